@@ -184,7 +184,7 @@ describe("style", () => {
   test.each([
     ["src/cli/gc.ts", "process.exit(1);"],
     ["src/cli/gc.ts", 'const x = process["env"];'],
-    ["src/host/process/hook.ts", "Bun.env;"],
+    ["src/host/process/event-hook.ts", "Bun.env;"],
     ["src/config/source/merge.ts", "import.meta.env;"],
     ["src/loop/agent/agent.ts", 'console.log("x");'],
     ["src/policy/rank.ts", "Date.now();"],

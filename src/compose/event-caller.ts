@@ -1,9 +1,9 @@
 /** Passes each event to the event hook, if one is configured. */
 
-import { EventHook } from "../host/process/hook.ts";
+import { EventHook } from "../host/process/event-hook.ts";
 import type { Event } from "../model/pass.ts";
 import { document, toJson } from "../report/document/json.ts";
-import { eventJson } from "../report/document/snapshot.ts";
+import { eventJson } from "../report/document/node.ts";
 
 /**
  * Reads `executable` for each event, so that a reload applies to the next one; `null`: none. A failing hook is

@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
-import { sendHook } from "../host/http/hook.ts";
+import { sendHook } from "../host/http/pre-stop.ts";
 import type { Kubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/remover.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";

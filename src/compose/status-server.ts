@@ -11,6 +11,7 @@ import type { Engine } from "../loop/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
+import { hostAndPort } from "../model/values.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
 import type { HealthCheck, HttpProviders } from "../report/http/routes.ts";
@@ -74,7 +75,7 @@ export class StatusServer {
     if (metricsBindAddress !== null)
       await this.#listeners.add({
         name: "metrics address",
-        open: async () => serveAddress(addressOf(metricsBindAddress), http),
+        open: async () => serveAddress(hostAndPort(metricsBindAddress), http),
       });
   }
 
@@ -219,13 +220,6 @@ export class StatusServer {
 function graceOf({ engine }: Attached): Duration | null {
   const { graceUntil, watched } = engine.memory.current();
   return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
-}
-
-/** `127.0.0.1:9419`, `[::1]:9419` or `:9419`, already validated. */
-function addressOf(text: string): { readonly host: string; readonly port: number } {
-  const at = text.lastIndexOf(":");
-  const host = text.slice(0, at).replace(/^\[|\]$/g, "");
-  return { host: host === "" ? "0.0.0.0" : host, port: Number(text.slice(at + 1)) };
 }
 
 /** A loop is alive while its pauses end on time, or its run makes progress. */

@@ -1,5 +1,6 @@
 /** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
 import type { Config, Paths } from "../config/config.ts";
+import { hostAndPort } from "../model/values.ts";
 import { ENGINE_ENVIRONMENT } from "./engine.ts";
 import { type KubeletAccess, kubeletAccess } from "./kubelet-access.ts";
 import type { RuntimePlaces } from "./runtime-places.ts";
@@ -121,10 +122,9 @@ function placedSettings(settings: readonly GivenSetting[]) {
 }
 
 function portsOf({ metricsBindAddress }: Config): string {
-  const port = metricsBindAddress?.slice(metricsBindAddress.lastIndexOf(":") + 1);
-  return port === undefined
+  return metricsBindAddress === null
     ? ""
-    : `          ports:\n            - {name: metrics, containerPort: ${port}}\n`;
+    : `          ports:\n            - {name: metrics, containerPort: ${hostAndPort(metricsBindAddress).port}}\n`;
 }
 
 const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";

@@ -1,21 +1,16 @@
 /** `crigc keep baseline`: write today's images, or those of archives, to a keep list. */
 
 import { quoted } from "../../config/value/described.ts";
-import {
-  ConfigError,
-  type ConfigIssue,
-  configIssue,
-  HostError,
-  usageError,
-} from "../../model/errors.ts";
+import { ConfigError, type ConfigIssue, HostError, usageError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
-import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
+import { keepFileHeader } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
 import { exit } from "../exit.ts";
 import type { KeepFile } from "../openers.ts";
+import { rulesIn } from "./edit.ts";
 
 export const keepBaseline = command({
   name: "keep baseline",
@@ -110,15 +105,9 @@ function archivesOf(invocation: Invocation): readonly string[] {
   return [...from, ...invocation.operands];
 }
 
-/** A damaged list may have had more patterns than are readable, so it is never replaced. */
 function patternsIn(text: string | null, path: string): readonly string[] {
-  if (text === null) return [];
-  const { rules, problems } = parseKeepFile(text, path);
-  if (problems.length === 0) return rules.map(({ pattern }) => pattern);
   const advice = "repair the file, or replace it with --replace";
-  throw new ConfigError(
-    problems.map(({ source, message }) => configIssue(source, "", `${message}; ${advice}`)),
-  );
+  return text === null ? [] : rulesIn(text, path, advice).map(({ pattern }) => pattern);
 }
 
 async function listedImages(context: CommandContext): Promise<readonly BaselineImage[]> {

@@ -3,6 +3,7 @@
 import { quoted } from "../../config/value/described.ts";
 import type { TextChange } from "../../host/keep/change-keep-file.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
+import type { KeepRule } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
@@ -119,15 +120,17 @@ function changed<T>(
   return { path: file.path, answer };
 }
 
-/** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
 function linesIn(text: string, path: string): readonly string[] {
-  const { problems } = parseKeepFile(text, path);
-  if (problems.length > 0)
-    throw new ConfigError(
-      problems.map(({ source, message }) =>
-        configIssue(source, "", `${message}; repair ${quoted(path)} first`),
-      ),
-    );
+  rulesIn(text, path, `repair ${quoted(path)} first`);
   const isOurs = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
   return text.split(/\r?\n/).filter((line) => !isOurs.test(line));
+}
+
+/** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
+export function rulesIn(text: string, path: string, advice: string): readonly KeepRule[] {
+  const { rules, problems } = parseKeepFile(text, path);
+  if (problems.length === 0) return rules;
+  throw new ConfigError(
+    problems.map(({ source, message }) => configIssue(source, "", `${message}; ${advice}`)),
+  );
 }

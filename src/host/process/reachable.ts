@@ -3,6 +3,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { createServer } from "node:net";
 
+import { hostAndPort } from "../../model/values.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 
 /** `null`: it can be run. */
@@ -18,15 +19,11 @@ export function executableFault(path: string): string | null {
 
 /** Listens on `HOST:PORT` for a moment; `null`: it is free. */
 export function addressFault(address: string): Promise<string | null> {
-  const at = address.lastIndexOf(":");
-  const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");
   const server = createServer();
   return new Promise((resolve) => {
     server.once("error", (error) =>
       resolve(codeOf(error) === "EADDRINUSE" ? "it is in use" : reasonOf(error)),
     );
-    server.listen({ port: Number(address.slice(at + 1)), ...(host === "" ? {} : { host }) }, () =>
-      server.close(() => resolve(null)),
-    );
+    server.listen(hostAndPort(address), () => server.close(() => resolve(null)));
   });
 }

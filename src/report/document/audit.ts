@@ -9,7 +9,7 @@ import { containerName, imageName, sandboxName, shortId } from "../names.ts";
 import { breakdownWords } from "../pass-words.ts";
 import { clean } from "../terminal.ts";
 import { document, type JsonObject, timeOf } from "./json.ts";
-import { containerJson, imageJson, runtimeJson, sandboxJson } from "./snapshot.ts";
+import { containerJson, imageJson, runtimeJson, sandboxJson } from "./node.ts";
 
 export interface AuditReport {
   readonly runtime: RuntimeInfo;

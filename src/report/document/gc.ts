@@ -22,8 +22,8 @@ import {
   removalResultWords,
 } from "../pass-words.ts";
 import { document, type JsonObject, lazily, picked, timeOf } from "./json.ts";
+import { containerJson, eventJson, imageJson, sandboxJson } from "./node.ts";
 import { expectedBytes, freesJson, planBody } from "./plan.ts";
-import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
 
 export const gcDocument = (pass: Pass): JsonObject =>
   document("GcReport", {

@@ -6,7 +6,7 @@ import { since, toMs } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
 import { stepJson } from "./gc.ts";
 import { document, type JsonObject, picked, timeOf } from "./json.ts";
-import { eventJson } from "./snapshot.ts";
+import { eventJson } from "./node.ts";
 
 export interface HistoryReport {
   /** The oldest first. */

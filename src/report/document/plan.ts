@@ -31,7 +31,7 @@ import {
   runtimeJson,
   sandboxJson,
   usageJson,
-} from "./snapshot.ts";
+} from "./node.ts";
 
 export interface PlanReport {
   readonly plan: Plan;

@@ -11,7 +11,7 @@ import { type Duration, type Instant, toMs } from "../../model/time.ts";
 import { passSummary } from "../log/pass.ts";
 import { passHeadJson, stepJson } from "./gc.ts";
 import { document, type Json, type JsonObject, picked, timeOf } from "./json.ts";
-import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
+import { eventJson, filesystemJson, runtimeJson } from "./node.ts";
 
 export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;

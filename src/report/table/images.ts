@@ -7,7 +7,7 @@ import { type Image, largerFirst } from "../../model/snapshot.ts";
 import { type Instant, since } from "../../model/time.ts";
 import { counted, dayOf, humanBytes, humanDuration } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
-import { imageJson, recordJson } from "../document/snapshot.ts";
+import { imageJson, recordJson } from "../document/node.ts";
 import { imageKeep, userName, userWords } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { clean, type Screen } from "../terminal.ts";

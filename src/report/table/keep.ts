@@ -3,7 +3,7 @@
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";
 import { document, type JsonObject, picked } from "../document/json.ts";
-import { imageJson } from "../document/snapshot.ts";
+import { imageJson } from "../document/node.ts";
 import { imageName } from "../names.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { text } from "./plan.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { EventHook } from "../../../src/host/process/hook.ts";
+import { EventHook } from "../../../src/host/process/event-hook.ts";
 import { until } from "../../support/containerd/until.ts";
 import { put, scratch } from "../../support/scratch.ts";
 

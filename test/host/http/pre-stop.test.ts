@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { sendHook as sendHookUntil } from "../../../src/host/http/hook.ts";
+import { sendHook as sendHookUntil } from "../../../src/host/http/pre-stop.ts";
 import type { HookRequest } from "../../../src/model/ports.ts";
 import { makeCertificate } from "../../support/certificate.ts";
 import { failureOf } from "../../support/failure.ts";
