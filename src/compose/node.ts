@@ -17,17 +17,16 @@ import { timer } from "../host/time/timer.ts";
 import { type Engine, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
-import type { ImageId, PodUid } from "../model/ids.ts";
-import { changedKeys, withEntry, withoutKey } from "../model/layered-map.ts";
-import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import type { Instant, Watched } from "../model/time.ts";
+import type { Instant } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import type { StoreNotice } from "../store/notice.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
 import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
 import { journalOf, type JournalOptions } from "./journal.ts";
+import { forgotten, kubeletMemory } from "./kubelet-memory.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
 import type { Process } from "./world.ts";
@@ -137,97 +136,6 @@ function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void):
   using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify });
   return store.ledger();
 }
-
-/**
- * The ledger of a kubelet that just started: no images. Keep rules apply in every mode, and only the ledger knows whether a
- * missing keep directory once existed. What a kubelet knows of pods at once, crigc knows after two passes.
- */
-const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => ({
-  ...emptyLedger,
-  keepDirectories,
-  images: seenNow(images, wallClock()),
-  pods: deadSince(pods, () => emptyLedger.watched),
-});
-
-/** Only the names of images, for keep rules. */
-const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>
-  new Map(
-    [...images].map(([id, { names, earlierNames, sizeBytes }]) => [
-      id,
-      {
-        firstSeenAt,
-        firstSeenWatched: emptyLedger.watched,
-        lastUsedAt: null,
-        lastUsedWatched: null,
-        names,
-        earlierNames,
-        sizeBytes,
-        ghost: null,
-      },
-    ]),
-  );
-
-function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
-  const memory = volatileMemory(forgotten(recorder.ledger()));
-  return {
-    current: () => memory.current(),
-    replace: (next) => {
-      const { images: known, keepDirectories, pods } = memory.current();
-      const learned = next.keepDirectories.length > keepDirectories.length || next.pods !== pods;
-      memory.replace(next);
-      const before = recorder.ledger();
-      const images = stillThere(before.images, next.images, changedKeys(next.images, known));
-      if (learned || images !== before.images)
-        recorder.saveLedger({
-          ...before,
-          images,
-          keepDirectories: next.keepDirectories,
-          pods: deadSince(
-            next.pods,
-            (uid) => before.pods.get(uid)?.deadSinceWatched ?? before.watched,
-          ),
-        });
-    },
-  };
-}
-
-/** The same records on another clock: this process counts time from its start, and that of the ledger on disk does not advance. */
-const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledger["pods"] =>
-  new Map(
-    [...pods].map(([uid, record]) => [
-      uid,
-      record.deadSinceWatched === null ? record : { ...record, deadSinceWatched: since(uid) },
-    ]),
-  );
-
-/** An image that vanished or was renamed is new on disk too; its earlier names stay. */
-function stillThere(
-  before: Ledger["images"],
-  next: Ledger["images"],
-  changed: Iterable<ImageId> | null,
-): Ledger["images"] {
-  let images = before;
-  for (const id of changed ?? before.keys()) {
-    const [known, now] = [before.get(id), next.get(id)];
-    if (known === undefined || known.names === now?.names) continue;
-    if (now === undefined) images = withoutKey(images, id);
-    else {
-      const renamed = renamedTo(known, now);
-      if (renamed.earlierNames.join() !== known.earlierNames.join() || known.names !== OTHER_NAMES)
-        images = withEntry(images, id, renamed);
-    }
-  }
-  return images;
-}
-
-/** Matches no image's names, so that any image counts as renamed. */
-const OTHER_NAMES = "\n";
-
-const renamedTo = (known: ImageRecord, { names, earlierNames }: ImageRecord): ImageRecord => ({
-  ...known,
-  names: OTHER_NAMES,
-  earlierNames: [...new Set([...names.split("\n"), ...earlierNames])].filter((name) => name !== ""),
-});
 
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");

@@ -22,6 +22,18 @@ export interface ImageRecord {
   } | null;
 }
 
+/** The record of an image that was not seen in use since it was first seen. */
+export const unusedRecord = (
+  of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes"> &
+    Partial<Pick<ImageRecord, "earlierNames">>,
+): ImageRecord => ({
+  earlierNames: [],
+  lastUsedAt: null,
+  lastUsedWatched: null,
+  ghost: null,
+  ...of,
+});
+
 /** A listed container: the next list must include it, and its status is read only once. */
 export interface ContainerRecord {
   /** `null`: not read yet (a running container has volumes, and no end). */

@@ -1,6 +1,6 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
-import type { ImageRecord } from "../../model/ledger.ts";
+import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
 import type { Selection } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
@@ -82,16 +82,12 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
 function recordOf({ snapshot, ledger }: Facts, image: Image): ImageRecord {
   const known = ledger.images.get(image.id);
   if (known !== undefined) return known;
-  return {
+  return unusedRecord({
     firstSeenAt: snapshot.clocks.wall,
     firstSeenWatched: ledger.watched,
-    lastUsedAt: null,
-    lastUsedWatched: null,
     names: namesText(image),
-    earlierNames: [],
     sizeBytes: image.sizeBytes,
-    ghost: null,
-  };
+  });
 }
 
 function releasedImages(
