@@ -167,10 +167,3 @@ export const ALERTS: readonly Alert[] = [
 
 /** The section of the documentation about an alert. */
 export const runbookOf = ({ name }: Alert): string => `docs/operations.md#${name.toLowerCase()}`;
-
-/** The rows of the table in the documentation. */
-export const alertRows = (): readonly string[] =>
-  ALERTS.map(
-    (it) =>
-      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} |`,
-  );

@@ -168,10 +168,3 @@ export const METRICS = {
 } as const satisfies Readonly<Record<string, MetricDefinition>>;
 
 export type MetricName = keyof typeof METRICS;
-
-/** The rows of the table in the documentation. */
-export const metricRows = (): readonly string[] =>
-  Object.entries<MetricDefinition>(METRICS).map(
-    ([name, it]) =>
-      `| \`${name}\` | ${it.type} | ${it.labels.map((label) => `\`${label}\``).join(", ") || "–"} | ${it.help} |`,
-  );

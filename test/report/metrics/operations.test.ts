@@ -4,12 +4,11 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import type { EventReason } from "../../../src/model/pass.ts";
-import { alertRows, ALERTS, runbookOf, USED_RATIO } from "../../../src/report/metrics/alerts.ts";
+import { ALERTS, runbookOf, USED_RATIO } from "../../../src/report/metrics/alerts.ts";
 import { prometheusRules } from "../../../src/report/metrics/rules.ts";
 import {
   type MetricDefinition,
   type MetricName,
-  metricRows,
   METRICS,
 } from "../../../src/report/metrics/table.ts";
 import { eventTitle } from "../../../src/report/pass-words.ts";
@@ -17,6 +16,19 @@ import { eventTitle } from "../../../src/report/pass-words.ts";
 const docs = join(import.meta.dir, "../../../docs");
 const page = await Bun.file(join(docs, "operations.md")).text();
 const dashboard = await Bun.file(join(docs, "grafana-dashboard.json")).text();
+
+/** The rows of the tables in the documentation. */
+const metricRows = (): readonly string[] =>
+  Object.entries<MetricDefinition>(METRICS).map(
+    ([name, it]) =>
+      `| \`${name}\` | ${it.type} | ${it.labels.map((label) => `\`${label}\``).join(", ") || "–"} | ${it.help} |`,
+  );
+
+const alertRows = (): readonly string[] =>
+  ALERTS.map(
+    (it) =>
+      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} |`,
+  );
 
 /** Metrics that an expression names; the series of a histogram count as the histogram. */
 function metricsIn(text: string): ReadonlySet<string> {
