@@ -48,7 +48,6 @@ async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> 
       parts: { containers: "none", images: true },
       pressureTargets: [],
       waitedForPods: duration(0n),
-      countsForPods: false,
       remembers: true,
       ...change,
     },

@@ -232,7 +232,6 @@ class Running {
           pressureTargets,
           noGainDevices: (filesystems) => noGain?.among(filesystems) ?? new Set(),
           waitedForPods: this.#waitedForPods,
-          countsForPods: parts.containers !== "none",
           remembers: !dryRun,
         },
         { steps: this.#steps, signal: this.#signal, hurry: this.#hurry },

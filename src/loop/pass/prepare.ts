@@ -1,27 +1,24 @@
 /** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
 import type { Ledger } from "../../model/ledger.ts";
-import type { ImageTarget, Plan, Purpose } from "../../model/plan.ts";
+import type { Plan } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
-import { type Duration, duration } from "../../model/time.ts";
+import { duration } from "../../model/time.ts";
 import { readOrigins } from "../../observe/origins.ts";
 import { rememberPods } from "../../policy/container/pods.ts";
-import { type Decide, decide, type Parts } from "../../policy/decide.ts";
+import { type Decide, decide } from "../../policy/decide.ts";
 import { layersCount } from "../../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../../policy/layer/origins.ts";
 import { look, remembered } from "../detect.ts";
 import type { ReadEngine } from "../ports.ts";
 import type { Steps } from "./steps.ts";
 
-export interface PrepareRequest {
-  readonly purpose: Purpose;
-  readonly parts: Parts;
-  readonly pressureTargets: readonly ImageTarget[];
+export interface PrepareRequest extends Pick<
+  Decide,
+  "purpose" | "parts" | "pressureTargets" | "waitedForPods"
+> {
   /** Which of these filesystems recently gained nothing from removals. */
   readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
-  readonly waitedForPods: Duration;
-  /** Whether this observation counts as a pass in the records of pods. */
-  readonly countsForPods: boolean;
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
   /** Whether to store what was seen in the ledger; read-only commands do not. */
@@ -51,7 +48,8 @@ export async function prepare(
   },
 ): Promise<Prepared> {
   const { steps, signal, hurry } = run;
-  const logs = request.parts.containers !== "none";
+  const { purpose, parts, pressureTargets, waitedForPods, noGainDevices } = request;
+  const logs = parts.containers !== "none";
   const listedNs = engine.timer.monotonicNs();
   const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
@@ -59,15 +57,13 @@ export async function prepare(
     snapshot,
     ledger,
     limits: engine.limits(),
-    purpose: request.purpose,
-    parts: request.parts,
+    purpose,
+    parts,
     hold: engine.hold(),
     startedAt: engine.startedAt,
-    pressureTargets: request.pressureTargets,
-    ...(request.noGainDevices === undefined
-      ? {}
-      : { noGainDevices: request.noGainDevices(snapshot.filesystems) }),
-    waitedForPods: request.waitedForPods,
+    pressureTargets,
+    ...(noGainDevices && { noGainDevices: noGainDevices(snapshot.filesystems) }),
+    waitedForPods,
   };
   const plan = await steps.run("decide", () => decide(decided));
   const prepared = { snapshot, ledger, plan, decided, listedNs };
@@ -144,12 +140,13 @@ export function prepareRecorded(
 function rememberNode(
   engine: ReadEngine,
   snapshot: Snapshot,
-  request: Pick<PrepareRequest, "countsForPods" | "remembers">,
+  { parts, remembers }: Pick<PrepareRequest, "parts" | "remembers">,
 ): Ledger {
   const before = engine.memory.current();
   const seen = remembered(engine, snapshot, before.pods);
   const view = { ...snapshot, watched: seen.watched, limits: engine.limits().memory };
-  const ledger = request.countsForPods ? { ...seen, pods: rememberPods(before.pods, view) } : seen;
-  if (request.remembers) engine.memory.replace(ledger);
+  const ledger =
+    parts.containers === "none" ? seen : { ...seen, pods: rememberPods(before.pods, view) };
+  if (remembers) engine.memory.replace(ledger);
   return ledger;
 }

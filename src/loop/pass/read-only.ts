@@ -32,7 +32,6 @@ export async function readOnlyPass(
     ...pass,
     pressureTargets: [],
     waitedForPods: duration(0n),
-    countsForPods: pass.parts.containers !== "none",
     remembers: false,
   };
   return prepare(engine, request, { steps, signal });
