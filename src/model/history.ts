@@ -5,7 +5,7 @@
 
 import type { ChainId, PassId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
-import type { ContainerOutcome, ImageEnd } from "./outcome.ts";
+import type { ContainerOutcome, ImageEnd, Settled } from "./outcome.ts";
 import type { PassKind, Step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
@@ -36,7 +36,7 @@ export interface Removal {
   readonly freesBytes: bigint | null;
   readonly freesAtLeastBytes: bigint | null;
   readonly freesAtMostBytes: bigint | null;
-  readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited" | null;
+  readonly settled: Settled | null;
   readonly at: Instant;
   readonly took: Duration | null;
 }

@@ -12,13 +12,16 @@ import type {
 import type { Image, Sandbox } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
+/** When the space of a removed image appeared, as far as the pass saw it. */
+export type Settled = "at-once" | "afterwards" | "not-seen" | "not-waited";
+
 export type ImageResult =
   | {
       readonly kind: "removed";
       readonly reportedBytes: bigint;
       /** By statfs, from before the call until it settled; never below 0. */
       readonly measuredBytes: bigint;
-      readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited";
+      readonly settled: Settled;
     }
   /** The removal succeeded, but the image is still listed; its space does not count. */
   | { readonly kind: "ghost" }

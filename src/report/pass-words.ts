@@ -7,6 +7,7 @@ import {
   type ImageResult,
   isFailed,
   type RemovalResult,
+  type Settled,
 } from "../model/outcome.ts";
 import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
@@ -131,7 +132,7 @@ export function imageResultWords(result: ImageResult): string {
   }
 }
 
-const SETTLED: Readonly<Record<Extract<ImageResult, { kind: "removed" }>["settled"], string>> = {
+const SETTLED: Readonly<Record<Settled, string>> = {
   "at-once": "",
   afterwards: " after a wait",
   "not-seen": " so far, the rest was not seen",

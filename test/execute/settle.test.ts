@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { executeImages } from "../../src/execute/image/images.ts";
-import { settle, type SettleInput } from "../../src/execute/image/settle.ts";
-import { expectedGain } from "../../src/execute/image/settler.ts";
+import { expectedGain, settle, type SettleInput } from "../../src/execute/image/settle.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { ReleaseRecord } from "../../src/model/ledger.ts";

@@ -8,7 +8,7 @@ import { DEFAULT_BIN_DIRECTORY } from "../../install/paths.ts";
 import { DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/runtime-places.ts";
 import { givenSettings } from "../../install/settings.ts";
 import { systemdUnit } from "../../install/unit.ts";
-import { prometheusRules } from "../../report/metrics/rules.ts";
+import { prometheusRules } from "../../report/metrics/alerts.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   type Command,

@@ -18,7 +18,7 @@ import { FreshJudgement } from "./fresh-judgement.ts";
 import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
 import { type ImageRemoved, removeImage } from "./image-removal.ts";
 import { Meter } from "./meter.ts";
-import { expectedGain, Settler } from "./settler.ts";
+import { expectedGain, Settler } from "./settle.ts";
 import { Stall } from "./stall.ts";
 
 /** A local filesystem answers in microseconds; after this, the lists count as old. */

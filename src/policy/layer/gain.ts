@@ -4,7 +4,7 @@
  */
 import type { ChainId } from "../../model/ids.ts";
 import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
-import type { ImageItem } from "../../model/outcome.ts";
+import type { ImageItem, Settled } from "../../model/outcome.ts";
 import type { Bounds } from "../../model/plan.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
 import { smaller } from "../../model/values.ts";
@@ -86,10 +86,8 @@ const isExact = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): boolean =>
   (upperBytes - lowerBytes) * 4n <= estimateBytes;
 
 /** Whether the measured gain is complete: not if space may still appear that was not waited for. */
-export const isWholeGain = (
-  settled: "at-once" | "afterwards" | "not-seen" | "not-waited",
-  release: SpaceRelease,
-): boolean => (settled === "not-waited" ? release === "immediate" : settled !== "not-seen");
+export const isWholeGain = (settled: Settled, release: SpaceRelease): boolean =>
+  settled === "not-waited" ? release === "immediate" : settled !== "not-seen";
 
 /** The ledger after a pass planned with these gains; the same if the pass taught nothing. */
 export function rememberGain(

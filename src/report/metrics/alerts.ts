@@ -1,4 +1,4 @@
-/** The recommended alerts: expression, summary and action. Rules and documentation are generated from them. */
+/** The recommended alerts, and the rule file made of them that `crigc print prometheus-rules` prints. */
 
 export interface Alert {
   readonly name: string;
@@ -167,3 +167,33 @@ export const ALERTS: readonly Alert[] = [
 
 /** The section of the documentation about an alert. */
 export const runbookOf = ({ name }: Alert): string => `docs/operations.md#${name.toLowerCase()}`;
+
+export function prometheusRules(): string {
+  return [
+    "# Rules for the metrics of crigc. Check them with: promtool check rules FILE",
+    "groups:",
+    "  - name: crigc-recording",
+    "    rules:",
+    `      - record: ${USED_RATIO.name}`,
+    `        expr: ${quoted(USED_RATIO.expression)}`,
+    "  - name: crigc-alerts",
+    "    rules:",
+    ...ALERTS.flatMap(alertLines),
+    "",
+  ].join("\n");
+}
+
+const alertLines = (alert: Alert): readonly string[] => [
+  `      - alert: ${alert.name}`,
+  `        expr: ${quoted(alert.expression)}`,
+  `        for: ${alert.holdsFor}`,
+  "        labels:",
+  `          severity: ${alert.severity}`,
+  "        annotations:",
+  `          summary: ${quoted(alert.summary)}`,
+  `          description: ${quoted(`What to do: ${alert.action}.`)}`,
+  `          runbook: ${runbookOf(alert)}`,
+];
+
+/** In YAML's single quotes, everything except a single quote is literal. */
+const quoted = (text: string): string => `'${text.replace(/'/g, "''")}'`;

@@ -4,8 +4,12 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import type { EventReason } from "../../../src/model/pass.ts";
-import { ALERTS, runbookOf, USED_RATIO } from "../../../src/report/metrics/alerts.ts";
-import { prometheusRules } from "../../../src/report/metrics/rules.ts";
+import {
+  ALERTS,
+  prometheusRules,
+  runbookOf,
+  USED_RATIO,
+} from "../../../src/report/metrics/alerts.ts";
 import {
   type MetricDefinition,
   type MetricName,
