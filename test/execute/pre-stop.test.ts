@@ -251,7 +251,7 @@ describe("a recorded handler", () => {
   });
 
   test("with a header without a name sends the request without it", () => {
-    const httpHeaders = [{ value: "a" }, "b", { name: "", value: "c" }, { name: "X-D" }];
+    const httpHeaders = [{ value: "a" }, "b", null, { name: "", value: "c" }, { name: "X-D" }];
     expect(readHandler(JSON.stringify({ httpGet: { port: 80, httpHeaders } }))).toMatchObject({
       headers: [{ name: "X-D", value: "" }],
     });
@@ -276,6 +276,6 @@ describe("a recorded handler", () => {
       containerPort: 9_000 + index,
     }));
     const found = ports.find((each) => each.name === name)?.containerPort ?? null;
-    expect(handlerPort(name, { [PORTS]: JSON.stringify(ports) })).toBe(found);
+    expect(handlerPort(name, { [PORTS]: JSON.stringify([null, ...ports]) })).toBe(found);
   });
 });
