@@ -1,4 +1,4 @@
-// The demonstration as a thing to run commands on: a CRI server of this project with images that are real files, and crigc set up for it.
+// The demonstration node, to run commands on: a CRI server of this project with images that are real files, and crigc set up for it.
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";

@@ -15,7 +15,9 @@ say(`Here an image counts as young for ${MINIMUM_AGE_S} seconds; the default is 
 disk("Disk");
 await crigc("images");
 
-title("A first pass: crigc has just seen these images for the first time, so all are too young");
+title(
+  "A first pass: crigc sees these images for the first time, and the disk is below its threshold",
+);
 await crigc("gc", "--images");
 await demo.grow();
 

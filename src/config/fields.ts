@@ -15,7 +15,7 @@ const GROUPS = {
   "Containers and pods": containerFields,
   "Disk pressure": pressureFields,
   Directories: directoryFields,
-  Pace: paceFields,
+  Timing: paceFields,
   Agent: agentFields,
   "Configuration and output": outputFields,
 };

@@ -126,7 +126,7 @@ export function decodeDetail(
 
 /** What another one logs to, mounts or does must not count for this one. */
 function expectSame(about: string, id: string): void {
-  if (id !== about) throw new MalformedError(`asked for ${about}, it names ${id}`);
+  if (id !== about) throw new MalformedError(`it is about ${id} instead of ${about}`);
 }
 
 /** Every name by which a container's status refers to an image. */

@@ -3,8 +3,8 @@
 import { assertNever } from "../model/assert.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
-import { type Instant, toMs, toRfc3339 } from "../model/time.ts";
-import { counted, humanBytes, humanDuration } from "./bytes.ts";
+import { type Instant, toMs } from "../model/time.ts";
+import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
 import { timeOf } from "./document/json.ts";
 import { shortId } from "./names.ts";
 import { reasons } from "./reasons.ts";
@@ -44,7 +44,7 @@ export const imageKeep = reasons<ImageKeepReason>({
   ghost: {
     title: "ghost: removed but still listed",
     text: ({ since, attempts }) =>
-      `still listed after ${counted(attempts, "removal")} since ${toRfc3339(since)}; crigc tries again later`,
+      `still listed after ${counted(attempts, "removal")} since ${secondOf(since)}; crigc tries again later`,
     data: ({ since, attempts }) => ({ since: timeOf(since), attempts }),
   },
   "too-young": {
@@ -133,7 +133,7 @@ export const imageBlock = reasons<ImageBlock>({
   "pod-starting": {
     title: "a pod is starting",
     text: ({ sandboxes, remaining }) =>
-      `a pod is starting and has no container yet (${startingWords(sandboxes)}); images wait up to ${humanDuration(remaining)} for it`,
+      `a pod is starting and has no container yet (${startingWords(sandboxes)}); no image is removed for up to ${humanDuration(remaining)}`,
     data: ({ sandboxes, remaining }) => ({ sandboxes, remainingMs: toMs(remaining) }),
   },
   futile: {
@@ -183,7 +183,7 @@ const SANDBOX_IMAGE_BY = {
 } as const;
 
 const holdEnd = (until: Instant | null): string =>
-  until === null ? "until it is released" : `until ${toRfc3339(until)}`;
+  until === null ? "until it is released" : `until ${secondOf(until)}`;
 
 function issuesWords(issues: readonly string[]): string {
   const [first = "no details", ...rest] = issues.map(clean);

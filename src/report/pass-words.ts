@@ -135,7 +135,7 @@ export function imageResultWords(result: ImageResult): string {
 const SETTLED: Readonly<Record<Settled, string>> = {
   "at-once": "",
   afterwards: " after a wait",
-  "not-seen": " so far, the rest was not seen",
+  "not-seen": " so far; the rest has not appeared yet",
   "not-waited": " so far",
 };
 
@@ -156,14 +156,15 @@ export function removalResultWords(result: RemovalResult): string {
 
 export const passTitle = (kind: string): string => known(PASS_TITLES, kind) ?? clean(kind);
 
+/** What a pass is for, in brackets; "" for a periodic one. */
 export function purposeWords(purpose: Purpose): string {
   switch (purpose.kind) {
     case "periodic":
-      return "thresholds, ages and limits";
+      return "";
     case "all-unused":
-      return purpose.only === undefined ? "all unused" : "selected by hand";
+      return purpose.only === undefined ? " (all unused)" : " (selected)";
     case "pressure":
-      return `disk pressure (${purpose.signals.join(", ")})`;
+      return ` (disk pressure: ${purpose.signals.join(", ")})`;
     default:
       return assertNever(purpose);
   }
@@ -173,7 +174,7 @@ export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason
 
 /** An event in full, as the tables of all commands show it. */
 export const eventWords = ({ reason, message }: Pick<Event, "reason" | "message">): string =>
-  `${reason}, ${eventTitle(reason)}: ${clean(message)}`;
+  `${reason}: ${clean(message)}`;
 
 export interface Shortfall {
   readonly capacityBytes: bigint;

@@ -157,7 +157,7 @@ export abstract class Store {
       this.#mayWrite = answer.error !== "newer";
       const next = this.#mayWrite
         ? "earlier records are unavailable, and new ones stay in memory until they can be written"
-        : "crigc writes nothing there, and new records last as long as this process";
+        : "crigc writes nothing there, and new records are lost when this process ends";
       this.#failures.failed("memory-only", { ...answer, message: `${answer.message}; ${next}` });
     } else this.#takeIn(answer, "every image counts as new");
   }

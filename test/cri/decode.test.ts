@@ -82,13 +82,13 @@ describe("a response is refused", () => {
       detail,
     ],
     [
-      "asked for container, it names another",
+      "it is about another instead of container",
       "ContainerStatus",
       edited("status", { id: "another" }),
       detail,
     ],
     [
-      "asked for sandbox, it names another",
+      "it is about another instead of sandbox",
       "PodSandboxStatus",
       edited("status", { id: "another" }),
       sandboxDetail,

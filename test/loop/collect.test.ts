@@ -523,7 +523,9 @@ describe("events of passes", () => {
     await run(fake);
     expect(fake.writes).toEqual([]);
     expect(fake.events.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^The filesystem at \S+ reports more available than it has, of \d+/),
+      expect.stringMatching(
+        /^The filesystem at \S+ reports more available than its capacity, of \d+/,
+      ),
     ]);
   });
 });

@@ -109,7 +109,7 @@ const blocks: readonly (readonly [ImageBlock, string])[] = [
       sandboxes: [sandboxId(hex(1)), sandboxId(hex(2))],
       remaining: seconds(80),
     },
-    "a pod is starting and has no container yet (sandbox 000100010001 and 1 more); images wait up to 1m20s for it",
+    "a pod is starting and has no container yet (sandbox 000100010001 and 1 more); no image is removed for up to 1m20s",
   ],
   [
     { kind: "futile", filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB },

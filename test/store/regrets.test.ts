@@ -137,8 +137,8 @@ test("status says how many removed images came back, how large they are, and how
         soonest: minutes(360),
       },
     }),
-  ).toContain("In the history: removed 214 images, 3 came back (2.0 GiB), the first after 6h");
+  ).toContain("History: 214 images removed, 3 came back (2.0 GiB), the first after 6h");
   expect(table({ regrets: { removedImages: 5, returned: [], soonest: null } })).toContain(
-    "In the history: removed 5 images, none came back",
+    "History: 5 images removed, none came back",
   );
 });

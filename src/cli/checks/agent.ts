@@ -10,8 +10,7 @@ export function agentCheck(
     | { readonly kind: "none"; readonly why: string },
   version: string,
 ): Verdict {
-  if (status.kind === "none")
-    return warning(`no agent answers; only crigc gc removes anything (${status.why})`, null);
+  if (status.kind === "none") return warning(`only crigc gc removes anything: ${status.why}`, null);
   const document = parsedJson(status.text);
   if (!isMap(document) || document["kind"] !== "Status")
     return failed("another program answers at the control socket", null);

@@ -96,7 +96,7 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
   if (first !== null && first.percent > nearest.percent)
     return ok(`crigc frees space when ${wordsOf(first)}, before ${evicts}`);
   return warning(
-    `${evicts}; ${first === null ? "crigc's --eviction-hard is off" : `crigc frees space only when ${wordsOf(first)}`}: the kubelet may evict pods and remove every unused image before crigc has freed anything`,
+    `${evicts}, before crigc frees space (${first === null ? "--eviction-hard is off" : `when ${wordsOf(first)}`})`,
     `${isDefault(facts.ours) ? "set --eviction-hard with" : "omit --eviction-hard, whose default is above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
   );
 }

@@ -3,15 +3,15 @@
 import type { DirectoryFact } from "../../host/disk/directory-fact.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import { type Instant, minutes, since, toRfc3339 } from "../../model/time.ts";
-import { counted, humanBytes, humanDuration } from "../../report/bytes.ts";
+import { type Instant, minutes, since } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
 export const userCheck = (userId: number): Verdict =>
   userId === 0
     ? ok("running as root")
     : warning(
-        `running as user ${userId}, who may see less than the agent and cannot delete pod logs`,
+        `running as user ${userId}, who may see less than the agent does and cannot delete pod logs`,
         AS_ROOT,
       );
 
@@ -66,16 +66,16 @@ export function clockCheck(facts: {
   readonly ledger: Ledger;
 }): Verdict {
   const { now, bootId, ledger } = facts;
-  const shown = toRfc3339(now);
+  const shown = secondOf(now);
   if (new Date(Number(now / 1_000_000n)).getUTCFullYear() < EARLIEST_YEAR)
     return warning(
-      `the clock says ${shown}: times in the history are wrong; ages count observed time and are right`,
+      `the clock says ${shown}: times in the history are wrong; ages are right, because they count observed time`,
       "set the clock, for example by NTP",
     );
   const ahead = ledger.observedAt === null ? null : since(ledger.observedAt, now);
   if (ahead !== null && ahead > SLACK)
     return warning(
-      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages count observed time and are right`,
+      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages are right, because they count observed time`,
       "check the clock",
     );
   if (bootId === "")
@@ -91,7 +91,7 @@ export function ledgerCheck(ledger: Ledger, notices: readonly string[]): Verdict
   return ledger.observedAt === null
     ? ok("empty: every image counts as new")
     : ok(
-        `${counted(ledger.images.size, "image")} recorded, last observed at ${toRfc3339(ledger.observedAt)}`,
+        `${counted(ledger.images.size, "image")} recorded, last updated at ${secondOf(ledger.observedAt)}`,
       );
 }
 

@@ -34,6 +34,7 @@ export const explain = command({
     const matches: readonly ReferenceMatch[] = resolveReference(prepared, reference);
     const report = {
       reference,
+      observedAt: prepared.snapshot.observedAt,
       matches,
       layers: layersOf(prepared, matches),
       blocks: prepared.plan.images?.blocks ?? [],

@@ -4,8 +4,8 @@ import { quoted } from "../../config/value/described.ts";
 import { parseDuration } from "../../config/value/duration.ts";
 import { usageError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/hold.ts";
-import { type Duration, plus, toRfc3339 } from "../../model/time.ts";
-import { humanDuration } from "../../report/bytes.ts";
+import { type Duration, plus } from "../../model/time.ts";
+import { humanDuration, secondOf } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -26,7 +26,7 @@ export const hold = command({
     const places = context.open.hold(context.config);
     const why = reason === "" ? "" : ` (${clean(reason)})`;
     if (context.dryRun) {
-      const until = toRfc3339(plus(context.open.now(), span));
+      const until = secondOf(plus(context.open.now(), span));
       context.stdout(
         `Dry run: garbage collection would be on hold for ${humanDuration(span)}, until ${until}${why}.\n`,
       );
@@ -34,7 +34,7 @@ export const hold = command({
     }
     const { path, until } = places.set({ length: span, reason });
     context.stdout(
-      `Garbage collection is on hold for ${humanDuration(span)}, until ${toRfc3339(until)}${why}; crigc release ends it.\n`,
+      `Garbage collection is on hold for ${humanDuration(span)}, until ${secondOf(until)}${why}; crigc release ends it.\n`,
     );
     const inForce = places.read();
     if (inForce.kind === "held" && (inForce.until === null || inForce.until > until))
@@ -70,11 +70,11 @@ export const release = command({
 
 const dryAnswer = (before: HoldState): string =>
   before.kind === "held"
-    ? `Dry run: the hold would end: ${lastsUntil(before)}.\n`
+    ? `Dry run: the hold would be released: ${lastsUntil(before)}.\n`
     : "Dry run: no hold found.\n";
 
 function answer(before: HoldState, found: boolean): string {
-  if (before.kind === "held") return `Hold ended: ${lastsUntil(before)}.\n`;
+  if (before.kind === "held") return `Hold released: ${lastsUntil(before)}.\n`;
   return found ? "The hold had expired.\n" : "No hold found.\n";
 }
 
@@ -83,6 +83,6 @@ const lastsUntil = (held: Extract<HoldState, { kind: "held" }>): string =>
 
 function wordsOf({ until, reason }: Extract<HoldState, { kind: "held" }>): string {
   if (until === null) return clean(reason) || "it had no expiry";
-  const end = `until ${toRfc3339(until)}`;
+  const end = `until ${secondOf(until)}`;
   return reason === "" ? end : `${end} (${clean(reason)})`;
 }

@@ -42,14 +42,17 @@ export function rootHelp(commands: readonly CommandWords[], screen: Screen): str
     "",
     ...commandList(inFamilies(commands), readable),
     "",
-    ...wrapped(MORE, readable),
+    ...MORE.flatMap((line) => wrapped(line, readable)),
   ];
   return printed(lines, readable);
 }
 
 const WHAT =
   "Garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on this node.";
-const MORE = "crigc COMMAND --help explains a command; crigc help flags lists all flags.";
+const MORE = [
+  "Start with crigc doctor and crigc plan, which change nothing.",
+  "crigc COMMAND --help explains a command; crigc help flags lists all flags.",
+];
 
 const printed = (lines: readonly string[], screen: Screen): string => {
   const text = `${lines.join("\n")}\n`;

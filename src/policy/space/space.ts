@@ -73,7 +73,8 @@ export function checkedSpace(filesystem: Filesystem, compat: Compat): Checked {
   }
   if (available < 0n || (compat === "none" && available > capacity + rounding(capacity))) {
     // Without the figure that differs each time: what lasts is reported once.
-    const what = available < 0n ? "less than 0 bytes available" : "more available than it has";
+    const what =
+      available < 0n ? "less than 0 bytes available" : "more available than its capacity";
     const message = `the filesystem at ${path} reports ${what}, of ${capacity} bytes`;
     return { kind: "invalid", message };
   }

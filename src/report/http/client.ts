@@ -55,7 +55,7 @@ function failure(request: ControlRequest, error: unknown): string {
   const asking = `cannot reach the agent at ${request.socketPath}`;
   const code = error instanceof Error && "code" in error ? error.code : null;
   if (code === "ENOENT")
-    return `${asking}: socket not found; start crigc run, or set its --run-dir`;
+    return `no agent is running: ${request.socketPath} not found; start it (crigc install --start, or crigc run), or set its --run-dir`;
   if (code === "ECONNREFUSED") return `${asking}: connection refused; start crigc run again`;
   if (code === "ECONNRESET")
     return `${asking}: it closed the connection without an answer; is it crigc that listens there?`;

@@ -71,10 +71,11 @@ function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
 function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {
   const ends = present([
     containers !== null &&
+      containers.end !== "done" &&
       `containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`,
     images !== null && `images: ${endWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`,
   ]);
-  return `${capitalised(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
+  return `${capitalised(passTitle(kind))} found nothing to remove${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
 }
 
 /** What blocks removal, without figures that change meanwhile. */
@@ -83,12 +84,12 @@ function why(blocks: readonly ImageBlock[] = []): string {
   return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;
 }
 
-/** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
-export function passSummary(pass: Pass): string {
+/** One sentence: `Image GC: 3 images removed, 1.2 GiB freed, … (2.1s)`; `when`: after the title. */
+export function passSummary(pass: Pass, when = ""): string {
   // Both halves may end for the same reason, as in a dry run.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || "nothing requested"} (${took})`;
+  return `${capitalised(passTitle(pass.kind))}${when}: ${parts.join("; ") || "nothing requested"} (${took})`;
 }
 
 function imageParts(pass: Pass): readonly string[] {

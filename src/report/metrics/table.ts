@@ -92,15 +92,15 @@ export const METRICS = {
   crigc_futile_passes_total: counter("Image passes that ended because too little can be freed."),
   crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
   crigc_image_removal_blocked: gauge(
-    "1 for each reason for which no image was removed in the last pass that judged images.",
+    "1 for each reason for which no image was removed in the last pass that evaluated images.",
     "block",
   ),
   crigc_images_kept: gauge(
-    "Images kept in the last pass that judged images, by reason code.",
+    "Images kept in the last pass that evaluated images, by reason code.",
     "reason",
   ),
   crigc_image_candidates: gauge(
-    "Candidates (images that no rule keeps) in the last pass that judged images.",
+    "Candidates (images that no rule keeps) in the last pass that evaluated images.",
   ),
   crigc_in_use_unknown: gauge(
     "1 if crigc cannot tell which images are in use, so it removes none.",

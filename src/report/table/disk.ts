@@ -5,20 +5,27 @@ import type { DiskUsage } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
 import { clean, type Colour, paint, type Screen } from "../terminal.ts";
+import { wrapped } from "./table.ts";
 
 /** With the thresholds in force. */
 export function usageLines(usage: DiskUsage, screen: Screen): readonly string[] {
   return [
-    figuresLine(usage.filesystem, usage.usedPercent, screen),
+    ...figuresLines(usage, screen),
     ...diskBar({ usedPercent: usage.usedPercent, thresholds: usage }, screen, "  "),
     ...inodesLine(usage.filesystem, usage.inodesUsedPercent),
   ];
 }
 
-export function figuresLine(filesystem: Filesystem, percent: number, screen: Screen): string {
-  const used = filesystem.capacityBytes - filesystem.availableBytes;
-  const name = paint(screen, "bold", clean(filesystem.mountpoint));
-  return `${name} (${filesystem.roles.join(", ")}): ${humanBytes(used)} of ${humanBytes(filesystem.capacityBytes)} used (${percent}%), ${humanBytes(filesystem.availableBytes)} free`;
+/** `rest`: what else to say of the filesystem. */
+export function figuresLines(
+  { filesystem, usedPercent }: Pick<DiskUsage, "filesystem" | "usedPercent">,
+  screen: Screen,
+  rest = "",
+): readonly string[] {
+  const { mountpoint, roles, capacityBytes, availableBytes } = filesystem;
+  const name = paint(screen, "bold", clean(mountpoint));
+  const free = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
+  return wrapped(`${name} (${roles.join(", ")}): ${usedPercent}% used, ${free}${rest}`, screen);
 }
 
 /** Inodes are shown only if they have a threshold. */

@@ -12,9 +12,9 @@ import type {
 } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
-import { toRfc3339 } from "../../model/time.ts";
+import { duration, type Instant, since } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
-import { humanBytes, humanDuration } from "../bytes.ts";
+import { humanBytes, humanDuration, secondOf } from "../bytes.ts";
 import { containerReasons, sandboxReasons } from "../container-reasons.ts";
 import { document, type JsonObject } from "../document/json.ts";
 import {
@@ -50,6 +50,7 @@ export interface ExplanationReport {
   readonly matches: readonly ReferenceMatch[];
   /** Layers of the matched images, where known. */
   readonly layers: ReadonlyMap<ImageId, ImageLayers>;
+  readonly observedAt: Instant;
   /** What blocks all removal now, whatever the rules say. */
   readonly blocks: readonly ImageBlock[];
 }
@@ -59,7 +60,7 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
     reference: report.reference,
     blocks: report.blocks.map(imageBlock.json),
     things: report.matches.map((match) => {
-      const { kind, verdict, words, json, image } = explained(match);
+      const { kind, verdict, words, json, image } = explained(match, report.observedAt);
       return { kind, verdict, text: words, ...json, layers: layersJson(layersOf(report, image)) };
     }),
   });
@@ -71,7 +72,7 @@ export function explanationTable(report: ExplanationReport, screen: Screen): str
     ),
     "",
     ...report.matches
-      .map(explained)
+      .map((match) => explained(match, report.observedAt))
       .flatMap((match) => [
         ...matchLines(match, screen),
         ...layerLines(layersOf(report, match.image), screen),
@@ -96,12 +97,12 @@ interface Explained {
   readonly tried: readonly string[];
 }
 
-function explained(match: ReferenceMatch): Explained {
+function explained(match: ReferenceMatch, now: Instant): Explained {
   switch (match.kind) {
     case "kept-image": {
       const { kept } = match;
       return {
-        ...ofImage(kept),
+        ...ofImage(kept, now),
         verdict: "kept",
         words: `kept: ${imageKeep.text(kept.reason)}`,
         json: keptJson(kept),
@@ -109,7 +110,7 @@ function explained(match: ReferenceMatch): Explained {
     }
     case "candidate-image": {
       const { candidate, place } = match;
-      const about = ofImage(candidate);
+      const about = ofImage(candidate, now);
       return {
         ...about,
         verdict: candidate.expected ? "would-go" : "behind-the-stop",
@@ -120,7 +121,7 @@ function explained(match: ReferenceMatch): Explained {
     }
     case "container": {
       const { container, decision } = match.planned;
-      const [id, state, created] = ofPod(container);
+      const [id, state, created] = ofPod(container, now);
       return {
         kind: "container",
         name: containerName(container),
@@ -138,7 +139,7 @@ function explained(match: ReferenceMatch): Explained {
         image: null,
         ...decided(decision, sandboxReasons),
         json: plannedSandboxJson(match.planned),
-        details: ofPod(sandbox),
+        details: ofPod(sandbox, now),
       };
     }
     default:
@@ -146,7 +147,7 @@ function explained(match: ReferenceMatch): Explained {
   }
 }
 
-function ofImage({ image, record, tried }: KeptImage | ImageCandidate) {
+function ofImage({ image, record, tried }: KeptImage | ImageCandidate, now: Instant) {
   const name = imageName(image);
   const others = image.repoTags.map(clean).filter((tag) => tag !== name);
   const { firstSeenAt, lastUsedAt } = record;
@@ -154,18 +155,24 @@ function ofImage({ image, record, tried }: KeptImage | ImageCandidate) {
     `id: ${clean(image.id)}`,
     ...(others.length === 0 ? [] : [`also: ${others.join(", ")}`]),
     `size: ${humanBytes(image.sizeBytes)} (reported)`,
-    `first seen: ${toRfc3339(firstSeenAt)}`,
-    `last used: ${lastUsedAt === null ? "never" : toRfc3339(lastUsedAt)}`,
+    `first seen: ${agoWords(firstSeenAt, now)}`,
+    `last used: ${lastUsedAt === null ? "never" : agoWords(lastUsedAt, now)}`,
   ];
   return { kind: "image", name, image: image.id, details, tried } as const;
 }
 
-const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox) =>
+const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox, now: Instant) =>
   [
     `id: ${clean(id)}`,
     `state: ${state}, attempt ${attempt}`,
-    `created: ${toRfc3339(createdAt)}`,
+    `created: ${agoWords(createdAt, now)}`,
   ] as const;
+
+/** `4d3h ago (2026-01-31T12:00:00Z)`; a time that the clock has not reached yet counts as now. */
+function agoWords(at: Instant, now: Instant): string {
+  const span = since(now, at);
+  return `${humanDuration(span < 0n ? duration(0n) : span)} ago (${secondOf(at)})`;
+}
 
 function decided<Keep extends Kind, Remove extends Kind>(
   decision: Decision<Keep, Remove>,

@@ -70,7 +70,7 @@ export function gcTable(pass: Pass, screen: Screen): string {
 function headLines(pass: Pass, screen: Screen): readonly string[] {
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
   const what = pass.dryRun ? "dry run, nothing removed" : `took ${took}`;
-  const head = `Pass ${pass.id}: ${passTitle(pass.kind)} (${purposeWords(pass.purpose)}), ${what}`;
+  const head = `Pass ${pass.id}: ${passTitle(pass.kind)}${purposeWords(pass.purpose)}, ${what}`;
   const error = pass.error === null ? [] : painted(screen, "red", `Failed: ${clean(pass.error)}`);
   return [...wrapped(head, screen), ...error];
 }
@@ -84,7 +84,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   );
   return [
     ...wrapped(`Images: ${imagePassWords(pass)}${error}.`, screen),
-    ...wrapped(freedSentence(outcome), screen),
+    ...(outcome.end === "nothing-to-do" ? [] : wrapped(freedSentence(outcome), screen)),
     ...(outcome.items.length === 0 ? [] : tableLines(IMAGE_COLUMNS, shown.map(imageRow), screen)),
     ...hiddenLines(hidden, (it) => `${it.result.kind}: ${triggerCode(it.trigger)}`, screen),
     "",
@@ -102,10 +102,10 @@ function freedSentence(outcome: ImageOutcome): string {
       : `, ${humanBytes(outcome.measuredFreedBytes)} freed (${estimate}${humanBytes(outcome.reportedFreedBytes)} reported)`;
   const wanted =
     outcome.wantedBytes === null || outcome.wantedBytes <= 0n
-      ? ""
-      : ` of a target of ${humanBytes(outcome.wantedBytes)}`;
-  const done = `${counted(removed.length, "image")} removed${freed}${wanted}`;
-  return `${present([done, failureWords(outcome.items)]).join(", ")}.${diskSentence(outcome)}`;
+      ? false
+      : `target ${humanBytes(outcome.wantedBytes)}`;
+  const done = `${counted(removed.length, "image")} removed${freed}`;
+  return `${present([done, failureWords(outcome.items), wanted]).join(", ")}.${diskSentence(outcome)}`;
 }
 
 function diskSentence(outcome: ImageOutcome): string {
@@ -114,8 +114,8 @@ function diskSentence(outcome: ImageOutcome): string {
   const before =
     outcome.availableBefore === null || outcome.availableBefore === outcome.availableAfter
       ? ""
-      : `, ${humanBytes(outcome.availableBefore)} before`;
-  return ` ${humanBytes(outcome.availableAfter)} of ${humanBytes(outcome.capacityBytes)} free (${percent}% used)${before}.`;
+      : ` (${humanBytes(outcome.availableBefore)} before)`;
+  return ` Disk: ${percent}% used, ${humanBytes(outcome.availableAfter)} of ${humanBytes(outcome.capacityBytes)} free${before}.`;
 }
 
 const imageRow = (item: ImageItem): readonly string[] => [

@@ -45,7 +45,7 @@ export function hiddenLines<Item>(
   const groups = grouped(hidden, titleOf, () => "");
   const digits = String(groups[0]?.names.length ?? 0).length;
   return [
-    `${counted(hidden.length, "more row", "more rows")} (list them with --all or -o json):`,
+    `${counted(hidden.length, "more row", "more rows")} (--all or -o json shows all):`,
     ...groups.map(({ title, names }) => `  ${String(names.length).padStart(digits)}  ${title}`),
   ].map((line) => paint(screen, "dim", line));
 }

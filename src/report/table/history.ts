@@ -55,7 +55,7 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
           paint(
             screen,
             "dim",
-            `${counted(idle, "pass", "passes")} with nothing to do (list them with --all or -o json).`,
+            `${counted(idle, "pass", "passes")} with nothing to do (--all or -o json shows all).`,
           ),
         ]),
   ]);

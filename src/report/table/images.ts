@@ -72,11 +72,20 @@ const COLUMNS: readonly Column[] = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
   { title: "ID" },
   { title: "SIZE", align: "right" },
-  { title: "FIRST SEEN", minimumWidth: 5 },
-  { title: "LAST USED", minimumWidth: 5 },
+  { title: "FIRST SEEN" },
+  { title: "LAST USED" },
   { title: "IN USE BY", minimumWidth: 9 },
   { title: "KEPT BY", minimumWidth: 9 },
 ];
+/** On a narrow terminal IDs are left out, and the reasons name the users. */
+const NARROW: readonly Column[] = [
+  { title: "IMAGE", minimumWidth: 16, cut: "middle" },
+  { title: "SIZE", align: "right" },
+  { title: "SEEN", align: "right" },
+  { title: "USED", align: "right" },
+  { title: "KEPT BY", minimumWidth: 18 },
+];
+const NARROW_MAX = 119;
 /** As crigc rm and crictl take it. */
 const ID_SHOWN = 12;
 const NAMES: Column = { title: "NAMES" };
@@ -84,10 +93,13 @@ const NAMES: Column = { title: "NAMES" };
 export function imageListTable(report: ImageListReport, screen: Screen): string {
   const total = report.entries.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
   const { shown, hidden } = shortened(report.entries, screen);
+  const isNarrow = screen.wide !== true && screen.width !== null && screen.width <= NARROW_MAX;
+  const columns = screen.wide === true ? [...COLUMNS, NAMES] : isNarrow ? NARROW : COLUMNS;
+  const row = isNarrow ? narrowRow : entryRow;
   return text([
     ...tableLines(
-      screen.wide === true ? [...COLUMNS, NAMES] : COLUMNS,
-      shown.map((it) => entryRow(it, report.observedAt, screen)),
+      columns,
+      shown.map((it) => row(it, report.observedAt, screen)),
       screen,
     ),
     ...hiddenLines(hidden, keptTitle, screen),
@@ -115,6 +127,15 @@ function entryRow(entry: ImageListEntry, now: Instant, screen: Screen): readonly
   ];
 }
 
+function narrowRow(entry: ImageListEntry, now: Instant, screen: Screen): readonly string[] {
+  const [name = "", , size = "", firstSeen = "", used = "", users = "", kept = ""] = entryRow(
+    entry,
+    now,
+    screen,
+  );
+  return [name, size, firstSeen, used, users === "-" ? kept : `${kept}: ${users}`];
+}
+
 /** How long ago, in one unit, on a terminal; else the date. */
 function timeShown(at: Instant, now: Instant, screen: Screen): string {
   if (screen.width === null) return dayOf(at);
@@ -137,7 +158,7 @@ function usedBy(entry: ImageListEntry, screen: Screen): string {
 
 // A short title on a terminal; else the whole sentence.
 function keptBy(entry: ImageListEntry, screen: Screen): string {
-  if (entry.reason === null) return entry.place === null ? "-" : `- (candidate ${entry.place})`;
+  if (entry.reason === null) return entry.place === null ? "-" : `candidate ${entry.place}`;
   return screen.width === null ? imageKeep.text(entry.reason) : imageKeep.title(entry.reason.kind);
 }
 

@@ -28,7 +28,7 @@ const LAYER_COLUMNS: readonly Column[] = [
   { title: "LAYER", align: "right" },
   { title: "CHAIN ID" },
   { title: "IMAGES", align: "right" },
-  { title: "SIZE TO HERE", align: "right" },
+  { title: "CUMULATIVE", align: "right" },
 ];
 
 /** From first to last layer, with the number of images that have it. */
@@ -44,7 +44,7 @@ export function layerLines(layers: ImageLayers | null, screen: Screen): readonly
   ]);
   return [
     "",
-    `${counted(chain.length, "layer")}, ${shared} shared with other images; its removal alone would free ${amountWords(frees)}.`,
+    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${amountWords(frees)}.`,
     ...tableLines(LAYER_COLUMNS, rows, screen),
   ];
 }

@@ -1,6 +1,7 @@
 /** The container half of a plan: containers, sandboxes and pod logs that would be removed, and what is kept. */
 
 import type { ContainerPlan, Decision } from "../../model/plan.ts";
+import type { ImageBlock } from "../../model/reason.ts";
 import { capitalised } from "../../model/values.ts";
 import { counted } from "../bytes.ts";
 import {
@@ -29,10 +30,19 @@ const LOG_COLUMNS: readonly Column[] = [
   { title: "WHY", minimumWidth: 12 },
 ];
 
-export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonly string[] {
+/** `said`: blocks that the image half has explained. */
+export function containerPlanLines(
+  plan: ContainerPlan,
+  screen: Screen,
+  said: readonly ImageBlock["kind"][] = [],
+): readonly string[] {
   const { blocks, logsError } = plan;
   const alarms = [
-    ...blocks.map((it) => `No container, sandbox or log is removed now: ${imageBlock.text(it)}.`),
+    ...blocks.map((it) =>
+      said.includes(it.kind)
+        ? "No container, sandbox or log is removed now either."
+        : `No container, sandbox or log is removed now: ${imageBlock.text(it)}.`,
+    ),
     ...(logsError === null ? [] : [`${capitalised(logsErrorWords(logsError))}.`]),
   ];
   return [
@@ -75,14 +85,17 @@ function half<Keep extends Kind, Remove extends Kind>(
     ({ decision }) => reasons.title(decision),
     ({ name }) => name,
   );
+  const kept = counted(items.length - removed.length, one, many);
   return [
-    "",
-    removed.length === 0
-      ? `None of ${total} would be removed.`
-      : `${removed.length} of ${total} would be removed:`,
-    ...(removed.length === 0 ? [] : tableLines(columns, shown, screen)),
-    ...hiddenLines(hidden, (row) => row.at(-1) ?? "", screen),
-    ...(groups.length === 0 ? [] : ["Kept:", ...groupLines(groups, screen)]),
+    ...(removed.length === 0
+      ? []
+      : [
+          "",
+          `${removed.length} of ${total} would be removed:`,
+          ...tableLines(columns, shown, screen),
+          ...hiddenLines(hidden, (row) => row.at(-1) ?? "", screen),
+        ]),
+    ...(groups.length === 0 ? [] : ["", `${kept} kept:`, ...groupLines(groups, screen)]),
   ];
 }
 
@@ -123,7 +136,7 @@ const logHalf = ({ podLogs }: ContainerPlan) => ({
 function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const words = present([
     plan.links.length > 0 &&
-      `${counted(plan.links.length, "dangling log link")}: the pass asks the runtime about each.`,
+      `${counted(plan.links.length, "dangling log link")}: a pass checks each with the runtime.`,
     plan.strays.length > 0 && `Not pod logs, kept: ${plan.strays.map(clean).join(", ")}.`,
   ]);
   const lines = words.flatMap((line) => wrapped(line, screen));

@@ -162,9 +162,7 @@ function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
 }
 
 const hiddenLine = (count: number, where: string, screen: Screen): readonly string[] =>
-  count === 0
-    ? []
-    : [paint(screen, "dim", `${count} more ${where} (list them with --all or -o json)`)];
+  count === 0 ? [] : [paint(screen, "dim", `${count} more ${where} (--all or -o json shows all)`)];
 
 function keptLines(plan: ImagePlan, screen: Screen, sorted?: ImageOrder): readonly string[] {
   if (plan.kept.length === 0) return [];

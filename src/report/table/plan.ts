@@ -1,7 +1,8 @@
 /** The output of `crigc plan`: candidates in order of removal, reasons, and what is kept. */
 
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../../model/time.ts";
+import type { Instant } from "../../model/time.ts";
+import { secondOf } from "../bytes.ts";
 import type { PlanReport } from "../document/plan.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { containerPlanLines } from "./plan-containers.ts";
@@ -9,11 +10,12 @@ import { imagePlanLines } from "./plan-images.ts";
 
 export function planTable(report: PlanReport, screen: Screen): string {
   const { containers, images } = report.plan;
+  const said = images?.blocks.map(({ kind }) => kind);
   return text([
     nodeLine(report.runtime, report.observedAt, screen),
     "",
     ...(images === null ? [] : imagePlanLines(images, screen, report.sorted)),
-    ...(containers === null ? [] : containerPlanLines(containers, screen)),
+    ...(containers === null ? [] : containerPlanLines(containers, screen, said)),
   ]);
 }
 
@@ -23,7 +25,7 @@ export const nodeLine = (runtime: RuntimeInfo, observedAt: Instant, screen: Scre
     screen,
     "dim",
     clean(
-      `${runtime.name} ${runtime.version} at ${runtime.endpoint}, seen ${toRfc3339(observedAt)}`,
+      `${runtime.name} ${runtime.version} at ${runtime.endpoint}, as of ${secondOf(observedAt)}`,
     ),
   );
 

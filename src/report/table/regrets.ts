@@ -33,7 +33,7 @@ export function regretsTable(regrets: readonly Regret[], screen: Screen): string
   );
 }
 
-/** `removed 214 images, 3 came back (1.2 GiB), the first after 6h`. */
+/** `214 images removed, 3 came back (1.2 GiB), the first after 6h`. */
 export function regretWords({ removedImages, returned, soonest }: RegretFigures): string {
   const count = returned.reduce((sum, one) => sum + one.count, 0);
   const sizeBytes = returned.reduce((sum, one) => sum + one.sizeBytes, 0n);
@@ -41,5 +41,5 @@ export function regretWords({ removedImages, returned, soonest }: RegretFigures)
     soonest === null
       ? "none came back"
       : `${count} came back (${humanBytes(sizeBytes)}), the first after ${humanDuration(soonest)}`;
-  return `removed ${counted(removedImages, "image")}, ${back}`;
+  return `${counted(removedImages, "image")} removed, ${back}`;
 }

@@ -2,9 +2,9 @@
 
 import type { HoldState } from "../../model/hold.ts";
 import type { LoopStatus } from "../../model/pass.ts";
-import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
+import { type Duration, duration, type Instant, seconds, since } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
-import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
+import { counted, humanBytes, humanDuration, secondOf, usedPercent } from "../bytes.ts";
 import { podSourceWords } from "../container-reasons.ts";
 import { type Json, toJson } from "../document/json.ts";
 import type { FilesystemStatus, PressureStatus, StatusReport } from "../document/status.ts";
@@ -12,7 +12,7 @@ import { forecastWords } from "../forecast.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventWords } from "../pass-words.ts";
 import { clean, present, type Screen } from "../terminal.ts";
-import { diskBar, figuresLine } from "./disk.ts";
+import { diskBar, figuresLines } from "./disk.ts";
 import { text } from "./plan.ts";
 import { regretWords } from "./regrets.ts";
 import { type Column, painted, tableLines, wrapped } from "./table.ts";
@@ -50,7 +50,7 @@ export function statusTable(report: StatusReport, screen: Screen): string {
     ),
     "",
     ...report.lastPasses.flatMap((pass) =>
-      wrapped(`Last ${ago(pass.endedAt, report.now)}: ${passSummary(pass)}`, screen),
+      wrapped(passSummary(pass, ` ${ago(pass.endedAt, report.now)}`), screen),
     ),
     "",
     ...eventLines(report, screen),
@@ -66,7 +66,7 @@ function headLines(report: StatusReport, screen: Screen): readonly string[] {
       ? "runtime not connected yet"
       : clean(`${report.runtime.name} ${report.runtime.version} at ${report.runtime.endpoint}`);
   const dry = report.dryRun ? ", dry run: nothing is removed" : "";
-  const head = `crigc ${clean(report.version)}, process ${report.pid}, up ${up}${dry}; ${runtime}`;
+  const head = `crigc ${clean(report.version)}, pid ${report.pid}, up ${up}${dry}; ${runtime}`;
   return painted(screen, "bold", head);
 }
 
@@ -85,13 +85,13 @@ function problemLines(report: StatusReport, screen: Screen): readonly string[] {
     ...report.pressure.map(thresholdWords),
     report.pressure.length === 0 &&
       report.underPressure &&
-      "Disk pressure has ended, and is reported until the transition period is over",
+      "Disk pressure has ended; it is still reported during the transition period",
   ]);
   return problems.flatMap((it) => painted(screen, "red", `${it}.`));
 }
 
 const holdWords = ({ until, reason }: Extract<HoldState, { kind: "held" }>): string =>
-  `On hold ${until === null ? "until it is released" : `until ${toRfc3339(until)}`}${reason === "" ? "" : ` (${clean(reason)})`}`;
+  `On hold ${until === null ? "until it is released" : `until ${secondOf(until)}`}${reason === "" ? "" : ` (${clean(reason)})`}`;
 
 function thresholdWords(it: PressureStatus): string {
   const inodes = it.signal.endsWith(".inodesFree");
@@ -104,7 +104,11 @@ function diskLines(it: FilesystemStatus, now: Instant, screen: Screen): readonly
   const { capacityBytes, availableBytes, measuredAt } = it.filesystem;
   const percent = usedPercent(capacityBytes, availableBytes);
   return [
-    `${figuresLine(it.filesystem, percent, screen)}, measured ${ago(measuredAt, now)}`,
+    ...figuresLines(
+      { filesystem: it.filesystem, usedPercent: percent },
+      screen,
+      `, measured ${ago(measuredAt, now)}`,
+    ),
     ...diskBar({ usedPercent: percent, thresholds: it.thresholds }, screen, "  "),
     ...forecastLines(it, screen),
   ];
@@ -125,15 +129,13 @@ function countLines(report: StatusReport): readonly string[] {
 }
 
 const regretLines = ({ regrets }: StatusReport): readonly string[] =>
-  regrets === null || regrets.removedImages === 0
-    ? []
-    : [`In the history: ${regretWords(regrets)}`];
+  regrets === null || regrets.removedImages === 0 ? [] : [`History: ${regretWords(regrets)}`];
 
 const loopRow = (loop: LoopStatus, now: Instant): readonly string[] => [
   loop.name,
   humanDuration(duration(BigInt(loop.periodMs) * 1_000_000n)),
   loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now),
-  !loop.enabled || loop.nextAt === null ? "-" : `in ${humanDuration(positive(loop.nextAt, now))}`,
+  !loop.enabled || loop.nextAt === null ? "-" : ahead(positive(loop.nextAt, now)),
   loopResult(loop),
 ];
 
@@ -186,6 +188,7 @@ const ago = (at: Instant, now: Instant): string => {
   const span = positive(now, at);
   return span < SECOND ? "just now" : `${humanDuration(span)} ago`;
 };
+const ahead = (span: Duration): string => (span < SECOND ? "now" : `in ${humanDuration(span)}`);
 const SECOND = seconds(1);
 
 /** Clocks jump, so a negative duration is shown as 0. */

@@ -119,13 +119,13 @@ describe("release", () => {
     [
       "a hold in force",
       { state: held },
-      "Hold ended: it would have lasted until 2026-01-15T12:30:00Z (disk swap).\n",
+      "Hold released: it would have lasted until 2026-01-15T12:30:00Z (disk swap).\n",
     ],
     ["an expired hold", { found: true }, "The hold had expired.\n"],
     [
       "an unreadable hold",
       { state: { ...held, until: null, reason: "it cannot be understood" } },
-      "Hold ended: it cannot be understood.\n",
+      "Hold released: it cannot be understood.\n",
     ],
   ])("of %s says what it ended", async (_what, places, words) => {
     const { code, stdout, released } = await run(["release"], places);

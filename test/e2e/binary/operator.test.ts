@@ -28,7 +28,7 @@ describe("hold", () => {
     expect(stopped.exitCode).toBe(7);
     expect(stopped.stdout).toContain("upgrade");
     expect(it.changes()).toEqual([]);
-    expect((await it.crigc("release")).stdout).toContain("Hold ended: it would have lasted");
+    expect((await it.crigc("release")).stdout).toContain("Hold released: it would have lasted");
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toHaveLength(2);
   });

@@ -214,7 +214,7 @@ test.skipIf(diskObstacle !== null)(
       expect(it.removedImages()).toHaveLength(120);
       expect(stdout.split("\n").length).toBeLessThan(lines);
       expect(stdout.split("\n").length > 120).toBe(words.length > 0);
-      if (words.length === 0) expect(stdout).toContain("70 more rows (list them with --all");
+      if (words.length === 0) expect(stdout).toContain("70 more rows (--all or -o json");
     }
   },
   30_000,

@@ -92,7 +92,7 @@ describe("figures that contradict each other", () => {
     expect(checkedSpace(figures(1_000_000n, 1_004_096n), "none")).toEqual(clamped);
     expect(checkedSpace(figures(1_000_000n, 1_004_097n), "none")).toMatchObject({
       kind: "invalid",
-      message: expect.stringContaining("more available than it has"),
+      message: expect.stringContaining("more available than its capacity"),
     });
     expect(checkedSpace(figures(1_000_000n, 9_000_000n), "kubelet")).toEqual(clamped);
     expect(checkedSpace(figures(1000n * GIB, 1001n * GIB), "none").kind).toBe("valid");

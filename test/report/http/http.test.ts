@@ -273,7 +273,7 @@ describe("a request to the agent", () => {
 
   test("reports that no agent is running", async () => {
     expect(await failureOf(askAgent(request()))).toContain(
-      `cannot reach the agent at ${path}: socket not found; start crigc run, or set its --run-dir`,
+      `no agent is running: ${path} not found; start it (crigc install --start, or crigc run), or set its --run-dir`,
     );
   });
 

@@ -55,6 +55,7 @@ describe("explain", () => {
       {
         reference: "x",
         layers: new Map(),
+        observedAt: NOW,
         blocks: [],
         matches: [{ kind: "kept-image", kept: plan.kept[2]! }],
       },
@@ -84,6 +85,7 @@ describe("explain", () => {
       {
         layers: new Map(),
         reference: "x",
+        observedAt: NOW,
         blocks: [],
         matches: [
           {
@@ -105,6 +107,7 @@ describe("explain", () => {
       {
         layers: new Map(),
         reference: "x",
+        observedAt: NOW,
         blocks: [{ kind: "on-hold", until: null, reason: "" }],
         matches: [{ kind: "container", planned: removedContainer(1) }],
       },
@@ -121,6 +124,7 @@ describe("explain", () => {
       explanationDocument({
         layers: new Map(),
         reference: "x",
+        observedAt: NOW,
         blocks: [],
         matches: [{ kind: "kept-image", kept: kept(1, { kind: "pinned" }) }],
       }),
@@ -148,7 +152,7 @@ describe("images", () => {
     const lines = text.split("\n");
     expect(lines[1]).toMatch(/app-23:1\.23 +001700170017 +491\.0 MiB .* too young$/);
     expect(text).toMatch(/app-20:1\.20 .* now +shop-0\/web +in use\n/);
-    expect(text).toMatch(/app-1:1\.1 .* - \(candidate 1\)\n/);
+    expect(text).toMatch(/app-1:1\.1 .* candidate 1\n/);
     expect(text).toEndWith("\n7 images, 2.2 GiB as reported\n");
   });
 
@@ -156,9 +160,17 @@ describe("images", () => {
     const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
     const natural = imageListTable(report, { ...terminal, width: 120 }).split("\n")[1] ?? "";
     const [name = ""] = natural.split(/ {2,}/);
-    const narrow = imageListTable(report, { ...terminal, width: 104 });
+    const narrow = imageListTable(report, { ...terminal, width: 79 });
     expect(narrow).toContain(name);
-    expect(narrow).toMatch(/pinned in…/);
+    expect(narrow).toMatch(/pinned in the \w+…/);
+  });
+
+  test("images on a terminal of 80 columns have whole headings, and users next to the reason", () => {
+    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
+    const text = imageListTable(report, { ...terminal, width: 80 });
+    expect(text).toMatch(/^IMAGE +SIZE +SEEN +USED +KEPT BY\n/);
+    expect(imageListTable(report, { ...terminal, width: 100 })).toContain("in use: shop-0/web\n");
+    for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
   });
 
   test("images in JSON have their users and the rule that keeps them", () => {
@@ -244,12 +256,12 @@ describe("history", () => {
       plainScreen,
     );
     expect(text).toBe(
-      `2026-01-15T11:59:00Z  warning ImageGCFutile, images are not what fills the disk: n
+      `2026-01-15T11:59:00Z  warning ImageGCFutile: n
 2026-01-15T12:00:00Z  image GC, P1: 1 removed, 2.0 GiB freed, target reached, in 4s
   KIND   NAME                           FREED  REPORTED  WHY    RESULT
   image  registry.example/team/app:1  2.0 GiB   1.0 GiB  space  removed
 
-2026-01-15T12:01:00Z  warning GhostImage, a removed image is still listed: m
+2026-01-15T12:01:00Z  warning GhostImage: m
 `,
     );
   });
@@ -269,7 +281,7 @@ describe("history", () => {
     const idle = passRow({ imagesEnd: "nothing-to-do", removed: 0 });
     const rows = { passes: [passRow(), idle, idle], removals: [], events: [] };
     const text = historyTable(rows, terminal);
-    expect(text).toEndWith("\n2 passes with nothing to do (list them with --all or -o json).\n");
+    expect(text).toEndWith("\n2 passes with nothing to do (--all or -o json shows all).\n");
     expect(historyTable(rows, plainScreen)).not.toContain("no threshold exceeded");
     const all = historyTable(rows, { ...plainScreen, all: true });
     expect(all.match(/no threshold exceeded/g)).toHaveLength(2);
@@ -512,7 +524,7 @@ describe("status", () => {
     ],
     ["The ledger is not on disk: full.", { ledgerError: "full" }],
     [
-      "On hold until 2026-01-15T12:00:00.25Z (night).",
+      "On hold until 2026-01-15T12:00:00Z (night).",
       { hold: { kind: "held", until: NOW, since: null, reason: "night" } },
     ],
     ["Grace period after a boot: nothing is removed for another 2m.", { bootGrace: minutes(2) }],
@@ -545,7 +557,7 @@ describe("status", () => {
       },
     ],
     [
-      "Disk pressure has ended, and is reported until the transition period is over.",
+      "Disk pressure has ended; it is still reported during the transition period.",
       { underPressure: true },
     ],
   ];
@@ -579,7 +591,7 @@ describe("status", () => {
   test("status says how long ago each disk was measured", () => {
     const filesystems = [{ filesystem: measured(), thresholds: null, forecast: null }];
     const text = statusTable(status({ filesystems, now: plus(NOW, seconds(8)) }), plainScreen);
-    expect(text).toContain("6.0 GiB free, measured 8s ago");
+    expect(text).toContain("6.0 GiB of 50.0 GiB free, measured 8s ago");
   });
 
   test.each([
