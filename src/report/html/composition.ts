@@ -122,7 +122,7 @@ export function lastUseSection(plan: ImagePlan): Html | null {
       name: "longer",
       ...split(images.filter(({ age }) => age !== null && age >= (AGES.at(-1) ?? 0n))),
     },
-    { name: "never seen", ...split(images.filter(({ age }) => age === null)) },
+    { name: "never used", ...split(images.filter(({ age }) => age === null)) },
   ];
   const most = columns.reduce((one, { kept, removable }) => {
     const bytes = sizeOf(kept) + sizeOf(removable);

@@ -102,7 +102,7 @@ function explained(match: ReferenceMatch, now: Instant): Explained {
     case "kept-image": {
       const { kept } = match;
       return {
-        ...ofImage(kept, now),
+        ...ofImage(kept, now, kept.reason.kind === "in-use"),
         verdict: "kept",
         words: `kept: ${imageKeep.text(kept.reason)}`,
         json: keptJson(kept),
@@ -147,7 +147,11 @@ function explained(match: ReferenceMatch, now: Instant): Explained {
   }
 }
 
-function ofImage({ image, record, tried }: KeptImage | ImageCandidate, now: Instant) {
+function ofImage(
+  { image, record, tried }: KeptImage | ImageCandidate,
+  now: Instant,
+  isInUse = false,
+) {
   const name = imageName(image);
   const others = image.repoTags.map(clean).filter((tag) => tag !== name);
   const { firstSeenAt, lastUsedAt } = record;
@@ -156,7 +160,7 @@ function ofImage({ image, record, tried }: KeptImage | ImageCandidate, now: Inst
     ...(others.length === 0 ? [] : [`also: ${others.join(", ")}`]),
     `size: ${humanBytes(image.sizeBytes)} (reported)`,
     `first seen: ${agoWords(firstSeenAt, now)}`,
-    `last used: ${lastUsedAt === null ? "never" : agoWords(lastUsedAt, now)}`,
+    `last used: ${isInUse ? "now" : lastUsedAt === null ? "never" : agoWords(lastUsedAt, now)}`,
   ];
   return { kind: "image", name, image: image.id, details, tried } as const;
 }

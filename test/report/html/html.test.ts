@@ -175,7 +175,7 @@ describe("the page", () => {
       "&lt; 1h: 2, 1",
       "&lt; 6h: 1, 1",
       "longer: 1, 0",
-      "never seen: 1, 1",
+      "never used: 1, 1",
     ]);
   });
 

@@ -64,6 +64,7 @@ describe("explain", () => {
     expect(text).toContain(
       "Kept: keep rule registry.example/team/* (/etc/crigc/keep.d/base.list:3) matches registry.example/team/app-22:1.22.",
     );
+    expect(text).toMatch(/\n {2}last used: \S+ ago \(2026-01-12T\S+Z\)\n/);
     expect(text).toContain("   1. in-use: no\n   2. keep-rule: yes (decides)\n");
   });
 
