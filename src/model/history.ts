@@ -41,7 +41,7 @@ export interface Removal {
   readonly took: Duration | null;
 }
 
-/** Whatever removed it. */
+/** By this pass, or by something else meanwhile. */
 export const isGone = ({ result }: Pick<Removal, "result">): boolean =>
   result === "removed" || result === "already-gone";
 
@@ -96,7 +96,7 @@ export interface Regret extends Pick<
   readonly sizeBytes: bigint;
 }
 
-/** As far as the history goes. */
+/** Removed images and those that came back, as far back as the history goes. */
 export interface RegretFigures {
   readonly removedImages: number;
   /** By the trigger of the removal. */

@@ -34,7 +34,7 @@ export interface ImageLimits {
   readonly compat: Compat;
 }
 
-/** Between which disk usage is kept. */
+/** The disk usage at which GC starts, and the one that it frees down to. */
 export type Thresholds = Pick<ImageLimits, "highPercent" | "lowPercent">;
 
 export interface ContainerLimits {
@@ -50,7 +50,7 @@ export interface ContainerLimits {
   readonly compat: Compat;
 }
 
-/** Limits of the ledger, and how long a node is only observed. */
+/** Limits of the ledger, and the grace period after a boot. */
 export interface MemoryLimits {
   /** A gap between two observations counts for at most twice this. */
   readonly detectionPeriod: Duration;

@@ -44,7 +44,7 @@ test.each(["json", "yaml", "wide", "name"])("-q is refused beside -o %s", (outpu
   );
 });
 
-test("-q is accepted beside -o table", () => {
+test("-q is accepted with -o table", () => {
   expect(parseCommandLine(["images", "-q", "-o", "table"], commands).kind).toBe("run");
 });
 

@@ -263,7 +263,7 @@ describe("the connection", () => {
     expect(records.every(({ tookMs }) => tookMs > 0 && tookMs < 5000)).toBe(true);
   });
 
-  test("keeps nothing of 20,000 calls", async () => {
+  test("leaks nothing over 20,000 calls", async () => {
     const home = mkdtempSync(join(tmpdir(), "crigc-cri-"));
     const nodeFile = join(home, "node.json");
     writeFileSync(nodeFile, JSON.stringify({ ...pod, images: [{ id: "a", sizeBytes: 1 }] }));

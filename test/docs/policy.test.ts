@@ -43,7 +43,7 @@ describe.each([
   ["1. What stops all image removal", "src/model/reason.ts", "ImageBlock"],
   ["3. Triggers", "src/model/reason.ts", "ImageTrigger"],
   ["6. When a pass stops", "src/model/outcome.ts", "ImageEnd"],
-] as const)("section %s", (title, path, union) => {
+] as const)("docs/policy.md, section %s", (title, path, union) => {
   test(`lists the codes of ${union}, each once, and no other`, () => {
     expect(listed(section(page, title)).toSorted()).toEqual(codesOf(path, union).toSorted());
   });
@@ -76,7 +76,7 @@ test.each([
   ["SandboxRemoveReason", "sandboxes", 2],
   ["LogKeepReason", "logs", 1],
   ["LogRemoveReason", "logs", 2],
-] as const)("%s is what the row of %s lists", (union, row, column) => {
+] as const)("docs/policy.md lists each code of %s in the row of %s", (union, row, column) => {
   const line = section(page, "2. Containers")
     .split("\n")
     .find((text) => text.startsWith(`| ${row} |`));

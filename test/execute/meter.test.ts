@@ -47,9 +47,9 @@ test.each([
 });
 
 test.each([
-  ["more than its capacity counts as its capacity", 950n, 930n, 70n],
-  ["less than its capacity counts as it is", 920n, 930n, 80n],
-])("where a disk says that it has %s", async (_, available, capacity, wanted) => {
+  ["more available than its capacity counts as empty", 950n, 930n, 70n],
+  ["less available than its capacity counts as reported", 920n, 930n, 80n],
+])("a disk that reports %s", async (_, available, capacity, wanted) => {
   const { meter } = meterOf([[available, 0n]], capacity);
   expect(await meter.targetsNow()).toMatchObject([{ wantedBytes: wanted }, count]);
   expect(meter.wantedBytes()).toBe(wanted);

@@ -291,7 +291,7 @@ describe("the end", () => {
     expect(sim.record.passes.at(-1)?.images?.items).toHaveLength(1);
   });
 
-  test("begins no pass that was only waiting for its turn, and tells of none", async () => {
+  test("begins no pass that was only waiting for its turn, and reports none", async () => {
     const sim = aNode(60, { weather: { latencyMs: 30_000 } });
     sim.start();
     await sim.run(10 * SECOND);

@@ -148,7 +148,7 @@ describe("a pass that lasts", () => {
     expect((await look(never)).pods).toMatchObject({ kind: "failed", message: "refused" });
   });
 
-  test("lists an image that went and came back, and knows it for another one than was planned", async () => {
+  test("treats an image that was removed and pulled again as another image than planned", async () => {
     const image = anImage("a");
     const { look, missed, world, timer } = lookAt({ planned: [image] });
     const seen = async () => {

@@ -83,7 +83,7 @@ function expectRules({ limits, periods, requestTimeout }: Config): void {
   }
 }
 
-test("any flags and variables are read or refused", () => {
+test("any flags and variables are accepted, or rejected with an error", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom(...flags), text), { maxLength: 4 }),
@@ -102,7 +102,7 @@ test("any flags and variables are read or refused", () => {
   );
 });
 
-test("any values of known fields in a file are read or refused", () => {
+test("any values of known fields in a file are accepted, or rejected with an error", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom(...inFiles), jsonValue), { maxLength: 4 }),
@@ -116,7 +116,7 @@ test("any values of known fields in a file are read or refused", () => {
   );
 });
 
-test("any text as a file is read or refused", () => {
+test("any text as a configuration file is accepted, or rejected with an error", () => {
   const line = fc.oneof(
     fc.string(),
     fc.constantFrom(
@@ -141,7 +141,7 @@ test("any text as a file is read or refused", () => {
   );
 });
 
-test("any command line is read or refused", () => {
+test("any command line is accepted, or rejected with an error", () => {
   const word = fc.oneof(
     fc.constantFrom(
       "gc",

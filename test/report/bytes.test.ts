@@ -62,7 +62,7 @@ test.each([
   [1000n, 159n, 85],
   [1000n, 1000n, 0],
   [0n, 0n, 100],
-])("of %p bytes with %p available, %p percent are used", (capacity, available, percent) => {
+])("a disk of %p bytes with %p available is %p percent used", (capacity, available, percent) => {
   expect(usedPercent(capacity, available)).toBe(percent);
 });
 

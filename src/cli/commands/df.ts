@@ -68,7 +68,8 @@ async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise
   const logs = logFactsOf(snapshot.logs);
   const [writableLayers, podLogs, rest] = await Promise.all([
     writableLayersOf(context),
-    logs === null ? null : sizesOfLogs(context, logs),
+    // A missing directory has no logs; one that cannot be read is unknown.
+    logs === null ? (snapshot.logs === null ? [] : null) : sizesOfLogs(context, logs),
     imagefs === undefined ? null : restOf(context, imagefs, logs?.podLogsDirectory ?? null),
   ]);
   return { writableLayers, podLogs, rest };

@@ -28,6 +28,7 @@ import {
   FORCE_YOUNG,
   forced,
   imageNamed,
+  quietOn,
   type Selected,
   selectedBy,
   SELECTION_OPTIONS,
@@ -41,7 +42,7 @@ export const gc = command({
   json: true,
   readOnly: false,
   run: async (context, invocation) => {
-    const config = forced(context.config, invocation);
+    const config = quietOn(context.screen, forced(context.config, invocation));
     await using collector = await context.open.collector(config, context.signal);
     for (const notice of ageNotices(context.config)) collector.log.warning(notice);
     return await pass({ context, invocation, collector }, selectedBy(invocation));
@@ -57,7 +58,7 @@ export const rm = command({
   json: true,
   readOnly: false,
   run: async (context, invocation) => {
-    const config = forced(context.config, invocation);
+    const config = quietOn(context.screen, forced(context.config, invocation));
     await using collector = await context.open.collector(config, context.signal);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));

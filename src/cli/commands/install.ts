@@ -86,7 +86,9 @@ export const uninstall = command({
       context.stdout(`${clean(stepWords(step))}\n`),
     );
     if (steps === null)
-      context.stdout(`nothing to remove: ${installed.manifest} records no installation\n`);
+      context.stdout(
+        `nothing to remove: ${installed.manifest}, which crigc install writes, not found\n`,
+      );
     else if (dryRun) printPlanned(context, steps);
     return exit.done;
   },

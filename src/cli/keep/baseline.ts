@@ -88,9 +88,9 @@ function write(context: CommandContext, { file, images, replace, once }: Writing
   // After the list: with a stamp but no list, the node would never get a baseline.
   if (once && !context.dryRun) context.open.setStamp(context.config, writtenAt);
   const named = images.length - unnamed.length;
-  const names = context.dryRun ? "would name" : "now names";
+  const names = context.dryRun ? "would list" : "now lists";
   context.stdout(
-    `${context.dryRun ? "Dry run: " : ""}${clean(file.path)} ${names} ${counted(named, "image")}, by ${counted(patterns, "pattern")}.\n`,
+    `${context.dryRun ? "Dry run: " : ""}${clean(file.path)} ${names} ${counted(named, "image")} in ${counted(patterns, "pattern")}.\n`,
   );
 }
 

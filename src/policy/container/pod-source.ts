@@ -103,7 +103,7 @@ function lacksLivingPods(view: Doubted): string | null {
   const known = answeredUids(view);
   const living = livingKubernetesPods(view);
   if (living.size > 0 && !living.keys().some((uid) => known.has(uid)))
-    return `it lists none of the ${living.size} pods that are alive on this node`;
+    return `it lists none of the pods that are alive on this node (${living.size})`;
   const settled = livingKubernetesPods({
     sandboxes: view.sandboxes.filter((sandbox) => !isNew(view, sandbox)),
     containers: view.containers.filter((container) => !isNew(view, container)),
@@ -142,7 +142,7 @@ function lacksPodsOfTheApi(view: Doubted): string | null {
   const missing = [...others].filter((uid) => !isStatic(view, uid));
   return missing.length === 0
     ? null
-    : `it lists only static pods, but ${missing.length} pods on this node are not static (${some(missing)}): the kubelet may not have reached its API server yet`;
+    : `it lists only static pods, but this node also has others (${some(missing)}): the kubelet may not have reached its API server yet`;
 }
 
 /** The kubelet removes a pod's directory only once it knows that the pod is deleted. */
@@ -192,7 +192,7 @@ function lacksAllThatLeftSomething(view: Doubted): string | null {
   );
   return left.size === 0 || left.keys().some((uid) => answered.has(uid))
     ? null
-    : `no pod is alive on this node, and it lists none of the ${left.size} pods that left containers or logs here`;
+    : `no pod is alive on this node, and it lists none of the pods that left containers or logs here (${left.size})`;
 }
 
 const kubernetesPods = (view: Listed): readonly PodUid[] =>

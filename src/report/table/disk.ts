@@ -25,7 +25,12 @@ export function figuresLines(
   const { mountpoint, roles, capacityBytes, availableBytes } = filesystem;
   const name = paint(screen, "bold", clean(mountpoint));
   const free = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
-  return wrapped(`${name} (${roles.join(", ")}): ${usedPercent}% used, ${free}${rest}`, screen);
+  const figures = `${name}: ${usedPercent}% used, ${free}${rest}`;
+  const line = `${figures} (${roles.join(", ")})`;
+  // Roles on a line of their own are not cut in two.
+  return screen.width === null || Bun.stringWidth(line) <= screen.width
+    ? [line]
+    : [...wrapped(figures, screen), `  ${roles.join(", ")}`];
 }
 
 /** Inodes are shown only if they have a threshold. */

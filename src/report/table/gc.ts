@@ -42,7 +42,7 @@ const IMAGE_COLUMNS: readonly Column[] = [
   { title: "ESTIMATE", align: "right", optional: true },
   { title: "FREED", align: "right" },
   { title: "TOOK", align: "right" },
-  { title: "WHY", minimumWidth: 8 },
+  { title: "WHY", minimumWidth: 10 },
   { title: "RESULT", minimumWidth: 16 },
 ];
 

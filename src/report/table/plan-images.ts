@@ -22,7 +22,7 @@ const COLUMNS: readonly Column[] = [
   { title: "FREES", align: "right", optional: true },
   { title: "UNUSED FOR", align: "right" },
   { title: "LAST USED" },
-  { title: "WHY", minimumWidth: 8 },
+  { title: "WHY", minimumWidth: 10 },
 ];
 
 /** `sorted`: a different order from that of removal. */

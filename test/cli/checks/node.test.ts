@@ -136,7 +136,7 @@ describe("the sandbox image", () => {
     ["pinned by the runtime", { images: [{ ...app, pinned: true }] }, "ok"],
     ["without any sandbox", { images: [app], sandboxes: [] }, "ok"],
     ["unknown", { images: [app] }, "warning"],
-  ])("%s: check is %p", (_what, change, result) => {
+  ])("%s is checked as expected", (_what, change, result) => {
     expect(checks(change).get("sandbox-image")?.result).toBe(result as "ok");
   });
 });
@@ -148,7 +148,7 @@ describe("the pod source", () => {
     ["that failed", { kind: "failed", source: "kubelet-api", message: "401" }, "failed"],
     // It lists none of the live pods.
     ["of another node", { kind: "ready", source: "kubelet-dir", pods: [] }, "failed"],
-  ])("%s: check is %p", (_what, pods, result) => {
+  ])("%s is checked as expected", (_what, pods, result) => {
     expect(checks({ pods }).get("pod-source")?.result).toBe(result as "ok");
   });
 });

@@ -57,7 +57,7 @@ describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => 
       );
     });
 
-    test("is ASCII if the terminal is", () => {
+    test("uses only ASCII on an ASCII terminal", () => {
       // oxlint-disable-next-line no-control-regex -- they are what is looked for
       expect(helpOn(topic, commands, plainScreen)).toMatch(/^[\u0000-\u007f]*$/);
     });

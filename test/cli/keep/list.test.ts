@@ -213,7 +213,7 @@ describe("keep baseline", () => {
     const { code, stdout, patterns, stamp } = await baseline([]);
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: "/etc/crigc/keep.d/baseline.list now names 2 images, by 4 patterns.\n",
+      stdout: "/etc/crigc/keep.d/baseline.list now lists 2 images in 4 patterns.\n",
     });
     expect({ patterns, stamp }).toEqual({ patterns: today, stamp: null });
   });
@@ -281,7 +281,7 @@ describe("keep baseline", () => {
       images: { images: [app, { ...odd, id: "odd!" as typeof app.id }] },
     });
     expect(stderr).toContain("image odd! is not in the baseline");
-    expect(stdout).toContain("now names 1 image");
+    expect(stdout).toContain("now lists 1 image");
   });
 });
 

@@ -15,7 +15,7 @@ test.each([
   ["36h", "2026-01-14T00:00:00Z"],
   ["90m", "2026-01-15T10:30:00Z"],
   ["0", "2026-01-15T12:00:00Z"],
-])("%s is %s", (text, time) => {
+])("the time %s is read as %s", (text, time) => {
   expect(toRfc3339(momentOf(text, "--since", NOW))).toBe(time);
 });
 

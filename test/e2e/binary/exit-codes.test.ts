@@ -17,7 +17,7 @@ const node: NodeDescription = {
 /** Everything is old enough, and no removal is waited for: the disk of the tester is busy. */
 const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
 
-describe("0", () => {
+describe("exit code 0", () => {
   test("is the exit code when something was removed, and when there was nothing to do", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
@@ -27,7 +27,7 @@ describe("0", () => {
   });
 });
 
-describe("1", () => {
+describe("exit code 1", () => {
   test("is the exit code when the result cannot be written", async () => {
     await using it = await startNode({ node });
     const words = ["--state-dir=/proc/no", "--run-dir=/proc/no"];
@@ -37,7 +37,7 @@ describe("1", () => {
   });
 });
 
-describe("2", () => {
+describe("exit code 2", () => {
   test.each([["gc"], ["plan"], ["keep check"]])(
     "is the exit code of %s if keep rules are invalid",
     async (command) => {
@@ -98,7 +98,7 @@ describe("2", () => {
   });
 });
 
-describe("3", () => {
+describe("exit code 3", () => {
   test("is the exit code when the runtime does not answer", async () => {
     await using it = await startNode({ node });
     await it.runtime.crash();
@@ -192,7 +192,7 @@ describe("4 in the grace period after a boot", () => {
   });
 });
 
-describe("5", () => {
+describe("exit code 5", () => {
   test("is the exit code when a removal failed and the rest was done", async () => {
     const images = ["a", "b", "c"].map((name) => ({ id: imageIdOf(name), sizeBytes: 1_000 }));
     await using it = await startNode({ node: { images }, flags });
@@ -209,7 +209,7 @@ describe("5", () => {
   });
 });
 
-describe("6", () => {
+describe("exit code 6", () => {
   test("is the exit code of a second agent, which names the first", async () => {
     await using it = await startNode({ node });
     await using first = it.start("run");
@@ -240,7 +240,7 @@ describe("6", () => {
   });
 });
 
-describe("7", () => {
+describe("exit code 7", () => {
   test("is the exit code on hold, until it is released", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("hold", "1h", "--reason", "moving house")).toMatchObject({ exitCode: 0 });
@@ -254,7 +254,7 @@ describe("7", () => {
   });
 });
 
-describe("8", () => {
+describe("exit code 8", () => {
   test("is the exit code for an unknown REF", async () => {
     await using it = await startNode({ node });
     const { exitCode, stdout, stderr } = await it.crigc("explain", "r.example/no-such-thing");

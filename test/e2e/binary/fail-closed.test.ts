@@ -48,7 +48,7 @@ const faults: Readonly<Record<string, Fault>> = {
 
 describe.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo"])("%s", (method) => {
   test.each(Object.keys(faults))(
-    "that %s stops everything, with exit 3 and its name",
+    "that %s ends the pass before any removal, with exit 3, and is named",
     async (how) => {
       await using it = await startNode(options);
       const fault = faults[how];

@@ -136,8 +136,8 @@ describe("with --dry-run", () => {
 
   test.each([
     ["hold 90m", "would be on hold for 1h30m"],
-    ["release", "would end"],
-    ["keep baseline", "would name 2 images"],
+    ["release", "would be released"],
+    ["keep baseline", "would list 2 images"],
     ["install --init=none --root tree", "would"],
   ])("crigc %s shows what it would do", async (line, said) => {
     await using it = await startNode({ node, flags });

@@ -51,22 +51,22 @@ describe("kubelet-dir", () => {
     });
   });
 
-  test("fails if it is a file", async () => {
+  test("fails if ROOT/pods is a file", async () => {
     const root = scratch();
     put(root, "pods");
     expect((await read({ source: "kubelet-dir", rootDirectory: root })).kind).toBe("failed");
   });
 });
 
-test("cri reads nothing, because pods are judged from the lists", async () => {
+test("pod source cri reads nothing, because the runtime's lists decide", async () => {
   expect(await read({ source: "cri" })).toEqual({ kind: "ready", source: "cri", pods: [] });
 });
 
-test("none reports itself", async () => {
+test("pod source none reads nothing, and is reported as configured", async () => {
   expect(await read({ source: "none" })).toEqual({ kind: "none", why: "as configured" });
 });
 
-test("kubelet-api that fails is a failed reading", async () => {
+test("pod source kubelet-api reports a request that failed", async () => {
   expect(await read({ source: "kubelet-api" })).toMatchObject({
     kind: "failed",
     source: "kubelet-api",

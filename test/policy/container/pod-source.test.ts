@@ -48,7 +48,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     const { judgement } = after(viewOf(node, heard), viewOf(node, unheard), viewOf(node, unheard));
     expect(judgement.state).toMatchObject({
       kind: "not-ready",
-      why: expect.stringMatching(/1 pods on this node are not static \(uid-c\).*API server/),
+      why: expect.stringMatching(/this node also has others \(uid-c\).*API server/),
     });
     expect(judgement.shouldRemoveContent(podUid("uid-c"))).toBeNull();
   });
@@ -128,10 +128,10 @@ describe("a new pod", () => {
     }
   });
 
-  test("does not stand for the others: of the pods that live here, the source has to know one", () => {
+  test("does not excuse a source that lists none of the live pods", () => {
     expect(stateOf(viewOf({ sandboxes: [at(seconds(1))] }, source))).toMatchObject({
       kind: "not-ready",
-      why: expect.stringContaining("lists none of the 1 pods"),
+      why: expect.stringContaining("lists none of the pods that are alive on this node (1)"),
     });
   });
 

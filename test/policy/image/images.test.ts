@@ -244,7 +244,7 @@ describe("age", () => {
     ).toEqual([]);
   });
 
-  test("gives a note without an agent that it hardly works", () => {
+  test("is noted as hardly working without an agent", () => {
     expect(planOf({ images: three, limits }).notes).toHaveLength(1);
     expect(planOf({ images: three, limits, facts: { startedAt: NOW } }).notes).toEqual([]);
   });

@@ -317,7 +317,7 @@ describe("history", () => {
     ["gc", "blocked", "blocked", "removal is blocked"],
     ["gc", "stopped", "stopped", "stopped on request"],
   ] as const)(
-    "of a pass %p that ended %p, %p it says: %s",
+    "history words the ends of a pass %s (images %p, containers %p): %s",
     (kind, imagesEnd, containersEnd, words) => {
       const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
       const rows = { passes: [row], removals: [], events: [], regrets: [] };

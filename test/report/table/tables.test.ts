@@ -38,7 +38,7 @@ describe("a plan", () => {
     expect(shown({ images: imagePlan() })).toBe(
       `containerd 1.7.24 at unix:///run/containerd/containerd.sock, as of 2026-01-15T12:00:00Z
 
-/var/lib/containerd (nodefs, imagefs): 88% used, 6.0 GiB of 50.0 GiB free
+/var/lib/containerd: 88% used, 6.0 GiB of 50.0 GiB free (nodefs, imagefs)
   ▕████████████████████████████████████████████████│██│█░░░░░░░▏
                                            low 80% ┘  └ high 85%
 
