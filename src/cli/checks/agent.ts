@@ -10,7 +10,8 @@ export function agentCheck(
     | { readonly kind: "none"; readonly why: string },
   version: string,
 ): Verdict {
-  if (status.kind === "none") return warning(`only crigc gc removes anything: ${status.why}`, null);
+  if (status.kind === "none")
+    return warning(`${status.why}; without an agent, only crigc gc removes anything`, null);
   const document = parsedJson(status.text);
   if (!isMap(document) || document["kind"] !== "Status")
     return failed("another program answers at the control socket", null);

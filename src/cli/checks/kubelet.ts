@@ -92,11 +92,11 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
   const nearest = nearestOf(theirs, facts.imageFilesystem);
   const first = nearestOf(facts.ours, facts.imageFilesystem);
   if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
-  const evicts = `the kubelet evicts pods when ${wordsOf(nearest)}`;
+  const evicts = `the kubelet evicts pods at ${wordsOf(nearest)}`;
   if (first !== null && first.percent > nearest.percent)
-    return ok(`crigc frees space when ${wordsOf(first)}, before ${evicts}`);
+    return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
   return warning(
-    `${evicts}, before crigc frees space (${first === null ? "--eviction-hard is off" : `when ${wordsOf(first)}`})`,
+    `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
     `${isDefault(facts.ours) ? "set --eviction-hard with" : "omit --eviction-hard, whose default is above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
   );
 }
@@ -113,7 +113,7 @@ interface Nearest {
 }
 
 const wordsOf = ({ threshold, percent }: Nearest): string =>
-  `less than ${Math.round(percent * 10) / 10}% is free (${threshold.signal})`;
+  `${threshold.signal}<${Math.round(percent * 10) / 10}%`;
 
 const needsDisk = (config: Config, filesystem: Filesystem | null): boolean =>
   thresholdsOn(config, filesystem).some((it) => percentOf(it, filesystem) === null);

@@ -1,6 +1,6 @@
 /** The image half of a plan: the target, the candidates in order of removal, the estimated stop, and what is kept. */
 
-import type { ImagePlan } from "../../model/plan.ts";
+import type { ImagePlan, ImageTarget } from "../../model/plan.ts";
 import { counted, dayOf, humanBytes, humanDuration } from "../bytes.ts";
 import { expectedBytes, type ImageOrder, type Placed, placed } from "../document/plan.ts";
 import { imageBlock, imageKeep, planNote, triggerCode } from "../image-reasons.ts";
@@ -57,10 +57,17 @@ function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {
   }
   const young = isShort(plan) ? youngWords(plan) : "";
   return [
-    ...plan.targets.flatMap((it) => wrapped(`Target: ${targetWords(it)}.`, screen)),
+    ...plan.targets.flatMap((it) => wrapped(`Target: ${targetWords(atMount(it, plan))}.`, screen)),
     ...(young === "" ? [] : wrapped(`${young}.`, screen)),
     "",
   ];
+}
+
+/** With the mount point instead of the path that the runtime reports, as above it. */
+function atMount(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
+  if (!("path" in target)) return target;
+  const at = usage.find(({ filesystem }) => filesystem.path === target.path);
+  return at === undefined ? target : { ...target, path: at.filesystem.mountpoint };
 }
 
 function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {

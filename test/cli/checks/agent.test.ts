@@ -50,6 +50,6 @@ test.each<[string, object | string, string, string]>([
 test("a missing agent is only a warning, because a timer may run gc", () => {
   expect(agentCheck({ kind: "none", why: "socket not found" }, "1.2.3")).toMatchObject({
     result: "warning",
-    message: "only crigc gc removes anything: socket not found",
+    message: "socket not found; without an agent, only crigc gc removes anything",
   });
 });

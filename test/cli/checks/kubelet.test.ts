@@ -122,7 +122,7 @@ describe("eviction", () => {
     expect(eviction({ ours: oursAt("imagefs.available<20%") })).toEqual({
       result: "ok",
       message:
-        "crigc frees space when less than 20% is free (imagefs.available), before the kubelet evicts pods when less than 15% is free (imagefs.available)",
+        "crigc frees space at imagefs.available<20%, before the kubelet evicts pods at imagefs.available<15%",
       advice: null,
     });
   });
@@ -132,7 +132,9 @@ describe("eviction", () => {
     (text) => {
       expect(eviction({ ours: oursAt(text) })).toMatchObject({
         result: "warning",
-        message: expect.stringContaining("the kubelet evicts pods when less than 15% is free"),
+        message: expect.stringContaining(
+          "the kubelet evicts pods at imagefs.available<15%; crigc ",
+        ),
         advice: expect.stringContaining("set imagefs.available<20%"),
       });
     },
@@ -157,7 +159,7 @@ describe("eviction", () => {
       eviction({ settings, filesystem: aFilesystem({ capacityBytes }) });
     expect(of(100n * GIB)).toMatchObject({
       result: "warning",
-      message: expect.stringContaining("less than 20% is free"),
+      message: expect.stringContaining("evicts pods at imagefs.available<20%"),
     });
     expect(of(1000n * GIB)?.result).toBe("ok");
   });
@@ -181,6 +183,6 @@ describe("eviction", () => {
       evictionSoft: "imagefs.available<25%",
       evictionSoftGracePeriod: "imagefs.available=1m",
     };
-    expect(eviction({ settings })?.message).toContain("less than 25% is free");
+    expect(eviction({ settings })?.message).toContain("evicts pods at imagefs.available<25%");
   });
 });

@@ -25,6 +25,7 @@ import {
   removedImage,
   runtime,
   terminal,
+  usage,
 } from "../build.ts";
 
 const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
@@ -60,6 +61,12 @@ threshold.
    1  too young: registry.example/team/app-23:1.23
 `,
     );
+  });
+
+  test("a plan names the mount point of its target, as above it, not the runtime's path below it", () => {
+    const filesystem = { ...usage().filesystem, path: "/var/lib/containerd", mountpoint: "/data" };
+    const text = shown({ images: imagePlan({ usage: [usage({ filesystem })] }) });
+    expect(text).toContain("Target: free 4.0 GiB on /data (to 10.0 GiB available)");
   });
 
   test("a plan that adds up reported sizes, as the kubelet does, does not speak of measuring the disk", () => {
