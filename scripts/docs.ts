@@ -3,15 +3,23 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { CommandWords } from "../src/cli/command.ts";
+import type { CommandOption, CommandWords } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
-import { flagUsage, optionUsage, usageOf } from "../src/cli/help/help.ts";
-import { dashed, defaultWords, type Field, variablesOf } from "../src/config/field.ts";
+import { optionUsage, usageOf } from "../src/cli/help/help.ts";
+import {
+  dashed,
+  defaultWords,
+  type Field,
+  placeholderOf,
+  variablesOf,
+} from "../src/config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
 import { expected, expectedInFile } from "../src/config/value/value.ts";
 
 const top = join(import.meta.dir, "..");
+/** An option of this many commands is described once. */
+const SHARED_MIN = 3;
 
 /** Pages by path, and for each the text of its generated sections by name. */
 export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
@@ -51,35 +59,60 @@ function flagSection(name: FieldName): string {
 }
 
 function facts(name: FieldName, field: Field): readonly string[] {
-  const onLine = expected(field.type);
-  const inFile = expectedInFile(field.type);
+  const onLine = withoutExamples(expected(field.type));
+  const inFile = withoutExamples(expectedInFile(field.type));
   const unit = field.unit === undefined || field.unit === "percent" ? "" : ` (${field.unit})`;
   return [
-    `As a flag: ${code(flagUsage(field))}, ${onLine}${unit}`,
+    `Takes: ${field.type.kind === "boolean" ? "" : `${code(placeholderOf(field))}, `}${onLine}${unit}`,
+    `Default: ${field.default === undefined ? defaultWords(field) : code(field.default)}`,
     field.outsideFiles === true
       ? "Not in configuration files"
       : `In files: ${code(name)}${inFile === onLine ? "" : `, ${inFile}`}${field.kubelet === true ? "; also taken from a `KubeletConfiguration`" : ""}`,
-    `Environment: ${variablesOf(field).map(code).join(", ")}`,
-    `Default: ${field.default === undefined ? defaultWords(field) : code(field.default)}`,
+    ...otherVariables(field).map((variable) => `Also from the environment as ${code(variable)}`),
   ];
 }
 
+/** Those that the page's rule does not give. */
+const otherVariables = (field: Field): readonly string[] =>
+  variablesOf(field).filter((variable) => !variable.startsWith("CRIGC_"));
+
+/** The page says once how durations are written. */
+const withoutExamples = (text: string): string =>
+  text.replace(", such as 30s, 5m, 1h30m or 7d", "");
+
 function commandSections(): string {
-  return commands.map(commandSection).join("\n");
+  const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
+  return ["## Options of several commands\n", `${shared}\n`, ...commands.map(commandSection)].join(
+    "\n",
+  );
 }
+
+function optionText(option: CommandOption): string {
+  return `${code(optionUsage(option))}: ${option.help}`;
+}
+
+/** Described once, not in each section. */
+const sharedOptions: ReadonlySet<string> = new Set(
+  [
+    ...Map.groupBy(
+      commands.flatMap(({ options }) => options.map(optionText)),
+      (text) => text,
+    ),
+  ]
+    .filter(([, texts]) => texts.length >= SHARED_MIN)
+    .map(([text]) => text),
+);
 
 function commandSection(command: CommandWords): string {
   const rows = [
-    ...command.operands.map(({ name, help }) => [name, help]),
-    ...command.options.map((option) => [optionUsage(option), option.help]),
+    ...command.operands.map(({ name, help }) => `${code(name)}: ${help}`),
+    ...command.options.map(optionText).filter((text) => !sharedOptions.has(text)),
   ];
   return [
     `## ${code(`crigc ${command.name}`)}\n`,
     `    ${usageOf(command)}\n`,
     `${`${capital(command.summary)}. ${command.doc}`.trim()}\n`,
-    ...(rows.length === 0
-      ? []
-      : [`${rows.map(([name = "", help = ""]) => `- ${code(name)}: ${help}`).join("\n")}\n`]),
+    ...(rows.length === 0 ? [] : [`${rows.map((row) => `- ${row}`).join("\n")}\n`]),
   ].join("\n");
 }
 
@@ -91,7 +124,9 @@ function exitCodes(): string {
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-const code = (text: string): string => `\`${text}\``;
+function code(text: string): string {
+  return `\`${text}\``;
+}
 
 if (import.meta.main)
   for (const path of Object.keys(generated)) {
