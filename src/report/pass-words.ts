@@ -69,11 +69,19 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images === null) return "";
   const blocks = plan.images?.blocks ?? [];
   if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
-  const words = endWords(images.end, purpose.kind);
+  const words = isRequestDone(images.end, purpose)
+    ? images.items.length === 0
+      ? "nothing to remove"
+      : "done"
+    : endWords(images.end, purpose.kind);
   if (images.end !== "candidates-exhausted" || plan.images === null) return words;
   const young = youngWords(plan.images);
   return young === "" ? words : `${words}; ${young}`;
 }
+
+/** Everything that was asked for by hand was tried. */
+const isRequestDone = (end: ImageEnd, purpose: Purpose): boolean =>
+  end === "candidates-exhausted" && purpose.kind === "all-unused";
 
 /** The same for the container half. */
 export function containerPassWords({ containers, plan }: Pass): string {

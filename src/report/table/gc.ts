@@ -84,7 +84,9 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   );
   return [
     ...wrapped(`Images: ${imagePassWords(pass)}${error}.`, screen),
-    ...(outcome.end === "nothing-to-do" ? [] : wrapped(freedSentence(outcome), screen)),
+    ...(outcome.items.length === 0 && (outcome.wantedBytes ?? 0n) <= 0n
+      ? []
+      : wrapped(freedSentence(outcome), screen)),
     ...(outcome.items.length === 0 ? [] : tableLines(IMAGE_COLUMNS, shown.map(imageRow), screen)),
     ...hiddenLines(hidden, (it) => `${it.result.kind}: ${triggerCode(it.trigger)}`, screen),
     "",

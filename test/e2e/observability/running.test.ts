@@ -163,5 +163,5 @@ test("an agent that stops removes its socket, and status says that no agent is r
   expect(await other.stop()).toBe(0);
   const gone = await other.command("status");
   expect(gone.code).toBe(8);
-  expect(gone.stderr).toContain("start crigc run");
+  expect(gone.stderr).toContain("no agent is running");
 });

@@ -239,6 +239,17 @@ describe("a pass", () => {
     expect(text).toEndWith("\nImages: no threshold exceeded.\n");
   });
 
+  test.each([
+    ["nothing to remove", []],
+    ["done", [removedImage(1)]],
+  ])("gc for images by hand ends with: %s", (words, items) => {
+    const images = imageOutcome({ end: "candidates-exhausted", items, wantedBytes: null });
+    const purpose = { kind: "all-unused", only: [] } as const;
+    const text = gcTable(pass({ purpose, images, containers: null }), plainScreen);
+    expect(text).toContain(`\nImages: ${words}`);
+    expect(text.includes("removed")).toBe(items.length > 0);
+  });
+
   test("gc shows a removal that failed", () => {
     const failed = removedImage(1, {
       result: { kind: "failed", message: "image is in use", code: "failed" },
