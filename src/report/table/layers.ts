@@ -6,7 +6,7 @@ import { counted, humanBytes } from "../bytes.ts";
 import type { JsonObject } from "../document/json.ts";
 import { shortId } from "../names.ts";
 import type { Screen } from "../terminal.ts";
-import { type Column, tableLines } from "./table.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
 
 export const layersJson = (layers: ImageLayers | null): JsonObject | undefined =>
   layers === null
@@ -44,7 +44,10 @@ export function layerLines(layers: ImageLayers | null, screen: Screen): readonly
   ]);
   return [
     "",
-    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${amountWords(frees)}.`,
+    ...wrapped(
+      `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${amountWords(frees)}.`,
+      screen,
+    ),
     ...tableLines(LAYER_COLUMNS, rows, screen),
   ];
 }
