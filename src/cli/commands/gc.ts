@@ -28,7 +28,6 @@ import {
   FORCE_YOUNG,
   forced,
   imageNamed,
-  quietOn,
   type Selected,
   selectedBy,
   SELECTION_OPTIONS,
@@ -42,7 +41,7 @@ export const gc = command({
   json: true,
   readOnly: false,
   run: async (context, invocation) => {
-    const config = quietOn(context.screen, forced(context.config, invocation));
+    const config = forced(context.config, invocation);
     await using collector = await context.open.collector(config, context.signal);
     for (const notice of ageNotices(context.config)) collector.log.warning(notice);
     return await pass({ context, invocation, collector }, selectedBy(invocation));
@@ -58,7 +57,7 @@ export const rm = command({
   json: true,
   readOnly: false,
   run: async (context, invocation) => {
-    const config = quietOn(context.screen, forced(context.config, invocation));
+    const config = forced(context.config, invocation);
     await using collector = await context.open.collector(config, context.signal);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));

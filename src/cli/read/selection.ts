@@ -14,7 +14,6 @@ import type { Parts } from "../../policy/decide.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { repositoryOf } from "../../policy/image/reference.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import type { Screen } from "../../report/terminal.ts";
 import { type CommandOption, has, type Invocation, option } from "../command.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
@@ -125,13 +124,6 @@ const inRepository = (images: readonly Image[], wanted: ImageId, repository: str
   );
 
 /** The limits of this command line. */
-/** On a terminal the report and the progress bar say what the log would say at its default verbosity. */
-export function quietOn(screen: Screen, config: Config): Config {
-  if (screen.width === null || config.values["logging.verbosity"].source !== "default")
-    return config;
-  return { ...config, logging: { ...config.logging, verbosity: 0 } };
-}
-
 export function forced(config: Config, invocation: Invocation): Config {
   if (!has(invocation, "force-young")) return config;
   const images = { ...config.limits.images, minimumAge: duration(0n) };

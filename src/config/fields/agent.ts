@@ -166,7 +166,7 @@ export const outputFields = {
     default: "2",
     placeholder: "LEVEL",
     help: "verbosity of the log, 0 to 5",
-    doc: "0 logs only warnings and errors, 5 explains every image. `gc` and `rm` on a terminal default to 0, because their report says the rest.",
+    doc: "0 logs only warnings and errors, 5 explains every image.",
     commands: REMOVING,
   },
 } as const satisfies Readonly<Record<string, Field>>;
