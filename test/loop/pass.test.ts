@@ -9,7 +9,11 @@ import type { Pass } from "../../src/model/pass.ts";
 import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
-async function gc(fake: FakeEngine, change: Partial<PassRequest> = {}): Promise<Pass> {
+async function gc(
+  fake: FakeEngine,
+  change: Partial<PassRequest> = {},
+  signal = new AbortController().signal,
+): Promise<Pass> {
   const { pass } = await runPass(
     fake.engine,
     {
@@ -24,7 +28,7 @@ async function gc(fake: FakeEngine, change: Partial<PassRequest> = {}): Promise<
       announcer: new Announcer(fake.engine.journal),
       ...change,
     },
-    new AbortController().signal,
+    signal,
   );
   return pass;
 }
@@ -118,4 +122,22 @@ test("a pass that waits for a starting pod ends once a pass under pressure waits
   const patient = await pass(new AbortController().signal);
   expect(patient.images?.end).toBe("candidates-exhausted");
   expect(patient.steps.length).toBeGreaterThan(hurried.steps.length);
+});
+
+test("a pass that is stopped while it observes the node again after its containers is stopped, not failed", async () => {
+  const stop = new AbortController();
+  const removed: string[] = [];
+  const before = async (method: string): Promise<void> => {
+    if (method === "RemoveContainer") removed.push(method);
+    if (method !== "ImageFsInfo" || removed.length === 0) return;
+    stop.abort();
+    throw new RuntimeError("cancelled", "the call was cancelled");
+  };
+  const pass = await gc(fakeEngine({ ...crowded(null), before }), {}, stop.signal);
+  expect(pass).toMatchObject({
+    error: null,
+    containers: { end: "done" },
+    images: { end: "stopped", items: [] },
+  });
+  expect(failureOf(pass)).toBeNull();
 });

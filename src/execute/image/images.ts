@@ -267,7 +267,9 @@ class ImageRemovals {
 
   executed(end: ImageEnd): ImageExecuted {
     const totals = this.#meter.totals();
-    const told = { end, items: this.#items, ghosts: this.#ghosts, error: this.#error };
+    // What was cancelled on request has not failed.
+    const error = end === "stopped" ? null : this.#error;
+    const told = { end, items: this.#items, ghosts: this.#ghosts, error };
     return { outcome: { ...told, ...totals }, release: this.#settler.learned };
   }
 }

@@ -114,10 +114,10 @@ class Running {
       await this.#work();
       return this.#end(null);
     } catch (thrown) {
-      if (this.#signal.aborted && this.#prepared === null) {
+      if (this.#signal.aborted) {
         // What was cancelled on request has not failed.
-        if (this.#request.containers !== "none") this.#containers = STOPPED_CONTAINERS;
-        if (this.#request.images) this.#images = { ...dryImages(NO_PLAN), end: "stopped" };
+        if (this.#request.containers !== "none") this.#containers ??= STOPPED_CONTAINERS;
+        if (this.#request.images) this.#images ??= { ...dryImages(this.#plan), end: "stopped" };
         return this.#end(null);
       }
       return this.#end(thrown);
