@@ -12,6 +12,7 @@ import { readLedgerRows, readSetting } from "./file/state-rows.ts";
 import type { HistoryKind } from "./history/history-records.ts";
 import {
   type HistoryQuery,
+  type PassQuery,
   queryHistory,
   queryNewestSamples,
   queryPasses,
@@ -82,7 +83,7 @@ function readerOf(db: Database, { paths, ledger, failure }: About) {
     ledger: () => ledger,
     setting: (key: string) => asked(() => readSetting(db, key)),
     removals: (query: RemovalQuery) => asked(() => queryHistory(db, "removal", query)),
-    passes: (query: HistoryQuery) => asked(() => queryPasses(db, query)),
+    passes: (query: PassQuery) => asked(() => queryPasses(db, query)),
     events: newest("event"),
     /** By when they came back. */
     regrets: newest("regret"),

@@ -16,7 +16,7 @@ const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. With --regrets it lists only images that came back after their removal, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads only the state directory, even while an agent is running.",
+  doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. A table leaves out passes with nothing to do, unless --all is given. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. With --regrets it lists only images that came back after their removal, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads only the state directory, even while an agent is running.",
   options: [...HISTORY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,
@@ -56,6 +56,7 @@ const hasFilter = ({ kinds, reasons, results, text, regrets }: HistoryRequest): 
 function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
   if (key === "newest")
     return {
+      ...report,
       passes: report.passes.toReversed(),
       removals: report.removals.toReversed(),
       events: report.events.toReversed(),

@@ -13,6 +13,8 @@ import { type CommandOption, has, type Invocation, option, textOf } from "../com
 export interface HistoryRequest extends RemovalQuery {
   /** Only images that came back. */
   readonly regrets?: boolean;
+  /** Leaves out passes with nothing to do. */
+  readonly hidesIdle?: boolean;
 }
 
 const LIMIT_DEFAULT = 50;
@@ -89,6 +91,7 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
     text: image ?? undefined,
     passId: textOf(invocation, "pass") ?? undefined,
     regrets: has(invocation, "regrets"),
+    hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => has(invocation, it)),
     limit: limitOf(textOf(invocation, "limit")),
   };
 }

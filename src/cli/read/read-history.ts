@@ -35,14 +35,19 @@ export function readHistory(store: StoreReader, request: HistoryRequest): Histor
 
 function byPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { since, until, limit } = request;
-  const { shown: passes, cut } = cutTo(limit, store.passes({ since, until, limit: limit + 1 }));
+  const idle = request.hidesIdle === true ? false : undefined;
+  const found = store.passes({ since, until, idle, limit: limit + 1 });
+  const { shown: passes, cut } = cutTo(limit, found);
   // Records before the first shown pass belong to passes that are not shown.
   const from = cut ? (passes[0]?.startedAt ?? since) : since;
   const range = { since: from, until, limit: EVERYTHING };
   const removals = store.removals(range).toReversed();
   const events = store.events(range).toReversed();
   const regrets = store.regrets(range).toReversed();
-  return { report: { passes, removals, events, regrets }, cut };
+  const hidesIdle =
+    request.hidesIdle === true &&
+    store.passes({ since: from, until, idle: true, limit: 1 }).length > 0;
+  return { report: { passes, removals, events, regrets, hidesIdle }, cut };
 }
 
 function ofRegrets(store: StoreReader, { since, until, limit }: HistoryRequest): HistoryRead {

@@ -15,6 +15,8 @@ export interface HistoryReport {
   readonly events: readonly Event[];
   /** Images that came back after they were removed. */
   readonly regrets: readonly Regret[];
+  /** Whether passes with nothing to do were left out. */
+  readonly hidesIdle?: boolean;
 }
 
 export const historyDocument = (report: HistoryReport): JsonObject =>

@@ -30,14 +30,12 @@ const COLUMNS: readonly Column[] = [
 export type HistoryOrder = "time" | "newest" | "freed";
 
 export function historyTable(report: Shown, screen: Screen, order: HistoryOrder = "time"): string {
-  if (report.passes.length + report.removals.length + report.events.length === 0)
-    return "No records found.\n";
-  const shown = report.passes.filter((pass) => !isIdle(pass, screen));
-  const idle = report.passes.length - shown.length;
+  const isEmpty = report.passes.length + report.removals.length + report.events.length === 0;
+  if (isEmpty && report.hidesIdle !== true) return "No records found.\n";
   const known = new Set(report.passes.map((pass) => pass.id));
   const strays = report.removals.filter((row) => !known.has(row.passId));
   const entries = [
-    ...shown.map((pass) => ({
+    ...report.passes.map((pass) => ({
       at: pass.startedAt,
       lines: passLines(pass, removalsOf(report, pass), screen),
     })),
@@ -49,25 +47,13 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
   return text([
     ...entries.flatMap((entry) => entry.lines),
     "",
-    ...(idle === 0
-      ? []
-      : [
-          paint(
-            screen,
-            "dim",
-            `${counted(idle, "pass", "passes")} with nothing to do (--all or -o json shows all).`,
-          ),
-        ]),
+    ...(report.hidesIdle === true
+      ? wrapped("Passes with nothing to do are not listed; list them with --all.", screen).map(
+          (line) => paint(screen, "dim", line),
+        )
+      : []),
   ]);
 }
-
-/** Most passes have nothing to do and would hide the others. */
-const isIdle = (pass: PassRow, screen: Screen): boolean =>
-  screen.all !== true &&
-  pass.imagesEnd === "nothing-to-do" &&
-  pass.error === null &&
-  pass.endedAt !== null &&
-  pass.removed + pass.failed === 0;
 
 const removalsOf = (report: Shown, pass: PassRow): readonly Removal[] =>
   report.removals.filter((row) => row.passId === pass.id);

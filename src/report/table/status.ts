@@ -135,15 +135,22 @@ const loopRow = (loop: LoopStatus, now: Instant): readonly string[] => [
   loop.name,
   humanDuration(duration(BigInt(loop.periodMs) * 1_000_000n)),
   loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now),
-  !loop.enabled || loop.nextAt === null ? "-" : ahead(positive(loop.nextAt, now)),
+  nextRun(loop, now),
   loopResult(loop),
 ];
+
+function nextRun(loop: LoopStatus, now: Instant): string {
+  if (!loop.enabled) return "-";
+  if (loop.nextAt !== null) return ahead(positive(loop.nextAt, now));
+  return loop.lastStartedAt === null ? "-" : "running";
+}
 
 function loopResult(loop: LoopStatus): string {
   if (!loop.enabled) return "disabled";
   if (loop.lastError !== null)
     return `failed ${counted(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
-  return loop.lastEndedAt === null ? "not run yet" : "ok";
+  if (loop.lastEndedAt !== null) return "ok";
+  return loop.lastStartedAt === null ? "not run yet" : "-";
 }
 
 function eventLines(report: StatusReport, screen: Screen): readonly string[] {

@@ -21,6 +21,11 @@ export interface HistoryQuery {
   readonly limit: number;
 }
 
+export interface PassQuery extends HistoryQuery {
+  /** `false`: only passes that had something to do, or failed to find out. */
+  readonly idle?: boolean | undefined;
+}
+
 export interface RemovalQuery extends HistoryQuery {
   readonly kinds?: readonly Removal["kind"][] | undefined;
   /** Codes of reasons or triggers. */
@@ -35,7 +40,7 @@ export interface RemovalQuery extends HistoryQuery {
 export function queryHistory<Kind extends HistoryKind>(
   db: Database,
   kind: Kind,
-  query: RemovalQuery,
+  query: RemovalQuery & PassQuery,
 ): readonly RowOf<Kind>[] {
   const { clauses, values } = conditions(kind, query);
   const sql = `SELECT document FROM history WHERE ${clauses.join(" AND ")}
@@ -47,7 +52,7 @@ export function queryHistory<Kind extends HistoryKind>(
 const documentRow = under("document", text);
 
 /** Newest first. A pass that was killed or still runs counts what it has removed so far: its own row has that at its end only. */
-export const queryPasses = (db: Database, query: HistoryQuery): readonly PassRow[] =>
+export const queryPasses = (db: Database, query: PassQuery): readonly PassRow[] =>
   queryHistory(db, "pass", query).map((row) =>
     row.endedAt === null ? { ...row, ...countsSoFar(db, row) } : row,
   );
@@ -193,13 +198,19 @@ interface Where {
   readonly values: Cell[];
 }
 
-function conditions(kind: HistoryKind, query: RemovalQuery): Where {
+/** Most passes have nothing to do and would hide the others. */
+const IS_IDLE = `(${field("imagesEnd")} = 'nothing-to-do' AND ${field("error")} IS NULL AND
+  ${field("endedAt")} IS NOT NULL AND ${field("removed")} + ${field("failed")} = 0)`;
+
+function conditions(kind: HistoryKind, query: RemovalQuery & PassQuery): Where {
   const where: Where = { clauses: ["kind = ?"], values: [kind] };
   if (query.since !== undefined) add(where, "at >= ?", query.since);
   if (query.until !== undefined) add(where, "at < ?", query.until);
   addChoice(where, ["kind"], query.kinds);
   addChoice(where, ["reason", "trigger"], query.reasons);
   addChoice(where, ["result"], query.results);
+  if (kind === "pass" && query.idle !== undefined)
+    add(where, `${IS_IDLE} IS ${query.idle ? "" : "NOT "}TRUE`);
   if (query.passId !== undefined) add(where, `${field("passId")} = ?`, query.passId);
   if (query.text !== undefined && query.text !== "") {
     const part = query.text.toLowerCase();

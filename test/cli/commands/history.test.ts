@@ -150,6 +150,40 @@ describe("history", () => {
     expect((await shown("--limit", "3")).stderr).toBe("");
   });
 
+  test("lists passes that had something to do, however many others there were since", async () => {
+    const busy = scratch();
+    const { store } = await write(busy);
+    const removing = images([imageItem(1, { startedAt: at(30) })]);
+    store.passEnded(
+      pass("removed", { startedAt: at(30), endedAt: at(30), images: removing }),
+      null,
+    );
+    const idle = { ...images([]), end: "nothing-to-do" } as const;
+    for (let hour = 29; hour > 20; hour -= 1)
+      store.passEnded(
+        pass(`idle-${hour}`, { startedAt: at(hour), endedAt: at(hour), images: idle }),
+        null,
+      );
+    await store.flush();
+    await store.close();
+    const listed = (...words: readonly string[]) =>
+      crigc(["history", "--limit", "2", ...words], {
+        open: { now: () => NOW, state: () => read(busy).reader },
+      });
+
+    const table = await listed();
+    expect(table.stderr).toBe("");
+    expect(table.stdout).toContain(", removed: 1 removed");
+    expect(table.stdout).toEndWith(
+      "\nPasses with nothing to do are not listed; list them with --all.\n",
+    );
+    const everything = await listed("--all");
+    expect(everything.stdout).toMatch(/^.*idle-22.*\n.*idle-21.*\n$/);
+    expect(everything.stderr).toContain("only the newest 2 are shown");
+    expect((await listed("-o", "name")).stdout).toBe("idle-22\nidle-21\n");
+    expect((await listed("--pass", "idle-25")).stdout).toContain("idle-25: no threshold exceeded");
+  });
+
   test("of removals beyond the limit keeps the newest ones", async () => {
     expect(await shown("--kind", "image", "--limit", "1")).toMatchObject({
       removals: ["sha256:3"],

@@ -278,14 +278,22 @@ describe("history", () => {
     expect(text).toContain("registry.example/team/app:1");
   });
 
-  test("history hides passes with nothing to do and counts them; --all lists them", () => {
-    const idle = passRow({ imagesEnd: "nothing-to-do", removed: 0 });
-    const rows = { passes: [passRow(), idle, idle], removals: [], events: [] };
-    const text = historyTable(rows, terminal);
-    expect(text).toEndWith("\n2 passes with nothing to do (--all or -o json shows all).\n");
-    expect(historyTable(rows, plainScreen)).not.toContain("no threshold exceeded");
-    const all = historyTable(rows, { ...plainScreen, all: true });
-    expect(all.match(/no threshold exceeded/g)).toHaveLength(2);
+  test("status says that a loop is running, not that it has not run yet", () => {
+    const [loop] = status().loops;
+    if (loop === undefined) throw new Error("the status has no loop");
+    const row = (change: object): string =>
+      statusTable({ ...status(), loops: [{ ...loop, ...change }] }, plainScreen);
+    const first = { lastEndedAt: null, nextAt: null };
+    expect(row({ ...first, lastStartedAt: null })).toMatch(/image-gc +5m +- +- +not run yet\n/);
+    expect(row(first)).toMatch(/image-gc +5m +- +running +-\n/);
+    expect(row({ nextAt: null })).toMatch(/image-gc +5m +3m ago +running +ok\n/);
+  });
+
+  test("history says that passes with nothing to do are not listed, even if there are no others", () => {
+    const rows = { removals: [], events: [], hidesIdle: true };
+    const sentence = "Passes with nothing to do are not listed; list them with --all.\n";
+    expect(historyTable({ ...rows, passes: [passRow()] }, plainScreen)).toEndWith(`\n${sentence}`);
+    expect(historyTable({ ...rows, passes: [] }, plainScreen)).toBe(sentence);
   });
 
   test.each(["all-unused", "pressure"] as const)(
