@@ -61,6 +61,9 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
   GhostImage: "a removed image is still listed",
 };
 
+/** All of them. */
+export const eventReasons = Object.keys(EVENT_TITLES);
+
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
 

@@ -7,6 +7,7 @@ import type { ImagePlan } from "../../model/plan.ts";
 import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
 import type { FilesystemStatus, StatusReport } from "../document/status.ts";
+import { eventReasons } from "../pass-words.ts";
 import { countKept, countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
@@ -41,6 +42,7 @@ export function createMetrics(build: {
   registry.set("crigc_build_info", 1, [build.version, build.commit]);
   registry.set("crigc_start_time_seconds", instantToMs(build.startedAt) / 1000);
   for (const name of FROM_THE_START) registry.add(name, 0);
+  for (const reason of eventReasons) registry.add("crigc_events_total", 0, [reason]);
 
   return {
     observePass: (pass) => {
@@ -72,7 +74,7 @@ export function createMetrics(build: {
   };
 }
 
-/** Counters without labels exist from the start, so that their first increase is seen. */
+/** Counters without labels, and those of events, exist from the start, so that their first increase is seen. */
 const FROM_THE_START: readonly MetricName[] = [
   "crigc_image_wanted_bytes_total",
   "crigc_image_freed_reported_bytes_total",
