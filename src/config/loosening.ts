@@ -6,7 +6,7 @@ import type { Config } from "./config.ts";
 import { type FieldValue, isList } from "./field.ts";
 import { type FieldName, fieldNames, fieldOf, namedInFull } from "./fields.ts";
 import type { Sourced } from "./source/merge.ts";
-import { printedText } from "./value/printed.ts";
+import { shownText } from "./value/printed.ts";
 
 export interface Reading {
   readonly config: Config;
@@ -120,4 +120,4 @@ function isNoLongerSet(was: Sourced, is: Sourced, { files }: Config): boolean {
 const fileOf = ({ from }: Sourced): string => (from.at(-1) ?? "").replace(/:\d+$/, "");
 
 const textOf = ({ values }: Config, name: FieldName): string =>
-  printedText(fieldOf(name).type, values[name].value);
+  shownText(fieldOf(name).type, values[name].value);

@@ -4,7 +4,7 @@ import { dashed } from "./field.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
 import { bareValues, type Merged } from "./source/merge.ts";
 import { thresholdsOf, type ThresholdsRead } from "./value/eviction.ts";
-import { printedText } from "./value/printed.ts";
+import { shownText } from "./value/printed.ts";
 
 export interface Validated {
   readonly values: Values;
@@ -155,4 +155,4 @@ function fromOf(merged: Merged, name: FieldName): string {
 const placeOf = (merged: Merged, name: FieldName): string => merged[name].from.at(-1) ?? "default";
 
 const textOf = (merged: Merged, name: FieldName): string =>
-  printedText(fieldOf(name).type, merged[name].value);
+  shownText(fieldOf(name).type, merged[name].value);

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { defaultWords, isList } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { printedText } from "../../config/value/printed.ts";
+import { shownText } from "../../config/value/printed.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document, type JsonObject } from "../../report/document/json.ts";
@@ -76,7 +76,7 @@ function table(read: Config, screen: Screen): string {
   const rows = fieldNames.map((name) => {
     const { value, source, from } = read.values[name];
     const field = fieldOf(name);
-    const text = source === "default" ? defaultWords(field) : clean(printedText(field.type, value));
+    const text = source === "default" ? defaultWords(field) : clean(shownText(field.type, value));
     return [name, text, [source, clean(from.join(", "))].join(" ").trimEnd()];
   });
   return `${tableLines(COLUMNS, rows, screen).join("\n")}\n`;

@@ -1,7 +1,7 @@
 /** The layer of a running agent: its effective configuration, as in its status. */
 import type { ConfigIssue } from "../../model/errors.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
-import { printedText } from "../value/printed.ts";
+import { shownText } from "../value/printed.ts";
 import { isOptional } from "../value/value.ts";
 import { readEntry } from "./file-layer.ts";
 import type { Merged } from "./merge.ts";
@@ -52,9 +52,7 @@ export function agentNotes(written: Merged, agent: AgentValues): readonly string
     const { type, flag } = fieldOf(name);
     const theirs = settingIn(name, { kind: "agent", at: "" }, value);
     if ("message" in theirs || theirs.change.kind !== "set") return [];
-    const [ours, its] = [written[name].value, theirs.change.value].map((it) =>
-      printedText(type, it),
-    );
+    const [ours, its] = [written[name].value, theirs.change.value].map((it) => shownText(type, it));
     return ours === its
       ? []
       : [`--${flag} ${ours} differs from the running agent, which has ${its}`];

@@ -3,7 +3,7 @@ import { ConfigError } from "../../model/errors.ts";
 import type { Bound, Config } from "../config.ts";
 import { type FieldName, fieldOf, namedInFull } from "../fields.ts";
 import { type Validated, validated } from "../validate.ts";
-import { printedText } from "../value/printed.ts";
+import { shownText } from "../value/printed.ts";
 import type { Merged } from "./merge.ts";
 
 export interface Running {
@@ -40,7 +40,7 @@ export function boundToProcess(
   if (running === null) return { merged: written, validated: checked, waiting: [] };
   const fields = [...(connected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
   const textOf = (name: FieldName, all: Merged): string =>
-    printedText(fieldOf(name).type, all[name].value);
+    shownText(fieldOf(name).type, all[name].value);
   const waiting = fields.filter((name) => textOf(name, written) !== textOf(name, running.values));
   const stay = Object.fromEntries(waiting.map((name) => [name, running.values[name]]));
   if (waiting.length === 0) return { merged: written, validated: checked, waiting };

@@ -9,16 +9,19 @@ import { OFF, operatorOf } from "./value.ts";
 export type Printed =
   null | number | boolean | string | readonly string[] | Readonly<Record<string, string>>;
 
-/** For messages and tables: lists and maps in the syntax of their flags. */
+/** For messages and tables. */
+export const shownText = (type: FieldType, value: FieldValue): string =>
+  printedText(type, value) || "none";
+
+/** Lists and maps in the syntax of their flags; an empty list is "". */
 export function printedText(type: FieldType, value: FieldValue): string {
   const words = printed(type, value);
   if (words === null) return OFF;
   if (isList(words)) return words.join(", ");
   if (typeof words !== "object") return String(words);
   const operator = operatorOf(type.kind === "statements" ? type.of : "grace");
-  return Object.entries(words)
-    .map(([signal, text]) => `${signal}${operator}${text}`)
-    .join(",");
+  const statements = Object.entries(words).map(([signal, text]) => `${signal}${operator}${text}`);
+  return statements.length === 0 ? OFF : statements.join(",");
 }
 
 export function printed(type: FieldType, value: FieldValue): Printed {

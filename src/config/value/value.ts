@@ -156,8 +156,10 @@ const RULES: TypeRules = {
       ),
   },
   statements: {
-    expected: ({ of }) => `a list such as ${STATEMENT_EXAMPLES[of]}`,
+    expected: ({ of }) => `a list such as ${STATEMENT_EXAMPLES[of]}, or off`,
     read: ({ of }, text) => {
+      // A variable cannot be empty: that counts as unset.
+      if (text === OFF) return {};
       const statements = splitStatements(text, operatorOf(of));
       return statements === null ? null : checked(of, statements);
     },

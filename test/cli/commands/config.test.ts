@@ -14,6 +14,13 @@ const files = {
   "/etc/crigc/conf.d/10.yaml": ours("keep: [pause]\n"),
 };
 
+test("an empty list is none in the table, and no thresholds are off", async () => {
+  const text = ours("keep: []\nevictionHard: {}\n");
+  const { stdout } = await crigc(["config"], { files: { [FILE]: text } });
+  expect(stdout).toMatch(/^keep +none +file/m);
+  expect(stdout).toMatch(/^evictionHard +off +file/m);
+});
+
 describe("as JSON", () => {
   test("each value has its source and where it was written, by its name in files", async () => {
     const env = { CRIGC_MAX_IMAGES: "7" };

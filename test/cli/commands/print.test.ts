@@ -108,6 +108,14 @@ describe("print", () => {
     },
   );
 
+  test("eviction thresholds that are turned off stay off in a DaemonSet, where an empty variable would count as unset", async () => {
+    const argv = ["print", "daemonset", "--image", image, "--eviction-hard="];
+    const [, text] = /CRIGC_EVICTION_HARD, value: "(.*)"/.exec((await crigc(argv)).stdout) ?? [];
+    const env = { CRIGC_EVICTION_HARD: text ?? "missing" };
+    const { values } = JSON.parse((await crigc(["config", "-o", "json"], { env })).stdout);
+    expect(values.evictionHard).toMatchObject({ value: {}, source: "environment" });
+  });
+
   test.each(printed)("%s is refused if a named file does not exist", async (topic) => {
     const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
     const { code, stdout, stderr } = await crigc(argv);
