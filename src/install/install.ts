@@ -5,9 +5,9 @@ import { isElf, loaderOf } from "../host/files/elf.ts";
 import { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
 import { factsOf, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
-import type { Init } from "./manifest.ts";
+import type { Init, Manifest } from "./manifest.ts";
 import { installed, type ShellTexts } from "./paths.ts";
-import { filesOf, installPlan, type InstallRequest, placesOf } from "./plan.ts";
+import { BASELINE_FILES, filesOf, installPlan, type InstallRequest, placesOf } from "./plan.ts";
 import { apply, type Step } from "./step.ts";
 
 export interface InstallOptions {
@@ -37,19 +37,22 @@ export async function install(
       "refused",
       `cannot install into ${options.root}: directory not found; set --root to the file tree of a node image`,
     );
-  const before = await manifestIn(tree);
+  const before = await withoutRemovedBaseline(await manifestIn(tree), tree);
   const overlay = options.root !== "/" && (await isOverlay(tree));
   const init = options.init ?? (overlay ? "systemd" : await initOf(tree));
   const path = `${options.binDirectory}/crigc`;
   requireElf(options);
   if (!overlay) await requireLoader(options, tree);
+  const isLive = async (it: Init): Promise<boolean> =>
+    options.root === "/" && (await isRunning(it, tree));
   const request: InstallRequest = {
     version: options.version,
     init,
     executable: { path, from: options.from, sha256: await sha256OfFile(options.from) },
     shellTexts: options.shellTexts,
     baseline: options.baseline,
-    live: options.root === "/" && (await isRunning(init, tree)),
+    live: await isLive(init),
+    stops: before !== null && before.init !== init && (await isLive(before.init)),
     start: options.start,
   };
   const paths = [
@@ -60,6 +63,18 @@ export async function install(
   const steps = installPlan(request, before, await factsOf(tree, paths));
   if (!options.dryRun) await apply(steps, tree, done);
   return steps;
+}
+
+/** An upgrade keeps the baseline of an earlier installation, unless the operator removed its file since. */
+async function withoutRemovedBaseline(
+  before: Manifest | null,
+  tree: RootedTree,
+): Promise<Manifest | null> {
+  if (before === null) return null;
+  const files = { ...before.files };
+  for (const path of BASELINE_FILES)
+    if ((await tree.look(path)).kind === "absent") delete files[path];
+  return { ...before, files };
 }
 
 /** An archive would be installed but never start. */

@@ -8,7 +8,7 @@ import { factOf, type Facts } from "./facts.ts";
 import { type InstalledFile, installedFiles } from "./installed-files.ts";
 import { type Init, type Manifest, manifestText } from "./manifest.ts";
 import { installed, parentsOf, shellFilesOf, type ShellTexts } from "./paths.ts";
-import type { Step } from "./step.ts";
+import { type Step, stoppedSteps, stopSteps } from "./step.ts";
 
 export interface InstallRequest {
   readonly version: string;
@@ -25,6 +25,8 @@ export interface InstallRequest {
   readonly baseline: boolean;
   /** The init system is running: it reloads units and restarts a running agent with the new executable. */
   readonly live: boolean;
+  /** Another init system has the service of an earlier installation, and is running: it stops that one. */
+  readonly stops: boolean;
   /** Also start the agent if it is not running. */
   readonly start: boolean;
 }
@@ -50,10 +52,12 @@ export function installPlan(
   const manifest = factOf(facts, installed.manifest);
   const isRecorded = manifest.kind === "file" && manifest.sha256 === sha256OfText(after);
   return [
+    ...(request.stops && before !== null ? stopSteps(before.init) : []),
     ...changes,
     ...(isRecorded
       ? []
       : [{ kind: "text", path: installed.manifest, text: after, mode: 0o600 } as const]),
+    ...(request.stops && before !== null ? stoppedSteps(before.init) : []),
     ...(request.live ? commandsAfter(request, changes) : []),
   ];
 }
@@ -67,12 +71,14 @@ export const filesOf = (
     init: request.init,
     executable: request.executable.path,
     shellTexts: request.shellTexts,
-    baseline:
-      request.baseline ||
-      [installed.systemdBaseline, installed.openrcSettings].some(
-        (path) => before?.files[path] !== undefined,
-      ),
+    baseline: request.baseline || BASELINE_FILES.some((path) => before?.files[path] !== undefined),
   });
+
+/** Each makes the first start keep the images present. */
+export const BASELINE_FILES: readonly string[] = [
+  installed.systemdBaseline,
+  installed.openrcSettings,
+];
 
 type TreeStep = Exclude<Step, { kind: "command" }>;
 
@@ -159,7 +165,10 @@ function blockedBy(path: string, fact: Found): HostError {
   );
 }
 
-/** The executable of an earlier installation elsewhere, with its manual page and completions, unless changed since. */
+/**
+ * What an earlier installation has elsewhere, unless changed since: its executable with manual page and completions,
+ * and the service of another init system. That service would not be recorded any more, so a changed one is moved away.
+ */
 function leftovers(
   wanted: readonly InstalledFile[],
   before: Manifest | null,
@@ -168,17 +177,30 @@ function leftovers(
   if (before === null) return [];
   return placesOf(before)
     .filter((path) => wanted.every((it) => it.path !== path))
-    .filter((path) => {
+    .flatMap((path): readonly TreeStep[] => {
       const fact = factOf(facts, path);
-      return fact.kind === "file" && fact.sha256 === before.files[path];
-    })
-    .map((path) => ({ kind: "remove", path }));
+      if (fact.kind === "link" && before.links.includes(path)) return [{ kind: "remove", path }];
+      if (fact.kind !== "file") return [];
+      if (fact.sha256 === before.files[path]) return [{ kind: "remove", path }];
+      const isService = SERVICE_FILES.includes(path) && before.files[path] !== undefined;
+      return isService ? [{ kind: "move", path, to: backupPathOf(path) }] : [];
+    });
 }
 
-/** The paths that move with the executable's directory. */
+/** The paths that move with the executable's directory, and those of every init system. */
 export const placesOf = ({ executable }: Manifest): readonly string[] => [
   executable,
   ...Object.values(shellFilesOf(executable)),
+  ...SERVICE_FILES,
+];
+
+const SERVICE_FILES: readonly string[] = [
+  installed.systemdUnit,
+  installed.systemdBaseline,
+  installed.systemdLink,
+  installed.openrcScript,
+  installed.openrcSettings,
+  installed.openrcLink,
 ];
 
 function manifestAfter(about: {

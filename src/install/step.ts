@@ -2,6 +2,7 @@
 
 import type { RootedTree } from "../host/files/rooted-tree.ts";
 import { runCommand } from "../host/process/command.ts";
+import type { Init } from "./manifest.ts";
 
 export type Step =
   | { readonly kind: "directory"; readonly path: string; readonly mode: number }
@@ -44,6 +45,26 @@ export function stepWords(step: Step): string {
       return `run ${step.words.join(" ")}`;
   }
 }
+
+/** Before the service is removed, while its init system is running. */
+export const stopSteps = (init: Init): readonly Step[] => STOP[init].map(command);
+
+/** After it was removed. */
+export const stoppedSteps = (init: Init): readonly Step[] => STOPPED[init].map(command);
+
+const STOP: Readonly<Record<Init, readonly (readonly string[])[]>> = {
+  systemd: [["systemctl", "stop", "crigc.service"]],
+  openrc: [["rc-service", "crigc", "stop"]],
+  none: [],
+};
+
+const STOPPED: Readonly<Record<Init, readonly (readonly string[])[]>> = {
+  systemd: [["systemctl", "daemon-reload"]],
+  openrc: [],
+  none: [],
+};
+
+const command = (words: readonly string[]): Step => ({ kind: "command", words });
 
 /** Carries them out one by one. The first failure ends it; the plan can then be run again. */
 export async function apply(

@@ -2,9 +2,9 @@
 
 import { RootedTree } from "../host/files/rooted-tree.ts";
 import { factOf, type Facts, factsOf, isRunning, manifestIn } from "./facts.ts";
-import type { Init, Manifest } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";
-import { apply, type Step } from "./step.ts";
+import { apply, type Step, stoppedSteps, stopSteps } from "./step.ts";
 
 export interface UninstallOptions {
   /** The tree; "/" is the running system. */
@@ -51,28 +51,14 @@ export function removalPlan(
   const { purge, live } = request;
   const files = Object.keys(manifest.files).filter((path) => path !== installed.config);
   return [
-    ...(live ? STOP[manifest.init].map(command) : []),
+    ...(live ? stopSteps(manifest.init) : []),
     ...manifest.links.filter((path) => factOf(facts, path).kind === "link").map(remove),
     ...files.filter((path) => factOf(facts, path).kind === "file").map(remove),
     ...(purge ? purgeSteps(live, facts) : []),
     ...emptied(manifest, purge, facts),
-    ...(live ? STOPPED[manifest.init].map(command) : []),
+    ...(live ? stoppedSteps(manifest.init) : []),
   ];
 }
-
-const STOP: Readonly<Record<Init, readonly (readonly string[])[]>> = {
-  systemd: [["systemctl", "stop", "crigc.service"]],
-  openrc: [["rc-service", "crigc", "stop"]],
-  none: [],
-};
-
-const STOPPED: Readonly<Record<Init, readonly (readonly string[])[]>> = {
-  systemd: [["systemctl", "daemon-reload"]],
-  openrc: [],
-  none: [],
-};
-
-const command = (words: readonly string[]): Step => ({ kind: "command", words });
 
 const remove = (path: string): Step => ({ kind: "remove", path });
 

@@ -204,6 +204,38 @@ describe("install", () => {
     ).toContain("ExecStartPre=/usr/local/bin/crigc keep baseline --once\n");
   });
 
+  test("keeps out a baseline that the operator removed, on an upgrade", async () => {
+    const { root, from } = machine();
+    await install({ ...optionsFor(root, from), baseline: true }, silent);
+    const dropIn = join(root, "etc/systemd/system/crigc.service.d/10-baseline.conf");
+    rmSync(dropIn);
+    await install(optionsFor(root, from), silent);
+    expect(existsSync(dropIn)).toBe(false);
+  });
+
+  test.each(["openrc", "none"] as const)(
+    "with --init %s removes the unit of an earlier installation, and uninstall restores the tree",
+    async (init) => {
+      const { root, from } = machine();
+      const before = treeOf(root);
+      await install({ ...optionsFor(root, from), baseline: true }, silent);
+      await install({ ...optionsFor(root, from), init }, silent);
+      const units = Object.keys(treeOf(root)).filter((path) => /systemd.*crigc\./.test(path));
+      expect(units).toEqual(["etc/systemd/system/crigc.service.d"]);
+      await uninstall({ root, purge: true, dryRun: false }, silent);
+      expect(changesOf(before, treeOf(root))).toEqual({});
+    },
+  );
+
+  test("with another --init saves a hand-edited unit of an earlier installation", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    put(root, "etc/systemd/system/crigc.service", "edited");
+    await install({ ...optionsFor(root, from), init: "none" }, silent);
+    expect(existsSync(join(root, "etc/systemd/system/crigc.service"))).toBe(false);
+    expect(readFileSync(join(root, "var/lib/crigc/replaced-crigc.service"), "utf8")).toBe("edited");
+  });
+
   test("on OpenRC writes the script and links it into the default runlevel", async () => {
     const { root, from } = machine();
     rmSync(join(root, "usr/lib/systemd"), { recursive: true });

@@ -17,6 +17,7 @@ const request: InstallRequest = {
   shellTexts: { man: "page", bash: "bash", zsh: "zsh", fish: "fish" },
   baseline: false,
   live: true,
+  stops: false,
   start: false,
 };
 
@@ -105,6 +106,13 @@ describe("the running system", () => {
     expect(steps[0]).toEqual({ kind: "command", words: ["systemctl", "stop", "crigc.service"] });
     expect(steps.at(-1)).toEqual({ kind: "command", words: ["systemctl", "daemon-reload"] });
   });
+});
+
+test("the running system stops the service of an earlier installation before it is removed", () => {
+  const { before, facts } = afterFirst();
+  const steps = planned({ init: "none", live: false, stops: true }, before, facts);
+  expect(steps[0]).toEqual({ kind: "command", words: ["systemctl", "stop", "crigc.service"] });
+  expect(steps.at(-1)).toEqual({ kind: "command", words: ["systemctl", "daemon-reload"] });
 });
 
 describe("the plan", () => {
