@@ -11,13 +11,18 @@ export const removalName = ({ kind, subject, names }: Removal): string =>
 
 const HEX_SHOWN = 12;
 
+type NamedImage = Pick<Image, "id" | "repoTags" | "repoDigests">;
+
 /** The best name: a tag, else `repository@sha256:…` with a short digest, else the short ID. */
-export function imageName(image: Pick<Image, "id" | "repoTags" | "repoDigests">): string {
-  const tag = image.repoTags.find((name) => !name.startsWith("<none>"));
-  if (tag !== undefined) return clean(tag);
-  const digest = image.repoDigests.find((name) => !name.startsWith("<none>"));
-  if (digest !== undefined) return clean(digest).replace(/(@\w+:[0-9a-f]{12})[0-9a-f]+$/, "$1");
-  return shortId(image.id);
+export const imageName = (image: NamedImage): string =>
+  givenName(image)?.replace(/(@\w+:[0-9a-f]{12})[0-9a-f]+$/, "$1") ?? shortId(image.id);
+
+/** The same for programs: with the whole digest or ID. */
+export const wholeImageName = (image: NamedImage): string => givenName(image) ?? clean(image.id);
+
+function givenName({ repoTags, repoDigests }: NamedImage): string | undefined {
+  const name = [...repoTags, ...repoDigests].find((it) => !it.startsWith("<none>"));
+  return name === undefined ? undefined : clean(name);
 }
 
 /** `sha256:0123456789ab`, or the first 12 digits without an algorithm: enough for `explain`. */

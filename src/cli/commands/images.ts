@@ -2,7 +2,7 @@
 
 import { compared } from "../../model/values.ts";
 import { selectedImages } from "../../policy/selection.ts";
-import { imageName } from "../../report/names.ts";
+import { imageName, wholeImageName } from "../../report/names.ts";
 import {
   entriesOf,
   imageListDocument,
@@ -42,7 +42,7 @@ export const images = command({
     await printListing(context, invocation, {
       document: () => imageListDocument(report),
       table: (screen) => imageListTable(report, screen),
-      rows: entries.map(({ image }) => ({ id: image.id, name: imageName(image) })),
+      rows: entries.map(({ image }) => ({ id: image.id, name: wholeImageName(image) })),
     });
     return exit.done;
   },

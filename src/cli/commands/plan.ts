@@ -7,7 +7,7 @@ import type { ImageRecord } from "../../model/ledger.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/document/plan.ts";
-import { imageName } from "../../report/names.ts";
+import { imageName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/table/plan.ts";
 import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -52,7 +52,7 @@ export const plan = command({
       table: (screen) => planTable(report, screen),
       rows: candidates.map(({ candidate: { image } }) => ({
         id: image.id,
-        name: imageName(image),
+        name: wholeImageName(image),
       })),
     });
     return planExit(prepared.plan) ?? exit.done;

@@ -4,12 +4,13 @@ import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
+import { containerName, imageName, sandboxName } from "../../report/names.ts";
 import type { ReferenceMatch } from "../../report/table/explanation.ts";
 
 /** Shorter prefixes match too much by accident. */
 const ID_PREFIX_MIN = 4;
 
-/** Exact names win over prefixes and repositories. */
+/** Names as tables show them count, too. Exact names win over prefixes and repositories. */
 export function resolveReference(prepared: Prepared, reference: string): readonly ReferenceMatch[] {
   const matches = everything(prepared);
   const exact = matches.filter((match) => isExactly(prepared, match, reference));
@@ -37,12 +38,16 @@ function everything({ plan }: Prepared): readonly ReferenceMatch[] {
 function isExactly(prepared: Prepared, match: ReferenceMatch, reference: string): boolean {
   const image = imageOf(match);
   if (image !== null) {
-    return listedImages(indexImages(prepared.snapshot.images), reference).includes(image.id);
+    const listed = listedImages(indexImages(prepared.snapshot.images), reference);
+    return listed.includes(image.id) || imageName(image) === reference;
   }
-  return match.kind === "container"
-    ? [match.planned.container.id, match.planned.container.name].includes(reference)
-    : match.kind === "sandbox" &&
-        [match.planned.sandbox.id, match.planned.sandbox.name].includes(reference);
+  if (match.kind === "container") {
+    const { container } = match.planned;
+    return [container.id, container.name, containerName(container)].includes(reference);
+  }
+  if (match.kind !== "sandbox") return false;
+  const { sandbox } = match.planned;
+  return [sandbox.id, sandbox.name, sandboxName(sandbox)].includes(reference);
 }
 
 function isLoosely(match: ReferenceMatch, reference: string): boolean {

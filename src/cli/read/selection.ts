@@ -14,6 +14,7 @@ import type { Parts } from "../../policy/decide.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { repositoryOf } from "../../policy/image/reference.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { imageName } from "../../report/names.ts";
 import { type CommandOption, has, type Invocation, option } from "../command.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
@@ -95,7 +96,7 @@ export function criteriaOf(texts: readonly string[]): Selection {
 /** Shorter prefixes match too much by accident. */
 const ID_PREFIX_MIN = 6;
 
-/** The image with this ID, ID prefix, tag or digest. Throws `ConfigError` if several match. */
+/** The image with this ID, ID prefix, tag, digest or name in tables. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
   const called = listedImages(indexImages(images), reference);
   const repository = reference.includes("@") ? repositoryOf(reference) : null;
@@ -104,9 +105,11 @@ export function imageNamed(images: readonly Image[], reference: string): ImageId
   const start = reference.replace(/^sha256:/, "");
   const isStart = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
   const found = new Set(
-    exact.length > 0 || !isStart
+    exact.length > 0
       ? exact
-      : images.map(({ id }) => id).filter((id) => id.replace(/^sha256:/, "").startsWith(start)),
+      : images
+          .filter((it) => (isStart && startsWith(it, start)) || imageName(it) === reference)
+          .map(({ id }) => id),
   );
   if (found.size > 1)
     throw usageError(
@@ -116,6 +119,9 @@ export function imageNamed(images: readonly Image[], reference: string): ImageId
     );
   return [...found][0] ?? null;
 }
+
+const startsWith = ({ id }: Image, start: string): boolean =>
+  id.replace(/^sha256:/, "").startsWith(start);
 
 const inRepository = (images: readonly Image[], wanted: ImageId, repository: string): boolean =>
   images.some(

@@ -1,0 +1,58 @@
+// What explain finds: every name under which a table shows something.
+
+import { expect, test } from "bun:test";
+
+import { imageNamed } from "../../../src/cli/read/selection.ts";
+import { aContainer, anImage, aSandbox } from "../../support/build/values.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { openNodeOf } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+const digest = imageIdOf("content");
+const untagged = anImage("untagged", {
+  repoTags: [],
+  repoDigests: [`registry.example/untagged@${digest}`],
+});
+const tagged = anImage("tagged");
+const node = openNodeOf({
+  snapshot: {
+    images: [untagged, tagged],
+    sandboxes: [aSandbox("a")],
+    containers: [aContainer("web")],
+  },
+}).node;
+
+const run = (...words: readonly string[]) => crigc(words, { open: { node } });
+const shown = `registry.example/untagged@${digest.slice(0, "sha256:".length + 12)}`;
+
+test.each([
+  ["a container as plan shows it", "default/pod-a/web", "Container default/pod-a/web"],
+  ["a container as images shows it", "pod-a/web", "Container default/pod-a/web"],
+  ["a sandbox as plan shows it", "default/pod-a", "Sandbox default/pod-a"],
+  ["an image without a tag as tables show it", shown, `Image ${shown}`],
+])("explain finds %s", async (_, reference, title) => {
+  const { code, stdout } = await run("explain", reference);
+  expect(code).toBe(0);
+  expect(stdout.split("\n")).toContain(title);
+});
+
+test("rm finds an image without a tag as tables show it, and not by another digest", () => {
+  const images = [untagged, tagged];
+  expect(imageNamed(images, shown)).toBe(untagged.id);
+  expect(imageNamed(images, `registry.example/tagged@${digest.slice(0, 19)}`)).toBeNull();
+  expect(imageNamed(images, shown.slice(0, -1))).toBeNull();
+});
+
+test("rm refuses a short digest that two images have", () => {
+  const other = `${digest.slice(0, 19)}${imageIdOf("else").slice(19)}`;
+  const twin = anImage("twin", {
+    repoTags: [],
+    repoDigests: [`registry.example/untagged@${other}`],
+  });
+  expect(() => imageNamed([untagged, twin], shown)).toThrow("names 2 images");
+});
+
+test("-o name has the whole digest, for other programs", async () => {
+  const { stdout } = await run("images", "-o", "name", "--sort", "name");
+  expect(stdout).toBe(`registry.example/tagged:v1\nregistry.example/untagged@${digest}\n`);
+});
