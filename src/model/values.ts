@@ -37,9 +37,9 @@ export function trimmed(text: string, leading: string, trailing = leading): stri
 /** Strips spaces and tabs from both ends, and no other white space. */
 export const withoutBlanks = (text: string): string => trimmed(text, " \t");
 
-/** Of `127.0.0.1:9419`, `[::1]:9419` or `:9419`, already validated. */
+/** Of `127.0.0.1:9419`, `[::1]:9419` or `:9419` (all addresses, of IPv6 too: `*`), already validated. */
 export function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");
   const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");
-  return { host: host === "" ? "0.0.0.0" : host, port: Number(address.slice(at + 1)) };
+  return { host: host === "" ? "*" : host, port: Number(address.slice(at + 1)) };
 }

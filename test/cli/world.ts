@@ -19,6 +19,8 @@ export interface Around {
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Environment;
   readonly screen?: Screen;
+  /** That the process is asked to stop. */
+  readonly signal?: AbortSignal;
   /** What the command opens; everything else that it would open is missing. */
   readonly open?: Partial<Openers>;
 }
@@ -33,7 +35,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     },
     stderr: (text) => void (stderr += text),
     screen: around.screen ?? plainScreen,
-    signal: new AbortController().signal,
+    signal: around.signal ?? new AbortController().signal,
     stopOnHangup: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),

@@ -69,7 +69,9 @@ async function nodeNow(context: CommandContext, invocation: Invocation): Promise
   try {
     return { prepared: await planNode(context, invocation, { allLayers: true }) };
   } catch (thrown) {
-    if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
+    // A report that is interrupted must not replace the one of before.
+    const isOfNode = thrown instanceof RuntimeError || thrown instanceof HostError;
+    if (!isOfNode || context.signal.aborted) throw thrown;
     return { failure: thrown };
   }
 }

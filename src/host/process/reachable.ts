@@ -20,10 +20,13 @@ export function executableFault(path: string): string | null {
 /** Listens on `HOST:PORT` for a moment; `null`: it is free. */
 export function addressFault(address: string): Promise<string | null> {
   const server = createServer();
+  const { host, port } = hostAndPort(address);
   return new Promise((resolve) => {
     server.once("error", (error) =>
       resolve(codeOf(error) === "EADDRINUSE" ? "it is in use" : reasonOf(error)),
     );
-    server.listen(hostAndPort(address), () => server.close(() => resolve(null)));
+    server.listen({ port, ...(host === "*" ? {} : { host }) }, () =>
+      server.close(() => resolve(null)),
+    );
   });
 }

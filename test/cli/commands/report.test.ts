@@ -14,9 +14,14 @@ describe("report", () => {
   const directory = scratch();
   const app = anImage("app");
 
-  async function report(words: readonly string[], node: Openers["node"] = nodeOf()) {
+  async function report(
+    words: readonly string[],
+    node: Openers["node"] = nodeOf(),
+    signal = new AbortController().signal,
+  ) {
     const written = new Map<string, string>();
     const ran = await crigc(["report", ...words], {
+      signal,
       open: {
         now: () => NOW,
         hostName: () => "node-7<script>",
@@ -57,6 +62,17 @@ describe("report", () => {
     expect(code).toBe(3);
     expect(stderr).toBe("crigc: the report does not include the node: there is no socket\n");
     expect(written.get("/r")).toContain("Cannot read the node:</strong> there is no socket");
+  });
+
+  test("that is interrupted writes no file, because it would replace the one of before", async () => {
+    const stop = new AbortController();
+    const cancelled: Openers["node"] = async () => {
+      stop.abort();
+      throw new RuntimeError("cancelled", "the call was cancelled");
+    };
+    const { code, stderr, written } = await report(["--html", "/r"], cancelled, stop.signal);
+    expect({ code, written: written.size }).toEqual({ code: 3, written: 0 });
+    expect(stderr).toBe("crigc: the call was cancelled\n");
   });
 
   test.each([

@@ -350,6 +350,17 @@ describe("hold", () => {
   });
 });
 
+test("a metrics address without a host is every address, of IPv4 and of IPv6", async () => {
+  await using it = await startNode({ node: { images: images(1) }, flags });
+  const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = web;
+  await web.stop(true);
+  await using agent = it.start("run", `--metrics-bind-address=:${port}`);
+  await agent.untilSaid("connected to the runtime");
+  for (const host of ["127.0.0.1", "[::1]"])
+    expect((await fetch(`http://${host}:${port}/metrics`)).status).toBe(200);
+});
+
 describe("what an agent cannot open", () => {
   test("(a control socket of another program) is reported, and the agent continues", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });

@@ -57,6 +57,8 @@ describe("doctor", () => {
     });
     taken.stop(true);
     expect(await find()).toMatchObject({ result: "ok" });
+    const everywhere = await checkOf(it, "metrics-address", ["--metrics-bind-address=*:49419"]);
+    expect(everywhere).toMatchObject({ result: "ok" });
   });
 
   test("warns of a state directory on the image filesystem, if there is another one", async () => {
