@@ -129,14 +129,18 @@ describe("openStoreReader", () => {
     expect(notices).toMatchObject([{ kind: "memory-only", error: "corrupt" }]);
   });
 
-  test("reports the file of a later version and does not change it", async () => {
+  test("reports the file of a later version by its path and does not change it", async () => {
     const directory = scratch();
     await (await write(directory)).store.close();
     const db = new Database(join(directory, "crigc.db"));
     db.run("PRAGMA user_version = 99");
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     db.close();
-    expect(seen(directory).notices).toMatchObject([{ kind: "memory-only", error: "newer" }]);
+    const { notices } = seen(directory);
+    expect(notices).toMatchObject([{ kind: "memory-only", error: "newer" }]);
+    expect(notices[0]?.message).toStartWith(
+      `cannot open ${join(directory, "crigc.db")}: its schema`,
+    );
   });
 
   test("reads the file of an earlier version and does not change it", async () => {

@@ -1,6 +1,7 @@
 /** `crigc version`: print the version and the commit. */
 
 import { legalFiles } from "../../install/legal.ts";
+import { usageError } from "../../model/errors.ts";
 import { document, printedJson } from "../../report/document/json.ts";
 import { type Build, command, type Format, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -18,7 +19,13 @@ export const version = command({
   ofItself: true,
   run: async (context, invocation) => {
     const { licenses, sbom } = legalFiles;
-    const asked = has(invocation, "licenses") ? licenses : has(invocation, "sbom") ? sbom : null;
+    const wantsLicences = has(invocation, "licenses");
+    const wantsBill = has(invocation, "sbom");
+    if (wantsLicences && wantsBill)
+      throw usageError("crigc version", "", "--licenses contradicts --sbom; use one of them");
+    if (wantsLicences && invocation.output === "json")
+      throw usageError("-o", "json", "--licenses prints text only; leave -o out");
+    const asked = wantsLicences ? licenses : wantsBill ? sbom : null;
     context.stdout((await asked?.text()) ?? versionAnswer(context.build, invocation.output));
     return exit.done;
   },

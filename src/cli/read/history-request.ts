@@ -82,9 +82,13 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
   const kinds = invocation.options.get("kind")?.filter(isRemovalKind);
   if (image !== null && kinds !== undefined && !kinds.includes("image"))
     throw usageError("--image", image, "--image selects images, and --kind excludes them");
+  const since = moment(invocation, "since", now);
+  const until = moment(invocation, "until", now);
+  if (since !== undefined && until !== undefined && since >= until)
+    throw usageError("--until", textOf(invocation, "until") ?? "", "it is not after --since");
   return {
-    since: moment(invocation, "since", now),
-    until: moment(invocation, "until", now),
+    since,
+    until,
     kinds: image === null ? kinds : ["image"],
     reasons: invocation.options.get("reason"),
     results: invocation.options.get("result")?.filter(isResult),

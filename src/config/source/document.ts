@@ -42,9 +42,7 @@ export interface ParsedText {
 
 export function parseDocument({ path, text, content }: ParsedText): ConfigDocument {
   if (!isMap(content)) {
-    const found =
-      content === null || content === undefined ? "it is empty" : `it is ${described(content)}`;
-    const message = `the file is not a map of settings: ${found}; ${EXPECTED_KINDS}`;
+    const message = `the file is not a map of settings: ${foundIn(content, text)}; ${EXPECTED_KINDS}`;
     return broken(configIssue(path, "", message));
   }
   const { found: keys, refused } = keysIn(text);
@@ -72,6 +70,13 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
   );
   if (notation.length > 0) return { kind: null, entries: [], issues: notation };
   return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };
+}
+
+function foundIn(content: unknown, text: string): string {
+  if (content === null || content === undefined) return "it is empty";
+  // The parser makes a list of several documents.
+  const isSeveral = Array.isArray(content) && /\n---\s/.test(`${text}\n`);
+  return isSeveral ? "it has several documents (---)" : `it is ${described(content)}`;
 }
 
 /** A key that the parser found but the line search did not may occur twice. */

@@ -93,7 +93,7 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
   );
   try {
     db.run(`PRAGMA busy_timeout = ${readBusyMs}`);
-    const version = requireKnown(db);
+    const version = requireKnown(db, paths.database);
     if (version === VERSION) return db;
     db.close();
     return version === 0 ? openInMemory() : openCopy(paths, files);
@@ -112,7 +112,7 @@ function openCopy(paths: StatePaths, files: StateFiles): Database {
   const directory = files.copyAside(present);
   try {
     const db = new Database(statePaths(directory).database, { readwrite: true, create: false });
-    migrate(db);
+    migrate(db, paths.database);
     return db;
   } finally {
     files.dropCopy(directory);

@@ -35,8 +35,8 @@ const TABLES = `
  * Brings the schema up to date in one transaction. Throws `StoreError` of kind `newer` for a file that a later version wrote,
  * without having changed it.
  */
-export function migrate(db: Database): void {
-  if (requireKnown(db) === VERSION) return;
+export function migrate(db: Database, path = db.filename): void {
+  if (requireKnown(db, path) === VERSION) return;
   db.run("BEGIN IMMEDIATE");
   try {
     // Read again under the lock: another process may have migrated it meanwhile.
@@ -53,13 +53,16 @@ export function migrate(db: Database): void {
   }
 }
 
-/** The version that the file has, 0 where it is empty; throws for one that is later than ours. */
-export function requireKnown(db: Database): number {
+/**
+ * The version that the file has, 0 where it is empty; throws for one that is later than ours. `path`: of the file that
+ * messages name, if it is open by a URI or as a copy.
+ */
+export function requireKnown(db: Database, path = db.filename): number {
   const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
   const version = row?.user_version ?? 0;
   if (version >= 0 && version <= VERSION) return version;
   throw new StoreError(
     "newer",
-    `cannot open ${db.filename}: its schema version is ${version}, and this version of crigc supports up to ${VERSION}; use the version of crigc that wrote it, or set another --state-dir`,
+    `cannot open ${path}: its schema version is ${version}, and this version of crigc supports up to ${VERSION}; use the version of crigc that wrote it, or set another --state-dir`,
   );
 }

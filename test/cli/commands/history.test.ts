@@ -211,6 +211,7 @@ describe("history", () => {
     [["--limit", "0"], '--limit: invalid number "0": use 1 to 100000'],
     [["--limit", "many"], '--limit: invalid number "many"'],
     [["--since", "sunday"], '--since: invalid time "sunday"'],
+    [["--since", "1h", "--until", "2h"], "--until: it is not after --since"],
     [["--kind", "pod"], 'invalid value "pod": use image, container, sandbox, pod-logs, log-link'],
     [["--reason", "spece"], 'invalid value "spece": use space'],
     [["--image", "x", "--kind", "sandbox"], "--image selects images, and --kind excludes them"],

@@ -246,6 +246,15 @@ describe("print", () => {
 
 describe("version", () => {
   test.each([
+    [["--licenses", "--sbom"], "--licenses contradicts --sbom; use one of them"],
+    [["--licenses", "-o", "json"], "--licenses prints text only; leave -o out"],
+  ])("version refuses %j", async (words, message) => {
+    const { code, stdout, stderr } = await crigc(["version", ...words]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+  });
+
+  test.each([
     ["--licenses", legalFiles.licenses],
     ["--sbom", legalFiles.sbom],
   ])("%s prints the data of the build", async (option, file) => {
