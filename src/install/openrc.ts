@@ -43,9 +43,9 @@ depend() {
 start_pre() {
 	checkpath --directory --mode 0700 --owner root:root /var/lib/crigc
 	checkpath --directory --mode 0755 --owner root:root /run/crigc
-	# Nothing is collected until the list is written.
+	# Nothing is collected until the list is written, with the settings of the agent.
 	if yesno "\${crigc_baseline:-no}"; then
-		"\${command}" keep baseline --once || return 1
+		eval "\\"\${command}\\" keep baseline --once \${command_args#run}" || return 1
 	fi
 }
 

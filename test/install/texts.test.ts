@@ -9,6 +9,7 @@ import { placesOf } from "../../src/install/runtime-places.ts";
 import { givenSettings } from "../../src/install/settings.ts";
 import { systemdUnit } from "../../src/install/unit.ts";
 import { load } from "../config/loading.ts";
+import { put, scratch } from "../support/scratch.ts";
 
 const executable = "/opt/bin/crigc";
 
@@ -67,6 +68,15 @@ describe("the OpenRC script", () => {
     const line = script.split("\n").find((it) => it.startsWith("command_args="));
     const shown = Bun.spawnSync(["sh", "-c", `${line}\neval "printf '%s|' $command_args"`]);
     expect(shown.stdout.toString()).toBe(`run|${flags.join("|")}|`);
+  });
+
+  test("writes the baseline with the settings of the agent", () => {
+    const flags = ["--keep-dir=/data/keep d", "--max-images=40"];
+    const around = 'checkpath() { :; }\nyesno() { [ "$1" = yes ]; }\ncrigc_baseline=yes\n';
+    const program = put(scratch(), "a directory/crigc", '#!/bin/sh\nprintf "%s|" "$@"\n', 0o755);
+    const script = `${openrcScript({ executable: program, flags })}${around}`;
+    const { stdout } = Bun.spawnSync(["sh", "-c", `${script}start_pre`]);
+    expect(stdout.toString()).toBe(`keep|baseline|--once|${flags.join("|")}|`);
   });
 });
 
