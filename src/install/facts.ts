@@ -41,8 +41,14 @@ export async function initOf(tree: RootedTree): Promise<Init> {
   );
 }
 
-/** Present in every tree that could start a program. */
-const SYSTEM_SIGNS = ["/etc/os-release", "/usr/lib/os-release", "/lib", "/usr/lib", "/bin/sh"];
+/** In every tree that could start a program; an overlay may bring a `/usr/lib` with units or settings. */
+const SYSTEM_SIGNS: readonly string[] = [
+  "/etc/os-release",
+  "/usr/lib/os-release",
+  "/lib",
+  "/bin/sh",
+  ...SIGNS.flatMap(([, paths]) => paths),
+];
 
 /** Whether no system is in the tree: it is an overlay, or packed into one later. */
 export async function isOverlay(tree: RootedTree): Promise<boolean> {

@@ -268,10 +268,10 @@ describe("install", () => {
     expect(treeOf(root)).toEqual(before);
   });
 
-  test("an empty tree, which is packed or laid over another one later, gets the systemd unit, twice the same", async () => {
+  test("a tree without a system, which is packed or laid over another one later, gets the systemd unit, twice the same", async () => {
     const { outside } = machine();
     const root = join(dirname(outside), "overlay");
-    mkdirSync(root);
+    mkdirSync(join(root, "usr/lib/systemd/system"), { recursive: true });
     await install(optionsFor(root, "/bin/true"), silent);
     const after = treeOf(root);
     for (const path of ["usr/local/bin/crigc", "etc/crigc/crigc.yaml", "etc/crigc/keep.d"])
