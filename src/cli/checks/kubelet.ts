@@ -1,10 +1,12 @@
 /** Doctor's checks of the node's kubelet, and of conflicts between its thresholds and crigc's. */
 
 import type { Config } from "../../config/config.ts";
-import { isFieldName } from "../../config/fields.ts";
+import { isStatements } from "../../config/field.ts";
+import { fieldOf, isFieldName } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
 import type { FlagText } from "../../config/source/arguments.ts";
 import { formatDuration } from "../../config/value/duration.ts";
+import { printedText } from "../../config/value/printed.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
@@ -97,8 +99,16 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
     return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
   return warning(
     `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
-    `${isDefault(facts.ours) ? "set --eviction-hard with" : "omit --eviction-hard, whose default is above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
+    `${isDefault(facts.ours) ? "set --eviction-hard to" : "omit --eviction-hard, whose default is above the kubelet's, or set it to"} ${thresholdsAbove(nearest, facts.ours)}`,
   );
+}
+
+/** All of crigc's thresholds, because a value replaces the others, with one above the kubelet's. */
+function thresholdsAbove({ threshold, percent }: Nearest, { values }: Config): string {
+  const { value } = values.evictionHard;
+  const amount = `${Math.min(99, Math.ceil(percent) + MARGIN_PERCENT)}%`;
+  const statements = { ...(isStatements(value) ? value : {}), [threshold.signal]: amount };
+  return printedText(fieldOf("evictionHard").type, statements);
 }
 
 /** The default is raised only if a kubelet runs or is configured, not if one is only suspected. */

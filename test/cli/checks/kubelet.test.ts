@@ -112,9 +112,18 @@ describe("eviction", () => {
 
   test("advice never says to omit a flag that was not given", () => {
     const advice = eviction({})?.advice ?? "";
-    expect(advice).toBe("set --eviction-hard with imagefs.available<20%");
+    expect(advice).toBe(
+      "set --eviction-hard to nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<20%,imagefs.inodesFree<5%",
+    );
     expect(eviction({ ours: oursAt("imagefs.available<5%") })?.advice).toStartWith(
       "omit --eviction-hard",
+    );
+  });
+
+  test("advice keeps crigc's other thresholds, which a new value would replace", () => {
+    const ours = oursAt("nodefs.available<8%,imagefs.available<5%");
+    expect(eviction({ ours })?.advice).toEndWith(
+      "or set it to nodefs.available<8%,imagefs.available<20%",
     );
   });
 
@@ -135,7 +144,7 @@ describe("eviction", () => {
         message: expect.stringContaining(
           "the kubelet evicts pods at imagefs.available<15%; crigc ",
         ),
-        advice: expect.stringContaining("set imagefs.available<20%"),
+        advice: expect.stringContaining("imagefs.available<20%"),
       });
     },
   );
