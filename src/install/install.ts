@@ -6,7 +6,7 @@ import { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
 import { factsOf, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
 import type { Init, Manifest } from "./manifest.ts";
-import { installed, type ShellTexts } from "./paths.ts";
+import { DEFAULT_BIN_DIRECTORY, installed, type ShellTexts } from "./paths.ts";
 import { BASELINE_FILES, filesOf, installPlan, type InstallRequest, placesOf } from "./plan.ts";
 import { apply, type Step } from "./step.ts";
 
@@ -15,9 +15,9 @@ export interface InstallOptions {
   /** The tree; "/" is the running system. */
   readonly root: string;
   readonly from: string;
-  /** Destination directory in the tree. */
-  readonly binDirectory: string;
-  /** `null`: detected. */
+  /** Destination directory in the tree; `null`: that of an earlier installation, else the default. */
+  readonly binDirectory: string | null;
+  /** `null`: that of an earlier installation, else detected. */
   readonly init: Init | null;
   readonly shellTexts: ShellTexts;
   readonly baseline: boolean;
@@ -39,8 +39,14 @@ export async function install(
     );
   const before = await withoutRemovedBaseline(await manifestIn(tree), tree);
   const overlay = options.root !== "/" && (await isOverlay(tree));
-  const init = options.init ?? (overlay ? "systemd" : await initOf(tree));
-  const path = `${options.binDirectory}/crigc`;
+  // After an uninstall only the record is left.
+  const kept =
+    before !== null && (await tree.look(before.executable)).kind === "file" ? before : null;
+  const init = options.init ?? kept?.init ?? (overlay ? "systemd" : await initOf(tree));
+  const path =
+    options.binDirectory === null
+      ? (kept?.executable ?? `${DEFAULT_BIN_DIRECTORY}/crigc`)
+      : `${options.binDirectory}/crigc`;
   requireElf(options);
   if (!overlay) await requireLoader(options, tree);
   const isLive = async (it: Init): Promise<boolean> =>

@@ -42,6 +42,9 @@ export function installPlan(
     ...missingParents([installed.manifest, ...wanted.map(({ path }) => path)], facts),
     ...wanted.flatMap((it) => stepsFor(it, { request, before, facts })),
     ...leftovers(wanted, before, facts),
+    ...formerDirectories(wanted, before)
+      .filter((path) => factOf(facts, path).kind === "directory")
+      .map((path): TreeStep => ({ kind: "remove-if-empty", path })),
   ];
   // Removes duplicates: directories that are also a parent of another.
   const changes = steps.filter(
@@ -187,6 +190,19 @@ function leftovers(
     });
 }
 
+/** Made for an earlier installation elsewhere, deepest first. */
+function formerDirectories(
+  wanted: readonly InstalledFile[],
+  before: Manifest | null,
+): readonly string[] {
+  if (before === null) return [];
+  const stay = new Set([installed.manifest, ...wanted.map(({ path }) => path)].flatMap(parentsOf));
+  const former = new Set(placesOf(before).flatMap(parentsOf));
+  return before.directories
+    .filter((path) => former.has(path) && !stay.has(path))
+    .toSorted((one, other) => other.length - one.length);
+}
+
 /** The paths that move with the executable's directory, and those of every init system. */
 export const placesOf = ({ executable }: Manifest): readonly string[] => [
   executable,
@@ -210,6 +226,8 @@ function manifestAfter(about: {
   readonly changes: readonly TreeStep[];
 }): Manifest {
   const { request, before, wanted, changes } = about;
+  const former = formerDirectories(wanted, before);
+  const earlier = (before?.directories ?? []).filter((path) => !former.includes(path));
   const made = changes.flatMap((step) => (step.kind === "directory" ? [step.path] : []));
   const sums = wanted.flatMap((it): readonly (readonly [string, string])[] => {
     if (it.kind === "executable") return [[it.path, request.executable.sha256]];
@@ -219,7 +237,7 @@ function manifestAfter(about: {
     version: request.version,
     init: request.init,
     executable: request.executable.path,
-    directories: [...new Set([...(before?.directories ?? []), ...made])].toSorted(),
+    directories: [...new Set([...earlier, ...made])].toSorted(),
     files: Object.fromEntries(sums),
     links: wanted.flatMap((it) => (it.kind === "link" ? [it.path] : [])),
   };

@@ -176,6 +176,28 @@ describe("install", () => {
     );
   });
 
+  test("without --bin-dir and --init keeps those of an earlier installation", async () => {
+    const { root, from } = machine();
+    const options = { ...optionsFor(root, from), binDirectory: null };
+    await install({ ...options, binDirectory: "/opt/bin", init: "none" }, silent);
+    expect(await install(options, silent)).toEqual([]);
+    await uninstall({ root, purge: false, dryRun: false }, silent);
+    await install(options, silent);
+    const after = treeOf(root);
+    expect(after["usr/local/bin/crigc"]).toBeDefined();
+    expect(after["etc/systemd/system/crigc.service"]).toBeDefined();
+  });
+
+  test("with another --bin-dir removes the directories that it made for the former one", async () => {
+    const { root, from } = machine();
+    const before = treeOf(root);
+    await install({ ...optionsFor(root, from), binDirectory: "/opt/crigc/bin" }, silent);
+    await install(optionsFor(root, from), silent);
+    expect(existsSync(join(root, "opt"))).toBe(false);
+    await uninstall({ root, purge: true, dryRun: false }, silent);
+    expect(changesOf(before, treeOf(root))).toEqual({});
+  });
+
   test.each([
     ["/usr/bin", "usr/share/man/man8/crigc.8"],
     ["/bin", "usr/share/man/man8/crigc.8"],
@@ -221,7 +243,7 @@ describe("install", () => {
       await install({ ...optionsFor(root, from), baseline: true }, silent);
       await install({ ...optionsFor(root, from), init }, silent);
       const units = Object.keys(treeOf(root)).filter((path) => /systemd.*crigc\./.test(path));
-      expect(units).toEqual(["etc/systemd/system/crigc.service.d"]);
+      expect(units).toEqual([]);
       await uninstall({ root, purge: true, dryRun: false }, silent);
       expect(changesOf(before, treeOf(root))).toEqual({});
     },

@@ -21,17 +21,25 @@ export const install = command({
   doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it; a tree without a system gets the systemd unit. --dry-run lists the steps.",
   options: [
     ROOT_OPTION,
-    option("bin-dir DIR", `directory for the executable [${DEFAULT_BIN_DIRECTORY}]`, {
-      completes: "directory",
-    }),
+    option(
+      "bin-dir DIR",
+      `directory for the executable [as before, else ${DEFAULT_BIN_DIRECTORY}]`,
+      {
+        completes: "directory",
+      },
+    ),
     option(
       "executable FILE",
       "executable to install instead of this one, such as for another processor",
       { completes: "file" },
     ),
-    option("init NAME", "init system: systemd, openrc, or none for no service [detected]", {
-      choices: inits,
-    }),
+    option(
+      "init NAME",
+      "init system: systemd, openrc, or none for no service [as before, else detected]",
+      {
+        choices: inits,
+      },
+    ),
     option("baseline", "keep the images present at the first start"),
     option("start", "also start the agent"),
   ],
@@ -43,7 +51,7 @@ export const install = command({
         version: context.build.version,
         root: rootOf(invocation),
         from: textOf(invocation, "executable") ?? SELF,
-        binDirectory: pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY,
+        binDirectory: pathOf(invocation, "bin-dir"),
         init: initOf(invocation),
         shellTexts: { man: manualPage(context.commands, context.build), ...completionScripts },
         baseline: has(invocation, "baseline"),
