@@ -50,8 +50,8 @@ export async function agentValues(
   }
 }
 
-/** No listener, or no permission to find out. */
-const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "EACCES"];
+/** No listener. Without permission there may be one, with other thresholds. */
+const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"];
 
 /** `null`: invalid configuration, which the command will report. */
 function loaded(look: Look): Config | null {

@@ -92,6 +92,16 @@ test.each<readonly [string, Partial<Openers>, string]>([
     "no answer within 2000 ms",
   ],
   ["whose answer is not JSON", answering("<html>"), "not JSON"],
+  [
+    "that this user may not ask",
+    {
+      askAgent: async () => {
+        const cause = Object.assign(new Error("denied"), { code: "EACCES" });
+        throw new HostError("http", "cannot reach the agent: permission denied", { cause });
+      },
+    },
+    "note: cannot reach the agent: permission denied; using this command's own configuration",
+  ],
 ])(
   "an agent %s gives a note, and the command uses its own configuration",
   async (_, open, words) => {
