@@ -141,8 +141,8 @@ export interface CommandContext extends Omit<World, "open"> {
   readonly dryRun: boolean;
   /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */
   readonly given: () => Config;
-  /** The same without files. */
-  readonly flagsAlone: () => Config;
+  /** Settings of this command line, and the run directory of the environment, over the defaults. Throws `ConfigError`. */
+  readonly withoutFiles: () => Config;
   /** All commands, for help, completion and the manual. */
   readonly commands: readonly CommandWords[];
 }

@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
-import { fieldOf } from "../config/fields.ts";
+import { type FieldName, fieldOf } from "../config/fields.ts";
 import { type ConfigReader, loadConfig } from "../config/load.ts";
 import type { AgentValues } from "../config/source/agent-layer.ts";
 import { type Environment, type FlagText } from "../config/source/arguments.ts";
@@ -84,13 +84,12 @@ function contextOf(world: World, { open, env, flags, look, agent }: Given): Comm
     env,
     look,
     given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, world.reader) }),
-    flagsAlone: () => loadConfig({ flags: flags.filter(isSetting), env: {}, reader: noFiles }),
+    withoutFiles: () =>
+      loadConfig({ flags: flags.filter(isSetting), env: only("runDir", env), reader: noFiles }),
     commands,
     get dryRun(): boolean {
       const asked = flags.filter(({ name }) => name === "dryRun");
-      const variables = variablesOf(fieldOf("dryRun")).map((name) => [name, env[name]] as const);
-      return loadConfig({ flags: asked, env: Object.fromEntries(variables), reader: noFiles })
-        .dryRun;
+      return loadConfig({ flags: asked, env: only("dryRun", env), reader: noFiles }).dryRun;
     },
     get config(): Config {
       if (loaded !== null) return loaded;
@@ -100,6 +99,10 @@ function contextOf(world: World, { open, env, flags, look, agent }: Given): Comm
     },
   };
 }
+
+/** The variables of one setting. */
+const only = (name: FieldName, env: Environment): Environment =>
+  Object.fromEntries(variablesOf(fieldOf(name)).map((variable) => [variable, env[variable]]));
 
 const noFiles: ConfigReader = { file: () => null, names: () => null };
 

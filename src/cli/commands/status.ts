@@ -28,15 +28,16 @@ export const status = command({
 
 /**
  * Only the run directory is needed. The agent does not run with a file that is broken now, and that is
- * when its status is needed: then only the command line counts.
+ * when its status is needed: then no file counts.
  */
 function configToAsk(context: CommandContext): Config {
   try {
     return context.config;
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
+    const alone = context.withoutFiles();
     const what = clean(thrown.message.replaceAll("\n", "; "));
     context.stderr(`crigc: invalid configuration; querying the agent anyway: ${what}\n`);
-    return context.flagsAlone();
+    return alone;
   }
 }

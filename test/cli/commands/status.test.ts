@@ -50,4 +50,22 @@ describe("status", () => {
     expect(ran).toMatchObject({ code: 0, stdout: "well\n" });
     expect(ran.stderr).toContain("/broken.yaml:3");
   });
+
+  test("queries the agent in the run directory of the environment, too, if the file is invalid", async () => {
+    const files = { "/broken.yaml": "maxImages: few\n" };
+    const askAgent: Openers["askAgent"] = async ({ paths }) => `${paths.runDir}\n`;
+    const env = { CRIGC_RUN_DIR: "/run/other", CRIGC_MAX_IMAGES: "few" };
+    const ran = await crigc(["status", "--config", "/broken.yaml"], {
+      files,
+      env,
+      open: { askAgent },
+    });
+    expect(ran).toMatchObject({ code: 0, stdout: "/run/other\n" });
+  });
+
+  test("with an invalid flag says only that", async () => {
+    const { code, stderr } = await asking(() => "well\n").run("--max-images=few");
+    expect(code).toBe(2);
+    expect(stderr).toStartWith("crigc: --max-images:");
+  });
 });
