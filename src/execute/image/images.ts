@@ -214,7 +214,6 @@ class ImageRemovals {
   }
 
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
-    const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
     this.#pace.begin();
     const mayStillGo = () => this.#judgement.mayStillGo(candidate);
@@ -225,7 +224,7 @@ class ImageRemovals {
     } catch (thrown) {
       // The runtime's answer is recorded in any case, but its effect can no longer be measured, so the pass ends.
       this.#error = messageOf(thrown);
-      return unseen(image);
+      return unseen(candidate.image);
     }
   }
 
@@ -266,11 +265,10 @@ class ImageRemovals {
   }
 
   executed(end: ImageEnd): ImageExecuted {
-    const totals = this.#meter.totals();
     // What was cancelled on request has not failed.
     const error = end === "stopped" ? null : this.#error;
     const told = { end, items: this.#items, ghosts: this.#ghosts, error };
-    return { outcome: { ...told, ...totals }, release: this.#settler.learned };
+    return { outcome: { ...told, ...this.#meter.totals() }, release: this.#settler.learned };
   }
 }
 
