@@ -89,6 +89,7 @@ export class Exchange {
     try {
       if (this.#isOverBefore) throw new CallError("INTERNAL", "it sent messages after its status");
       this.#frames.push(bytes);
+      release(bytes);
     } catch (thrown) {
       this.fail(thrown);
     }
@@ -140,6 +141,15 @@ export class Exchange {
     this.#ended();
     this.#settled(error);
   }
+}
+
+/** Smaller ones are not worth the call. */
+const RELEASED_BYTES = 4096;
+
+/** Gives memory back at once that would else wait for a collection: a list comes in more than a thousand pieces. */
+function release({ buffer, byteLength }: Buffer): void {
+  if (byteLength < RELEASED_BYTES || byteLength !== buffer.byteLength) return;
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 const httpCodes: Readonly<Record<number, Code>> = {

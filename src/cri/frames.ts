@@ -7,16 +7,17 @@ const MESSAGE_LIMIT_BYTES = 16 * 1024 * 1024;
 /** A message is preceded by a flag (not compressed) and its length. */
 const PREFIX_BYTES = 5;
 
-/** The bytes of one message after the other; the last piece of a message may be empty. */
+/** The bytes of one message after the other, each piece only until this returns; the last of a message may be empty. */
 export type OnPiece = (piece: Buffer, isLast: boolean) => void;
 
 /** Joins pieces, so that `onMessage` gets whole messages. */
 export function wholeMessages(onMessage: (bytes: Buffer) => void): OnPiece {
   let pieces: Buffer[] = [];
   return (piece, isLast) => {
-    pieces.push(piece);
+    pieces.push(Buffer.from(piece));
     if (!isLast) return;
-    const message = pieces.length === 1 ? piece : Buffer.concat(pieces);
+    const [first = piece, ...others] = pieces;
+    const message = others.length === 0 ? first : Buffer.concat(pieces);
     pieces = [];
     onMessage(message);
   };

@@ -180,7 +180,7 @@ export class EntryCutter {
 
   #keep(bytes: Buffer): void {
     if (bytes.length === 0) return;
-    this.#pieces.push(bytes);
+    this.#pieces.push(Buffer.from(bytes));
     this.#bytes += bytes.length;
   }
 

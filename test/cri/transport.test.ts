@@ -129,6 +129,24 @@ describe("a call", () => {
     expect(requests[0]?.headers["grpc-timeout"]).toBeUndefined();
   });
 
+  test("gives the memory of a long answer back while it arrives", async () => {
+    answer = answering([framed("x".repeat(40_000))], ok);
+    const held: ArrayBufferLike[] = [];
+    const long: number[] = [];
+    await line.call({
+      path: "/a.B/C",
+      request: Buffer.from("ask"),
+      deadlineMs: 5000,
+      signal: undefined,
+      onPiece: ({ buffer }) => {
+        held.push(buffer);
+        if (buffer.byteLength >= 4096) long.push(buffer.byteLength);
+      },
+    });
+    expect(long.length).toBeGreaterThan(1);
+    expect(held.every(({ byteLength }) => byteLength < 4096)).toBe(true);
+  });
+
   test("puts messages together, however they are cut", async () => {
     const bytes = Buffer.concat([framed("one"), framed(""), framed("x".repeat(40_000))]);
     for (const size of [1, 3, 5, 9000]) {

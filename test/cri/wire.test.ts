@@ -14,7 +14,12 @@ const written = (fields: object): Buffer =>
 function cut(...pieces: readonly Buffer[]): readonly Buffer[] {
   const entries: Buffer[] = [];
   const cutter = new EntryCutter(1, (entry) => entries.push(Buffer.from(entry)));
-  for (const [index, piece] of pieces.entries()) cutter.push(piece, index === pieces.length - 1);
+  for (const [index, piece] of pieces.entries()) {
+    // Its memory is used for something else once it was pushed.
+    const lent = Buffer.from(piece);
+    cutter.push(lent, index === pieces.length - 1);
+    lent.fill(0xff);
+  }
   return entries;
 }
 
