@@ -17,11 +17,8 @@ import {
 import type { Line } from "./transport.ts";
 import { EntryCutter } from "./wire.ts";
 
-/** One entry of a list, with its bytes as a list of this entry alone. */
-export interface Entry<M extends ListMethod> {
-  readonly method: M;
-  readonly bytes: Buffer;
-}
+/** One entry of a list, with its bytes as a list of this entry alone, valid until the receiver returns. */
+export type Entry<M extends ListMethod> = readonly [method: M, bytes: Buffer];
 
 export type ListRequests = {
   readonly [M in ListMethod]: M extends UnaryMethod ? UnaryMethods[M]["request"] : Nothing;
@@ -70,7 +67,7 @@ export interface Channel {
   list<M extends ListMethod>(
     method: M,
     request: ListRequests[M],
-    options: { readonly onEntry: (entry: Entry<M>) => void; readonly signal: AbortSignal },
+    options: { readonly onEntry: (...entry: Entry<M>) => void; readonly signal: AbortSignal },
   ): Promise<void>;
   /** Resolves when the runtime ends the stream. */
   stream<M extends StreamMethod>(
@@ -108,7 +105,7 @@ export function openChannel(options: ChannelOptions): Channel {
     },
     list: async (method, request, { onEntry, signal }) => {
       const guard = { method, about: "", deadlineMs: requestTimeoutMs, signal, options };
-      const onBytes = (bytes: Buffer): void => onEntry({ method, bytes });
+      const onBytes = (bytes: Buffer): void => onEntry(method, bytes);
       const cutter = new EntryCutter(ENTRIES_FIELD, onBytes);
       return guarded(guard, async () => {
         const ends: true[] = [];

@@ -1,10 +1,11 @@
 /** Caches decoded list entries, so that a list costs only what changed since the last one. */
+import { byId } from "../model/wide-map.ts";
 import type { Channel, Entry, ListRequests } from "./channel.ts";
 import { digestOf, DigestTable } from "./digest-table.ts";
 import { type Answers, decodeAnswer, type ListMethod } from "./messages.ts";
 
 /** Returns the same object for an entry whose bytes were in the last list. */
-export type ItemOf<M extends ListMethod, Item> = (entry: Entry<M>) => Item;
+export type ItemOf<M extends ListMethod, Item> = (...entry: Entry<M>) => Item;
 
 /** How to read the entries of one list. */
 export interface Reading<M extends ListMethod, Item> {
@@ -19,7 +20,10 @@ export async function itemsOf<M extends ListMethod, Item>(
   { itemOf, signal }: Reading<M, Item>,
 ): Promise<readonly Item[]> {
   const items: Item[] = [];
-  await channel.list(method, request, { signal, onEntry: (entry) => items.push(itemOf(entry)) });
+  await channel.list(method, request, {
+    signal,
+    onEntry: (of, bytes) => items.push(itemOf(of, bytes)),
+  });
   return items;
 }
 
@@ -54,9 +58,10 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
       const before = known;
       const look = new Look(before);
       const shared = stringPool();
-      const items = await ask(({ method, bytes }) =>
-        look.item(digestOf(bytes), () => decode(decodeAnswer(method, bytes), shared)),
-      );
+      const items = await ask((method, bytes) => {
+        const digest = digestOf(bytes);
+        return look.find(digest) ?? look.add(digest, decode(decodeAnswer(method, bytes), shared));
+      });
       if (look.isSame && isLastWhole && known === before) return last;
       known = look.known();
       const counted = counting(items);
@@ -80,18 +85,18 @@ class Look<Item> {
     this.#met = new Uint8Array(before.size);
   }
 
-  item(digest: Int32Array, decode: () => Item): Item {
+  find(digest: Int32Array): Item | undefined {
     this.#count += 1;
     const index = this.#before.indexOf(digest);
-    const item = this.#before.at(index) ?? this.#fresh.at(this.#fresh.indexOf(digest));
-    if (index >= 0) {
-      this.#metCount += 1 - (this.#met[index] ?? 0);
-      this.#met[index] = 1;
-    }
-    if (item !== undefined) return item;
-    const decoded = decode();
-    this.#fresh.add(digest, decoded);
-    return decoded;
+    if (index < 0) return this.#fresh.at(this.#fresh.indexOf(digest));
+    this.#metCount += 1 - (this.#met[index] ?? 0);
+    this.#met[index] = 1;
+    return this.#before.at(index);
+  }
+
+  add(digest: Int32Array, item: Item): Item {
+    this.#fresh.add(digest, item);
+    return item;
   }
 
   /** Everything that was known was met once, and nothing else. */
@@ -124,16 +129,7 @@ function hasSameItems<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): boolean {
   if (before.length !== items.length) return false;
-  const left = byId(before);
-  if (left.size !== before.length) return before.every((item, index) => item === items[index]);
-  return items.every((item) => left.get(item.id) === item && left.delete(item.id));
-}
-
-/** The last of each ID. Avoids the array of pairs that a Map constructor takes, which is large on a large node. */
-export function byId<Item extends { readonly id: string }>(
-  items: readonly Item[],
-): Map<string, Item> {
-  const map = new Map<string, Item>();
-  for (const item of items) map.set(item.id, item);
-  return map;
+  const known = byId(before);
+  if (known.size !== before.length) return before.every((item, index) => item === items[index]);
+  return items.every((item) => known.get(item.id) === item) && byId(items).size === items.length;
 }

@@ -93,9 +93,9 @@ function listStreams(channel: Channel) {
   ): Promise<readonly Item[] | null> => {
     if (!areThere) return null;
     let count = 0;
-    const counted: Reading<M, Item>["itemOf"] = (entry) => {
+    const counted: Reading<M, Item>["itemOf"] = (of, bytes) => {
       count += 1;
-      return itemOf(entry);
+      return itemOf(of, bytes);
     };
     try {
       return await itemsOf(channel, [method, {}], { signal, itemOf: counted });

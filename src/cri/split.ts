@@ -2,8 +2,9 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
+import { byId } from "../model/wide-map.ts";
 import type { Channel } from "./channel.ts";
-import { byId, itemsOf, type Reading } from "./entries.ts";
+import { itemsOf, type Reading } from "./entries.ts";
 import type { ContainerFilterMessage, ListMethod } from "./messages.ts";
 
 const CREATED = 0;

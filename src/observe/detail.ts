@@ -6,6 +6,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import { mapFor } from "../model/wide-map.ts";
 import { byParts, sameOr } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 
@@ -105,7 +106,8 @@ export async function readContainerDetails(
   const { containers, known, need } = input;
   const { toAsk, ...details } = knownDetails({ containers, known, ...need });
   if (toAsk.length === 0) return details;
-  const volumes = new Map(details.volumes);
+  const volumes = mapFor<ContainerId, ImageVolumes>(containers.length);
+  for (const [id, its] of details.volumes) volumes.set(id, its);
   const ends = new Map(details.ends);
   const silence = new Silence();
   await mapBounded(toAsk, CONCURRENCY, async (container) => {
@@ -138,8 +140,8 @@ interface KnownDetails extends DetailNeed {
 const knownDetails = byParts(
   (of: KnownDetails): ContainerDetails & { readonly toAsk: readonly Container[] } => {
     const { containers, known } = of;
-    const volumes = new Map<ContainerId, ImageVolumes>();
-    const ends = new Map<ContainerId, Instant>();
+    const volumes = mapFor<ContainerId, ImageVolumes>(containers.length);
+    const ends = mapFor<ContainerId, Instant>(containers.length);
     // By ID: a container announced by events occurs once per reference.
     const toAsk = new Map<ContainerId, Container>();
     for (const container of containers) {

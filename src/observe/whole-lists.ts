@@ -5,6 +5,7 @@ import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
+import { byId } from "../model/wide-map.ts";
 import { byParts } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 
@@ -85,7 +86,7 @@ export function missing<Id extends string>(
   ids: Iterable<Id>,
   listed: readonly { readonly id: Id }[],
 ): readonly Id[] {
-  const there = new Set(listed.map(({ id }) => id));
+  const there = byId(listed);
   const gone = new Set<Id>();
   for (const id of ids) if (!there.has(id)) gone.add(id);
   return [...gone];

@@ -11,6 +11,7 @@ import type {
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
+import { mapFor } from "../model/wide-map.ts";
 import { byParts, sameOr } from "./by-object.ts";
 import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
@@ -106,8 +107,9 @@ export const forgetRemoved = (
 
 function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> {
   if (keys.length === 0) return map;
-  const left = new Map(map);
-  for (const key of keys) left.delete(key);
+  const gone = new Set(keys);
+  const left = mapFor<K, V>(map.size);
+  for (const [key, value] of map) if (!gone.has(key)) left.set(key, value);
   return left;
 }
 
@@ -217,7 +219,7 @@ const containerRecords = byParts(
     readonly imageVolumes: Snapshot["imageVolumes"];
     readonly ends: Snapshot["containerEnds"];
   }): Ledger["containers"] => {
-    const records = new Map<ContainerId, ContainerRecord>();
+    const records = mapFor<ContainerId, ContainerRecord>(containers.length);
     for (const { id } of containers) {
       const before = known.get(id);
       const volumes = imageVolumes.get(id);

@@ -232,7 +232,7 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
       return decode(decodeAnswer(method, bytesOf(method, answer ?? {})));
     },
     list: async (method, request, { onEntry }) => {
-      const cutter = new EntryCutter(1, (bytes) => onEntry({ method, bytes }));
+      const cutter = new EntryCutter(1, (bytes) => onEntry(method, bytes));
       const list = listStreams[method]?.(speaker);
       const answers =
         list === undefined

@@ -1,6 +1,7 @@
 /** Finds the listed images that a reference matches: by ID, digest and tag, in every spelling. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
+import { type FillingMap, mapFor } from "../../model/wide-map.ts";
 import { byObject, byParts } from "../by-object.ts";
 import { imageNames } from "../keep/keep-pattern.ts";
 import { parseReference } from "./reference.ts";
@@ -14,7 +15,7 @@ export interface ImageIndex {
 
 /** Computed once per list; an unchanged list is the same array. */
 export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((images) => {
-  const byText = new Map<string, readonly ImageId[]>();
+  const byText = mapFor<string, readonly ImageId[]>(NAMES_OF_IMAGE * images.length);
   const byNormalForm = new Map<string, readonly ImageId[]>();
   for (const image of images) {
     const own = [image.id];
@@ -31,7 +32,14 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
   return { byText, byNormalForm };
 });
 
-function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly ImageId[]): void {
+/** Its ID, a tag and a digest. */
+const NAMES_OF_IMAGE = 3;
+
+function add(
+  ids: FillingMap<string, readonly ImageId[]>,
+  key: string,
+  own: readonly ImageId[],
+): void {
   const before = ids.get(key);
   ids.set(key, before === undefined ? own : union(before, own));
 }
@@ -94,8 +102,10 @@ const otherForms = byObject((image: Image): readonly string[] => {
     if (!isNormal && (digest === null || image.repoTags.includes(text)))
       forms.add(tagForm(repository, tag));
   }
-  return [...forms];
+  return forms.size === 0 ? NO_FORMS : [...forms];
 });
+
+const NO_FORMS: readonly string[] = [];
 
 function normalForm(text: string): string | null {
   const reference = parseReference(text);

@@ -4,6 +4,7 @@ import { StoreError } from "../../model/errors.ts";
 import { rowJson } from "../../model/exact-json.ts";
 import { changedKeys } from "../../model/layered-map.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../model/ledger.ts";
+import { WideMap } from "../../model/wide-map.ts";
 import type { Codec } from "../codec.ts";
 import {
   imageRow,
@@ -40,21 +41,22 @@ export function ledgerOf(rows: Iterable<LedgerRow>): Ledger {
  * cannot have written; skips kinds of rows that a later version added.
  */
 export class LedgerReading {
-  readonly #maps = new Map<MapName, Map<string, unknown>>(mapNames.map((it) => [it, new Map()]));
+  readonly #maps = new Map(mapNames.map((it) => [it, new WideMap<string, unknown>()]));
+  /** Most containers, pods and sandboxes of a kind say the same, and share what was read of it. */
+  readonly #shared = new Map<string, unknown>();
   #state: LedgerState | null = null;
   #lastUse: LastUse | null = null;
 
   add(rows: Iterable<LedgerRow>): void {
     for (const [kind, id, text] of rows) {
-      const document: unknown = JSON.parse(text);
       if (kind === STATE_KIND) {
-        const { lastUse, ...state } = stateRow.read(document);
+        const { lastUse, ...state } = stateRow.read(JSON.parse(text));
         this.#state = state;
         this.#lastUse = lastUse;
       } else if (isMapName(kind)) {
         // Without a state, records would make images look older than they are.
         if (this.#state === null) throw broken("it has records but no state");
-        const value = kind === "images" ? this.#image(document) : codecs[kind].value.read(document);
+        const value = kind === "images" ? this.#image(text) : this.#value(kind, text);
         this.#maps.get(kind)?.set(id, value);
       }
     }
@@ -62,18 +64,31 @@ export class LedgerReading {
 
   ledger(): Ledger {
     if (this.#state === null) return emptyLedger;
+    const maps = [...this.#maps].map(([kind, map]) => [kind, map.whole()]);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was filled by its own codec
-    return { ...this.#state, ...(Object.fromEntries(this.#maps) as unknown as Maps) };
+    return { ...this.#state, ...(Object.fromEntries(maps) as Maps) };
   }
 
-  #image(document: unknown): ImageRecord {
-    const { inUse, ...image } = imageRow.read(document);
+  #value(kind: MapName, text: string): unknown {
+    const key = `${kind} ${text}`;
+    const known = this.#shared.get(key);
+    if (known !== undefined) return known;
+    const value = codecs[kind].value.read(JSON.parse(text));
+    if (this.#shared.size < SHARED_MAX) this.#shared.set(key, value);
+    return value;
+  }
+
+  #image(text: string): ImageRecord {
+    const { inUse, ...image } = imageRow.read(JSON.parse(text));
     if (!inUse) return image;
     if (this.#lastUse === null)
       throw broken("it has images in use, but no time of that observation");
     return { ...image, lastUsedAt: this.#lastUse.at, lastUsedWatched: this.#lastUse.watched };
   }
 }
+
+/** What few say need not be remembered. */
+const SHARED_MAX = 64;
 
 const broken = (what: string): StoreError =>
   new StoreError("corrupt", `cannot read the ledger: ${what}`);
