@@ -6,13 +6,15 @@ import { assert } from "../model/assert.ts";
  * For functions of one list entry (the same object while the runtime lists it unchanged) or of a whole list. `make`
  * must depend on nothing else; objects of a snapshot never change.
  */
-export function byObject<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
-  const made = new WeakMap<Of, { readonly result: Made }>();
+export function byObject<Of extends object, Made extends object | string | number | bigint>(
+  make: (of: Of) => Made,
+): (of: Of) => Made {
+  const made = new WeakMap<Of, Made>();
   return (of) => {
     const before = made.get(of);
-    if (before !== undefined) return before.result;
+    if (before !== undefined) return before;
     const result = make(of);
-    made.set(of, { result });
+    made.set(of, result);
     return result;
   };
 }

@@ -12,7 +12,7 @@ import type {
 } from "../../model/reason.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { type Instant, since } from "../../model/time.ts";
-import { byObject } from "../by-object.ts";
+import { NONE_TRIED, triedWith } from "../tried.ts";
 import type { ContainerInput } from "./container-input.ts";
 import type { Owner } from "./ownership.ts";
 
@@ -67,7 +67,7 @@ export function tryRules<About, Keep extends Coded, Remove extends Coded>(
   rules: Rules<About, Keep, Remove>,
   subject: About,
 ): Tried<Keep, Remove> {
-  let tried = NONE_TRIED;
+  let tried: readonly string[] = NONE_TRIED;
   for (const { code, judge } of rules) {
     const verdict = judge(subject);
     if (verdict !== null) return { tried, decision: decisionOf(verdict, tried) };
@@ -75,20 +75,6 @@ export function tryRules<About, Keep extends Coded, Remove extends Coded>(
   }
   return { tried, decision: null };
 }
-
-const NONE_TRIED: readonly string[] = [];
-
-/** The same list for the same codes: there are a few, and tens of thousands of containers. */
-export function triedWith(tried: readonly string[], code: string): readonly string[] {
-  const longer = longerThan(tried);
-  const there = longer.get(code);
-  if (there !== undefined) return there;
-  const list = [...tried, code];
-  longer.set(code, list);
-  return list;
-}
-
-const longerThan = byObject<readonly string[], Map<string, readonly string[]>>(() => new Map());
 
 interface Coded {
   readonly kind: string;

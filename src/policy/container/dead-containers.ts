@@ -3,9 +3,10 @@ import type { ContainerId } from "../../model/ids.ts";
 import type { Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";
 import type { Container } from "../../model/snapshot.ts";
+import { triedWith } from "../tried.ts";
 import type { ContainerInput } from "./container-input.ts";
 import { byRank, containersByAge, overLimits } from "./container-limits.ts";
-import { decisionOf, ruleSet, type Tried, triedWith, tryRules } from "./container-rules.ts";
+import { decisionOf, ruleSet, type Tried, tryRules } from "./container-rules.ts";
 import { ownership } from "./ownership.ts";
 
 /** In the order of removal, then what is kept. */

@@ -11,6 +11,7 @@ import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer
 import { forestOf } from "../layer/origins.ts";
 import { selectionOf } from "../selection.ts";
 import { watchesSpace } from "../space/targets.ts";
+import { triedWith } from "../tried.ts";
 import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
 import { estimate } from "./estimate.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
@@ -154,7 +155,7 @@ function keptBy(
 ): Pick<KeptImage, "reason" | "tried"> {
   if (reason !== null) return { reason, tried };
   const unprotected = unprotectedReason(choice);
-  return { reason: unprotected, tried: [...tried, unprotected.kind] };
+  return { reason: unprotected, tried: triedWith(tried, unprotected.kind) };
 }
 
 /** The triggers for this image; empty: it is kept. */

@@ -5,6 +5,7 @@ import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { duration, type Instant, type Watched, watchedSince } from "../../model/time.ts";
 import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
+import { NONE_TRIED, triedWith } from "../tried.ts";
 import type { Ranked } from "./rank.ts";
 import { isImportName, repositoryOf, splitReference } from "./reference.ts";
 import type { RepositoryPlace } from "./repositories.ts";
@@ -87,10 +88,10 @@ export function protectionOf(
   context: ProtectionContext,
   purpose: RemovalFor = "any",
 ): Protection {
-  const tried: ImageKeepReason["kind"][] = [];
+  let tried: Protection["tried"] = NONE_TRIED;
   for (const { code, applies, only } of RULES) {
     if (only !== undefined && !only(context, purpose)) continue;
-    tried.push(code);
+    tried = triedWith(tried, code);
     const reason = applies(subject, context);
     if (reason !== null) return { reason, tried };
   }

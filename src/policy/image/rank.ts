@@ -52,7 +52,8 @@ const compareWatched = (a: ImageRecord, b: ImageRecord): number =>
   compareTimes(a.firstSeenWatched, b.firstSeenWatched);
 
 function compareBuilt(origins: Ledger["origins"], a: Ranked, b: Ranked): number {
-  const [one, other] = [builtAt(origins, a), builtAt(origins, b)];
+  const one = builtAt(origins, a);
+  const other = builtAt(origins, b);
   if (one === other) return 0;
   if (one === null || other === null) return one === null ? 1 : -1;
   return one < other ? -1 : 1;

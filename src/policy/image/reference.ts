@@ -14,18 +14,14 @@ export type Reference =
 /** Parses a reference; `null` if the text is not one. Adds neither tag nor digest: `nginx` has `tag: null`. */
 export function parseReference(text: string): Reference | null {
   const bare = text.replace(/^docker(?:-pullable)?:\/\//, "");
-  const whole = wholeDigest(bare);
-  if (whole !== null) return { kind: "digest", digest: whole };
+  const alone = wholeDigest(bare);
+  if (alone !== null) return { kind: "digest", digest: alone };
   const { name, tag, digest } = splitReference(bare);
   if (!isRepository(name)) return null;
   if (tag !== null && !/^\w[\w.-]{0,127}$/.test(tag)) return null;
-  if (digest !== null && wholeDigest(digest) === null) return null;
-  return {
-    kind: "name",
-    repository: normaliseRepository(name),
-    tag,
-    digest: digest === null ? null : wholeDigest(digest),
-  };
+  const whole = digest === null ? null : wholeDigest(digest);
+  if (digest !== null && whole === null) return null;
+  return { kind: "name", repository: normaliseRepository(name), tag, digest: whole };
 }
 
 /**
@@ -75,7 +71,9 @@ export function normaliseRepository(name: string): string {
   const path = named ? name.slice(slash + 1) : name;
   // In a pattern, `**` may stand for a path with its own organisation.
   const official = registry === "docker.io" && !path.includes("/") && !path.includes("**");
-  return `${registry}/${official ? "library/" : ""}${path}`;
+  return registry === first && !official
+    ? name
+    : `${registry}/${official ? "library/" : ""}${path}`;
 }
 
 /** The normalised repository of a tag or digest name; `null` for IDs and for what is not a reference (`<none>:<none>`). */

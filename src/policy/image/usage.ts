@@ -4,11 +4,11 @@ import type { ImageUser } from "../../model/reason.ts";
 import type { PodReading, Snapshot } from "../../model/snapshot.ts";
 import { byObject, byParts } from "../by-object.ts";
 import {
-  type Claim,
   type ClaimFacts,
   forEachListedClaim,
   forEachPodClaim,
   subjectOf,
+  type VisitClaim,
 } from "./claims.ts";
 import { type ImageIndex, indexImages, listedImages } from "./image-index.ts";
 import { imageVolumesSupported } from "./image-volumes.ts";
@@ -75,11 +75,11 @@ function judgeLists(facts: Lists, without: ReadonlySet<ContainerId>, volumesCoun
   const unknown: Unknown[] = [];
   const index = indexImages(facts.images);
   const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
-  forEachListedClaim(facts, without, (claim) => {
-    for (const id of usedBy(claim, judging)) {
+  forEachListedClaim(facts, without, (user, references) => {
+    for (const id of usedBy(user, references, judging)) {
       const those = users.get(id);
-      if (those === undefined) users.set(id, [claim.user]);
-      else those.push(claim.user);
+      if (those === undefined) users.set(id, [user]);
+      else those.push(user);
     }
   });
   if (volumesCount) unknown.push(...unknownVolumes(facts, without));
@@ -92,11 +92,11 @@ function withPods(listed: Usage, facts: UsageFacts): Usage {
   const index = indexImages(facts.images);
   const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
   const more = new Map<ImageId, ImageUser[]>();
-  forEachPodClaim(facts.pods, (claim) => {
-    for (const id of usedBy(claim, judging)) {
+  forEachPodClaim(facts.pods, (user, references) => {
+    for (const id of usedBy(user, references, judging)) {
       const those = more.get(id);
-      if (those === undefined) more.set(id, [...(listed.users.get(id) ?? []), claim.user]);
-      else those.push(claim.user);
+      if (those === undefined) more.set(id, [...(listed.users.get(id) ?? []), user]);
+      else those.push(user);
     }
   });
   return {
@@ -105,8 +105,12 @@ function withPods(listed: Usage, facts: UsageFacts): Usage {
   };
 }
 
-const usedBy = (claim: Claim, judging: Judging): Iterable<ImageId> =>
-  listedAlone(claim.references, judging.index) ?? imagesOf(claim, judging);
+const usedBy = (
+  user: ImageUser,
+  references: readonly string[],
+  judging: Judging,
+): Iterable<ImageId> =>
+  listedAlone(references, judging.index) ?? imagesOf(user, references, judging);
 
 /** The usual claim: one name, as listed. */
 function listedAlone(
@@ -131,11 +135,11 @@ const unlistedOfLists = byParts((lists: Omit<Lists, "resolutions">) =>
 
 function unlistedNames(
   images: UsageFacts["images"],
-  claims: (visit: (claim: Claim) => void) => void,
+  claims: (visit: VisitClaim) => void,
 ): readonly string[] {
   const index = indexImages(images);
   const unlisted = new Set<string>();
-  claims(({ references }) => {
+  claims((_, references) => {
     for (const reference of references) if (!index.byText.has(reference)) unlisted.add(reference);
   });
   const names = [...unlisted].flatMap((reference) =>
@@ -154,15 +158,21 @@ interface Judging {
   readonly unknown: Unknown[];
 }
 
-function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
+function imagesOf(
+  user: ImageUser,
+  references: readonly string[],
+  judging: Judging,
+): Iterable<ImageId> {
   const { unknown } = judging;
-  const resolved = claim.references.map((reference) => resolve(reference, judging));
-  const isPod = claim.user.kind === "pod-spec" || claim.user.kind === "static-pod";
+  const resolved = references.map((reference) => resolve(reference, judging));
+  const isPod = user.kind === "pod-spec" || user.kind === "static-pod";
   for (const { message } of resolved)
-    if (message !== null && !isPod) unknown.push({ subject: claim.subject(), message });
+    if (message !== null && !isPod) unknown.push({ subject: subjectOf(user), message });
   // Every reference to the image is missing, or unusable for a lookup.
-  if (claim.mustResolve && resolved.every(({ kind }) => kind === "unusable"))
-    unknown.push({ subject: claim.subject(), message: "names no image that can be looked up" });
+  // A container certainly has an image; a sandbox may have none.
+  const mustResolve = user.kind === "container" || user.kind === "image-volume";
+  if (mustResolve && resolved.every(({ kind }) => kind === "unusable"))
+    unknown.push({ subject: subjectOf(user), message: "names no image that can be looked up" });
   const [first] = resolved;
   if (first !== undefined && resolved.every(({ ids }) => ids === first.ids || ids.length === 0)) {
     if (first.ids.length > 0) return first.ids;
@@ -235,7 +245,7 @@ function unknownVolumes(facts: Lists, without: ReadonlySet<ContainerId>): readon
     if (volumes !== undefined && volumes.kind !== "unknown") continue;
     const why = volumes?.message ?? "its status was not read";
     unknown.push({
-      subject: subjectOf(container),
+      subject: subjectOf({ kind: "container", ...container }),
       message: `its image volumes are unknown: ${why}`,
     });
   }
