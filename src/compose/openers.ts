@@ -1,6 +1,6 @@
 /** Implements what commands can open, with the real runtime, machine and state directory. */
 
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,6 @@ import type {
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
-import { archivedImages } from "../host/archive/archived-images.ts";
 import { directoryFact } from "../host/disk/directory-fact.ts";
 import { deviceOf } from "../host/disk/disk.ts";
 import { walkDirectories } from "../host/disk/largest-directories.ts";
@@ -45,7 +44,7 @@ import { eventCaller } from "./event-caller.ts";
 import { keepRulesOf } from "./host.ts";
 import { openEngine, openNode } from "./node.ts";
 import { connect } from "./runtime.ts";
-import { CONTROL_SOCKET } from "./status-server.ts";
+import { CONTROL_SOCKET } from "./state-word.ts";
 import { logOf, type World } from "./world.ts";
 
 const ANSWER_MS = 5_000;
@@ -88,10 +87,16 @@ export function openersOf(world: World): Openers {
       return store.setting(STAMP);
     },
     setStamp,
-    archivedImages,
+    archivedImages: async (path) =>
+      (await import("../host/archive/archived-images.ts")).archivedImages(path),
     writeFile: writeAnswerFile,
     askAgent: ({ paths }, path, timeoutMs = ANSWER_MS) =>
-      askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs }),
+      askAgent({
+        socketPath: join(paths.runDir, CONTROL_SOCKET),
+        path,
+        timeoutMs,
+        find: statSync,
+      }),
     machine: machineOf,
     walkDirectories,
   };

@@ -1,4 +1,7 @@
-/** The word that starts the executable as the state process, in a file without other imports. */
+/** Names by which processes of crigc find each other, in a file without other imports. */
 
 /** Internal: not a command for users. */
 export const STATE_PROCESS = "__state";
+
+/** Of a running agent, in its `--run-dir`. */
+export const CONTROL_SOCKET = "crigc.sock";

@@ -22,10 +22,10 @@ import { unjudged } from "../report/table/images.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import { eventCaller } from "./event-caller.ts";
 import { Listeners } from "./listeners.ts";
+import { CONTROL_SOCKET } from "./state-word.ts";
 import type { World } from "./world.ts";
 
 const EVENTS_MAX = 50;
-export const CONTROL_SOCKET = "crigc.sock";
 
 interface Attached {
   readonly agent: Agent;

@@ -8,7 +8,7 @@ import { podUid } from "../../model/ids.ts";
 import type { PodReading, PodRecordSeen, PodSource } from "../../model/snapshot.ts";
 import { reasonOf } from "../files/errno.ts";
 import { mayExist } from "../files/may-exist.ts";
-import { type KubeletOptions, kubeletPods } from "./api.ts";
+import type { KubeletOptions } from "./api.ts";
 import { readManifests } from "./manifests.ts";
 import { kubeletSigns } from "./sign.ts";
 
@@ -59,7 +59,8 @@ async function listedPods(
   signal: AbortSignal,
 ): Promise<readonly PodRecordSeen[]> {
   const [listed, directories] = await Promise.all([
-    kubeletPods(kubelet, signal),
+    // Loaded on demand, with HTTP and TLS, which other sources do not need.
+    import("./api.ts").then(({ kubeletPods }) => kubeletPods(kubelet, signal)),
     directoryPods(join(rootDirectory, "pods")),
   ]);
   const uids = new Set(listed.map(({ uid }) => uid));

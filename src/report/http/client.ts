@@ -7,6 +7,8 @@ export interface ControlRequest {
   /** With query: `/status.txt?width=80`. */
   readonly path: string;
   readonly timeoutMs: number;
+  /** Throws where there is no socket, which a request takes milliseconds to find out. */
+  readonly find?: (path: string) => unknown;
 }
 
 /** Far larger than any status or image list. */
@@ -27,6 +29,7 @@ async function exchange(
 ): Promise<{ readonly status: number; readonly body: string }> {
   const deadline = AbortSignal.timeout(request.timeoutMs);
   try {
+    request.find?.(request.socketPath);
     const response = await fetch(`http://crigc${request.path}`, {
       unix: request.socketPath,
       signal: deadline,
