@@ -91,13 +91,13 @@ class StateChild {
   ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply> {
     return new Promise((resolve, reject) => {
       this.#asked.push({ onRows, resolve, reject });
-      this.#input.write(`${JSON.stringify(request)}\n`);
+      for (const piece of lineOf(request)) this.#input.write(piece);
       this.#input.flush();
     });
   }
 
   async end(last: readonly StateRequest[]): Promise<void> {
-    for (const request of last) this.#input.write(`${JSON.stringify(request)}\n`);
+    for (const request of last) for (const piece of lineOf(request)) this.#input.write(piece);
     await this.#input.end();
     await this.#exited;
   }
@@ -114,6 +114,21 @@ class StateChild {
     this.#asked = [];
     for (const { reject } of unanswered) reject(new HostError("read", "the ledger process exited"));
   }
+}
+
+const ROWS_OF_PIECE = 256;
+
+/** In pieces: a first ledger has megabytes, and as one text it would be in memory several times. */
+function* lineOf(request: StateRequest): Generator<string> {
+  if (request.kind !== "write") return yield `${JSON.stringify(request)}\n`;
+  const { changes, ...head } = request;
+  const { puts, drops } = changes;
+  yield JSON.stringify({ ...head, changes: { drops, puts: [] } }).slice(0, -"]}}".length);
+  for (let at = 0; at < puts.length; at += ROWS_OF_PIECE) {
+    const rows = JSON.stringify(puts.slice(at, at + ROWS_OF_PIECE)).slice(1, -1);
+    yield at === 0 ? rows : `,${rows}`;
+  }
+  yield "]}}\n";
 }
 
 async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

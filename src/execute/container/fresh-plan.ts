@@ -49,7 +49,8 @@ export class FreshPlan {
 
   /** Why the container is kept, although the first plan removes it. */
   veto(id: ContainerId): string | undefined {
-    return this.#vetoes.get(id);
+    const kind = this.#vetoes.get(id);
+    return kind === undefined ? undefined : `it is kept now: ${kind}`;
   }
 
   /** Whether the sandbox, or the entry of the log directory, is still to be removed. */
@@ -107,7 +108,7 @@ function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
   const vetoes = new Map<ContainerId, string>();
   for (const { container, decision } of current.containers) {
     if (decision.kind === "keep" && decision.reason.kind !== "within-limits") {
-      vetoes.set(container.id, `it is kept now: ${decision.reason.kind}`);
+      vetoes.set(container.id, decision.reason.kind);
     }
   }
   return vetoes;
