@@ -3,8 +3,11 @@
 import { gcAndSweep } from "bun:jsc";
 import { memoryUsage } from "node:process";
 
-/** More than a small node needs, so that its commands cause no collections. Half as much again takes 10 to 20 MB more on a large one. */
+/** More than a small node needs, and than an agent's pass leaves that finds nothing: they cause no collections. */
 const GROWTH_BYTES = 16 * 1024 * 1024;
+/** Until so long after a collection less growth is enough: whoever grows on has a large node to read or to collect. */
+const GROWING_MS = 5_000;
+const GROWTH_BYTES_GROWING = 8 * 1024 * 1024;
 /** Checking takes microseconds. */
 const LOOK_EACH = 32;
 
@@ -16,9 +19,11 @@ const LOOK_EACH = 32;
 export function collectWhenGrown(
   residentBytes: () => number | null = residentMemory,
   collect: () => unknown = gcAndSweep,
+  nowMs: () => number = () => performance.now(),
 ): (worth?: number) => void {
   let worked = LOOK_EACH;
   let lowest = Infinity;
+  let growingUntilMs = 0;
   return (worth = 1) => {
     worked += worth;
     if (worked < LOOK_EACH) return;
@@ -26,8 +31,10 @@ export function collectWhenGrown(
     const resident = residentBytes();
     if (resident === null) return;
     lowest = Math.min(lowest, resident);
-    if (resident - lowest < GROWTH_BYTES) return;
+    const isGrowing = nowMs() < growingUntilMs;
+    if (resident - lowest < (isGrowing ? GROWTH_BYTES_GROWING : GROWTH_BYTES)) return;
     collect();
+    growingUntilMs = nowMs() + GROWING_MS;
     lowest = residentBytes() ?? resident;
   };
 }

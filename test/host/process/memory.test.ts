@@ -6,7 +6,7 @@ import { collectWhenGrown, MUCH } from "../../../src/host/process/memory.ts";
 const MIB = 1024 * 1024;
 
 function processOf(startMib: number) {
-  const state = { residentMib: startMib, collections: 0, looks: 0 };
+  const state = { residentMib: startMib, collections: 0, looks: 0, nowMs: 0 };
   const worked = collectWhenGrown(
     () => {
       state.looks += 1;
@@ -16,6 +16,7 @@ function processOf(startMib: number) {
       state.collections += 1;
       state.residentMib -= 10;
     },
+    () => state.nowMs,
   );
   return { state, worked };
 }
@@ -36,12 +37,27 @@ test("growth is collected, and counts from what a collection left", () => {
   state.residentMib = 76;
   worked(MUCH);
   expect(state).toMatchObject({ collections: 1, residentMib: 66 });
-  state.residentMib = 81;
+});
+
+test("soon after a collection less growth is enough", () => {
+  const { state, worked } = processOf(60);
+  worked(MUCH);
+  state.residentMib = 76;
+  worked(MUCH);
+  state.nowMs = 4_999;
+  state.residentMib = 73;
   worked(MUCH);
   expect(state.collections).toBe(1);
-  state.residentMib = 82;
+  state.residentMib = 74;
+  worked(MUCH);
+  expect(state).toMatchObject({ collections: 2, residentMib: 64 });
+  state.nowMs = 9_999;
+  state.residentMib = 79;
   worked(MUCH);
   expect(state.collections).toBe(2);
+  state.residentMib = 80;
+  worked(MUCH);
+  expect(state.collections).toBe(3);
 });
 
 test("growth counts from the lowest that was seen since", () => {
@@ -64,7 +80,7 @@ test("what lives and is not collected is not looked through each time", () => {
     worked(MUCH);
     state.residentMib += 2;
   }
-  expect(state.collections).toBeWithin(10, 14);
+  expect(state.collections).toBeWithin(20, 26);
 });
 
 test("a machine that does not tell how much memory is resident has no collections forced on it", () => {
