@@ -51,7 +51,10 @@ function referencesOf({ imageId, imageRef, imageName }: Container): readonly str
   return references;
 }
 
-export function subjectOf(user: ImageUser): string {
+/** Of what the runtime lists: anybody may write a pod, so nothing that it names is unknown. */
+export function subjectOf(
+  user: Exclude<ImageUser, { readonly kind: "pod-spec" | "static-pod" }>,
+): string {
   switch (user.kind) {
     case "container":
       return `container ${user.id} (${user.name})`;
@@ -59,9 +62,5 @@ export function subjectOf(user: ImageUser): string {
       return `image volume of container ${user.id} (${user.name})`;
     case "sandbox":
       return `sandbox ${user.id}`;
-    case "pod-spec":
-      return `pod ${user.uid}`;
-    case "static-pod":
-      return `static pod ${user.path}`;
   }
 }
