@@ -5,7 +5,8 @@ import { memoryUsage } from "node:process";
 
 /** More than a small node needs, and than an agent's pass leaves that finds nothing: they cause no collections. */
 const GROWTH_BYTES = 16 * 1024 * 1024;
-/** Until so long after a collection less growth is enough: whoever grows on has a large node to read or to collect. */
+/** Of a process this large, until so long after a collection, less growth is enough: it reads or collects a large node. */
+const LARGE_BYTES = 136 * 1024 * 1024;
 const GROWING_MS = 5_000;
 const GROWTH_BYTES_GROWING = 8 * 1024 * 1024;
 /** Checking takes microseconds. */
@@ -31,7 +32,7 @@ export function collectWhenGrown(
     const resident = residentBytes();
     if (resident === null) return;
     lowest = Math.min(lowest, resident);
-    const isGrowing = nowMs() < growingUntilMs;
+    const isGrowing = resident > LARGE_BYTES && nowMs() < growingUntilMs;
     if (resident - lowest < (isGrowing ? GROWTH_BYTES_GROWING : GROWTH_BYTES)) return;
     collect();
     growingUntilMs = nowMs() + GROWING_MS;
