@@ -3,7 +3,7 @@
 import { wallClock } from "../host/time/clock.ts";
 import { volatileMemory } from "../loop/ports.ts";
 import type { ImageId, PodUid } from "../model/ids.ts";
-import { changedKeys, withEntry, withoutKey } from "../model/layered-map.ts";
+import { changedKeys, withEntry, withoutKey } from "../model/large-maps.ts";
 import { emptyLedger, type ImageRecord, type Ledger, unusedRecord } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import type { Instant, Watched } from "../model/time.ts";

@@ -1,5 +1,5 @@
 /** Caches decoded list entries, so that a list costs only what changed since the last one. */
-import { byId } from "../model/wide-map.ts";
+import { byId } from "../model/large-maps.ts";
 import type { Channel, Entry, ListRequests } from "./channel.ts";
 import { digestOf, DigestTable } from "./digest-table.ts";
 import { type Answers, decodeAnswer, type ListMethod } from "./messages.ts";

@@ -2,11 +2,11 @@
 
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
+import { mapFor } from "../model/large-maps.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import { mapFor } from "../model/wide-map.ts";
 import { byParts, sameOr } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 

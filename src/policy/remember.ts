@@ -1,6 +1,6 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
-import { withEntry, withoutKey } from "../model/layered-map.ts";
+import { mapFor, withEntry, withoutKey } from "../model/large-maps.ts";
 import type {
   ContainerRecord,
   ImageRecord,
@@ -11,7 +11,6 @@ import type {
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
-import { mapFor } from "../model/wide-map.ts";
 import { byParts, sameOr } from "./by-object.ts";
 import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import * as fc from "fast-check";
 
-import { changedKeys, withEntry, withoutKey } from "../../src/model/layered-map.ts";
+import { changedKeys, withEntry, withoutKey } from "../../src/model/large-maps.ts";
 
 const key = fc.integer({ min: 0, max: 40 });
 const steps = fc.array(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { byId, mapFor, WideMap } from "../../src/model/wide-map.ts";
+import { byId, mapFor, WideMap } from "../../src/model/large-maps.ts";
 
 /** More than two of its maps hold. */
 const MANY = 40_000;

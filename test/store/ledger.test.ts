@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { imageId } from "../../src/model/ids.ts";
-import { withEntry, withoutKey } from "../../src/model/layered-map.ts";
+import { withEntry, withoutKey } from "../../src/model/large-maps.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";

@@ -1,7 +1,7 @@
 /** Finds the listed images that a reference matches: by ID, digest and tag, in every spelling. */
 import type { ImageId } from "../../model/ids.ts";
+import { type FillingMap, mapFor } from "../../model/large-maps.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type FillingMap, mapFor } from "../../model/wide-map.ts";
 import { byObject, byParts } from "../by-object.ts";
 import { imageNames } from "../keep/keep-pattern.ts";
 import { parseReference } from "./reference.ts";

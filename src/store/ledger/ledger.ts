@@ -2,9 +2,8 @@
 
 import { StoreError } from "../../model/errors.ts";
 import { rowJson } from "../../model/exact-json.ts";
-import { changedKeys } from "../../model/layered-map.ts";
+import { changedKeys, WideMap } from "../../model/large-maps.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../model/ledger.ts";
-import { WideMap } from "../../model/wide-map.ts";
 import type { Codec } from "../codec.ts";
 import {
   imageRow,
