@@ -25,8 +25,14 @@ export interface Event {
 
 export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 
+/**
+ * What a pass waits for. `turn`: another loop's pass. `lock`: another process. Within other steps, added up: `lists`
+ * before removals, `creation` of containers, `space` that appears late.
+ */
+export type WaitName = "turn" | "lock" | "lists" | "creation" | "space";
+
 export interface Step {
-  readonly name: "lock" | "observe" | "remember" | "decide" | "layers" | "execute" | "store";
+  readonly name: WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store";
   readonly startedAt: Instant;
   readonly took: Duration;
   /** `null` for success. */

@@ -116,6 +116,7 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     memory: volatileMemory(ledger),
     hold: () => ({ kind: "none" }),
     hurry: new AbortController().signal,
+    waiting: (_, wait) => wait(),
     writer: { removeImage },
     disk: {
       measure: async () => {

@@ -93,6 +93,7 @@ async function passOver(setting: Setting = {}) {
       memory: volatileMemory(ledger),
       hold: () => ({ kind: "none" }),
       hurry: new AbortController().signal,
+      waiting: (_, wait) => wait(),
       runtime: { imageStatus: async (id) => listed.get(id as ImageId) ?? null },
       writer: {
         removeImage: async (id) => {

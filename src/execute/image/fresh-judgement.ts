@@ -31,7 +31,7 @@ export class FreshJudgement {
    * wait, and their block ends the pass.
    */
   async lists(): Promise<FreshLists> {
-    const { lists, timer, hurry } = this.#execution;
+    const { lists, timer, hurry, waiting } = this.#execution;
     for (;;) {
       const fresh = await lists(this.#signal);
       if (this.#judged?.snapshot === fresh.snapshot) return fresh;
@@ -39,7 +39,8 @@ export class FreshJudgement {
       const starting = podStarting({ snapshot: fresh.snapshot, waitedForPods: waited });
       if (starting.length === 0 || hurry.aborted) return fresh;
       const pause = podPause(waited);
-      await timer.sleep(toMs(pause), AbortSignal.any([this.#signal, hurry]));
+      const soonest = AbortSignal.any([this.#signal, hurry]);
+      await waiting("creation", () => timer.sleep(toMs(pause), soonest));
       if (this.#signal.aborted) return fresh;
       this.#waited = duration(waited + pause);
     }

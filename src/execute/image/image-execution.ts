@@ -4,6 +4,7 @@ import type { HoldState } from "../../model/hold.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ReleaseRecord } from "../../model/ledger.ts";
 import type { ImageItem, ImageOutcome } from "../../model/outcome.ts";
+import type { WaitName } from "../../model/pass.ts";
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import type {
   DiskReader,
@@ -42,6 +43,8 @@ export interface ImageExecution {
   readonly hurry: AbortSignal;
   /** Rejects if a list fails. `sinceNs`: lists requested before are too old, by the monotonic clock. */
   readonly lists: (signal: AbortSignal, sinceNs?: bigint) => Promise<FreshLists>;
+  /** Times a wait as a step of the pass. */
+  readonly waiting: <T>(name: WaitName, wait: () => Promise<T>) => Promise<T>;
   /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;

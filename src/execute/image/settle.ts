@@ -31,7 +31,7 @@ const LONGEST_PAUSE_MS = 250;
 export class Settler {
   /** What is known so far about how the runtime frees space. */
   learned: ReleaseRecord;
-  readonly #execution: Pick<ImageExecution, "facts" | "timer">;
+  readonly #execution: Pick<ImageExecution, "facts" | "timer" | "waiting">;
   readonly #meter: Meter;
   readonly #signal: AbortSignal;
   #waitedMs = 0;
@@ -39,7 +39,7 @@ export class Settler {
   #owes = false;
 
   constructor(
-    execution: Pick<ImageExecution, "facts" | "timer">,
+    execution: Pick<ImageExecution, "facts" | "timer" | "waiting">,
     pass: { readonly meter: Meter; readonly signal: AbortSignal },
   ) {
     const { ledger, snapshot } = execution.facts;
@@ -70,19 +70,19 @@ export class Settler {
     expectedGainBytes: bigint | null,
     mayWait: boolean,
   ): Promise<Settled> {
-    const { settled, sign, waitedMs } = await settle(
-      {
-        release: this.release(),
-        signsBefore: this.learned.promptRemovals,
-        reportedBytes,
-        expectedGainBytes,
-        mayWait,
-        budgetMs: SETTLE_PASS_MS - this.#waitedMs,
-        gainedBytes: this.#meter.gained(),
-        measure: () => this.#meter.gainedNow(),
-        timer: this.#execution.timer,
-      },
-      this.#signal,
+    const input = {
+      release: this.release(),
+      signsBefore: this.learned.promptRemovals,
+      reportedBytes,
+      expectedGainBytes,
+      mayWait,
+      budgetMs: SETTLE_PASS_MS - this.#waitedMs,
+      gainedBytes: this.#meter.gained(),
+      measure: () => this.#meter.gainedNow(),
+      timer: this.#execution.timer,
+    };
+    const { settled, sign, waitedMs } = await this.#execution.waiting("space", () =>
+      settle(input, this.#signal),
     );
     this.#waitedMs += waitedMs;
     // Space that is there at once may belong to an earlier removal.

@@ -2,7 +2,7 @@
 
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import type { LoopName, Pass } from "../../model/pass.ts";
-import { type Instant, instantFromMs, instantToMs } from "../../model/time.ts";
+import { duration, type Instant, instantFromMs, instantToMs } from "../../model/time.ts";
 import {
   noPressure,
   type PressureState,
@@ -197,11 +197,13 @@ export class Agent {
       this.#yield = new AbortController();
     }
     const common = { now, random, announcer: this.#announcer, noGain: this.#noGain };
+    const [startedAt, startNs] = [now(), this.#options.engine.timer.monotonicNs()];
     const ended = await this.#inTurn(request.kind, async (engine) => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       const hurry = this.#yield.signal;
-      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs(), hurry };
+      const turn = { startedAt, took: duration(engine.timer.monotonicNs() - startNs) };
+      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs(), hurry, turn };
       const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
       const end = await runPass(engine, { ...request, ...common, ...rest }, stop);
       return { ...end, gaveWay: stop.aborted && end.prepared === null };

@@ -19,7 +19,7 @@ import type { Engine } from "../ports.ts";
 import { freshLists } from "./fresh-lists.ts";
 import type { Prepared } from "./prepare.ts";
 
-export interface ExecuteRun {
+export interface ExecuteRun extends Pick<ImageExecution, "waiting"> {
   readonly id: PassId;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
@@ -97,19 +97,20 @@ export async function executeImagePlan(
   const { snapshot, decided } = prepared;
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
+  const lists = freshLists({
+    observe: engine.observe,
+    events,
+    timer: engine.timer,
+    first: snapshot,
+    say: (message) => engine.journal.say(1, message),
+  });
   const execution: ImageExecution = {
     ...engine,
     ...engine.observe,
     ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    lists: freshLists({
-      observe: engine.observe,
-      events,
-      timer: engine.timer,
-      first: snapshot,
-      say: (message) => engine.journal.say(1, message),
-    }),
+    lists: (stop, sinceNs) => run.waiting("lists", () => lists(stop, sinceNs)),
     done: (item) => engine.journal.imageDone(run.id, item),
   };
   const { outcome, release } = await executeImages(execution, run.signal).finally(() =>

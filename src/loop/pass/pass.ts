@@ -4,7 +4,7 @@ import type { Meter } from "../../execute/image/meter.ts";
 import { HostError, messageOf } from "../../model/errors.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
-import type { Event, Pass, PassKind } from "../../model/pass.ts";
+import type { Event, Pass, PassKind, Step } from "../../model/pass.ts";
 import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../../model/plan.ts";
 import { type Duration, duration, type Instant, toMs } from "../../model/time.ts";
 import { POD_START_WAIT, podPause, waitsForPods } from "../../policy/blocks.ts";
@@ -15,7 +15,12 @@ import type { Announcer } from "../agent/announcer.ts";
 import { seenOf } from "../detect.ts";
 import type { Engine, Seen } from "../ports.ts";
 import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
-import { executeContainerPlan, executeImagePlan, withoutImageGain } from "./execute-plan.ts";
+import {
+  executeContainerPlan,
+  executeImagePlan,
+  type ExecuteRun,
+  withoutImageGain,
+} from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
 import { withPassLists } from "./pass-lists.ts";
@@ -29,6 +34,8 @@ export interface PassRequest {
   readonly images: boolean;
   readonly dryRun: boolean;
   readonly lockWaitMs: number;
+  /** How long it waited for another loop's pass. */
+  readonly turn?: Pick<Step, "startedAt" | "took">;
   readonly now: () => Instant;
   /** Random bits for the pass ID. */
   readonly random: () => number;
@@ -94,6 +101,7 @@ class Running {
     this.#signal = signal;
     this.#hurry = AbortSignal.any([signal, request.hurry ?? signal]);
     this.#steps = new Steps(engine, request.now);
+    if (request.turn !== undefined) this.#steps.waited("turn", request.turn);
     this.#startedAt = request.now();
     this.#id = makePassId(this.#startedAt, request.random());
   }
@@ -241,13 +249,15 @@ class Running {
       const isOver = this.#waitedForPods >= POD_START_WAIT || this.#hurry.aborted;
       if (dryRun || !waits || isOver) return prepared;
       const pause = podPause(this.#waitedForPods);
-      await this.#engine.timer.sleep(toMs(pause), this.#hurry);
+      await this.#steps.wait("creation", () => this.#engine.timer.sleep(toMs(pause), this.#hurry));
       this.#waitedForPods = duration(this.#waitedForPods + pause);
     }
   }
 
   #run() {
-    return { id: this.#id, now: this.#request.now, signal: this.#signal, hurry: this.#hurry };
+    const { now } = this.#request;
+    const waiting: ExecuteRun["waiting"] = (name, wait) => this.#steps.wait(name, wait);
+    return { id: this.#id, now, signal: this.#signal, hurry: this.#hurry, waiting };
   }
 
   #end(failure: unknown): PassEnd {

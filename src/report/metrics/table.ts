@@ -36,9 +36,11 @@ export const METRICS = {
     "outcome",
   ),
   crigc_pass_duration_seconds: histogram("Duration of passes.", PASS_SECONDS, ["kind"]),
-  crigc_step_duration_seconds: histogram("Duration of each step of a pass.", PASS_SECONDS, [
-    "step",
-  ]),
+  crigc_step_duration_seconds: histogram(
+    "Duration of each step of a pass, and of its waits within steps: turn, lock, lists, creation, space.",
+    PASS_SECONDS,
+    ["step"],
+  ),
   crigc_pass_last_attempt_timestamp_seconds: gauge("When the last pass ended.", "kind"),
   crigc_pass_last_success_timestamp_seconds: gauge(
     "When the last pass ended that did not fail.",
