@@ -141,7 +141,7 @@ function outcomeOf(pass: Pass): ImageEffect["outcome"] {
 const wantedOf = ({ wantedBytes }: ImageOutcome): { readonly wantedBytes?: number } =>
   wantedBytes === null ? {} : { wantedBytes: Number(wantedBytes) };
 
-function limitsOf({ policy }: ImageVector) {
+export function limitsOf({ policy }: Pick<ImageVector, "policy">) {
   return {
     ...defaultLimits,
     images: {
@@ -158,7 +158,7 @@ function limitsOf({ policy }: ImageVector) {
   };
 }
 
-function imageOf(one: ImageVector["images"][number]): Image {
+export function imageOf(one: ImageVector["images"][number]): Image {
   return {
     id: imageId(one.id),
     repoTags: one.repoTags,
@@ -168,7 +168,7 @@ function imageOf(one: ImageVector["images"][number]): Image {
   };
 }
 
-function containerOf(one: ImageVector["containers"][number]): Container {
+export function containerOf(one: ImageVector["containers"][number]): Container {
   return {
     id: containerId(one.id),
     sandboxId: sandboxId("sandbox"),

@@ -5,17 +5,24 @@ import { gunzipSync } from "node:zlib";
 
 /** Those that belong to the project, whatever CRIGC_VECTORS says. */
 export const ownVectors = join(import.meta.dir, "vectors");
+const chosenVectors = process.env["CRIGC_VECTORS"] ?? ownVectors;
 
 /** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line, whose shape the caller knows. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function readVectors<Vector>(
-  name: string,
-  directory = process.env["CRIGC_VECTORS"] ?? ownVectors,
-): readonly Vector[] {
+export function readVectors<Vector>(name: string, directory = chosenVectors): readonly Vector[] {
   const plain = join(directory, `${name}.jsonl`);
   const text = existsSync(plain)
     ? readFileSync(plain, "utf8")
     : gunzipSync(readFileSync(`${plain}.gz`)).toString("utf8");
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   return lines.map((line) => JSON.parse(line) as Vector);
+}
+
+/** The histories of the chosen directory; none, with a message, if it has no such file. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
+export function readHistories<History>(name: string): readonly History[] {
+  const path = join(chosenVectors, `${name}.jsonl`);
+  if (existsSync(path) || existsSync(`${path}.gz`)) return readVectors<History>(name);
+  console.warn(`skipped: no ${name}.jsonl or ${name}.jsonl.gz in ${chosenVectors}`);
+  return [];
 }

@@ -1,0 +1,139 @@
+// Recorded histories of the kubelet, step by step through the code of the agent: first seen, last used, restarts, failed
+// lists and removals; grace periods, minimum reclaim, the transition period.
+import { describe, expect, test } from "bun:test";
+
+import { put, scratch } from "../support/scratch.ts";
+import { imageEffects, type ImageHistory } from "./image-history.ts";
+import { pressureEffects, type PressureHistory } from "./pressure-history.ts";
+import { ownVectors, readHistories, readVectors } from "./read-vectors.ts";
+
+const imageHistories = readHistories<ImageHistory>("image-histories");
+const pressureHistories = readHistories<PressureHistory>("pressure-histories");
+
+test.skipIf(imageHistories.length === 0)("the histories of images have steps", () => {
+  expect(imageHistories.every(({ steps }) => steps.length > 0)).toBe(true);
+});
+
+test.skipIf(pressureHistories.length === 0)("the histories of disk pressure have steps", () => {
+  expect(pressureHistories.every(({ steps }) => steps.length > 0)).toBe(true);
+});
+
+test.each(imageHistories.map((history) => [history.name, history] as const))(
+  "images, %s: each step does what the kubelet did",
+  async (_, history) => {
+    expect(await firstDifference(history, imageEffects)).toBeNull();
+  },
+);
+
+test.each(pressureHistories.map((history) => [history.name, history] as const))(
+  "disk pressure, %s: each step finds what the kubelet found",
+  async (_, history) => {
+    expect(await firstDifference(history, pressureEffects)).toBeNull();
+  },
+);
+
+describe("a changed history fails", () => {
+  const [images = missing(), ...otherImages] = readVectors<ImageHistory>(
+    "image-histories",
+    ownVectors,
+  );
+  const ownPressure = readVectors<PressureHistory>("pressure-histories", ownVectors);
+  const [pressure = missing()] = ownPressure;
+
+  test("with one changed ID", async () => {
+    const history = [images, ...otherImages].find(removes) ?? missing();
+    const at = history.steps.findIndex(
+      ({ expect: { removeAttempts } }) => removeAttempts.length > 0,
+    );
+    const changed = withStep(history, at, (step) => {
+      const [first = "", ...rest] = step.expect.removeAttempts;
+      const other = first.replace(/.$/, (digit) => (digit === "0" ? "1" : "0"));
+      return { ...step, expect: { ...step.expect, removeAttempts: [other, ...rest] } };
+    });
+    expect(await firstDifference(history, imageEffects)).toBeNull();
+    expect(await firstDifference(changed, imageEffects)).toContain(`${history.name}, step ${at}: `);
+  });
+
+  test("with one changed threshold", async () => {
+    const changed = {
+      ...pressure,
+      evictionHard: { ...pressure.evictionHard, "nodefs.available": "1%" },
+    };
+    expect(await firstDifference(changed, pressureEffects)).toContain(`${pressure.name}, step `);
+    const { policy } = images;
+    const another = { ...images, policy: { ...policy, minimumAgeMs: policy.minimumAgeMs * 10 } };
+    expect(await firstDifference(another, imageEffects)).toContain(`${images.name}, step `);
+  });
+
+  // Steps that later answers depend on: a detection, and the round in which a threshold was first met.
+  test("with one dropped step", async () => {
+    const shorter = { ...images, steps: images.steps.toSpliced(15, 1) };
+    expect(await firstDifference(shorter, imageEffects)).toContain(`${images.name}, step `);
+    const history = ownPressure.find(({ name }) => name === "pressure 4211.9") ?? missing();
+    const brief = { ...history, steps: history.steps.toSpliced(0, 1) };
+    expect(await firstDifference(brief, pressureEffects)).toContain(`${history.name}, step `);
+  });
+
+  test.each([
+    ["recorded", 0],
+    ["changed", 1],
+  ] as const)("and decides on the exit of the suite: %s", async (kind, exit) => {
+    const [first = missing(), ...rest] = pressure.steps;
+    const flipped = {
+      ...first,
+      expect: { ...first.expect, diskPressure: !first.expect.diskPressure },
+    };
+    const steps = kind === "changed" ? [flipped, ...rest] : pressure.steps;
+    const directory = scratch();
+    put(directory, "pressure-histories.jsonl", `${JSON.stringify({ ...pressure, steps })}\n`);
+    const run = Bun.spawn(
+      [process.execPath, "test", import.meta.path, "--test-name-pattern", "each step"],
+      {
+        env: { ...process.env, CRIGC_VECTORS: directory },
+        stdout: "pipe",
+        stderr: "pipe",
+      },
+    );
+    const text = (await run.stdout.text()) + (await run.stderr.text());
+    expect(text).toContain("skipped: no image-histories.jsonl");
+    expect(await run.exited).toBe(exit);
+  });
+});
+
+interface History<Step> {
+  readonly name: string;
+  readonly steps: readonly Step[];
+}
+
+/** Names the history, the step and both answers; `null` if all steps agree. */
+async function firstDifference<
+  Step extends { readonly expect: unknown },
+  One extends History<Step>,
+>(
+  history: One & History<Step>,
+  effects: (history: One) => Promise<readonly unknown[]>,
+): Promise<string | null> {
+  const ours = await effects(history);
+  for (const [at, step] of history.steps.entries()) {
+    if (Bun.deepEquals(ours[at], step.expect)) continue;
+    const [wanted, got] = [JSON.stringify(step.expect), JSON.stringify(ours[at])];
+    return `${history.name}, step ${at}: the kubelet ${wanted}, crigc ${got}`;
+  }
+  return null;
+}
+
+const withStep = (
+  history: ImageHistory,
+  at: number,
+  change: (step: ImageHistory["steps"][number]) => ImageHistory["steps"][number],
+): ImageHistory => ({
+  ...history,
+  steps: history.steps.map((step, index) => (index === at ? change(step) : step)),
+});
+
+const removes = ({ steps }: ImageHistory): boolean =>
+  steps.some(({ expect: { removeAttempts } }) => removeAttempts.length > 0);
+
+function missing(): never {
+  throw new Error("the project's own vectors have no such history");
+}
