@@ -25,7 +25,7 @@ export interface OpenNode extends Disposable {
   readonly engine: ReadEngine;
   /** The ledger on disk; with `compat: kubelet` the engine has its own. */
   readonly ledger: Ledger;
-  /** Warnings about the state directory: the ledger is missing, newer or unreadable. */
+  /** Warnings about the state directory: the ledger is broken, of another version or unreadable. */
   readonly notices: readonly string[];
 }
 

@@ -84,8 +84,7 @@ export const configIssue = (source: string, text: string, message: string): Conf
 export const usageError = (source: string, text: string, message: string): ConfigError =>
   new ConfigError([configIssue(source, text, message)]);
 
-export type StoreErrorKind =
-  "corrupt" | "unreadable" | "newer" | "full" | "busy" | "hanging" | "write";
+export type StoreErrorKind = "corrupt" | "unreadable" | "full" | "busy" | "hanging" | "write";
 
 export class StoreError extends KindError<StoreErrorKind> {
   override readonly name = "StoreError";

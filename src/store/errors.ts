@@ -20,7 +20,6 @@ const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
   // No advice: a writer moves the file aside, a reader leaves it in place.
   corrupt: [],
   unreadable: ["check the permissions and the disk of the state directory"],
-  newer: ["use the version of crigc that wrote it, or set another --state-dir"],
   full: ["free space on the disk of the state directory"],
   busy: ["check whether another program has the file open"],
   hanging: ["check the disk of the state directory"],

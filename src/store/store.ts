@@ -48,8 +48,7 @@ export abstract class Store {
   #sent: Ledger | null = null;
   #isFlushing = false;
   #isHanging = false;
-  /** False if the file belongs to a later version: crigc then never writes to it. */
-  #mayWrite = true;
+  #isClosed = false;
   readonly #failures: Failures;
 
   constructor(options: StoreOptions) {
@@ -73,7 +72,7 @@ export abstract class Store {
       HANGING_MS + REFRESH_MS,
       this.#next(() => this.#read()),
     );
-    if (this.#mayWrite && this.failure() === null)
+    if (this.failure() === null)
       await within(
         REFRESH_MS,
         this.#next(() => this.#makeReady()),
@@ -94,7 +93,7 @@ export abstract class Store {
   }
 
   record(...records: readonly HistoryRecord[]): void {
-    if (!this.#mayWrite) return;
+    if (this.#isClosed) return;
     this.#records.add(...records);
     // At the end of the caller's own step: the next removal may be done before a timer fires.
     if (this.#throttle.isOpen) queueMicrotask(() => this.#records.send());
@@ -110,7 +109,7 @@ export abstract class Store {
   /** Adopts what another process wrote. */
   async refresh(): Promise<void> {
     // One question is enough for a disk that does not answer.
-    if (this.#isHanging || !this.#mayWrite) return;
+    if (this.#isHanging || this.#isClosed) return;
     await within(
       REFRESH_MS,
       this.#next(() => this.#refresh()),
@@ -132,10 +131,9 @@ export abstract class Store {
     let isWritten = false;
     const flushing = this.flush().then((it) => (isWritten = it));
     const isAnswered = await within(CLOSE_MS, flushing);
-    const last = isAnswered || !this.#mayWrite ? [] : this.#remainder();
-    if (isAnswered && !isWritten && this.#mayWrite)
-      this.#failures.lost(this.#records.waitingRemovals);
-    this.#mayWrite = false;
+    const last = isAnswered ? [] : this.#remainder();
+    if (isAnswered && !isWritten) this.#failures.lost(this.#records.waitingRemovals);
+    this.#isClosed = true;
     await within(CLOSE_MS, this.#options.channel.close(last));
   }
 
@@ -154,10 +152,8 @@ export abstract class Store {
   async #read(): Promise<void> {
     const answer = await this.#ask({ kind: "read" });
     if (answer.kind === "failed") {
-      this.#mayWrite = answer.error !== "newer";
-      const next = this.#mayWrite
-        ? "earlier records are unavailable, and new ones stay in memory until they can be written"
-        : "crigc writes nothing there, and new records are lost when this process ends";
+      const next =
+        "earlier records are unavailable, and new ones stay in memory until they can be written";
       this.#failures.failed("memory-only", { ...answer, message: `${answer.message}; ${next}` });
     } else this.#takeIn(answer, "every image counts as new");
   }
@@ -178,7 +174,7 @@ export abstract class Store {
   }
 
   #writeNow(): void {
-    if (!this.#mayWrite) return;
+    if (this.#isClosed) return;
     this.#records.send();
     if (!this.#isFlushing) void this.#flushInTurn();
   }
@@ -187,11 +183,11 @@ export abstract class Store {
     this.#isFlushing = true;
     const isDone = await this.flush();
     this.#isFlushing = false;
-    if (!isDone && this.#mayWrite) this.#throttle.ask();
+    if (!isDone && !this.#isClosed) this.#throttle.ask();
   }
 
   async #flush(): Promise<boolean> {
-    for (let turn = 0; turn < MAX_TURNS && this.#mayWrite; turn += 1) {
+    for (let turn = 0; turn < MAX_TURNS && !this.#isClosed; turn += 1) {
       this.#records.send();
       if (this.#ledger === this.#base && this.#records.isIdle) return true;
       const isWritten = this.#ledger === this.#base || (await this.#writeLedger());

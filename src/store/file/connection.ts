@@ -4,7 +4,7 @@ import { constants, Database, SQLiteError } from "bun:sqlite";
 
 import { StoreError } from "../../model/errors.ts";
 import type { StateFiles } from "../../model/ports.ts";
-import { migrate, requireKnown, VERSION } from "./schema.ts";
+import { createTables, hasTables } from "./schema.ts";
 
 export interface StatePaths {
   readonly directory: string;
@@ -18,7 +18,7 @@ export function statePaths(directory: string): StatePaths {
   return { directory, database, wal: `${database}-wal`, shm: `${database}-shm` };
 }
 
-/** Creates what is missing and migrates the schema; throws errors of SQLite, the files or the schema. */
+/** Creates what is missing; throws errors of SQLite, the files or the schema. */
 export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: number): Database {
   files.makeDirectory(paths.directory, 0o700);
   const bytes = files.sizeBytes(paths.database);
@@ -31,8 +31,8 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
   const db = new Database(paths.database, { readwrite: true, create: false });
   try {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
-    // Before any change: a file of a later version stays as it is.
-    requireKnown(db);
+    // Before any change: a file of another version is moved aside as it is.
+    hasTables(db);
     // A commit writes to the page cache, so a killed process loses nothing that it committed; only a checkpoint waits
     // for the disk, and the writer chooses when.
     db.run("PRAGMA journal_mode = WAL");
@@ -40,7 +40,7 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
     db.run("PRAGMA wal_autocheckpoint = 0");
     db.run("PRAGMA trusted_schema = OFF");
     db.run("PRAGMA cell_size_check = ON");
-    migrate(db);
+    createTables(db);
     return db;
   } catch (error) {
     db.close();
@@ -71,7 +71,7 @@ export function openForReading(paths: StatePaths, files: StateFiles): Database {
 
 export function openInMemory(): Database {
   const db = new Database(":memory:");
-  migrate(db);
+  createTables(db);
   return db;
 }
 
@@ -93,10 +93,9 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
   );
   try {
     db.run(`PRAGMA busy_timeout = ${readBusyMs}`);
-    const version = requireKnown(db, paths.database);
-    if (version === VERSION) return db;
+    if (hasTables(db, paths.database)) return db;
     db.close();
-    return version === 0 ? openInMemory() : openCopy(paths, files);
+    return openInMemory();
   } catch (error) {
     db.close();
     throw error;
@@ -106,13 +105,13 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
 const readBusyMs = 2000;
 const walHeaderBytes = 32;
 
-/** A copy may be recovered and migrated; it is unlinked once it is open. */
+/** A copy may be recovered; it is unlinked once it is open. */
 function openCopy(paths: StatePaths, files: StateFiles): Database {
   const present = [paths.database, paths.wal].filter((path) => files.sizeBytes(path) !== null);
   const directory = files.copyAside(present);
   try {
     const db = new Database(statePaths(directory).database, { readwrite: true, create: false });
-    migrate(db, paths.database);
+    createTables(db, paths.database);
     return db;
   } finally {
     files.dropCopy(directory);

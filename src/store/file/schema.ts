@@ -1,15 +1,14 @@
-// The tables of the state file, and bringing a file of an older version to this one.
+// The tables of the state file. A file of another version is moved aside: what it says is learned again.
 
 import type { Database } from "bun:sqlite";
 
 import { StoreError } from "../../model/errors.ts";
-import { takeOverColumns } from "./columns.ts";
 
-/** Versions 1 to 4 had a column for each field. */
-export const VERSION = 5;
+/** Changes with the tables, not with fields of documents. */
+const VERSION = 5;
 
 const TABLES = `
-  CREATE TABLE IF NOT EXISTS setting (
+  CREATE TABLE setting (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
@@ -31,21 +30,18 @@ const TABLES = `
   CREATE INDEX history_by_age ON history (kind, seq);
 `;
 
-/**
- * Brings the schema up to date in one transaction. Throws `StoreError` of kind `newer` for a file that a later version wrote,
- * without having changed it.
- */
-export function migrate(db: Database, path = db.filename): void {
-  if (requireKnown(db, path) === VERSION) return;
+/** Creates the tables of an empty file in one transaction; throws `StoreError` for any other file that is not of this version. */
+export function createTables(db: Database, path = db.filename): void {
+  if (hasTables(db, path)) return;
   db.run("BEGIN IMMEDIATE");
   try {
-    // Read again under the lock: another process may have migrated it meanwhile.
-    const version = requireKnown(db);
-    if (version === 0 && db.query("SELECT 1 FROM sqlite_schema").get() !== null)
-      throw new StoreError("corrupt", `opening ${db.filename} failed: another program made it`);
-    if (version < VERSION) db.run(TABLES);
-    if (version > 0 && version < VERSION) takeOverColumns(db);
-    db.run(`PRAGMA user_version = ${VERSION}`);
+    // Read again under the lock: another process may have created them meanwhile.
+    if (!hasTables(db, path)) {
+      if (db.query("SELECT 1 FROM sqlite_schema").get() !== null)
+        throw new StoreError("corrupt", `cannot open ${path}: another program made it`);
+      db.run(TABLES);
+      db.run(`PRAGMA user_version = ${VERSION}`);
+    }
     db.run("COMMIT");
   } catch (error) {
     if (db.inTransaction) db.run("ROLLBACK");
@@ -54,15 +50,13 @@ export function migrate(db: Database, path = db.filename): void {
 }
 
 /**
- * The version that the file has, 0 where it is empty; throws for one that is later than ours. `path`: of the file that
- * messages name, if it is open by a URI or as a copy.
+ * False for an empty file; throws `StoreError` for a file of another version. `path`: of the file that messages name, if
+ * it is open by a URI or as a copy.
  */
-export function requireKnown(db: Database, path = db.filename): number {
+export function hasTables(db: Database, path = db.filename): boolean {
   const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
   const version = row?.user_version ?? 0;
-  if (version >= 0 && version <= VERSION) return version;
-  throw new StoreError(
-    "newer",
-    `cannot open ${path}: its schema version is ${version}, and this version of crigc supports up to ${VERSION}; use the version of crigc that wrote it, or set another --state-dir`,
-  );
+  if (version === 0 || version === VERSION) return version === VERSION;
+  const message = `cannot read ${path}: its schema version is ${version}, and this version of crigc uses ${VERSION}`;
+  throw new StoreError("corrupt", message);
 }
