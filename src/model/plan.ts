@@ -111,6 +111,11 @@ export interface ImageCandidate {
   readonly frees?: Bounds;
   /** The same in the unit of reported sizes; present if `frees` is. */
   readonly unscaled?: Bounds;
+  /**
+   * Whether the layers of every image on the node were known, so that no other image shares what `frees` says; present
+   * if `frees` is.
+   */
+  readonly sharersKnown?: boolean;
   /** The chain of layers that its removal leaves to other images; `null`: none. */
   readonly leaves?: ChainId | null;
   /** The chain that ends with its last layer; present if `frees` is. */

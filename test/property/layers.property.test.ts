@@ -59,7 +59,12 @@ function worldOf(
   const parents = new Map(
     images.flatMap(({ layers }) => layers.map((one, at) => [one, layers[at - 1] ?? null])),
   );
-  return { images, forest: new LayerForest(images, parents, learned), layerBytes, configBytes };
+  return {
+    images,
+    forest: new LayerForest(images, parents, { ...(learned && { learned }) }),
+    layerBytes,
+    configBytes,
+  };
 }
 
 /** What really lies on the disk, as sets: each layer once, each configuration once. */

@@ -9,7 +9,7 @@ import type { ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { distinctImages } from "../../policy/image/image-index.ts";
-import { childStillThere } from "../../policy/layer/layer-order.ts";
+import { childStillThere, withListed } from "../../policy/layer/layer-order.ts";
 import { metAfterAll, type Progress, targetsMet } from "../../policy/space/progress.ts";
 import { targetReach } from "../../policy/space/reach.ts";
 import { countedStoreBytes } from "../../policy/space/targets.ts";
@@ -151,14 +151,15 @@ class ImageRemovals {
   }
 
   /** Processes one candidate; `null` to continue with the next. */
-  async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
-    const { timer } = this.#execution;
+  async #step(planned: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
+    const { timer, facts } = this.#execution;
     const leave = await this.#pace.allows();
     if (leave !== "go") return leave;
     const fresh = await this.#listAndMeasure();
     if (this.#signal.aborted) return "stopped";
     const relieved = this.#relievedMeanwhile(trigger);
     if (relieved !== null) return relieved;
+    const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
     const keep =
@@ -166,13 +167,8 @@ class ImageRemovals {
       childStillThere(candidate, this.#removed, fresh.snapshot.images);
     const result: ImageResult =
       keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };
-    const item: ImageItem = {
-      candidate,
-      trigger,
-      result,
-      startedAt,
-      took: duration(timer.monotonicNs() - startNs),
-    };
+    const took = duration(timer.monotonicNs() - startNs);
+    const item: ImageItem = { candidate, trigger, result, startedAt, took };
     this.#items.push(item);
     this.#pace.end(result);
     if (result.kind === "removed") this.#removed.add(candidate.image.id);

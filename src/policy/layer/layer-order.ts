@@ -3,6 +3,7 @@
  * child.
  */
 import type { ImageId } from "../../model/ids.ts";
+import type { Ledger } from "../../model/ledger.ts";
 import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
@@ -69,6 +70,7 @@ export function orderByLayers(
       tried,
       frees: scaled(frees, gainOf(candidate.image)),
       unscaled: frees,
+      sharersKnown: forest.isComplete,
       leaves: frees.leaves,
       chain: whole.chain,
       ...(follows.length === 0 ? {} : { follows }),
@@ -141,6 +143,17 @@ export function childStillThere(
   const child = listed.find(({ id }) => left.has(id));
   if (child === undefined) return null;
   return { kind: "shares-all-layers", images: [{ id: child.id, name: nameOf(child) }] };
+}
+
+/** The candidate at its turn: an image that came after the plan may share its layers. */
+export function withListed(
+  candidate: ImageCandidate,
+  listed: readonly Image[],
+  { origins }: Pick<Ledger, "origins">,
+): ImageCandidate {
+  if (candidate.sharersKnown !== true || listed.every(({ id }) => origins.has(id)))
+    return candidate;
+  return { ...candidate, sharersKnown: false };
 }
 
 const isAged = ({ triggers }: ImageCandidate): boolean =>

@@ -33,16 +33,24 @@ export class LayerForest {
   readonly #leaves = new Map<ImageId, Path>();
   readonly #images = new Map<ImageId, LayeredImage>();
 
+  /** Whether the layers of all images on the node are known, so that no other image can share any of them. */
+  readonly isComplete: boolean;
+
   /**
    * Linear in the number of distinct layers. Images listed twice count once; those without a complete chain are left
-   * out.
+   * out. `others`: whether the node has images whose layers are unknown.
    */
   constructor(
     images: Iterable<LayeredImage>,
     parents: ChainParents,
-    learned: PathSizes = new Map(),
+    { learned = new Map(), others = false }: { learned?: PathSizes; others?: boolean } = {},
   ) {
-    for (const image of images) this.#insert(image, parents);
+    let isComplete = !others;
+    for (const image of images) {
+      this.#insert(image, parents);
+      isComplete &&= this.#leaves.has(image.id);
+    }
+    this.isComplete = isComplete;
     this.#bound(learned);
   }
 

@@ -57,7 +57,9 @@ function plantForest(
   });
   const learned = [...gains.values()].flatMap(({ left }) => left ?? []);
   const sizes = new Map(learned.map(({ chain, bytes }) => [chain, bytes]));
-  return new LayerForest(layered, chainParents(layers), sizes);
+  // One whose status named no layers, such as an artifact, shares none.
+  const others = images.some(({ id }) => !origins.has(id));
+  return new LayerForest(layered, chainParents(layers), { learned: sizes, others });
 }
 
 const parentsOf = new WeakMap<Origins["layers"], ChainParents>();

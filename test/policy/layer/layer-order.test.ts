@@ -10,6 +10,7 @@ import {
   nameOf,
   orderByLayers,
   sharesAllLayers,
+  withListed,
 } from "../../../src/policy/layer/layer-order.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
@@ -107,6 +108,31 @@ describe("the order of removal", () => {
     expect(candidates.map(({ triggers }) => triggers)).toEqual([AGE, SPACE]);
     const aged = ordered([going(base, AGE), going(child, AGE)]).candidates;
     expect(aged.map(({ triggers }) => triggers)).toEqual([AGE, AGE]);
+  });
+});
+
+describe("the sharers of a candidate", () => {
+  const known = (of: LayerForest) =>
+    ordered([going(child)], { of }).candidates.map(({ sharersKnown }) => sharersKnown);
+  const withOthers = (others: boolean): LayerForest =>
+    new LayerForest(
+      [{ id: child.id, sizeBytes: child.sizeBytes, chain: chainId("b") }],
+      new Map([[chainId("b"), null]]),
+      { others },
+    );
+
+  test("are known only if the layers of every image on the node are", () => {
+    expect(known(withOthers(false))).toEqual([true]);
+    expect(known(withOthers(true))).toEqual([false]);
+    const broken = forestOf([child, "b/c"], [other, "missing/o"]);
+    expect(known(broken)).toEqual([false]);
+  });
+
+  test("are unknown at its turn if an image came after the plan", () => {
+    const planned = aCandidate("child", { sharersKnown: true });
+    const origins = new Map([[child.id, { chain: null, builtAt: null }]]);
+    expect(withListed(planned, [child], { origins })).toBe(planned);
+    expect(withListed(planned, [child, other], { origins }).sharersKnown).toBeFalse();
   });
 });
 

@@ -25,7 +25,9 @@ const parentsOf = (chains: readonly string[]): ReadonlyMap<ChainId, ChainId | nu
   );
 
 const forestOf = (images: readonly LayeredImage[], learned?: PathSizes): LayerForest =>
-  new LayerForest(images, parentsOf(images.map(({ chain }) => chain)), learned);
+  new LayerForest(images, parentsOf(images.map(({ chain }) => chain)), {
+    ...(learned && { learned }),
+  });
 
 const CONFIG = 32n * 1024n;
 const unknown = imageId("unknown");

@@ -117,6 +117,9 @@ describe("the forest of a node", () => {
   test("has the images whose layers are known", () => {
     const forest = forestOf([...images], remembered());
     expect(images.map(({ id }) => forest.has(id))).toEqual([true, true, false]);
+    // The status of the third was read, and names no layers.
+    expect(forest.isComplete).toBeTrue();
+    expect(forestOf([...images, anImage("new")], remembered()).isComplete).toBeFalse();
     expect(forest.chainOf(app!)?.map(({ chain }) => chain)).toEqual(
       ["b", "b/l", "b/l/a"].map(chainId),
     );
