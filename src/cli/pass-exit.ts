@@ -79,7 +79,7 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
   "dry-run": ({ triggers, blocks }) =>
     triggers.length > 0 && blocks.some(({ kind }) => kind === "futile" || kind === "boot-grace"),
   futile: always,
-  "no-gain": always,
+  "nothing-freed": always,
   "settle-exhausted": always,
   "removal-limit": always,
   stopped: always,

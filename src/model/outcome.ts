@@ -50,7 +50,7 @@ export type ImageEnd =
   /** The time to wait for delayed space is used up; the rest is left to the next pass. */
   | "settle-exhausted"
   /** Three removals in a row gained nothing on the full device. */
-  | "no-gain"
+  | "nothing-freed"
   /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
   | "age-removal-errors"
   | "invalid-capacity"

@@ -26,7 +26,7 @@ const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   blocked: "removal is blocked",
   "removal-limit": "maximum removals per pass reached",
   "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
-  "no-gain": "three removals in a row freed nothing on the full filesystem",
+  "nothing-freed": "three removals in a row freed nothing on the full filesystem",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
   "invalid-capacity": "invalid filesystem figures",
   "observation-failed": "a list or a measurement failed, so the pass stopped",

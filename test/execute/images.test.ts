@@ -480,7 +480,7 @@ describe("a measured pass", () => {
         limits: { ...defaultLimits, images: { ...defaults, whenFutile: "collect" } },
       }),
     );
-    expect(outcome.end).toBe("no-gain");
+    expect(outcome.end).toBe("nothing-freed");
     expect(world.removals).toHaveLength(3);
   });
 });
@@ -919,7 +919,7 @@ describe("images on several filesystems", () => {
 
     test("three images that free none end the pass", async () => {
       const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 0n);
-      expect(outcome.end).toBe("no-gain");
+      expect(outcome.end).toBe("nothing-freed");
       expect(world.removals).toHaveLength(3);
     });
 
@@ -942,7 +942,7 @@ describe("images on several filesystems", () => {
     });
     const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
     const outcome = await run(execution(1_900n * MIB, { snapshot, ledger }));
-    expect(outcome.end).toBe("no-gain");
+    expect(outcome.end).toBe("nothing-freed");
     expect(world.removals).toHaveLength(3);
   });
 
@@ -972,7 +972,7 @@ describe("images on several filesystems", () => {
       frees,
     }));
     const outcome = await run({ ...given, plan: { ...given.plan, candidates } });
-    expect(outcome.end).toBe("no-gain");
+    expect(outcome.end).toBe("nothing-freed");
     expect(world.removals).toHaveLength(3);
   });
 

@@ -127,7 +127,7 @@ class ImageRemovals {
       const end = await this.#step(candidate, trigger);
       if (end !== null) return end;
       if (this.#mayGainElsewhere() && this.#stall.gainsNothing())
-        return this.#reached() ?? "no-gain";
+        return this.#reached() ?? "nothing-freed";
     }
     return metAfterAll(this.#targets, this.#progress()) ?? "candidates-exhausted";
   }

@@ -46,7 +46,7 @@ export function imageEvents(
       ),
     );
   }
-  if (outcome.end === "futile" || outcome.end === "no-gain")
+  if (outcome.end === "futile" || outcome.end === "nothing-freed")
     events.push(event("ImageGCFutile", futileMessage(plan, outcome)));
   if (isShortfall(plan, outcome))
     events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome, pass.accounting)));
@@ -84,7 +84,7 @@ function shortfallMessage(
 
 function futileMessage(plan: ImagePlan, outcome: ImageOutcome): string {
   const why =
-    outcome.end === "no-gain"
+    outcome.end === "nothing-freed"
       ? "Three removals in a row freed nothing on the full filesystem"
       : "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
   return withFilled(why, plan);

@@ -36,7 +36,7 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
     case "target-reached":
     case "own-gain-reached":
     case "futile":
-    case "no-gain":
+    case "nothing-freed":
     case "removal-limit":
     case "settle-exhausted":
     case "age-removal-errors":

@@ -20,7 +20,7 @@ export class NoGainDevices {
 
   /** Records the end of a pass whose plan was based on these filesystems. */
   note(plan: ImagePlan, outcome: ImageOutcome, filesystems: readonly Filesystem[]): void {
-    if (outcome.end !== "no-gain") return;
+    if (outcome.end !== "nothing-freed") return;
     for (const target of plan.targets) {
       if (target.kind !== "available-bytes" && target.kind !== "free-inodes") continue;
       const filesystem = filesystems.find(({ device }) => device === target.device);

@@ -44,7 +44,7 @@ export function passOutcome(pass: Pass): PassOutcome {
   if (pass.dryRun) return "dry-run";
   if (ends.includes("stopped")) return "stopped";
   if (ends.includes("blocked") || pass.images?.end === "invalid-capacity") return "blocked";
-  if (pass.images?.end === "futile" || pass.images?.end === "no-gain") return "futile";
+  if (pass.images?.end === "futile" || pass.images?.end === "nothing-freed") return "futile";
   if (isShort(pass)) return "short";
   return pass.images?.end === "nothing-to-do" && triedNothing(pass) ? "idle" : "done";
 }
@@ -85,7 +85,7 @@ function countPlan(metrics: MetricRegistry, plan: ImagePlan): void {
 function countImages(metrics: MetricRegistry, pass: Pass): void {
   const outcome = pass.images;
   if (outcome === null) return;
-  const futile = outcome.end === "futile" || outcome.end === "no-gain";
+  const futile = outcome.end === "futile" || outcome.end === "nothing-freed";
   metrics.set("crigc_futile", futile ? 1 : 0);
   metrics.add("crigc_futile_passes_total", futile ? 1 : 0);
   metrics.add("crigc_image_wanted_bytes_total", outcome.wantedBytes ?? 0n);

@@ -45,7 +45,7 @@ function devicesAfter(end: ImageEnd): NoGainDevices {
 
 describe("a filesystem on which removals freed nothing", () => {
   test("is left alone for as long as it is unchanged", () => {
-    const devices = devicesAfter("no-gain");
+    const devices = devicesAfter("nothing-freed");
     expect([...devices.among(full)]).toEqual(["8:1"]);
     expect([...devices.among([aFilesystem({ availableBytes: 6n * GIB })])]).toEqual(["8:1"]);
   });
@@ -56,7 +56,7 @@ describe("a filesystem on which removals freed nothing", () => {
     ["larger", { availableBytes: 5n * GIB, capacityBytes: 200n * GIB }],
     ["poorer in inodes", { availableBytes: 5n * GIB, inodesFree: 100_000n }],
   ])("is tried again when it is %s", (_, change) => {
-    const devices = devicesAfter("no-gain");
+    const devices = devicesAfter("nothing-freed");
     expect([...devices.among([aFilesystem(change)])]).toEqual([]);
     expect([...devices.among(full)]).toEqual([]);
   });
@@ -64,7 +64,7 @@ describe("a filesystem on which removals freed nothing", () => {
   test("is one with a target of space or inodes that the pass measured", () => {
     const after = (target: ImageTarget): readonly string[] => {
       const devices = new NoGainDevices();
-      devices.note(anImagePlan([], { targets: [target] }), ended("no-gain"), full);
+      devices.note(anImagePlan([], { targets: [target] }), ended("nothing-freed"), full);
       return [...devices.among(full)];
     };
     expect(after(inodes)).toEqual(["8:1"]);

@@ -171,7 +171,7 @@ describe("a pass", () => {
     ["stopped", images({ end: "stopped" })],
     ["blocked", images({ end: "blocked" })],
     ["blocked", pass({ images: null, containers: containerOutcome({ end: "blocked" }) })],
-    ["futile", images({ end: "no-gain" })],
+    ["futile", images({ end: "nothing-freed" })],
     ["short", images({ end: "candidates-exhausted" })],
     ["short", images({ end: "settle-exhausted" })],
     ["idle", images({ end: "nothing-to-do", items: [] })],
