@@ -101,7 +101,7 @@ ${[
             requests: {cpu: 10m, memory: 100Mi}
             limits: {memory: 512Mi}
           livenessProbe:
-            exec: {command: [crigc, status]}
+            ${probeOf(options.config)}
             initialDelaySeconds: 60
             periodSeconds: 60
             timeoutSeconds: 10
@@ -119,6 +119,14 @@ function placedSettings(settings: readonly GivenSetting[]) {
       .filter((setting) => !isSplit(setting))
       .map(({ variable, texts }) => [variable, texts.join(",").replaceAll("$", "$$$$")] as const),
   };
+}
+
+/** The kubelet asks at the pod's address. Otherwise each probe starts the whole executable. */
+function probeOf({ metricsBindAddress }: Config): string {
+  const host = metricsBindAddress === null ? "localhost" : hostAndPort(metricsBindAddress).host;
+  return /^(localhost$|127\.|::1$)/.test(host)
+    ? "exec: {command: [crigc, status]}"
+    : "httpGet: {path: /healthz, port: metrics}";
 }
 
 function portsOf({ metricsBindAddress }: Config): string {

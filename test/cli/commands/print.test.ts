@@ -85,6 +85,14 @@ describe("print", () => {
     expect(stdout).toContain('- {name: CRIGC_MINIMUM_IMAGE_TTL_DURATION, value: "5m"}\n');
   });
 
+  test.each([
+    ["127.0.0.1:9419", "exec: {command: [crigc, status]}"],
+    ["0.0.0.0:9419", "httpGet: {path: /healthz, port: metrics}"],
+  ])("a DaemonSet with metrics at %s is probed by %s", async (address, probe) => {
+    const argv = ["print", "daemonset", "--image", image, "--metrics-bind-address", address];
+    expect((await crigc(argv)).stdout).toContain(`livenessProbe:\n            ${probe}\n`);
+  });
+
   const printed = [
     ["systemd-unit", "ExecStart=/usr/local/bin/crigc run --max-images=41 --image-gc-period=7m"],
     ["openrc-script", 'command_args="run --max-images=41 --image-gc-period=7m"'],

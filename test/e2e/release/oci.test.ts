@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 
+import packaged from "../../../package.json" with { type: "json" };
 import { command, tryCommand } from "../../support/containerd/command.ts";
 import type { ContainerMount, ContainerSecurity } from "../../support/containerd/cri.ts";
 import { readDisk } from "../../support/containerd/disk-use.ts";
@@ -208,15 +209,10 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });
     const { digest } = await unpacked("x64");
     // As docs/kubernetes.md says.
-    await ctr(
-      node,
-      "images",
-      "import",
-      "--digests",
-      "--base-name",
-      "localhost/crigc",
-      `${folder}/crigc-linux-x64.oci.tar`,
-    );
+    const own = { ...node, programs: { ...node.programs, ctr: node.programs.ownCtr } };
+    await ctr(own, "images", "import", `${folder}/crigc-linux-x64.oci.tar`);
+    const named = `localhost/crigc:${packaged.version}`;
+    await ctr(own, "images", "tag", named, `localhost/crigc@${digest}`);
     const printed = await run(
       `${folder}/crigc-linux-x64`,
       "print",

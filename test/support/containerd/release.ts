@@ -13,6 +13,8 @@ export interface ReleasePrograms {
   readonly runc: string;
   /** Of 1.6 for every release, so that images arrive in the same way everywhere. */
   readonly ctr: string;
+  /** The release's own, for commands that an operator types. */
+  readonly ownCtr: string;
   readonly busybox: string;
 }
 
@@ -25,9 +27,16 @@ export function programsOf(release: Release): ReleasePrograms {
     binDirectory,
     runc: `${cache}/runc/usr/sbin/runc`,
     ctr: `${cache}/1.6/usr/bin/ctr`,
+    ownCtr: `${binDirectory}/ctr`,
     busybox: busyboxPath,
   };
-  for (const program of [programs.containerd, programs.runc, programs.ctr, programs.busybox]) {
+  for (const program of [
+    programs.containerd,
+    programs.runc,
+    programs.ctr,
+    programs.ownCtr,
+    programs.busybox,
+  ]) {
     assertExecutable(program);
   }
   return programs;
