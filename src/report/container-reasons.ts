@@ -88,7 +88,7 @@ export const sandboxKeep = reasons<SandboxKeepReason>({
     title: "still has containers",
     text: ({ containers }) => `still has ${counted(containers.length, "container")}`,
   },
-  "newest-of-pod": { title: "newest sandbox of a live pod" },
+  "newest-of-pod": { title: "newest sandbox of a pod not known to be deleted" },
 });
 
 export const sandboxRemove = reasons<SandboxRemoveReason>({

@@ -194,9 +194,9 @@ export interface Shortfall {
   readonly freedBytes: bigint;
 }
 
-/** The text of event `FreeDiskSpaceFailed`. */
-export const freeDiskSpaceFailedWords = (it: Shortfall): string =>
-  `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${it.freedBytes} bytes of the ${it.wantedBytes} bytes needed; check what else uses the disk`;
+/** The text of event `FreeDiskSpaceFailed`; `young`: `youngWords` of the plan. */
+export const freeDiskSpaceFailedWords = (it: Shortfall, young: string): string =>
+  `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; ${young || "check what else uses the disk"}`;
 
 /** The same if no disk is short of space, but the images exceed their budget. */
 export const budgetShortfallWords = (

@@ -207,16 +207,23 @@ describe("names of images", () => {
 });
 
 describe("events", () => {
-  test("9.1-19: a shortfall says the percentage, the capacity and the bytes freed", () => {
-    const text = freeDiskSpaceFailedWords({
-      capacityBytes: 10n * GIB,
-      availableBytes: (10n * GIB) / 20n,
-      wantedBytes: 1_610_612_736n,
-      freedBytes: 500n * MIB,
-    });
-    expect(text).toContain("95%");
-    expect(text).toContain("10.0 GiB");
-    expect(text).toContain("524288000 bytes");
+  const shortfall = {
+    capacityBytes: 10n * GIB,
+    availableBytes: (10n * GIB) / 20n,
+    wantedBytes: 1_610_612_736n,
+    freedBytes: 500n * MIB,
+  };
+
+  test("9.1-19: a shortfall says the percentage, the capacity and what was freed", () => {
+    expect(freeDiskSpaceFailedWords(shortfall, "")).toBe(
+      "The image filesystem (10.0 GiB) is 95% full: freed 500.0 MiB of the 1.5 GiB needed; check what else uses the disk",
+    );
+  });
+
+  test("a shortfall for which images are only too young says when they become removable", () => {
+    const young = "3 images (1.0 GiB) become removable within 1m40s";
+    const text = freeDiskSpaceFailedWords(shortfall, young);
+    expect(text).toEndWith(`needed; ${young}`);
   });
 
   test("a shortfall of the budget speaks of the images and of no disk", () => {

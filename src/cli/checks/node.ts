@@ -2,6 +2,7 @@
 
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import { assertNever } from "../../model/assert.ts";
+import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
@@ -153,8 +154,11 @@ export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Ve
   return ok(`no known faults in ${runtime.name} ${runtime.version}`);
 }
 
-/** `images`: `null` if the node could not be read. */
-export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Verdict {
+/** `seen`: `null` if the node could not be read. */
+export function keepCheck(
+  keep: KeepRules,
+  seen: { readonly images: readonly Image[]; readonly ledger: Ledger } | null,
+): Verdict {
   const compiled = compileKeepRules(keep.rules);
   const problems = [...keep.problems, ...compiled.problems];
   const [first] = problems;
@@ -166,7 +170,7 @@ export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Ver
     );
   }
   if (keep.rules.length === 0) return ok("none");
-  const idle = images === null ? [] : unmatchedKeepRules(compiled, images);
+  const idle = seen === null ? [] : unmatchedKeepRules(compiled, seen.images, seen.ledger.images);
   const rules = counted(keep.rules.length, "valid rule");
   if (idle.length === 0) return ok(rules);
   return warning(

@@ -98,7 +98,13 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["run-directory", directory(runDir, "--run-dir")],
     ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
     ["clock", clockCheck({ now: open.now(), bootId: machine.bootId(), ledger })],
-    ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
+    [
+      "keep-rules",
+      keepCheck(
+        await open.keepRules(config),
+        snapshot === undefined ? null : { images: snapshot.images, ledger },
+      ),
+    ],
     ...kubeletChecks({ kubelet: machine.kubelet(), ours: config, imageFilesystem: images }),
     ["event-hook", hook === null ? null : hookCheck(hook, machine.executableFault(hook))],
     // A running agent uses the address itself.

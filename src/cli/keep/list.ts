@@ -1,5 +1,6 @@
 /** `crigc keep list` and `crigc keep check`: the keep rules in force, what each keeps, and whether they are valid. */
 
+import type { Prepared } from "../../loop/pass/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
@@ -32,8 +33,8 @@ export const keepList = command({
   list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const { snapshot } = await planNode(context, invocation, { parts: IMAGES_ONLY });
-    const report = matchedRules(snapshot, context.config.limits.images);
+    const prepared = await planNode(context, invocation, { parts: IMAGES_ONLY });
+    const report = matchedRules(prepared, context.config.limits.images);
     await printListing(context, invocation, {
       document: () => keepRulesDocument(report),
       table: (screen) => keepRulesTable(report, screen),
@@ -53,7 +54,7 @@ export const keepTest = command({
   readOnly: true,
   run: async (context, invocation) => {
     const [pattern = ""] = invocation.operands;
-    const { snapshot, plan } = await planNode(context, invocation, {
+    const { snapshot, ledger, plan } = await planNode(context, invocation, {
       purpose: { kind: "all-unused" },
       parts: IMAGES_ONLY,
     });
@@ -61,10 +62,13 @@ export const keepTest = command({
     const [problem] = compiled.problems;
     if (problem !== undefined)
       throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
-    const matches = Array.from(keepRuleMatches(compiled, snapshot.images), ([rule, images]) => ({
-      rule,
-      images,
-    }));
+    const matches = Array.from(
+      keepRuleMatches(compiled, snapshot.images, ledger.images),
+      ([rule, images]) => ({
+        rule,
+        images,
+      }),
+    );
     const images = matches.flatMap((match) => match.images);
     const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
     const rows = images.map((image) => {
@@ -91,11 +95,11 @@ const TEST_COLUMNS = [
 ] as const;
 
 export function matchedRules(
-  snapshot: Snapshot,
+  { snapshot, ledger }: Pick<Prepared, "snapshot" | "ledger">,
   limits: Pick<ImageLimits, "infraImages">,
 ): KeepRulesReport {
   const compiled = compileKeepRules(snapshot.keep.rules);
-  const matches = keepRuleMatches(compiled, snapshot.images);
+  const matches = keepRuleMatches(compiled, snapshot.images, ledger.images);
   const problems: readonly KeepProblem[] = [...snapshot.keep.problems, ...compiled.problems];
   return {
     rules: Array.from(matches, ([rule, images]) => ({ rule, images })),

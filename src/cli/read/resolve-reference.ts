@@ -8,7 +8,7 @@ import { containerName, imageName, sandboxName } from "../../report/names.ts";
 import type { ReferenceMatch } from "../../report/table/explanation.ts";
 
 /** Shorter prefixes match too much by accident. */
-const ID_PREFIX_MIN = 4;
+export const ID_PREFIX_MIN = 6;
 
 /** Names as tables show them count, too. Exact names win over prefixes and repositories. */
 export function resolveReference(prepared: Prepared, reference: string): readonly ReferenceMatch[] {

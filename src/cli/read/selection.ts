@@ -16,6 +16,7 @@ import { repositoryOf } from "../../policy/image/reference.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { imageName } from "../../report/names.ts";
 import { type CommandOption, has, type Invocation, option } from "../command.ts";
+import { ID_PREFIX_MIN } from "./resolve-reference.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
 
@@ -92,9 +93,6 @@ export function criteriaOf(texts: readonly string[]): Selection {
     return criterion;
   });
 }
-
-/** Shorter prefixes match too much by accident. */
-const ID_PREFIX_MIN = 6;
 
 /** The image with this ID, ID prefix, tag, digest or name in tables. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {

@@ -13,6 +13,7 @@ import { dirname, join, normalize } from "node:path";
 
 import { HostError } from "../../model/errors.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
+import { mayExist } from "../files/may-exist.ts";
 
 export interface LockPlaces {
   /** `/run`; another one in tests. */
@@ -147,13 +148,4 @@ function openRegular(path: string, userId: number): number {
     "refused",
     `refusing to use the lock ${path}: it is not a regular file that this user or root owns; remove it`,
   );
-}
-
-/** True also if it cannot be determined. */
-function mayExist(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return true;
-  }
 }

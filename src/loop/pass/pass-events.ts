@@ -13,6 +13,7 @@ import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
+  youngWords,
 } from "../../report/pass-words.ts";
 
 /** In the order of occurrence. */
@@ -73,12 +74,15 @@ function shortfallMessage(
   // If a disk triggers too, it matters more to an operator.
   if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
     return withFilled(budgetShortfallWords({ ...budget, freedBytes }), plan);
-  const said = freeDiskSpaceFailedWords({
-    capacityBytes: outcome.capacityBytes ?? 0n,
-    availableBytes: outcome.availableBefore ?? 0n,
-    wantedBytes,
-    freedBytes,
-  });
+  const said = freeDiskSpaceFailedWords(
+    {
+      capacityBytes: outcome.capacityBytes ?? 0n,
+      availableBytes: outcome.availableBefore ?? 0n,
+      wantedBytes,
+      freedBytes,
+    },
+    youngWords(plan),
+  );
   return withFilled(said, plan);
 }
 

@@ -4,10 +4,10 @@ import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { duration, type Instant, type Watched, watchedSince } from "../../model/time.ts";
-import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
+import { type CompiledKeepRules, matchKeepRules, withEarlierNames } from "../keep/keep.ts";
 import { NONE_TRIED, triedWith } from "../tried.ts";
 import type { Ranked } from "./rank.ts";
-import { isImportName, repositoryOf, splitReference } from "./reference.ts";
+import { isImportName, repositoryOf } from "./reference.ts";
 import type { RepositoryPlace } from "./repositories.ts";
 import { sandboxImageReason, type SandboxNames } from "./sandbox-image.ts";
 
@@ -109,11 +109,8 @@ function keptByRule(
 ): ImageKeepReason | null {
   const match = matchKeepRules(keep, image);
   if (match !== null) return { kind: "keep-rule", ...match.rule, name: match.name };
-  if (record.earlierNames.length === 0) return null;
-  const before = record.earlierNames.map((name) =>
-    tags.has(name) ? splitReference(name).name : name,
-  );
-  const earlier = matchKeepRules(keep, { ...image, repoTags: before, repoDigests: [] });
+  const before = withEarlierNames(image, record, tags);
+  const earlier = before === null ? null : matchKeepRules(keep, before);
   return earlier === null
     ? null
     : { kind: "keep-rule", ...earlier.rule, name: earlier.name, earlier: true };

@@ -1,5 +1,8 @@
 /** Keep rules, prepared for matching against all images of a node. */
+import type { ImageId } from "../../model/ids.ts";
+import type { ImageRecord } from "../../model/ledger.ts";
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
+import { splitReference } from "../image/reference.ts";
 import {
   type ImageNames,
   imageNames,
@@ -55,26 +58,46 @@ export function matchKeepRules(compiled: CompiledKeepRules, image: Image): KeepM
   return first === undefined ? null : { rule: first.rule, name: first.name };
 }
 
-/** Every rule with the images that it keeps, in order; an empty list is a rule that matches nothing. */
+/**
+ * The image under the names that it had before; `null` without any. A tag that another image has now counts without its
+ * tag, so that only rules for the whole repository still keep the old image.
+ */
+export function withEarlierNames(
+  image: Image,
+  record: Pick<ImageRecord, "earlierNames"> | undefined,
+  tags: { readonly has: (name: string) => boolean },
+): Image | null {
+  if (record === undefined || record.earlierNames.length === 0) return null;
+  const repoTags = record.earlierNames.map((name) =>
+    tags.has(name) ? splitReference(name).name : name,
+  );
+  return { ...image, repoTags, repoDigests: [] };
+}
+
+/**
+ * Every rule with the images that it keeps, by their names now or earlier, in order; an empty list is a rule that matches
+ * nothing.
+ */
 export function keepRuleMatches(
   compiled: CompiledKeepRules,
   images: readonly Image[],
+  records: ReadonlyMap<ImageId, Pick<ImageRecord, "earlierNames">> = new Map(),
 ): ReadonlyMap<KeepRule, readonly Image[]> {
-  const found = new Map<KeepRule, Image[]>(compiled.rules.map((rule) => [rule, []]));
+  const found = new Map<KeepRule, Set<Image>>(compiled.rules.map((rule) => [rule, new Set()]));
+  const tags = new Set(images.flatMap(({ repoTags }) => repoTags));
   for (const image of images) {
-    for (const { rule } of matches(compiled, imageNames(image))) found.get(rule)?.push(image);
+    const before = withEarlierNames(image, records.get(image.id), tags);
+    for (const named of before === null ? [image] : [image, before])
+      for (const { rule } of matches(compiled, imageNames(named))) found.get(rule)?.add(image);
   }
-  return found;
+  return new Map(Array.from(found, ([rule, kept]) => [rule, [...kept]]));
 }
 
 /** Rules that keep no listed image: misspelt, or for images not on this node. */
 export const unmatchedKeepRules = (
-  compiled: CompiledKeepRules,
-  images: readonly Image[],
+  ...given: Parameters<typeof keepRuleMatches>
 ): readonly KeepRule[] =>
-  [...keepRuleMatches(compiled, images)]
-    .filter(([, kept]) => kept.length === 0)
-    .map(([rule]) => rule);
+  [...keepRuleMatches(...given)].filter(([, kept]) => kept.length === 0).map(([rule]) => rule);
 
 interface PlacedMatch extends KeepMatch {
   readonly place: number;

@@ -92,7 +92,8 @@ const FINDINGS: Findings = {
     advice:
       "search that filesystem for other data: build caches, images in other namespaces of the runtime, volumes, deleted files that are still open",
     commands: ({ filesystem }, tools) => [
-      `du -xhd2 ${quoted(filesystem)} | sort -h | tail -n 20`,
+      // The store is in a subdirectory, where the other data are not.
+      `du -xhd2 "$(findmnt -no TARGET -T ${quoted(filesystem)})" | sort -h | tail -n 20`,
       `lsof +aL1 "$(findmnt -no TARGET -T ${quoted(filesystem)})"`,
       ...tools.namespaces,
     ],
@@ -114,7 +115,7 @@ const FINDINGS: Findings = {
     text: ({ repository, removals, expectedAtLeastBytes, measuredBytes, lastAt }) =>
       `${counted(removals, "removal")} of images of ${clean(repository)} freed ${humanBytes(measuredBytes)} instead of at least ${humanBytes(expectedAtLeastBytes)}, last at ${toRfc3339(lastAt)}`,
     advice:
-      "another namespace of the runtime or a lease keeps their content; if it happened once, another program may have written to the disk meanwhile",
+      "either another name, namespace or lease of containerd holds their content, or the disk was full during the removal and CRI-O dropped the images but not their layers, or another program wrote to the disk at that time",
     commands: (_finding, tools) => [
       ...tools.namespaces,
       ...tools.ctr.map((it) => `${it} leases ls`),

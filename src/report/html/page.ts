@@ -168,7 +168,7 @@ function diskSection(report: HtmlReport): Html {
     return diskChart({
       series,
       period,
-      freed: hasImages ? freedOf(report) : [],
+      freed: freedOf(samples, series.device),
       marks: hasImages ? marks : [],
       forecast: report.forecasts.get(series.device) ?? null,
     });
@@ -199,9 +199,10 @@ function recordedPart({ from, to }: Period, samples: readonly DiskSample[]): Per
   return { from: recorded > from ? recorded : from, to };
 }
 
-const freedOf = (report: HtmlReport): readonly Freed[] =>
-  report.history.removals.flatMap((row) =>
-    row.measuredBytes === null || row.measuredBytes <= 0n
-      ? []
-      : [{ at: row.at, bytes: row.measuredBytes }],
+/** What passes freed on a filesystem; a pass takes a sample of each before it removes anything. */
+const freedOf = (samples: readonly DiskSample[], device: string): readonly Freed[] =>
+  samples.flatMap((sample) =>
+    sample.device === device && (sample.freedBytes ?? 0n) > 0n
+      ? [{ at: sample.at, bytes: sample.freedBytes ?? 0n }]
+      : [],
   );

@@ -198,7 +198,10 @@ describe("keep rules", () => {
       "invalid, so no image is removed: a.list:3: it is no name",
     ],
   ])("%s are checked as expected", (_what, keep, result, message) => {
-    expect(keepCheck(keep, [app])).toMatchObject({ result, message });
+    expect(keepCheck(keep, { images: [app], ledger: aLedger() })).toMatchObject({
+      result,
+      message,
+    });
   });
 
   test("are not matched if the node could not be read", () => {

@@ -7,7 +7,7 @@ import type { ArchivedImage } from "../../../src/host/archive/archived-images.ts
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
 import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
-import { anImage, aSandbox, aSnapshot, NOW } from "../../support/build/values.ts";
+import { aLedger, anImage, aRecord, aSandbox, aSnapshot, NOW } from "../../support/build/values.ts";
 import { openNodeOf, type SeenNode } from "../open-node.ts";
 import { crigc } from "../world.ts";
 
@@ -40,6 +40,16 @@ describe("keep test", () => {
   test("exits 8 if the pattern matches no image, and 2 if it is invalid", async () => {
     expect(await tried("registry.example/gone")).toMatchObject({ code: 8 });
     expect(await tried("not valid")).toMatchObject({ code: 2 });
+  });
+
+  test("finds an image that a rule keeps by an earlier name", async () => {
+    const records = new Map([[app.id, aRecord({ earlierNames: ["registry.example/before:v1"] })]]);
+    const { node } = openNodeOf({
+      snapshot: { images: [app] },
+      ledger: aLedger({ images: records }),
+    });
+    const ran = await crigc(["keep", "test", "registry.example/before"], { open: { node } });
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining("matches 1 image.") });
   });
 
   test("names the matched images in JSON", async () => {

@@ -57,6 +57,17 @@ test("rules that match nothing are distinguished from those that match", () => {
   ]);
 });
 
+test("a rule matches an image by an earlier name, but not by a tag that another image has now", () => {
+  const [app, web] = [anImage("app"), anImage("web")];
+  const compiled = compileKeepRules([
+    rule("registry.example/old"),
+    rule("registry.example/web:v1"),
+  ]);
+  const earlierNames = ["registry.example/old:v1", "registry.example/web:v1"];
+  const matches = keepRuleMatches(compiled, [app, web], new Map([[app.id, { earlierNames }]]));
+  expect([...matches.values()]).toEqual([[app], [web]]);
+});
+
 describe("speed", () => {
   test("a thousand images are matched against two hundred rules within the time limit", () => {
     const images = Array.from({ length: 1_000 }, (_, at) => anImage(`team-${at % 40}/app-${at}`));

@@ -38,6 +38,8 @@ function week(): { samples: readonly DiskSample[]; removals: readonly Removal[] 
   for (let step = 0; step < 7 * 48; step += 1) {
     const at = plus(FROM, minutes(step * 30));
     used += 0.15 + ((step * 7919) % 10) / 20;
+    const freedBytes =
+      used >= 85 ? (CAPACITY * BigInt(Math.round(used * 100 - 8000))) / 10_000n : 0n;
     if (used >= 85) {
       for (let count = 0; count < 5; count += 1) {
         removals.push(removal(serial, plus(at, minutes(count))));
@@ -46,12 +48,12 @@ function week(): { samples: readonly DiskSample[]; removals: readonly Removal[] 
       used = 80;
     }
     // The agent was away for eight hours.
-    if (step < 150 || step > 166) samples.push(...sampled(at, used));
+    if (step < 150 || step > 166) samples.push(...sampled(at, used, freedBytes));
   }
   return { samples, removals };
 }
 
-function sampled(at: Instant, percent: number): readonly DiskSample[] {
+function sampled(at: Instant, percent: number, freedBytes: bigint): readonly DiskSample[] {
   const available = (CAPACITY * BigInt(Math.round(10_000 - percent * 100))) / 10_000n;
   const { mountpoint, roles } = filesystem();
   return [
@@ -65,7 +67,7 @@ function sampled(at: Instant, percent: number): readonly DiskSample[] {
       availableBytes: available,
       inodes: 0n,
       inodesFree: 0n,
-      freedBytes: null,
+      freedBytes,
       // Lowered on the third day.
       ...(at < plus(FROM, hours(60))
         ? { highPercent: 90, lowPercent: 84 }

@@ -113,6 +113,14 @@ describe("the page", () => {
     expect(Number(drawn.at(-1)?.[2])).toBe(1000);
   });
 
+  test("each filesystem has only the bytes that were freed on it", () => {
+    const week = weekReport();
+    const both = week.samples.map((it) => ({ ...it, roles: ["imagefs" as const] }));
+    expect(page.split("Freed over the same time")).toHaveLength(2);
+    const text = htmlReport({ ...week, samples: both });
+    expect(text.split("Freed over the same time")).toHaveLength(2);
+  });
+
   test("a threshold is drawn at its own height for the time in which it was in force", () => {
     const high = page.match(/<path class="high" d="([^"]+)"/)?.[1] ?? "";
     // 90 and then 85 percent, on a scale from 50 to 100.
