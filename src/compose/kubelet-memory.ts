@@ -4,9 +4,16 @@ import { wallClock } from "../host/time/clock.ts";
 import { volatileMemory } from "../loop/ports.ts";
 import type { ImageId, PodUid } from "../model/ids.ts";
 import { changedKeys, withEntry, withoutKey } from "../model/large-maps.ts";
-import { emptyLedger, type ImageRecord, type Ledger, unusedRecord } from "../model/ledger.ts";
+import {
+  emptyLedger,
+  type ImageRecord,
+  type Ledger,
+  type PodRecord,
+  unusedRecord,
+} from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import type { Instant, Watched } from "../model/time.ts";
+import { type Instant, type Watched, watched } from "../model/time.ts";
+import { PASSES_APART } from "../policy/container/pods.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 
 export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
@@ -24,10 +31,7 @@ export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">)
           ...before,
           images,
           keepDirectories: next.keepDirectories,
-          pods: deadSince(
-            next.pods,
-            (uid) => before.pods.get(uid)?.deadSinceWatched ?? before.watched,
-          ),
+          pods: onClock(next.pods, (uid, since) => before.pods.get(uid)?.[since] ?? before.watched),
         });
     },
   };
@@ -41,8 +45,11 @@ export const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => 
   ...emptyLedger,
   keepDirectories,
   images: seenNow(images, wallClock()),
-  pods: deadSince(pods, () => emptyLedger.watched),
+  pods: onClock(pods, () => EARLIER),
 });
+
+/** The passes of another process are far enough from the first one of this process. */
+const EARLIER = watched(emptyLedger.watched - PASSES_APART);
 
 /** Only the names of images, for keep rules. */
 const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>
@@ -54,13 +61,18 @@ const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images
   );
 
 /** The same records on another clock: this process counts time from its start, and that of the ledger on disk does not advance. */
-const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledger["pods"] =>
-  new Map(
-    [...pods].map(([uid, record]) => [
-      uid,
-      record.deadSinceWatched === null ? record : { ...record, deadSinceWatched: since(uid) },
-    ]),
-  );
+function onClock(
+  pods: Ledger["pods"],
+  timeOf: (uid: PodUid, since: "absentSinceWatched" | "deadSinceWatched") => Watched,
+): Ledger["pods"] {
+  const moved = (uid: PodUid, record: PodRecord): PodRecord => ({
+    ...record,
+    absentSinceWatched:
+      record.absentSinceWatched === null ? null : timeOf(uid, "absentSinceWatched"),
+    deadSinceWatched: record.deadSinceWatched === null ? null : timeOf(uid, "deadSinceWatched"),
+  });
+  return new Map([...pods].map(([uid, record]) => [uid, moved(uid, record)]));
+}
 
 /** An image that vanished or was renamed is new on disk too; its earlier names stay. */
 function stillThere(

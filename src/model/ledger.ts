@@ -43,11 +43,12 @@ export interface ContainerRecord {
 }
 
 export interface PodRecord {
-  /** The number of passes in a row in which the pod source did not know the pod. */
-  readonly absentPasses: number;
-  /** The number of passes in a row in which it had no ready sandbox and no running container. */
-  readonly deadPasses: number;
-  /** Observed time when it was first seen dead, or known only from its log directory; `null` while it lives. */
+  /** Observed time of the first of the passes in a row in which the pod source lacked it; `null`: the last one had it. */
+  readonly absentSinceWatched: Watched | null;
+  /**
+   * The same for passes without a ready sandbox or running container of it, or in which only its log directory was
+   * known; `null` while it lives.
+   */
   readonly deadSinceWatched: Watched | null;
   /**
    * Where the pod comes from, according to the kubelet: its API server or a static manifest. `pending`: from the API

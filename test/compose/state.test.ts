@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { stateFiles } from "../../src/host/state/state-files.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type PodRecord } from "../../src/model/ledger.ts";
-import { hours, minutes, watched } from "../../src/model/time.ts";
+import { hours, minutes, seconds, watched } from "../../src/model/time.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
@@ -56,8 +56,7 @@ const NAMES = { names: "r.example/a:2", earlierNames: ["r.example/a:1"] };
 const { images: _, ...restOfEmpty } = emptyLedger;
 
 const dead = (since: bigint | null): PodRecord => ({
-  absentPasses: 1,
-  deadPasses: 2,
+  absentSinceWatched: null,
   deadSinceWatched: since === null ? null : watched(since),
   origin: "api",
 });
@@ -75,7 +74,7 @@ for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
       ...restOfEmpty,
       keepDirectories: [KEEP],
       // By the clock of this process, which begins at 0.
-      pods: new Map([[podUid("uid-dead"), dead(0n)]]),
+      pods: new Map([[podUid("uid-dead"), dead(0n - seconds(10))]]),
     });
     await recorder?.close();
   });

@@ -394,7 +394,7 @@ describe("containers first, then images", () => {
 
   test("no grace period begins if the pass removed all containers of the node", async () => {
     // Dead for longer than a day, as watched.
-    const record = { absentPasses: 0, deadPasses: 2, deadSinceWatched: watched(0n), origin: null };
+    const record = { absentSinceWatched: null, deadSinceWatched: watched(0n), origin: null };
     const fake = aNode({
       containers: [dead("a")],
       sandboxes: [aSandbox("a", { state: "not-ready" })],

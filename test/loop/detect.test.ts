@@ -7,7 +7,15 @@ import { prepare, type PrepareRequest } from "../../src/loop/pass/prepare.ts";
 import { Steps } from "../../src/loop/pass/steps.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
-import { type Duration, duration, hours, instant, minutes, seconds } from "../../src/model/time.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  instant,
+  minutes,
+  seconds,
+  watched,
+} from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
@@ -113,7 +121,7 @@ describe("the ledger", () => {
   });
 
   test("has records of pods only from passes that judge them, not from detection", async () => {
-    const record = { absentPasses: 1, deadPasses: 1, deadSinceWatched: null, origin: null };
+    const record = { absentSinceWatched: watched(0n), deadSinceWatched: null, origin: null };
     const pods = new Map([[podUid("uid-a"), record]]);
     const fake = aNode({ ledger: aLedger({ pods }) });
     await detect(fake.engine, never);

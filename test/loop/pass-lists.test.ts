@@ -8,15 +8,14 @@ import { runPass } from "../../src/loop/pass/pass.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
-import { instant, minutes } from "../../src/model/time.ts";
+import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
 const never = new AbortController().signal;
 
 const absentOnce: PodRecord = {
-  absentPasses: 1,
-  deadPasses: 0,
+  absentSinceWatched: watched(0n - seconds(10)),
   deadSinceWatched: null,
   origin: null,
 };

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Purpose } from "../../src/model/plan.ts";
 import type { Sandbox, Snapshot } from "../../src/model/snapshot.ts";
-import { hours, instant, minutes, seconds } from "../../src/model/time.ts";
+import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { type Decide, decide, decideOnFreshLists, type Parts } from "../../src/policy/decide.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
 import { anImage, aRecord, NOW, withImageLimits } from "../support/build/values.ts";
@@ -21,10 +21,11 @@ const snapshot: Partial<Snapshot> = {
   logs: { ...noLogs, podLogs: [{ entry: "shop_b_uid-b", uid: podUid("uid-b") }] },
   pods: reading("kubelet-dir", "uid-a"),
 };
+const LONG_GONE = { absentSinceWatched: watched(0n), deadSinceWatched: watched(0n) };
 const everything: Parts = { containers: "all", images: true };
 
 function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): Decide {
-  const pods = new Map([[podUid("uid-b"), aPodRecord({ absentPasses: 2, deadPasses: 2 })]]);
+  const pods = new Map([[podUid("uid-b"), aPodRecord(LONG_GONE)]]);
   const facts = inputOf({ images: [app], snapshot, ledger: { pods } });
   return { ...facts, purpose, parts: { ...everything, ...parts } };
 }
@@ -138,7 +139,7 @@ describe("a pod that starts during a pass", () => {
   });
 
   test("does not, even if no pod was alive at its start", () => {
-    const pods = new Map([[podUid("uid-b"), aPodRecord({ absentPasses: 2, deadPasses: 2 })]]);
+    const pods = new Map([[podUid("uid-b"), aPodRecord(LONG_GONE)]]);
     const idle = { ...left, sandboxes: [sandboxOf("a", { state: "not-ready" as const })] };
     const facts = inputOf({ images: [app], snapshot: { ...snapshot, ...idle }, ledger: { pods } });
     const input: Decide = { ...facts, purpose: { kind: "periodic" }, parts: everything };

@@ -398,7 +398,7 @@ describe("containers, sandboxes, pods and directories", () => {
       keepDirectories: ["/b"],
     });
     const pods = new Map([
-      [podUid("u"), { absentPasses: 1, deadPasses: 0, deadSinceWatched: null, origin: null }],
+      [podUid("u"), { absentSinceWatched: watched(1n), deadSinceWatched: null, origin: null }],
     ]);
     const snapshot = aSnapshot({
       keep: { rules: [], problems: [], directoriesRead: ["/a", "/b"] },

@@ -7,7 +7,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord, PodRecord } from "../../src/model/ledger.ts";
 import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";
-import { hours, instant, minutes, watched } from "../../src/model/time.ts";
+import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
@@ -65,7 +65,8 @@ export interface FaultyNode {
   readonly pods: readonly {
     readonly ready: boolean;
     readonly listed: boolean;
-    readonly absentPasses: number;
+    /** `null`: no pass saw it absent. */
+    readonly absentSeconds: number | null;
   }[];
   readonly source: "ready" | "failed" | "none";
   readonly keep: string | null;
@@ -99,7 +100,11 @@ export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
   }),
   containers: fc.array(someContainer, { maxLength: 7 }),
   pods: fc.array(
-    fc.record({ ready: fc.boolean(), listed: fc.boolean(), absentPasses: fc.nat(2) }),
+    fc.record({
+      ready: fc.boolean(),
+      listed: fc.boolean(),
+      absentSeconds: fc.constantFrom(null, 9, 10),
+    }),
     { minLength: PODS.length, maxLength: PODS.length },
   ),
   source: fc.constantFrom("ready", "ready", "ready", "failed", "none"),
@@ -155,7 +160,7 @@ export function live(node: FaultyNode): Lived {
       ),
       pods: new Map(
         node.pods.map(
-          ({ absentPasses }, at) => [podUid(`uid-${PODS[at]}`), podRecord(absentPasses)] as const,
+          ({ absentSeconds }, at) => [podUid(`uid-${PODS[at]}`), podRecord(absentSeconds)] as const,
         ),
       ),
     }),
@@ -196,9 +201,8 @@ const recordOf = (at: number, ageMinutes: number): ImageRecord =>
     names: `registry.example/${WORDS[at]}:v1`,
   });
 
-const podRecord = (absentPasses: number): PodRecord => ({
-  absentPasses,
-  deadPasses: 0,
+const podRecord = (absentSeconds: number | null): PodRecord => ({
+  absentSinceWatched: absentSeconds === null ? null : watched(WATCHED - seconds(absentSeconds)),
   deadSinceWatched: null,
   origin: null,
 });
@@ -348,7 +352,7 @@ class Judge {
     if (inside !== undefined) fault(`${inside.id} is in it`);
   }
 
-  /** Unlisted in this pass and in one before, and nothing of it lives. */
+  /** Unlisted in this pass and in one ten seconds before, and nothing of it lives. */
   #isGone({ podUid: uid }: Container): boolean {
     const at = PODS.findIndex((pod) => `uid-${pod}` === uid);
     const pod = this.#node.pods[at];
@@ -356,7 +360,7 @@ class Judge {
     const runs = this.#world().containers.some(
       (one) => one.podUid === uid && one.state === "running",
     );
-    return !pod.listed && !pod.ready && !runs && pod.absentPasses > 0;
+    return !pod.listed && !pod.ready && !runs && pod.absentSeconds === 10;
   }
 
   #engine(): FakeEngine["engine"] {

@@ -55,8 +55,7 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
   pods: mapOf(
     key.map(podUid),
     fc.record({
-      absentPasses: count,
-      deadPasses: count,
+      absentSinceWatched: nullable(aWatched),
       deadSinceWatched: nullable(aWatched),
       origin: fc.constantFrom("api" as const, "pending" as const, "static" as const, null),
     }),

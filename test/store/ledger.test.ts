@@ -168,7 +168,7 @@ describe("the ledger on disk", () => {
     "UPDATE ledger SET document = json_set(document, '$.keepDirectories', json('[1]')) WHERE kind = 'state'",
     "UPDATE ledger SET document = 'x' WHERE kind = 'state'",
     "UPDATE ledger SET document = json_set(document, '$.hadContainers', 7) WHERE kind = 'state'",
-    "INSERT INTO ledger VALUES ('pods', 'u', '{\"absentPasses\":-0.5,\"deadPasses\":0,\"deadSinceWatchedNs\":null}')",
+    "INSERT INTO ledger VALUES ('pods', 'u', '{\"deadSinceWatchedNs\":-0.5}')",
     "DELETE FROM ledger WHERE kind = 'state'",
   ])("an impossible row is refused: %s", (sql) => {
     const db = openInMemory();

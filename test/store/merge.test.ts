@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { imageId, podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { watched } from "../../src/model/time.ts";
+import { type Watched, watched } from "../../src/model/time.ts";
 import { mergeLedgers } from "../../src/store/ledger/merge.ts";
 import { aLedger } from "./arbitrary.ts";
 
@@ -50,16 +50,17 @@ test("a merge of two changed ledgers makes no image older, and drops images that
 });
 
 test("a pod seen by one process is not absent for two passes because of another process", () => {
-  const pods = (absentPasses: number): Ledger => ({
+  const pods = (since: Watched | null): Ledger => ({
     ...emptyLedger,
     pods: new Map([
-      [
-        podUid("u"),
-        { absentPasses, deadPasses: absentPasses, deadSinceWatched: null, origin: null },
-      ],
+      [podUid("u"), { absentSinceWatched: since, deadSinceWatched: since, origin: null }],
     ]),
   });
-  const merged = mergeLedgers({ base: pods(1), ours: pods(2), theirs: pods(0) });
-  expect(merged.pods.get(podUid("u"))).toMatchObject({ absentPasses: 0, deadPasses: 0 });
+  const [early, late] = [watched(1n), watched(2n)];
+  const merged = mergeLedgers({ base: pods(early), ours: pods(late), theirs: pods(null) });
+  expect(merged.pods.get(podUid("u"))).toMatchObject({
+    absentSinceWatched: null,
+    deadSinceWatched: null,
+  });
   expect(merged.images.has(imageId("a"))).toBe(false);
 });

@@ -96,7 +96,7 @@ export const containerFields = {
     type: { kind: "duration", minimum: "0s" },
     default: "24h",
     help: "time until a dead pod counts as deleted (cri)",
-    doc: "A pod is dead if two passes find no ready sandbox and no running container. Only time that crigc observed counts, never the runtime's timestamps.",
+    doc: "A pod is dead if two passes, at least 10 s apart, find no ready sandbox and no running container. Only time that crigc observed counts, never the runtime's timestamps.",
     commands: DECIDING,
   },
 } as const satisfies Readonly<Record<string, Field>>;

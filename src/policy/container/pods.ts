@@ -4,13 +4,13 @@ import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type PodRecordSeen, type PodSource } from "../../model/snapshot.ts";
-import { watchedSince } from "../../model/time.ts";
+import { seconds, type Watched, watchedSince } from "../../model/time.ts";
 import { sameOr } from "../by-object.ts";
 import { listedOwners, livingPods } from "./ownership.ts";
 import { knownUids, podSourceState, type PodView } from "./pod-source.ts";
 
-/** A pod has to be absent, or dead, in this many passes in a row; more are not counted. */
-const PASSES = 2;
+/** A pod is absent, or dead, once it was so in two passes this far apart, and in each one between them. */
+export const PASSES_APART = seconds(10);
 
 export interface PodJudgement {
   readonly state: PodSourceState;
@@ -53,8 +53,7 @@ export function rememberPods(
     const origin = listed.get(uid) ?? before?.origin ?? null;
     const pending = origin === "pending" || (origin === "api" && before?.origin !== "api");
     const record: PodRecord = {
-      absentPasses: absent ? oneMore(before?.absentPasses) : 0,
-      deadPasses: dead ? oneMore(before?.deadPasses) : 0,
+      absentSinceWatched: absent ? (before?.absentSinceWatched ?? view.watched) : null,
       deadSinceWatched: dead ? (before?.deadSinceWatched ?? view.watched) : null,
       origin: pending ? (ran.has(uid) ? "api" : "pending") : origin,
     };
@@ -64,8 +63,7 @@ export function rememberPods(
 }
 
 const isSame = (one: PodRecord, other: PodRecord): boolean =>
-  one.absentPasses === other.absentPasses &&
-  one.deadPasses === other.deadPasses &&
+  one.absentSinceWatched === other.absentSinceWatched &&
   one.deadSinceWatched === other.deadSinceWatched &&
   one.origin === other.origin;
 
@@ -91,8 +89,6 @@ function expected(
 
 const podsOfKubeletApi = ({ pods }: PodView): readonly PodRecordSeen[] =>
   pods.kind === "ready" && pods.source === "kubelet-api" ? pods.pods : [];
-
-const oneMore = (count: number | undefined): number => Math.min((count ?? 0) + 1, PASSES);
 
 /** The source if it is ready; `null`: no pod counts as deleted. */
 function believedSource(state: PodSourceState, view: PodView): PodSource | null {
@@ -128,8 +124,8 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
     foreignDead: (uid) => longDead(about(uid)),
     mayBeDeleted: (uid) => {
       const { record, seen: listed, living: lives } = about(uid);
-      const doubted = source === "cri" ? (record?.deadPasses ?? 0) : (record?.absentPasses ?? 0);
-      return source !== null && !lives && listed === null && doubted > 0;
+      const doubted = source === "cri" ? record?.deadSinceWatched : record?.absentSinceWatched;
+      return source !== null && !lives && listed === null && (doubted ?? null) !== null;
     },
   };
 }
@@ -157,7 +153,7 @@ function shouldRemoveContent(
     case "kubelet-dir":
     case "kubelet-api":
       if (seen !== null) return seen.evicted ? "pod-evicted" : null;
-      return record !== null && record.absentPasses >= PASSES ? "pod-gone" : null;
+      return isConfirmed(record?.absentSinceWatched, view) ? "pod-gone" : null;
     default:
       return assertNever(source);
   }
@@ -168,6 +164,9 @@ function terminated(evidence: Evidence, source: PodSource): boolean {
   return source === "cri" ? longDead(evidence) : evidence.seen?.finished === true;
 }
 
-function longDead({ record, living }: Evidence): boolean {
-  return !living && record !== null && record.deadPasses >= PASSES;
-}
+const longDead = ({ record, living, view }: Evidence): boolean =>
+  !living && isConfirmed(record?.deadSinceWatched, view);
+
+/** The present pass, whose records these are, is the second one. */
+const isConfirmed = (since: Watched | null | undefined, { watched }: PodView): boolean =>
+  since !== null && since !== undefined && watchedSince(watched, since) >= PASSES_APART;

@@ -50,8 +50,7 @@ const container = record<ContainerRecord>({
 });
 
 const pod = record<PodRecord>({
-  absentPasses: count,
-  deadPasses: count,
+  absentSinceWatched: added(nullable(watchedNs), null),
   deadSinceWatched: nullable(watchedNs),
   origin: added(nullable(oneOf("api", "pending", "static")), null),
 });

@@ -2,6 +2,7 @@
 // counts.
 
 import type { ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
+import type { Watched } from "../../model/time.ts";
 import { isEqual } from "./ledger.ts";
 
 export interface Diverged {
@@ -71,13 +72,10 @@ function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
 
 const livelierPod = (ours: PodRecord, theirs: PodRecord): PodRecord => ({
   ...ours,
-  absentPasses: Math.min(ours.absentPasses, theirs.absentPasses),
-  deadPasses: Math.min(ours.deadPasses, theirs.deadPasses),
-  deadSinceWatched:
-    ours.deadSinceWatched === null || theirs.deadSinceWatched === null
-      ? null
-      : ours.deadSinceWatched >= theirs.deadSinceWatched
-        ? ours.deadSinceWatched
-        : theirs.deadSinceWatched,
+  absentSinceWatched: later(ours.absentSinceWatched, theirs.absentSinceWatched),
+  deadSinceWatched: later(ours.deadSinceWatched, theirs.deadSinceWatched),
   origin: ours.origin ?? theirs.origin,
 });
+
+const later = (one: Watched | null, other: Watched | null): Watched | null =>
+  one === null || other === null ? null : one >= other ? one : other;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { type ContainerDescription, hexId } from "../../support/fake-runtime/describe.ts";
 import { startNode } from "./node.ts";
+import { passesApart } from "./watched.ts";
 
 /** Pods with one running and one dead container of the same name; some pods are gone, each with two dead ones. */
 async function callsOf(pods: number, gone: number): Promise<Readonly<Record<string, number>>> {
@@ -32,6 +33,7 @@ async function callsOf(pods: number, gone: number): Promise<Readonly<Record<stri
   // Pods are gone only after two passes that saw them dead.
   await node.crigc("gc", "--containers", "--dry-run");
   await node.crigc("gc", "--containers", "--max-removals-per-pass=1");
+  await passesApart(node.stateDir);
   const before = node.runtime.calls.length;
   await node.crigc("gc", "--containers");
   const calls: Record<string, number> = {};

@@ -14,6 +14,7 @@ import {
 } from "../../support/fake-runtime/describe.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
 import { startNode, type TestNode } from "./node.ts";
+import { passesApart } from "./watched.ts";
 
 const RUNS = Number(process.env["CRIGC_NODES"] ?? 10);
 const TIME_MS = 15_000;
@@ -214,6 +215,7 @@ async function live(pods: readonly Evil[]): Promise<void> {
     ["gc", "--all-unused", "-o", "json", "--logging-format=json", "-v5"],
     ["history", "--all"],
   ]) {
+    if (words[0] === "gc") await passesApart(node.stateDir);
     const { exitCode, stdout, stderr, tookMs } = await node.crigc(
       words[0] ?? "",
       ...words.slice(1),

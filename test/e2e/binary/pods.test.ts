@@ -11,6 +11,7 @@ import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kub
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
+import { passesApart } from "./watched.ts";
 
 setDefaultTimeout(30_000);
 
@@ -86,7 +87,11 @@ const podDirectory = (it: TestNode, uid: string): string => {
   mkdirSync(path, { recursive: true });
   return path;
 };
-const gc = (it: TestNode) => it.crigc("gc", "--pod-source=kubelet-api", "--max-images=1");
+const gc = async (it: TestNode) => {
+  const done = await it.crigc("gc", "--pod-source=kubelet-api", "--max-images=1");
+  await passesApart(it.stateDir);
+  return done;
+};
 
 describe("a kubelet that restarted while its API server was down", () => {
   test("lists only static pods, and nothing is removed, neither containers nor images", async () => {

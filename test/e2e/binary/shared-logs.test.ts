@@ -5,9 +5,13 @@ import { join } from "node:path";
 
 import { hexId } from "../../support/fake-runtime/describe.ts";
 import { startNode, type TestNode } from "./node.ts";
+import { passesApart } from "./watched.ts";
 
 const flags = ["--boot-grace=0s", "--dead-pod-ttl=0s", "--maximum-dead-containers-per-container=0"];
-const gc = (node: TestNode) => node.crigc("gc", "--containers");
+const gc = async (node: TestNode) => {
+  await node.crigc("gc", "--containers");
+  await passesApart(node.stateDir);
+};
 
 function log(node: TestNode, entry: string, name: string): string {
   const directory = join(node.podLogsDir, entry, "main");

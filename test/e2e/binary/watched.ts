@@ -1,7 +1,7 @@
 // Lets time pass for a node's images without waiting for it.
 
 import { stateFiles } from "../../../src/host/state/state-files.ts";
-import { type Duration, instantFromMs, watched } from "../../../src/model/time.ts";
+import { type Duration, instantFromMs, seconds, watched } from "../../../src/model/time.ts";
 import { directChannel } from "../../../src/store/file/state-file.ts";
 import { openStore } from "../../../src/store/open.ts";
 
@@ -23,3 +23,6 @@ export async function observedFor(stateDir: string, time: Duration): Promise<voi
   if (!(await store.flush())) throw new Error(`the ledger in ${stateDir} was not written`);
   await store.close();
 }
+
+/** A pod is deleted when two passes this far apart lack it. */
+export const passesApart = (stateDir: string): Promise<void> => observedFor(stateDir, seconds(10));

@@ -6,7 +6,15 @@ import type { PodReading, PodRecordSeen } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import { podSourceForImages, type PodView } from "../../../src/policy/container/pod-source.ts";
 import { judgePods, rememberPods } from "../../../src/policy/container/pods.ts";
-import { aPodRecord, dead, noLogs, reading, sandboxOf, viewOf } from "../../support/build/pods.ts";
+import {
+  aPodRecord,
+  dead,
+  noLogs,
+  passes,
+  reading,
+  sandboxOf,
+  viewOf,
+} from "../../support/build/pods.ts";
 import { NOW } from "../../support/build/values.ts";
 
 const HASH = "0123456789abcdef0123456789abcdef";
@@ -32,10 +40,7 @@ const stateOf = (view: PodView, records: ReadonlyMap<PodUid, PodRecord> = new Ma
 
 /** Passes one after the other, each remembered. */
 function after(...views: readonly PodView[]) {
-  let records: ReadonlyMap<PodUid, PodRecord> = new Map();
-  for (const view of views) records = rememberPods(records, view);
-  const last = views.at(-1);
-  if (last === undefined) throw new Error("no pass");
+  const { records, last } = passes(views);
   return { records, last, judgement: judgePods(records, last) };
 }
 

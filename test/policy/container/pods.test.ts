@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
-import { hours, minutes, watched } from "../../../src/model/time.ts";
+import { hours, minutes, seconds, watched } from "../../../src/model/time.ts";
 import {
   listedOwners,
   livingKubernetesPods,
@@ -16,6 +16,7 @@ import {
   dead,
   memoryLimits,
   noLogs,
+  passes,
   reading,
   sandboxOf,
   viewOf,
@@ -34,12 +35,9 @@ const failed: PodReading = {
   message: "the disk is on fire",
 };
 
-/** Passes one after the other, each remembered; the judgement is that of the last. */
+/** The judgement of the last of these passes. */
 function after(...views: readonly PodView[]): PodJudgement {
-  let records: ReadonlyMap<PodUid, PodRecord> = new Map();
-  for (const view of views) records = rememberPods(records, view);
-  const last = views.at(-1);
-  if (last === undefined) throw new Error("no pass");
+  const { records, last } = passes(views);
   return judgePods(records, last);
 }
 
@@ -50,6 +48,14 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
   test("that is absent in two passes in a row counts as deleted", () => {
     expect(after(absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
     expect(after(absent, absent).hasEnded(B)).toBe(true);
+  });
+
+  test("that is absent for ten seconds counts as deleted, however many passes saw it so", () => {
+    const gone = (count: number) => {
+      const { records, last } = passes(Array<PodView>(count).fill(absent), seconds(2.5));
+      return judgePods(records, last).shouldRemoveContent(B);
+    };
+    expect([2, 4, 5].map(gone)).toEqual([null, null, "pod-gone"]);
   });
 
   test("that is absent once does not count as deleted", () => {
@@ -88,11 +94,13 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
   });
 
   test("that starts after it was found deleted is alive, by lists fresher than the source", () => {
-    const records = rememberPods(rememberPods(new Map(), absent), absent);
-    const fresh = { ...absent, sandboxes: [living, sandboxOf("b")] };
+    const later = { ...absent, watched: watched(absent.watched + seconds(10)) };
+    const records = rememberPods(rememberPods(new Map(), absent), later);
+    expect(judgePods(records, later).shouldRemoveContent(B)).toBe("pod-gone");
+    const fresh = { ...later, sandboxes: [living, sandboxOf("b")] };
     expect(judgePods(records, fresh).shouldRemoveContent(B)).toBeNull();
     // Too new to speak against the source, which goes on to be believed.
-    const young = { ...absent, sandboxes: [living, sandboxOf("b", { createdAt: NOW })] };
+    const young = { ...later, sandboxes: [living, sandboxOf("b", { createdAt: NOW })] };
     const judgement = judgePods(records, young);
     expect(judgement.state.kind).toBe("ready");
     expect(judgement.shouldRemoveContent(B)).toBeNull();
@@ -108,7 +116,10 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
 
   test("that is dead but was listed until now may not be deleted yet", () => {
     const records = rememberPods(new Map(), present);
-    expect(records.get(B)).toMatchObject({ absentPasses: 0, deadPasses: 1 });
+    expect(records.get(B)).toMatchObject({
+      absentSinceWatched: null,
+      deadSinceWatched: hours(100),
+    });
     expect(judgePods(records, absent).mayBeDeleted(B)).toBe(false);
   });
 
@@ -339,7 +350,9 @@ test("by the runtime alone, a dead pod may be deleted, and a live one may not", 
 describe("the ledger", () => {
   test("has a record for each pod of the runtime or the log directory, and no other", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
-    const previous = new Map([[podUid("uid-old"), aPodRecord({ absentPasses: 1 })]]);
+    const previous = new Map([
+      [podUid("uid-old"), aPodRecord({ absentSinceWatched: watched(1n) })],
+    ]);
     const next = rememberPods(
       previous,
       viewOf({ ...lists, logs }, reading("kubelet-dir", "uid-a", "uid-z")),
@@ -392,7 +405,10 @@ describe("the ledger", () => {
 
   test("counts no absence by the runtime alone, which does not know of absence", () => {
     const records = rememberPods(new Map(), viewOf(lists, reading("cri")));
-    expect(records.get(B)).toMatchObject({ absentPasses: 0, deadPasses: 1 });
+    expect(records.get(B)).toMatchObject({
+      absentSinceWatched: null,
+      deadSinceWatched: hours(100),
+    });
   });
 
   test("does not grow with each pass", () => {
@@ -427,8 +443,7 @@ describe("a foreign sandbox", () => {
 test.each([
   ["since when it is dead", B, { deadSinceWatched: null }],
   ["who named it", A, { origin: null }],
-  ["how often it was absent", B, { absentPasses: 0 }],
-  ["how often it was dead", B, { deadPasses: 0 }],
+  ["since when it is absent", B, { absentSinceWatched: null }],
 ] as const)("a record of a pod in which only %s is wrong is written anew", (_, uid, wrong) => {
   const view = viewOf(lists, reading("kubelet-api", "uid-a"));
   let records: ReadonlyMap<PodUid, PodRecord> = new Map();

@@ -6,6 +6,7 @@ import type { ContainerLimits, MemoryLimits } from "../../../src/model/limits.ts
 import type { ContainerPlan } from "../../../src/model/plan.ts";
 import type { Container, LogFacts, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import {
+  type Duration,
   duration,
   hours,
   type Instant,
@@ -17,7 +18,7 @@ import {
 import type { ContainerInput } from "../../../src/policy/container/container-input.ts";
 import { decideContainers } from "../../../src/policy/container/containers.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
-import type { PodJudgement } from "../../../src/policy/container/pods.ts";
+import { type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
 import { aContainer, aSandbox, NOW } from "./values.ts";
 
 /** Ends `secondsAgo` before now; the same instant is its creation, so that order by either is the same. */
@@ -187,9 +188,24 @@ export const reading = (
 });
 
 export const aPodRecord = (change: Partial<PodRecord> = {}): PodRecord => ({
-  absentPasses: 0,
-  deadPasses: 0,
+  absentSinceWatched: null,
   deadSinceWatched: null,
   origin: null,
   ...change,
 });
+
+/** Passes at least so far apart, each remembered. */
+export function passes(
+  views: readonly PodView[],
+  apart: Duration = seconds(10),
+): { readonly records: ReadonlyMap<PodUid, PodRecord>; readonly last: PodView } {
+  let records: ReadonlyMap<PodUid, PodRecord> = new Map();
+  let last: PodView | null = null;
+  for (const view of views) {
+    const soonest: bigint = last === null ? 0n : last.watched + apart;
+    last = { ...view, watched: watched(view.watched > soonest ? view.watched : soonest) };
+    records = rememberPods(records, last);
+  }
+  if (last === null) throw new Error("no pass");
+  return { records, last };
+}
