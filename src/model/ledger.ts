@@ -9,7 +9,9 @@ export interface ImageRecord {
   /** `null`: never seen in use. */
   readonly lastUsedAt: Instant | null;
   readonly lastUsedWatched: Watched | null;
-  /** Sorted tags and digests; if they change, the image counts as first seen again. */
+  /** Observed time when its tags or digests last changed, by which the minimum age counts anew; `null`: never. */
+  readonly ageRestartedWatched: Watched | null;
+  /** Sorted tags and digests; if they change, the minimum age restarts. */
   readonly names: string;
   /** Former names of this image, the latest first, which keep rules match too. At most 32. */
   readonly earlierNames: readonly string[];
@@ -27,6 +29,7 @@ export const unusedRecord = (
   of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes"> &
     Partial<Pick<ImageRecord, "earlierNames">>,
 ): ImageRecord => ({
+  ageRestartedWatched: null,
   earlierNames: [],
   lastUsedAt: null,
   lastUsedWatched: null,
@@ -109,6 +112,10 @@ export interface Ledger {
   readonly graceUntil: Watched | null;
   /** Why the grace period began, for messages. */
   readonly graceReason: "boot" | "containers-vanished" | null;
+  /** Observed time from which the minimum age of all images counts anew; `null`: it never restarted. */
+  readonly ageRestartedWatched: Watched | null;
+  /** Records may be missing or old: the next observation restarts the minimum age. */
+  readonly ageRestartDue: boolean;
   /** Whether any container was listed at the last observation. */
   readonly hadContainers: boolean;
   readonly images: ReadonlyMap<ImageId, ImageRecord>;
@@ -135,6 +142,8 @@ export const emptyLedger: Ledger = {
   watched: 0n as Watched,
   graceUntil: null,
   graceReason: null,
+  ageRestartedWatched: null,
+  ageRestartDue: false,
   hadContainers: false,
   images: new Map(),
   containers: new Map(),

@@ -60,7 +60,13 @@ export type ImageKeepReason =
     }
   /** Its removal succeeded before, and it is still listed; not tried again yet. */
   | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
-  | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
+  | {
+      readonly kind: "too-young";
+      readonly age: Duration;
+      readonly minimumAge: Duration;
+      /** The age counts from a restart of the minimum age, not from first seen. */
+      readonly restarted?: true;
+    }
   /** The removal by hand selected others. */
   | NotSelected
   /** Used at or after the instant of the pass (`compat: kubelet`). */

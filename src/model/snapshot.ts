@@ -240,9 +240,13 @@ export interface Clocks {
   readonly wall: Instant;
   /** Since the boot, suspended time included; immune to changes of the wall clock. */
   readonly uptime: Duration;
-  /** Changes with every boot; "" if it cannot be read. */
+  /** Changes with every boot; if it cannot be read, an ID of this process. */
   readonly bootId: string;
 }
+
+/** Begins the ID that stands for the boot within one process. */
+export const PROCESS_BOOT = "process:";
+export const isBootId = (id: string): boolean => id !== "" && !id.startsWith(PROCESS_BOOT);
 
 /**
  * A node at one moment. Each list is complete: a failed list is an error, never a shorter snapshot. Parts that only

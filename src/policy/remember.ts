@@ -16,7 +16,7 @@ import { distinctImages, namesText, unlistedImages } from "./image/image-index.t
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { releaseKey } from "./space/release.ts";
-import { watch } from "./watch.ts";
+import { ageRestart, watch } from "./watch.ts";
 
 export interface Remember {
   readonly ledger: Ledger;
@@ -43,6 +43,10 @@ export function remember(input: Remember): Ledger {
     observedAt: now.overtaken ? ledger.observedAt : snapshot.clocks.wall,
     uptime: now.overtaken ? ledger.uptime : snapshot.clocks.uptime,
     watched: now.watched,
+    ageRestartedWatched: ledger.ageRestartDue
+      ? ageRestart(ledger.ageRestartedWatched, now.watched)
+      : ledger.ageRestartedWatched,
+    ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
     images: imageRecords(input, now.watched),
     containers: containerRecords({
@@ -177,15 +181,19 @@ function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
   const { ledger, snapshot, usage, limits } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
-  const known = before !== undefined && (limits.compat === "kubelet" || before.names === names);
   const used = usage.users.has(image.id);
   if (!used && before?.names === names && before.sizeBytes === image.sizeBytes) return before;
   return {
-    firstSeenAt: known ? before.firstSeenAt : snapshot.clocks.wall,
-    firstSeenWatched: known ? before.firstSeenWatched : now,
+    firstSeenAt: before?.firstSeenAt ?? snapshot.clocks.wall,
+    firstSeenWatched: before?.firstSeenWatched ?? now,
     // Read after the calls, as in the kubelet: an image in use is never older than the pass.
     lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
     lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
+    // It may have been removed and pulled again. The kubelet does not compare names.
+    ageRestartedWatched:
+      before === undefined || before.names === names || limits.compat === "kubelet"
+        ? (before?.ageRestartedWatched ?? null)
+        : ageRestart(before.ageRestartedWatched, now),
     names,
     earlierNames: before === undefined ? [] : earlierNames(before, names),
     sizeBytes: image.sizeBytes,

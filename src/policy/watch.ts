@@ -1,8 +1,8 @@
 /** Observed time: how much time counts between two observations, and whether the machine was rebooted. */
 import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Clocks } from "../model/snapshot.ts";
-import { type Watched, watched } from "../model/time.ts";
+import { type Clocks, isBootId } from "../model/snapshot.ts";
+import { hours, seconds, type Watched, watched } from "../model/time.ts";
 
 export interface Watch {
   /** Observed time at this observation. */
@@ -21,15 +21,30 @@ export function watch(
 ): Watch {
   if (ledger.observedAt === null)
     return { watched: ledger.watched, rebooted: false, overtaken: false };
-  const named = ledger.bootId !== "" && clocks.bootId !== "";
-  const sameBoot = named && ledger.bootId === clocks.bootId;
-  const passed = sameBoot ? clocks.uptime - ledger.uptime : clocks.wall - ledger.observedAt;
+  const byUptime = clocks.uptime - ledger.uptime;
+  const byWall = clocks.wall - ledger.observedAt;
+  const named = isBootId(ledger.bootId) && isBootId(clocks.bootId);
+  // Both clocks of one earlier moment.
+  const isEarlier = !named && byUptime < 0n && byWall < 0n && isNear(byUptime, byWall);
+  const sameBoot = isEarlier || (clocks.bootId !== "" && ledger.bootId === clocks.bootId);
+  // Without boot IDs either clock may mislead: the machine booted since, or the wall clock was set.
+  const bootedSince = byUptime < 0n || byWall < 0n || byWall >= clocks.uptime;
+  const rebooted = !sameBoot && (named || bootedSince);
+  const passed = sameBoot || (!rebooted && byUptime < byWall) ? byUptime : byWall;
   const most = 2n * limits.detectionPeriod;
   const elapsed = passed < 0n ? 0n : passed > most ? most : passed;
   return {
     watched: watched(ledger.watched + elapsed),
-    // Without a boot ID, a time since the boot that went back shows a reboot.
-    rebooted: named ? !sameBoot : clocks.uptime < ledger.uptime,
+    rebooted,
     overtaken: sameBoot && passed < 0n,
   };
 }
+
+const isNear = (a: bigint, b: bigint): boolean => a - b < seconds(1) && b - a < seconds(1);
+
+/** A restart of the minimum age holds an image for at most this long, and begins no earlier after the previous one. */
+export const AGE_RESTART_MAX = hours(1);
+
+/** When the minimum age restarted, given that it is to restart now. */
+export const ageRestart = (previous: Watched | null, now: Watched): Watched =>
+  previous === null || now - previous >= AGE_RESTART_MAX ? now : previous;

@@ -49,9 +49,13 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   "too-young": {
     title: "too young",
-    text: ({ age, minimumAge }) =>
-      `first seen ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
-    data: ({ age, minimumAge }) => ({ ageMs: toMs(age), minimumAgeMs: toMs(minimumAge) }),
+    text: ({ age, minimumAge, restarted }) =>
+      `${restarted === true ? "minimum age restarted" : "first seen"} ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
+    data: ({ age, minimumAge, restarted }) => ({
+      ageMs: toMs(age),
+      minimumAgeMs: toMs(minimumAge),
+      ...(restarted === true ? { restarted } : {}),
+    }),
   },
   "not-selected": { title: "not selected" },
   "just-used": { title: "just used", text: () => "used since this pass began" },

@@ -121,6 +121,13 @@ export const nullable = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
   write: (value) => (value === null ? null : codec.write(value)),
 });
 
+/** A field that few records have: `null` is not written. */
+export const rare = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
+  ...codec,
+  read: (document) => (document === undefined ? null : codec.read(document)),
+  write: (value) => (value === null ? undefined : codec.write(value)),
+});
+
 /** A field that may be absent, in the model as in the document. */
 export const optional = <Value>(codec: Codec<Value>): Codec<Value> => ({
   ...codec,

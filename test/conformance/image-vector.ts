@@ -195,6 +195,7 @@ function recordOf(record: ImageVector["records"][string], start: Instant): Image
     names: "",
     earlierNames: [],
     sizeBytes: 0n,
+    ageRestartedWatched: null,
     ghost: null,
   };
 }

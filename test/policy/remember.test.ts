@@ -68,6 +68,7 @@ describe("images", () => {
       names: "registry.example/app:v1",
       earlierNames: [],
       sizeBytes: anImage("app").sizeBytes,
+      ageRestartedWatched: null,
       ghost: null,
     });
   });
@@ -103,7 +104,7 @@ describe("images", () => {
     expect(two.images.get(idOf("app"))?.sizeBytes).toBe(grown.sizeBytes);
   });
 
-  test("changed tags or digests count as first seen now, and leave the last use as it is", () => {
+  test("changed tags or digests restart the minimum age, and leave first seen and last used as they are", () => {
     const record = aRecord({
       names: "registry.example/app:v0",
       lastUsedAt: NOW,
@@ -117,12 +118,34 @@ describe("images", () => {
         containers: [aContainer("c", { imageId: idOf("x") })],
       }),
     );
-    expect(after.images.get(idOf("app"))).toMatchObject({
-      firstSeenAt: NOW,
-      firstSeenWatched: after.watched,
-      lastUsedAt: NOW,
-      lastUsedWatched: watched(5n),
+    expect(recordOf(after, anImage("app"))).toEqual({
+      ...record,
+      names: "registry.example/app:v1",
+      earlierNames: ["registry.example/app:v0"],
+      ageRestartedWatched: after.watched,
+      sizeBytes: anImage("app").sizeBytes,
     });
+  });
+
+  test("a restart of the minimum age begins no earlier than an hour after the previous one", () => {
+    let ledger = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    const restarts: unknown[] = [];
+    for (let at = 5; at <= 90; at += 5) {
+      const image = anImage("app", { repoTags: [`a/x:${at}`] });
+      ledger = next({ ...ledger, ageRestartDue: true }, later(minutes(at), { images: [image] }));
+      restarts.push(ledger.ageRestartedWatched, recordOf(ledger, image).ageRestartedWatched);
+      expect(ledger.ageRestartDue).toBeFalse();
+    }
+    const [first] = restarts;
+    expect(new Set(restarts)).toEqual(new Set([first, watched(ledger.watched - minutes(25))]));
+    expect(first).toBe(watched(ledger.watched - minutes(85)));
+  });
+
+  test("a restart of the minimum age counts from the next observation, not from before a gap", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    const two = next({ ...one, ageRestartDue: true }, later(minutes(8)));
+    expect(two.ageRestartedWatched).toBe(two.watched);
+    expect(two.watched).toBe(watched(one.watched + minutes(8)));
   });
 
   test("names that an image lost are recorded, latest first, at most 32", () => {

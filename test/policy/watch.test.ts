@@ -61,13 +61,53 @@ describe("another boot", () => {
       watched(hours(3)),
     );
   });
+});
 
-  test("is detected by a lower uptime if the boot ID is unknown", () => {
-    expect(after({ wall: minutes(3), uptime: minutes(3), bootId: "" }).rebooted).toBeFalse();
-    expect(after({ wall: minutes(3), uptime: minutes(0), bootId: "" }).rebooted).toBeFalse();
-    expect(after({ wall: minutes(3), uptime: hours(-9), bootId: "" }).rebooted).toBeTrue();
-    const clocks: Clocks = { wall: NOW, uptime: ledger.uptime, bootId: "a" };
-    expect(watch({ ...ledger, bootId: "" }, clocks, limits).rebooted).toBeFalse();
+describe("without a boot ID", () => {
+  const unnamed = (passed: Passed) => after({ bootId: "process:other", ...passed });
+
+  test.each([
+    ["a lower uptime shows a reboot", { wall: minutes(3), uptime: hours(-9) }, true],
+    [
+      "a boot after the last observation shows a reboot",
+      { wall: hours(60), uptime: hours(1) },
+      true,
+    ],
+    ["a wall clock set back counts as a reboot", { wall: hours(-1), uptime: minutes(1) }, true],
+    [
+      "time that passed by both clocks shows no reboot",
+      { wall: hours(9), uptime: hours(9) },
+      false,
+    ],
+    [
+      "an observation overtaken by another process shows no reboot",
+      { wall: minutes(-1), uptime: minutes(-1) },
+      false,
+    ],
+  ] as const)("%s", (_, passed, rebooted) => {
+    expect(unnamed(passed).rebooted).toBe(rebooted);
+    expect(unnamed({ ...passed, bootId: "" }).rebooted).toBe(rebooted);
+  });
+
+  test("the clock that moved less counts between two processes", () => {
+    expect(unnamed({ wall: hours(1), uptime: minutes(1) }).watched).toBe(
+      watched(hours(3) + minutes(1)),
+    );
+    expect(unnamed({ wall: minutes(1), uptime: minutes(2) }).watched).toBe(
+      watched(hours(3) + minutes(1)),
+    );
+  });
+
+  test("a process follows its own time since the boot, whatever the wall clock does", () => {
+    const bootId = "process:own";
+    for (const wall of [hours(1), hours(-1), hours(24 * 365)])
+      expect(
+        watch(
+          { ...ledger, bootId },
+          { wall: instant(NOW + wall), uptime: (ledger.uptime + minutes(1)) as Duration, bootId },
+          limits,
+        ),
+      ).toEqual({ watched: watched(hours(3) + minutes(1)), rebooted: false, overtaken: false });
   });
 });
 

@@ -64,6 +64,7 @@ export const record = (differences: Partial<ImageRecord> = {}): ImageRecord => (
   names: "",
   earlierNames: [],
   sizeBytes: 100n * MIB,
+  ageRestartedWatched: null,
   ghost: null,
   ...differences,
 });

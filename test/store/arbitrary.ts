@@ -29,6 +29,7 @@ const imageRecord = fc.record({
   firstSeenWatched: aWatched,
   lastUsedAt: nullable(anInstant),
   lastUsedWatched: nullable(aWatched),
+  ageRestartedWatched: nullable(aWatched),
   names: text,
   earlierNames: fc.array(text),
   sizeBytes: someBytes,
@@ -46,6 +47,8 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
   watched: aWatched,
   graceUntil: nullable(aWatched),
   graceReason: nullable(fc.constantFrom("boot" as const, "containers-vanished" as const)),
+  ageRestartedWatched: nullable(aWatched),
+  ageRestartDue: fc.boolean(),
   hadContainers: fc.boolean(),
   images: mapOf(key.map(imageId), imageRecord),
   containers: mapOf(

@@ -51,6 +51,7 @@ export function ledgerOf(count: number, turn = 0): Ledger {
           names: "registry.example/some/name:tag",
           earlierNames: [],
           sizeBytes: 2n ** 63n + BigInt(at),
+          ageRestartedWatched: null,
           ghost: null,
         },
       ]),

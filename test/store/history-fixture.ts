@@ -38,6 +38,7 @@ export function imageItem(turn: number, change: Partial<ImageItem> = {}): ImageI
         names: "",
         earlierNames: [],
         sizeBytes: 1000n,
+        ageRestartedWatched: null,
         ghost: null,
       },
       triggers: [{ kind: "space" }],

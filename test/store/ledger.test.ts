@@ -20,6 +20,7 @@ const record: ImageRecord = {
   names: "a",
   earlierNames: [],
   sizeBytes: 3n,
+  ageRestartedWatched: null,
   ghost: null,
 };
 

@@ -26,6 +26,7 @@ const lookAt = (at: Instant, images: Readonly<Record<string, string>>): Ledger =
         names,
         earlierNames: [],
         sizeBytes: 7_000n,
+        ageRestartedWatched: null,
         ghost: null,
       } satisfies ImageRecord,
     ]),

@@ -2,7 +2,7 @@
 
 import type { DirectoryFact } from "../../host/disk/directory-fact.ts";
 import type { Ledger } from "../../model/ledger.ts";
-import type { Filesystem } from "../../model/snapshot.ts";
+import { type Filesystem, isBootId } from "../../model/snapshot.ts";
 import { type Instant, minutes, since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
@@ -78,9 +78,9 @@ export function clockCheck(facts: {
       `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages are right, because they count observed time`,
       "check the clock",
     );
-  if (bootId === "")
+  if (!isBootId(bootId))
     return warning(
-      "cannot read the boot ID; crigc detects a reboot by uptime only",
+      "cannot read the boot ID; crigc detects a reboot by the clocks only",
       "mount /proc without restrictions",
     );
   return ok(`the clock says ${shown}, later than the ledger`);

@@ -97,7 +97,10 @@ export class FreshJudgement {
     const back = changed("it was removed and created again");
     if (missed.has(id)) return back;
     if (limits.images.compat === "kubelet") return null;
-    const seen = (of: typeof ledger): bigint | undefined => of.images.get(id)?.firstSeenWatched;
-    return seen(memory.current()) === seen(ledger) ? null : back;
+    const [now, planned] = [memory.current().images.get(id), ledger.images.get(id)];
+    const isSame =
+      now?.firstSeenWatched === planned?.firstSeenWatched &&
+      now?.ageRestartedWatched === planned?.ageRestartedWatched;
+    return isSame ? null : back;
   }
 }

@@ -1,7 +1,7 @@
 // The machine's clocks: the wall clock, the time since the boot, and the boot ID.
 
 import { HostError } from "../../model/errors.ts";
-import type { Clocks } from "../../model/snapshot.ts";
+import { type Clocks, PROCESS_BOOT } from "../../model/snapshot.ts";
 import { type Duration, duration, type Instant, instantFromMs } from "../../model/time.ts";
 import { procText } from "../files/proc-text.ts";
 import { bootTimeNs } from "../process/libc.ts";
@@ -32,12 +32,14 @@ function uptime(proc: string): Duration {
 /** By the mount point of /proc: a process never sees another boot than its own. */
 const bootIds = new Map<string, string>();
 
-/** "" if it cannot be read: then the time since the boot has to tell boots apart. */
+/** A process sees only one boot; across processes the clocks have to tell boots apart. */
+const OWN_BOOT = `${PROCESS_BOOT}${crypto.randomUUID()}`;
+
 function bootId(proc: string): string {
   const known = bootIds.get(proc);
   if (known !== undefined) return known;
   const text = procText(`${proc}/sys/kernel/random/boot_id`).trim();
-  if (!/^[0-9a-f-]{32,36}$/.test(text)) return "";
+  if (!/^[0-9a-f-]{32,36}$/.test(text)) return OWN_BOOT;
   bootIds.set(proc, text);
   return text;
 }

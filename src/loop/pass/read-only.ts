@@ -8,6 +8,7 @@ import {
   instant,
   instantFromMs,
   instantToMs,
+  type Watched,
   watched as watchedAt,
 } from "../../model/time.ts";
 import { decide } from "../../policy/decide.ts";
@@ -41,14 +42,18 @@ export async function readOnlyPass(
 export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
   const { ledger, decided } = prepared;
   const { watched: now, graceUntil } = ledger;
+  const shifted = (at: Watched | null): Watched | null =>
+    at === null ? null : watchedAt(at - span);
   const earlier = (record: ImageRecord): ImageRecord => ({
     ...record,
     firstSeenAt: instant(record.firstSeenAt - span),
     firstSeenWatched: watchedAt(record.firstSeenWatched - span),
+    ageRestartedWatched: shifted(record.ageRestartedWatched),
   });
   const assumed: Ledger = {
     ...ledger,
     images: new Map([...ledger.images].map(([id, record]) => [id, earlier(record)])),
+    ageRestartedWatched: shifted(ledger.ageRestartedWatched),
     graceUntil: graceUntil === null || graceUntil - span <= now ? null : graceUntil,
   };
   const again = { ...decided, ledger: assumed };

@@ -69,6 +69,7 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
         : selectedImages(images(), selection, { snapshot, watched: ledger.watched }),
     now: snapshot.clocks.wall,
     watched: ledger.watched,
+    ageRestartedWatched: ledger.ageRestartedWatched,
   }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);
   const image = (id: ImageId): Ranked | undefined => {

@@ -3,9 +3,16 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { duration, type Instant, type Watched, watchedSince } from "../../model/time.ts";
+import {
+  type Duration,
+  duration,
+  type Instant,
+  type Watched,
+  watchedSince,
+} from "../../model/time.ts";
 import { type CompiledKeepRules, matchKeepRules, withEarlierNames } from "../keep/keep.ts";
 import { NONE_TRIED, triedWith } from "../tried.ts";
+import { AGE_RESTART_MAX } from "../watch.ts";
 import type { Ranked } from "./rank.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
 import type { RepositoryPlace } from "./repositories.ts";
@@ -25,6 +32,8 @@ export interface ProtectionContext {
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
   readonly watched: Watched;
+  /** When the minimum age of all images restarted. */
+  readonly ageRestartedWatched: Watched | null;
 }
 
 export interface Protection {
@@ -155,8 +164,18 @@ function justUsed(
 
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
   const { minimumAge } = context.limits;
-  const span = watchedSince(context.watched, record.firstSeenWatched);
-  const age = span > 0n ? span : duration(0n);
+  const ageSince = (since: Watched): Duration => {
+    const span = watchedSince(context.watched, since);
+    return span > 0n ? span : duration(0n);
+  };
+  const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
+  for (const restart of restarts) {
+    if (restart === null || restart < record.firstSeenWatched) continue;
+    const least = minimumAge < AGE_RESTART_MAX ? minimumAge : AGE_RESTART_MAX;
+    const age = ageSince(restart);
+    if (age < least) return { kind: "too-young", age, minimumAge: least, restarted: true };
+  }
+  const age = ageSince(record.firstSeenWatched);
   return age < minimumAge ? { kind: "too-young", age, minimumAge } : null;
 }
 

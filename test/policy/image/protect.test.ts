@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ImageRecord } from "../../../src/model/ledger.ts";
+import type { ImageRecord, Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import {
@@ -29,7 +29,10 @@ interface Case {
   readonly limits?: Partial<ImageLimits>;
   readonly others?: readonly Image[];
   readonly purpose?: RemovalFor;
+  readonly ledger?: Partial<Ledger>;
 }
+
+const ago = (span: number): Watched => watched(WATCHED - minutes(span));
 
 function protection({
   image = {},
@@ -38,13 +41,15 @@ function protection({
   limits = {},
   others = [],
   purpose,
+  ledger = {},
 }: Case): Protection {
   const subject = anImage("app", {
     repoDigests: [`registry.example/app@sha256:${"d1".repeat(32)}`],
     ...image,
   });
   const input = inputOf({ images: [subject, ...others], records: [record], snapshot, limits });
-  const { images, context } = judgeImages(input, { without: new Set(), selection: null });
+  const facts = { ...input, ledger: { ...input.ledger, ...ledger } };
+  const { images, context } = judgeImages(facts, { without: new Set(), selection: null });
   const ranked = images().find((one) => one.image.id === subject.id);
   if (ranked === undefined) throw new Error("the image under test is not among those judged");
   return protectionOf(ranked, context(), purpose);
@@ -162,6 +167,48 @@ describe("the minimum age", () => {
       firstSeenAt: instant(NOW - hours(9_000)),
     };
     expect(protection({ record }).reason?.kind).toBe("too-young");
+  });
+
+  test.each([
+    [
+      "an image",
+      "restarted by changed names",
+      { record: { ageRestartedWatched: ago(1) } },
+      2,
+      true,
+    ],
+    ["every image", "restarted", { ledger: { ageRestartedWatched: ago(1) } }, 2, true],
+    [
+      "an image",
+      "2 minutes after its restart",
+      { record: { ageRestartedWatched: ago(2) } },
+      2,
+      false,
+    ],
+    [
+      "an image",
+      "59 minutes after a restart",
+      { record: { ageRestartedWatched: ago(59) } },
+      90,
+      true,
+    ],
+    [
+      "every image",
+      "an hour after a restart",
+      { ledger: { ageRestartedWatched: ago(60) } },
+      90,
+      false,
+    ],
+  ] as const)("keeps %s %s, for an hour at most: %#", (_, __, it, age, isKept) => {
+    const minimumAge = minutes(age);
+    const { reason } = protection({ ...it, limits: { minimumAge } });
+    if (!isKept) expect(reason).toBeNull();
+    else
+      expect(reason).toMatchObject({
+        kind: "too-young",
+        minimumAge: age > 60 ? hours(1) : minimumAge,
+        restarted: true,
+      });
   });
 
   test("of 0 makes every image old enough", () => {

@@ -100,6 +100,7 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     names: "",
     earlierNames: [],
     sizeBytes: 100n * MIB,
+    ageRestartedWatched: null,
     ghost: null,
     ...change,
   };
