@@ -6,10 +6,9 @@ import type { Openers } from "./cli/openers.ts";
 import { STATE_PROCESS } from "./compose/state-word.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/files/errno.ts";
-import { forConfiguration, kubeletOfNode } from "./host/kubelet/settings.ts";
+import { nodeKubelet } from "./host/kubelet/settings.ts";
 import { Output } from "./host/process/output.ts";
 import { ignoresHangup } from "./host/process/signals.ts";
-import { timer } from "./host/time/timer.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -52,7 +51,7 @@ const screen = screenOf({
   environment: process.env,
 });
 
-const kubelet = kubeletOfNode(() => timer.monotonicNs());
+const kubelet = nodeKubelet();
 
 const code = await dispatch(process.argv.slice(2), process.env, {
   stdout: (text) => stdout.write(text),
@@ -64,7 +63,8 @@ const code = await dispatch(process.argv.slice(2), process.env, {
     if (!isProtected) hangup = () => stop.abort();
   },
   build,
-  reader: { ...diskReader, kubelet: () => forConfiguration(kubelet()) },
+  reader: diskReader,
+  kubelet: kubelet.found,
   open: opened,
 });
 

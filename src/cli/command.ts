@@ -1,9 +1,10 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
 import type { Config } from "../config/config.ts";
+import type { KubeletOnNode } from "../config/kubelet/above-kubelet.ts";
 import type { ConfigReader } from "../config/load.ts";
 import type { Environment } from "../config/source/arguments.ts";
-import type { Look } from "../config/source/look.ts";
+import type { Written } from "../config/written.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Openers } from "./openers.ts";
 
@@ -123,6 +124,8 @@ export interface World {
   readonly stopOnHangup: () => void;
   readonly build: Build;
   readonly reader: ConfigReader;
+  /** This node's kubelet; `null`: none. */
+  readonly kubelet: () => KubeletOnNode | null;
   /** Loads the openers, for commands that open anything. */
   readonly open: () => Promise<Openers>;
 }
@@ -135,8 +138,8 @@ export interface CommandContext extends Omit<World, "open"> {
    * Its warnings are already on stderr.
    */
   readonly config: Config;
-  /** Reads flags, environment and files again; writes nothing to stderr. */
-  readonly look: () => Look;
+  /** Reads flags, environment and files; writes nothing to stderr. Throws `ConfigError`. */
+  readonly read: () => Written;
   /** `dryRun` of flags or environment; that of a file applies to `run` and `gc` only. Throws `ConfigError`. */
   readonly dryRun: boolean;
   /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */

@@ -1,12 +1,12 @@
 /** From the command line to the exit code: `main` without the process. */
 
-import type { Config } from "../config/config.ts";
+import type { RunningAgent } from "../config/agent.ts";
+import { type Config, configOf } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
-import { type ConfigReader, loadConfig } from "../config/load.ts";
-import type { AgentValues } from "../config/source/agent-layer.ts";
+import { type ConfigReader, loadConfig, readWritten } from "../config/load.ts";
 import { type Environment, type FlagText } from "../config/source/arguments.ts";
-import { type Look, looking } from "../config/source/look.ts";
+import type { Written } from "../config/written.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
@@ -18,7 +18,7 @@ import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn, rootHelp } from "./help/help.ts";
 import type { Openers } from "./openers.ts";
-import { agentValues } from "./read/agent-values.ts";
+import { runningAgent } from "./read/agent-values.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -45,8 +45,8 @@ export async function dispatch(
       case "run": {
         const { command, invocation, flags } = parsed;
         if (command.reloads !== true) world.stopOnHangup();
-        const look = looking({ flags, env, reader: world.reader });
-        const given = { env, flags, look };
+        const read = () => readWritten({ flags, env, reader: world.reader });
+        const given = { env, flags, read };
         if (command.ofItself === true)
           return await command.run(
             contextOf(world, { ...given, open: null, agent: null }),
@@ -54,7 +54,7 @@ export async function dispatch(
           );
         const open = await world.open();
         const asking = { open, stderr: world.stderr };
-        const agent = await agentValues(asking, look, { name: command.name, invocation });
+        const agent = await runningAgent(asking, read, { name: command.name, invocation });
         return await command.run(contextOf(world, { ...given, open, agent }), invocation);
       }
     }
@@ -69,11 +69,11 @@ interface Given {
   readonly open: Openers | null;
   readonly env: Environment;
   readonly flags: readonly FlagText[];
-  readonly look: () => Look;
-  readonly agent: AgentValues | null;
+  readonly read: () => Written;
+  readonly agent: RunningAgent | null;
 }
 
-function contextOf(world: World, { open, env, flags, look, agent }: Given): CommandContext {
+function contextOf(world: World, { open, env, flags, read, agent }: Given): CommandContext {
   let loaded: Config | null = null;
   return {
     ...world,
@@ -82,7 +82,7 @@ function contextOf(world: World, { open, env, flags, look, agent }: Given): Comm
       return open;
     },
     env,
-    look,
+    read,
     given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, world.reader) }),
     withoutFiles: () =>
       loadConfig({ flags: flags.filter(isSetting), env: only("runDir", env), reader: noFiles }),
@@ -93,7 +93,9 @@ function contextOf(world: World, { open, env, flags, look, agent }: Given): Comm
     },
     get config(): Config {
       if (loaded !== null) return loaded;
-      loaded = look().load({ agent });
+      const written =
+        agent === null ? read() : readWritten({ flags, env, reader: world.reader, agent });
+      loaded = configOf(written, written.isOfAgent ? null : world.kubelet());
       for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
       return loaded;
     },

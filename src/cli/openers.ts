@@ -1,7 +1,7 @@
 /** What commands can open: a node to read or collect on, the state directory, the machine. `compose` implements it. */
 
 import type { Config } from "../config/config.ts";
-import type { Look } from "../config/source/look.ts";
+import type { Written } from "../config/written.ts";
 import type { Meter } from "../execute/image/meter.ts";
 import type { ArchivedImage } from "../host/archive/archived-images.ts";
 import type { directoryFact } from "../host/disk/directory-fact.ts";
@@ -66,14 +66,16 @@ export interface Openers {
   writeFile(path: string, text: string): void;
   /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */
   askAgent(config: Config, path: string, timeoutMs?: number): Promise<string>;
+  /** Tells whether another process has the same root directory. */
+  rootDirectoryId(): string;
   machine(config: Config): Machine;
   readonly walkDirectories: typeof walkDirectories;
 }
 
 export interface AgentRun {
-  readonly first: { readonly config: Config; readonly look: Look };
-  /** Reads flags, environment and files again. */
-  readonly look: () => Look;
+  readonly first: Written;
+  /** Reads flags, environment and files again. Throws `ConfigError`. */
+  readonly read: () => Written;
   readonly signal: AbortSignal;
 }
 

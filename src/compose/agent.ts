@@ -3,6 +3,8 @@
 import { exit } from "../cli/exit.ts";
 import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
+import { fieldOf } from "../config/fields.ts";
+import { shownText } from "../config/value/printed.ts";
 import { acquireLock, type Lock } from "../host/state/lock.ts";
 import { wallClock } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
@@ -42,31 +44,36 @@ class RunningAgent {
   constructor(run: AgentRun, world: World) {
     this.#run = run;
     this.#world = world;
-    this.#log = logOf(run.first.config, world);
     this.#live = liveConfig({
       first: run.first,
-      look: run.look,
+      read: run.read,
+      kubelet: world.kubelet.found,
       connected: () => this.#reached,
       reloaded: (config) => this.#reloaded(config),
       rejected: (message) =>
         this.#log.error(
           `configuration not reloaded, the last valid one stays in force: ${message}`,
         ),
+      followed: ({ values: { evictionHard: hard } }) => {
+        const thresholds = shownText(fieldOf("evictionHard").type, hard.value);
+        this.#log.info(0, `eviction thresholds are now ${thresholds}, ${hard.from.join(", ")}`);
+      },
     });
+    this.#log = logOf(this.#live.current(), world);
     this.#statusServer = new StatusServer({
       config: this.#live.current,
-      refusedReload: this.#live.refused,
+      difference: this.#live.difference,
       log: () => this.#log,
       world,
       startedAt: wallClock(),
     });
     run.signal.addEventListener("abort", () => this.#wake.abort());
-    this.#closers.push(() => this.#live.stop(), world.onHangup(this.#live.reload));
+    this.#closers.push(world.onHangup(this.#live.reload));
   }
 
   async run(): Promise<number> {
     const { signal } = this.#run;
-    const { config } = this.#run.first;
+    const config = this.#live.current();
     this.#log.info(
       0,
       `crigc ${this.#world.build.version} starting${config.dryRun ? ", dry run: nothing is removed" : ""}`,
@@ -88,11 +95,12 @@ class RunningAgent {
   }
 
   async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
-    const { self, systemd } = this.#world;
+    const { self, systemd, kubelet } = this.#world;
     const { engine, recorder } = await openEngine({
       config: this.#live.current,
       connected,
       self,
+      kubelet,
       log: () => this.#log,
       startedAt: wallClock(),
       holder: "crigc run",

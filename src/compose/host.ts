@@ -6,7 +6,7 @@ import { readKeepRules } from "../host/keep/keep-files.ts";
 import { steadyKeepRules } from "../host/keep/steady-keep-rules.ts";
 import { MANIFEST_DIRECTORIES } from "../host/kubelet/manifests.ts";
 import { readPods } from "../host/kubelet/pods.ts";
-import { type Kubelet, readKubelet } from "../host/kubelet/settings.ts";
+import type { Kubelet } from "../host/kubelet/settings.ts";
 import { logReader } from "../host/logs/reader.ts";
 import { readClocks } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
@@ -20,11 +20,12 @@ export interface Host {
   readonly reader: HostReader;
 }
 
+type KubeletPaths = Pick<Kubelet, "rootDirectory"> & Partial<Pick<Kubelet, "staticPodPath">>;
+
 /** Reads `config` each time, so that a reload applies to the next pass. */
 export async function hostOf(
   config: () => Config,
-  kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> &
-    Partial<Pick<Kubelet, "staticPodPath">> = readKubelet,
+  kubeletOfNode: () => KubeletPaths | null,
   usualRoot: () => Promise<string> = defaultRootDirectory,
 ): Promise<Host> {
   const first = config();
@@ -34,16 +35,19 @@ export async function hostOf(
    * Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. Looks
    * for the default one until it exists: on its first boot a node may run crigc before its kubelet.
    */
-  const rootDirectory = async (kubelet: ReturnType<typeof kubeletOfNode>): Promise<string> => {
+  const rootDirectory = async (kubelet: KubeletPaths | null): Promise<string> => {
     if (first.paths.rootDir !== null) return root;
-    if (kubelet.rootDirectory !== null) [root, isOfRunning] = [kubelet.rootDirectory, true];
+    const own = kubelet?.rootDirectory ?? null;
+    if (own !== null) [root, isOfRunning] = [own, true];
     else if (!isOfRunning && root === "/") root = await usualRoot();
     return root;
   };
   await rootDirectory(kubeletOfNode());
+  let hadKubelet = false;
   let manifestsOfKubelet: string | null = null;
   /** Likewise for the manifests, which that kubelet will run once it is back. */
-  const manifestPaths = ({ staticPodPath: named = null }: ReturnType<typeof kubeletOfNode>) => {
+  const manifestPaths = (kubelet: KubeletPaths | null) => {
+    const named = kubelet?.staticPodPath ?? null;
     manifestsOfKubelet = named ?? manifestsOfKubelet;
     const known = manifestsOfKubelet === null ? [] : [manifestsOfKubelet];
     return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
@@ -59,7 +63,12 @@ export async function hostOf(
       pods: async (signal) => {
         const kubelet = kubeletOfNode();
         const source = podSource(config(), await rootDirectory(kubelet));
-        return readPods({ ...source, manifestPaths: manifestPaths(kubelet) }, signal);
+        const pods = await readPods(
+          { ...source, hadKubelet, manifestPaths: manifestPaths(kubelet) },
+          signal,
+        );
+        hadKubelet ||= pods.kind === "none" || pods.source !== "cri";
+        return pods;
       },
       logs: logReader(first.paths),
     },

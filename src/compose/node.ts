@@ -6,7 +6,7 @@ import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/pre-stop.ts";
-import type { Kubelet } from "../host/kubelet/settings.ts";
+import type { NodeKubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/remover.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { readHold } from "../host/state/hold.ts";
@@ -34,17 +34,10 @@ import type { Process } from "./world.ts";
 /** Where to look for holds and locks besides the configured directories. */
 const SYSTEM_RUN = "/run";
 
-/** `kubeletOfNode`: as read for the configuration, because examining all processes takes milliseconds. */
-export async function openNode(
-  config: Config,
-  kubeletOfNode: () => Kubelet | null,
-): Promise<OpenNode> {
+export async function openNode(config: Config, kubelet: NodeKubelet): Promise<OpenNode> {
   const notices: string[] = [];
   const opened = async () => {
-    const host = await hostOf(
-      () => config,
-      () => kubeletOfNode() ?? { rootDirectory: null },
-    );
+    const host = await hostOf(() => config, kubelet.found);
     return { host, ledger: ledgerOnDisk(config, ({ message }) => notices.push(message)) };
   };
   const [{ runtime }, { host, ledger }] = await Promise.all([connect(config), opened()]);
@@ -70,6 +63,7 @@ export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" 
   readonly config: () => Config;
   readonly connected: Connected;
   readonly self: Process;
+  readonly kubelet: NodeKubelet;
   readonly startedAt: Instant | null;
   /** Name of the holder, for others that find the lock held: `crigc gc`. */
   readonly holder: string;
@@ -82,7 +76,7 @@ export async function openEngine(
   const { config, connected, self, log, startedAt } = options;
   const { dryRun, paths } = config();
   const { runtime } = connected;
-  const host = await hostOf(config);
+  const host = await hostOf(config, options.kubelet.look);
   const { memory, recorder } = await openState(config(), self, ({ message }) =>
     log().warning(message),
   );

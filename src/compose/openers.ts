@@ -16,7 +16,7 @@ import type {
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
-import { directoryFact } from "../host/disk/directory-fact.ts";
+import { directoryFact, rootDirectoryId } from "../host/disk/directory-fact.ts";
 import { deviceOf } from "../host/disk/disk.ts";
 import { walkDirectories } from "../host/disk/largest-directories.ts";
 import { writeAnswerFile } from "../host/files/answer-file.ts";
@@ -97,6 +97,7 @@ export function openersOf(world: World): Openers {
         timeoutMs,
         find: statSync,
       }),
+    rootDirectoryId,
     machine: machineOf,
     walkDirectories,
   };
@@ -114,6 +115,7 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
     config: () => config,
     connected,
     self: world.self,
+    kubelet: world.kubelet,
     log: () => log,
     startedAt: null,
     holder: "crigc gc",

@@ -1,91 +1,81 @@
-/** The configuration in force: reloaded on SIGHUP, and when a changed file is stable and does not keep less. */
+/** The configuration in force: what was read at the start or on SIGHUP, merged with what is found on the node. */
 
-import type { Config } from "../config/config.ts";
-import { loosenings } from "../config/loosening.ts";
-import type { Look } from "../config/source/look.ts";
+import { type Config, configOf } from "../config/config.ts";
+import { fieldOf, namedInFull } from "../config/fields.ts";
+import type { KubeletOnNode } from "../config/kubelet/above-kubelet.ts";
+import { shownText } from "../config/value/printed.ts";
+import { boundTo, differences, textOf, type Written } from "../config/written.ts";
 import { messageOf } from "../model/errors.ts";
-
-/** How often the files are read. Each read wakes up a sleeping process. */
-const LOOK_MS = 5_000;
-const SETTLE_MS = 2_000;
 
 export interface LiveConfig {
   readonly current: () => Config;
-  /** Why the configuration on disk is not in force; `null`: it is. */
-  readonly refused: () => string | null;
-  /** Loads the current files, even if they keep less; on SIGHUP. */
+  /** How the files differ from what is in force, or why they are invalid; `null`: they do not differ. */
+  readonly difference: () => string | null;
+  /** Reads the files and loads them if they are valid; on SIGHUP. */
   readonly reload: () => void;
-  readonly stop: () => void;
 }
 
 export interface LiveConfigOptions {
-  readonly first: { readonly config: Config; readonly look: Look };
-  readonly look: () => Look;
+  readonly first: Written;
+  /** Reads files, environment and flags. Throws `ConfigError`. */
+  readonly read: () => Written;
+  /** The kubelet as last found. The same object if its settings are the same. */
+  readonly kubelet: () => KubeletOnNode | null;
   /** Whether the process is connected, which binds the sockets. */
   readonly connected: () => boolean;
   readonly reloaded: (config: Config) => void;
-  /** Called once for each rejected content. */
   readonly rejected: (message: string) => void;
-  /** How often the files are read; default 5 s. */
-  readonly lookMs?: number;
-  /** Delay before a changed file is read again; default 2 s. */
-  readonly settleMs?: number;
+  /** Called when the kubelet's settings changed a value. */
+  readonly followed: (config: Config) => void;
 }
 
 export function liveConfig(options: LiveConfigOptions): LiveConfig {
-  let { config: current, look: inForce } = options.first;
-  let refused: string | null = null;
-  /** What the last read found, if it is not in force. */
-  let pending: string | null = null;
-  /** Confirmed content that was rejected. */
-  let rejected: string | null = null;
-  const reject = (found: Look, message: string): void => {
-    rejected = found.print;
-    if (message !== refused) options.rejected(message);
-    refused = message;
+  let written = options.first;
+  let latest = {
+    written,
+    kubelet: options.kubelet(),
+    config: configOf(written, options.kubelet()),
   };
-  const take = (found: Look, isAsked: boolean): void => {
-    try {
-      const next = found.load({ running: current, connected: options.connected() });
-      const less = isAsked
-        ? []
-        : loosenings({ config: current, text: inForce.text }, { config: next, text: found.text });
-      if (less.length > 0) {
-        reject(found, `${less.join("; ")}: send SIGHUP or restart the agent to accept this`);
-        return;
-      }
-      current = next;
-      inForce = found;
-      refused = null;
-      rejected = null;
-      options.reloaded(next);
-    } catch (thrown) {
-      reject(found, messageOf(thrown));
-    }
+  const current = (): Config => {
+    const kubelet = options.kubelet();
+    if (latest.written === written && latest.kubelet === kubelet) return latest.config;
+    const before = latest;
+    latest = { written, kubelet, config: configOf(written, kubelet) };
+    if (before.written === written && hardOf(before.config) !== hardOf(latest.config))
+      options.followed(latest.config);
+    return latest.config;
   };
-  /** Whether a change waits for confirmation. */
-  const check = (): boolean => {
-    const found = options.look();
-    const settled = found.print === pending;
-    pending = found.print;
-    if (found.print === inForce.print) {
-      refused = null;
-      rejected = null;
-      return false;
-    }
-    if (settled && found.print !== rejected) take(found, false);
-    return !settled;
-  };
-  const { lookMs = LOOK_MS, settleMs = SETTLE_MS } = options;
-  const watch = (inMs: number) =>
-    setTimeout(() => {
-      watching = watch(check() ? settleMs : lookMs);
-    }, inMs);
-  let watching = watch(lookMs);
   return {
-    current: () => current,
-    refused: () => refused,
-    reload: () => take(options.look(), true),
-    stop: () => clearTimeout(watching),
+    current,
+    difference: () => {
+      try {
+        const found = options.read();
+        const { waiting } = boundTo(written, found, options.connected());
+        const changed = differences(written, found).map(
+          (name) =>
+            `${namedInFull(name)} is ${textOf(written, name)} in force and ${textOf(found, name)} as written`,
+        );
+        if (changed.length === 0) return null;
+        const advice = [
+          ...(changed.length > waiting.length ? ["run systemctl reload crigc or send SIGHUP"] : []),
+          ...(waiting.length > 0 ? [`restart the agent to change ${waiting.join(", ")}`] : []),
+        ];
+        return `${changed.join("; ")}: ${advice.join(", and ")}`;
+      } catch (thrown) {
+        return messageOf(thrown);
+      }
+    },
+    reload: () => {
+      try {
+        written = boundTo(written, options.read(), options.connected());
+        options.reloaded(current());
+      } catch (thrown) {
+        options.rejected(messageOf(thrown));
+      }
+    },
   };
 }
+
+/** The only value whose default derives from the kubelet's. */
+const hardOf = ({ values }: Config): string =>
+  shownText(fieldOf("evictionHard").type, values.evictionHard.value);

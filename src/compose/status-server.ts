@@ -2,6 +2,7 @@
 
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
+import { rootDirectoryId } from "../host/disk/directory-fact.ts";
 import { prepare, socketFiles } from "../host/files/socket-files.ts";
 import { processFigures } from "../host/process/figures.ts";
 import { wallClock } from "../host/time/clock.ts";
@@ -35,7 +36,8 @@ interface Attached {
 
 export interface StatusServerOptions {
   readonly config: () => Config;
-  readonly refusedReload: () => string | null;
+  /** How the configuration files differ from what is in force; `null`: not. */
+  readonly difference: () => string | null;
   readonly log: () => Log;
   readonly world: World;
   readonly startedAt: Instant;
@@ -159,7 +161,7 @@ export class StatusServer {
   }
 
   #status(): StatusReport {
-    const { world, config, refusedReload, startedAt } = this.#options;
+    const { world, config, difference, startedAt } = this.#options;
     const attached = this.#attached;
     const state: AgentState | null = attached?.agent.state() ?? null;
     const { dryRun } = config();
@@ -168,6 +170,7 @@ export class StatusServer {
     return {
       version: world.build.version,
       pid: world.self.pid,
+      rootDirectoryId: rootDirectoryId(),
       now: wallClock(),
       startedAt,
       dryRun,
@@ -175,7 +178,7 @@ export class StatusServer {
       runtimeError: state?.runtimeError ?? this.#connectError,
       runtimeAnsweredAt: state?.runtimeAnsweredAt ?? null,
       ledgerError: attached?.recorder?.failure() ?? null,
-      configurationError: refusedReload(),
+      configurationError: difference(),
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached),
       podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,

@@ -1,7 +1,7 @@
 /** The process environment, which main passes to everything that is opened. */
 
 import type { Config } from "../config/config.ts";
-import type { Kubelet } from "../host/kubelet/settings.ts";
+import type { NodeKubelet } from "../host/kubelet/settings.ts";
 import { wallClock } from "../host/time/clock.ts";
 import type { Severity } from "../report/log/line.ts";
 import { createLog, type Log } from "../report/log/log.ts";
@@ -18,8 +18,7 @@ export interface Process {
 export interface World {
   readonly self: Process;
   readonly systemd: Systemd;
-  /** The kubelet, for the configuration; `null`: none on this node. */
-  readonly kubelet: () => Kubelet | null;
+  readonly kubelet: NodeKubelet;
   readonly build: { readonly version: string; readonly commit: string };
   /** Calls back on SIGHUP; returns a function that stops it. */
   readonly onHangup: (listener: () => void) => () => void;

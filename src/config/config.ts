@@ -4,8 +4,10 @@ import type { LoopName } from "../model/pass.ts";
 import type { KubeletClient } from "../model/ports.ts";
 import { type Duration, duration, hours, toMs } from "../model/time.ts";
 import type { FieldName, Values } from "./fields.ts";
+import { aboveKubelet, type KubeletOnNode } from "./kubelet/above-kubelet.ts";
 import type { Merged, Sourced } from "./source/merge.ts";
-import type { Validated } from "./validate.ts";
+import { type Validated, validated } from "./validate.ts";
+import type { Written } from "./written.ts";
 
 export interface Paths {
   readonly stateDir: string;
@@ -44,27 +46,17 @@ export interface Config {
   readonly warnings: readonly string[];
 }
 
-/** What a process runs with: what was written, unless it was bound before. */
-export interface Bound {
-  readonly merged: Merged;
-  readonly validated: Validated;
-  /** Fields whose written value waits for the next start. */
-  readonly waiting: readonly FieldName[];
-}
-
-interface ConfigParts extends Bound {
-  readonly files: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-export function configOf(parts: ConfigParts): Config {
-  const { values } = parts.validated;
+/** Merges what operators wrote with what is found on the node; `kubelet`: `null` if there is none. */
+export function configOf(written: Written, kubelet: KubeletOnNode | null): Config {
+  const merged = aboveKubelet(written.merged, written.isOfAgent ? null : kubelet);
+  const checked = validated(merged);
+  const { values } = checked;
   return {
-    limits: limitsOf(parts.validated, parts.merged),
+    limits: limitsOf(checked, merged),
     endpoints: { runtime: values.containerRuntimeEndpoint, image: values.imageServiceEndpoint },
     requestTimeout: values.runtimeRequestTimeout,
     periods: periodsOf(values),
-    paths: pathsOf(values, parts.merged),
+    paths: pathsOf(values, merged),
     keepPatterns: values.keep,
     podSource: values.podSource,
     kubelet: kubeletClientOf(values),
@@ -73,10 +65,10 @@ export function configOf(parts: ConfigParts): Config {
     logging: { format: values["logging.format"], verbosity: values["logging.verbosity"] },
     compat: values.compat,
     dryRun: values.dryRun,
-    files: parts.files,
-    values: withImplied(parts.merged, values),
-    waiting: parts.waiting,
-    warnings: [...parts.warnings, ...parts.validated.warnings],
+    files: written.files,
+    values: withImplied(merged, values),
+    waiting: written.waiting,
+    warnings: [...written.warnings, ...checked.warnings],
   };
 }
 

@@ -2,35 +2,32 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, configIssue, messageOf } from "../model/errors.ts";
+import { agentNotes, type RunningAgent, withAgent } from "./agent.ts";
 import { type Config, configOf } from "./config.ts";
-import { aboveKubelet, type KubeletOnNode } from "./kubelet/above-kubelet.ts";
 import { fromKubelet } from "./kubelet/kubelet.ts";
-import { agentNotes, type AgentValues, withAgent } from "./source/agent-layer.ts";
 import {
   type Environment,
   environmentLayer,
   flagLayer,
   type FlagText,
 } from "./source/arguments.ts";
-import { boundToProcess, type Running } from "./source/bound.ts";
 import { parseDocument } from "./source/document.ts";
 import { fileLayer } from "./source/file-layer.ts";
 import { bareValues, merged, type Sourced } from "./source/merge.ts";
 import { emptyLayer, joined, type Layer } from "./source/setting.ts";
 import { validated } from "./validate.ts";
+import type { Written } from "./written.ts";
 
 export interface ConfigReader {
   /** `null`: not found. Throws with the system's message, also for files that are too large or not regular. */
   readonly file: (path: string) => string | null;
   /** The names in a directory; `null`: not found. */
   readonly names: (path: string) => readonly string[] | null;
-  /** The kubelet of this node; `null` or absent: none. */
-  readonly kubelet?: () => KubeletOnNode | null;
 }
 
-export interface ConfigInput extends Running {
+export interface ConfigInput {
   /** For a command alongside a running agent: the agent's values, which only flags override. */
-  readonly agent?: AgentValues | null;
+  readonly agent?: RunningAgent | null;
   readonly flags: readonly FlagText[];
   readonly env: Environment;
   readonly reader: ConfigReader;
@@ -39,41 +36,43 @@ export interface ConfigInput extends Running {
 export const DEFAULT_FILE = "/etc/crigc/crigc.yaml";
 export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 
+/** For a node without a kubelet, or a configuration that is not about this node. */
+export const loadConfig = (input: ConfigInput): Config => configOf(readWritten(input), null);
+
 /** Throws `ConfigError` with all errors, not only the first one. */
-export function loadConfig(input: ConfigInput): Config {
+export function readWritten(input: ConfigInput): Written {
   const { environment, flags, file, directory } = placesOf(input);
   const base = readFile(input.reader, file);
   const dropIns = readDirectory(input.reader, directory);
   const own = joined([base.layer, ...dropIns.map(({ layer }) => layer), environment]);
   const agent = input.agent ?? null;
   const beside = agent === null ? own : withAgent(own, agent);
-  const weaker = "settings" in beside ? beside : own;
-  const all = joined([weaker, flags]);
+  const isOfAgent = agent !== null && "settings" in beside;
+  const all = joined([isOfAgent ? beside : own, flags]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
-  const kubelet = weaker === own ? (input.reader.kubelet?.() ?? null) : null;
-  const written = aboveKubelet(merged(all.settings), kubelet);
-  const checked = validated(written);
-  if (checked.issues.length > 0) throw new ConfigError(checked.issues);
-  return configOf({
-    ...boundToProcess(checked, written, input),
+  const written = merged(all.settings);
+  const { issues } = validated(written);
+  if (issues.length > 0) throw new ConfigError(issues);
+  const notes = isOfAgent
+    ? agentNotes(written, agent)
+    : "message" in beside
+      ? [unread(beside)]
+      : [];
+  return {
+    merged: written,
     files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
-    warnings: [
-      ...all.warnings,
-      ...(agent === null
-        ? []
-        : "settings" in beside
-          ? agentNotes(written, agent)
-          : [unread(beside)]),
-    ],
-  });
+    warnings: [...all.warnings, ...notes],
+    waiting: [],
+    isOfAgent,
+  };
 }
 
 /** From an agent of another version. */
 const unread = ({ message }: ConfigIssue): string =>
   `using the configuration of this command, because that of the running agent is invalid in this version: ${message}`;
 
-export interface Places {
+interface Places {
   readonly environment: Layer;
   readonly flags: Layer;
   readonly file: ConfigPath;
@@ -81,7 +80,7 @@ export interface Places {
 }
 
 /** The file and the directory that flags and variables name. */
-export function placesOf(input: Pick<ConfigInput, "flags" | "env">): Places {
+function placesOf(input: ConfigInput): Places {
   const environment = environmentLayer(input.env);
   const flags = flagLayer(input.flags);
   const naming = merged([...environment.settings, ...flags.settings]);
@@ -163,7 +162,7 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Confi
 }
 
 /** Ignores hidden files: an editor's copy, or the internals of a mounted ConfigMap. */
-export const isDropIn = (name: string): boolean =>
+const isDropIn = (name: string): boolean =>
   /\.(?:yaml|yml|json|conf)$/.test(name) && !name.startsWith(".");
 
 function readDirectory(

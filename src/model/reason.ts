@@ -110,7 +110,7 @@ export type ImageBlock =
   /** The node's pods could not be read, although their specifications count as use (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-unknown"; readonly message: string }
   /** The kubelet's list lacks pods that this node has, so their images are unknown (`--pod-source kubelet-api`). */
-  | { readonly kind: "pods-incomplete"; readonly message: string }
+  | { readonly kind: "pods-incomplete"; readonly message: string; readonly passes?: true }
   /** A ready sandbox younger than 2 min has no container yet: its images may be present and not in use so far. */
   | {
       readonly kind: "pod-starting";

@@ -64,7 +64,9 @@ function podsUnknown(facts: Facts): readonly ImageBlock[] {
   if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
   if (pods.kind === "failed") return [{ kind: "pods-unknown", message: pods.message }];
   const source = podSourceForImages(podView(facts), facts.ledger.pods);
-  return source?.kind === "not-ready" ? [{ kind: "pods-incomplete", message: source.why }] : [];
+  if (source?.kind !== "not-ready") return [];
+  const { why, passes } = source;
+  return [{ kind: "pods-incomplete", message: why, ...(passes && { passes }) }];
 }
 
 const usageUnknown = ({ unknown }: Usage): readonly ImageBlock[] =>

@@ -39,6 +39,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     stopOnHangup: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
+    kubelet: () => null,
     // A command that opens what its test does not give fails loudly.
     open: async () => ({ askAgent: noAgent, ...around.open }) as Openers,
   };

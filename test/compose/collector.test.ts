@@ -37,7 +37,7 @@ async function opening(
       program: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
     },
     systemd: systemdOf({}, 1),
-    kubelet: () => kubelet,
+    kubelet: { found: () => kubelet, look: () => kubelet },
     logPrefix: () => "",
     stderr: (text) => void (stderr += text),
     errorScreen: plainScreen,

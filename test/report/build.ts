@@ -334,6 +334,7 @@ export const pass = (differences: Partial<Pass> = {}): Pass => ({
 export const status = (differences: Partial<StatusReport> = {}): StatusReport => ({
   version: "0.1.0",
   pid: 12,
+  rootDirectoryId: "1:2",
   now: plus(NOW, minutes(3)),
   startedAt: NOW,
   dryRun: false,

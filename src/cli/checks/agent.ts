@@ -29,6 +29,12 @@ export function agentCheck(
       `running (${who}), with errors: ${problems.join("; ")}`,
       "crigc status shows details",
     );
+  const changed = textOf("configurationError");
+  if (changed !== null)
+    return warning(
+      `running (${who}); its configuration files differ from what is in force: ${changed}`,
+      null,
+    );
   if (textOf("version") !== version)
     return warning(
       `running (${who}); this crigc is version ${version}`,
@@ -39,6 +45,5 @@ export function agentCheck(
 
 const PROBLEMS: readonly (readonly [field: string, words: string])[] = [
   ["runtimeError", "the runtime does not answer"],
-  ["configurationError", "a changed configuration was rejected"],
   ["ledgerError", "the ledger is not saved"],
 ];

@@ -70,9 +70,13 @@ function blockCheck(block: ImageBlock): Verdict | null {
     case "boot-grace":
     case "pod-starting":
       return ok(imageBlock.text(block));
-    case "usage-unknown":
     case "pods-unknown":
+      return failed(imageBlock.text(block), CHECK_KUBELET);
     case "pods-incomplete":
+      return block.passes === true
+        ? warning(imageBlock.text(block), CHECK_API_SERVER)
+        : failed(imageBlock.text(block), CHECK_KUBELET);
+    case "usage-unknown":
     case "invalid-capacity":
       return failed(
         imageBlock.text(block),
@@ -83,6 +87,12 @@ function blockCheck(block: ImageBlock): Verdict | null {
   }
 }
 
+const CHECK_KUBELET =
+  "check that the kubelet runs, and --kubelet-endpoint, --kubelet-ca-file and the credentials for it";
+const CHECK_ROOT = "check that --pod-source and --root-dir match this node's kubelet";
+const PASSES = "this is normal just after the last pod was deleted";
+const CHECK_API_SERVER = `${PASSES}; if it lasts, check the kubelet's connection to its API server`;
+
 function podSourceCheck(state: PodSourceState): Verdict {
   switch (state.kind) {
     case "ready":
@@ -92,11 +102,12 @@ function podSourceCheck(state: PodSourceState): Verdict {
         `no pod source, so dead containers are removed only by their limits: ${state.why}`,
         null,
       );
-    case "not-ready":
-      return failed(
-        `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`,
-        "check that --pod-source and --root-dir match this node's kubelet",
-      );
+    case "not-ready": {
+      const words = `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`;
+      const ofApi = state.source === "kubelet-api";
+      if (state.passes !== true) return failed(words, ofApi ? CHECK_KUBELET : CHECK_ROOT);
+      return warning(words, ofApi ? CHECK_API_SERVER : `${PASSES}; if it lasts, ${CHECK_ROOT}`);
+    }
     default:
       return assertNever(state);
   }

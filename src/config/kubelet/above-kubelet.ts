@@ -76,8 +76,7 @@ function aboveAll(
     return formatQuantity(largest + (quarter > margin ? quarter : margin));
   }
   const percent = Number(largestOf(amounts, "fraction")) / PARTS_A_PERCENT + MARGIN_PERCENT;
-  const ours = Number.parseFloat(own ?? "0");
-  return `${Math.min(MOST_PERCENT, Math.max(ours, percent))}%`;
+  return `${Math.min(MOST_PERCENT, percent)}%`;
 }
 
 /** Fractions are compared in units of a hundredth of a percent. */

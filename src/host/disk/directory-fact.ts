@@ -27,6 +27,11 @@ export function directoryFact(path: string): DirectoryFact {
   }
 }
 
+export function rootDirectoryId(): string {
+  const { dev, ino } = statSync("/");
+  return `${dev}:${ino}`;
+}
+
 /** One that leads nowhere is in the way of a new directory. */
 const isLink = (path: string): boolean =>
   lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;

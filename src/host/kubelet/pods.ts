@@ -18,6 +18,8 @@ export interface PodSourceOptions {
   readonly rootDirectory: string;
   /** Where to look for signs of a kubelet; default "/". */
   readonly nodeRoot?: string;
+  /** A kubelet was found before: pods are not those of the runtime alone, even if all its files vanished. */
+  readonly hadKubelet?: boolean;
   readonly kubelet: KubeletOptions;
   /** Files or directories of static pods' manifests. */
   readonly manifestPaths?: readonly string[];
@@ -74,8 +76,9 @@ function automatic(options: PodSourceOptions): "kubelet-dir" | "cri" | PodReadin
   const ofKubelet = rootDirectory !== "/";
   if (ofKubelet && mayExist(join(rootDirectory, "pods"))) return "kubelet-dir";
   const signs = ofKubelet ? kubeletSigns(nodeRoot, rootDirectory) : kubeletSigns(nodeRoot);
-  if (signs.length === 0) return "cri";
-  const why = `${signs[0]} suggests a kubelet, but ${join(rootDirectory, "pods")} does not exist; set --pod-source`;
+  const [sign = options.hadKubelet === true ? "an earlier check" : undefined] = signs;
+  if (sign === undefined) return "cri";
+  const why = `${sign} suggests a kubelet, but ${join(rootDirectory, "pods")} does not exist; set --pod-source`;
   return { kind: "none", why };
 }
 

@@ -166,25 +166,26 @@ function textOf(value: unknown, between: "<" | "="): string | null {
     .join(",");
 }
 
-/** Processes come and go slowly, and examining all of them takes milliseconds. */
-const CACHED_NS = 60_000_000_000n;
-
-/** The node's kubelet as of at most a minute ago; `null` if there is none. `nowNs` is a clock that does not jump. */
-export function kubeletOfNode(
-  nowNs: () => bigint,
-  read: () => Kubelet = readKubelet,
-): () => Kubelet | null {
-  let cached: { readonly atNs: bigint; readonly value: Kubelet | null } | null = null;
-  return () => {
-    const now = nowNs();
-    if (cached === null || now - cached.atNs > CACHED_NS) {
-      const kubelet = read();
-      cached = { atNs: now, value: kubelet.isHere ? kubelet : null };
-    }
-    return cached.value;
-  };
+export interface NodeKubelet {
+  /** As last found; `null`: none on this node. The same object until something of it changes. */
+  readonly found: () => Kubelet | null;
+  /** Looks again, which takes milliseconds. */
+  readonly look: () => Kubelet | null;
 }
 
-/** What a configuration goes by: a kubelet that was started again with the same words changes none. */
-export const forConfiguration = (kubelet: Kubelet | null): Pick<Kubelet, "settings"> | null =>
-  kubelet === null ? null : { settings: kubelet.settings };
+export function nodeKubelet(read: () => Kubelet = readKubelet): NodeKubelet {
+  let known: Kubelet | null | undefined;
+  const look = (): Kubelet | null => {
+    const found = read();
+    if (known === undefined || known === null) known = found.isHere ? found : null;
+    else if (isReadable(found, known) && !Bun.deepEquals(found, known)) known = found;
+    return known;
+  };
+  return { found: () => (known === undefined ? look() : known), look };
+}
+
+/** A kubelet that restarts, or whose file is unreadable for now, still has the settings that were found before. */
+const isReadable = (found: Kubelet, known: Kubelet): boolean =>
+  found.isHere &&
+  (found.processes.length > 0 || known.processes.length === 0) &&
+  found.problems.every((problem) => known.problems.includes(problem));

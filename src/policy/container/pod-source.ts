@@ -46,7 +46,7 @@ export function podSourceState(
           : doubt({ ...withoutLater(view), pods: reading, records, forImages });
       return why === null
         ? { kind: "ready", source: reading.source }
-        : { kind: "not-ready", source: reading.source, why };
+        : { kind: "not-ready", source: reading.source, ...why };
     }
     default:
       return assertNever(reading);
@@ -95,8 +95,14 @@ interface Doubted extends PodView {
   readonly forImages: boolean;
 }
 
-const doubt = (view: Doubted): string | null =>
-  lacksLivingPods(view) ?? lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
+type Doubt = Pick<Extract<PodSourceState, { kind: "not-ready" }>, "why" | "passes">;
+
+function doubt(view: Doubted): Doubt | null {
+  const missing = lacksLivingPods(view);
+  if (missing !== null) return { why: missing };
+  const rest = lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
+  return rest === null ? null : { why: rest, passes: true };
+}
 
 /** An empty root directory, another node's, or a kubelet that has not heard from its API server lacks pods that run here. */
 function lacksLivingPods(view: Doubted): string | null {

@@ -51,7 +51,9 @@ export interface StatusReport {
   readonly runtimeAnsweredAt: Instant | null;
   /** Why the ledger is not kept on disk; `null`: it is. */
   readonly ledgerError: string | null;
-  /** Why the last reload was rejected; `null`: the configuration on disk is in force. */
+  /** Device and inode of the agent's root directory; a container has its own. */
+  readonly rootDirectoryId: string;
+  /** How the configuration on disk differs from what is in force, or why it is invalid; `null`: it is in force. */
   readonly configurationError: string | null;
   readonly hold: HoldState;
   /** Remaining grace period after a boot; `null`: none. */
@@ -75,7 +77,7 @@ export interface StatusReport {
 
 export const statusDocument = (report: StatusReport): JsonObject =>
   document("Status", {
-    ...picked(report, "version", "pid"),
+    ...picked(report, "version", "pid", "rootDirectoryId"),
     now: timeOf(report.now),
     startedAt: timeOf(report.startedAt),
     dryRun: report.dryRun,

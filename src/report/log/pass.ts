@@ -89,7 +89,8 @@ export function passSummary(pass: Pass, when = ""): string {
   // Both halves may end for the same reason, as in a dry run.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  return `${capitalised(passTitle(pass.kind))}${when}: ${parts.join("; ") || "nothing requested"} (${took})`;
+  const nothing = pass.error === null ? "nothing requested" : `failed: ${pass.error}`;
+  return `${capitalised(passTitle(pass.kind))}${when}: ${parts.join("; ") || nothing} (${took})`;
 }
 
 function imageParts(pass: Pass): readonly string[] {

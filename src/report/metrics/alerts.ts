@@ -150,8 +150,9 @@ export const ALERTS: readonly Alert[] = [
     expression: "crigc_config_reload_success == 0",
     holdsFor: "10m",
     severity: "warning",
-    summary: "A changed configuration was rejected; the last valid one is in force",
-    action: "crigc config --check FILE shows the line",
+    summary: "The configuration files differ from what is in force",
+    action:
+      "crigc status shows the difference or the error; systemctl reload crigc applies the files",
   },
   {
     name: "CrigcRuntimeSlow",

@@ -76,7 +76,7 @@ function problemLines(report: StatusReport, screen: Screen): readonly string[] {
   const problems = present([
     runtimeError !== null && `The runtime does not answer: ${clean(runtimeError)}`,
     configurationError !== null &&
-      `Changed configuration rejected, the last valid one is in force: ${clean(configurationError)}`,
+      `The configuration files differ from what is in force: ${clean(configurationError)}`,
     ledgerError !== null && `The ledger is not on disk: ${clean(ledgerError)}`,
     podSource?.kind === "not-ready" && capitalised(podSourceWords(podSource)),
     report.hold.kind === "held" && holdWords(report.hold),

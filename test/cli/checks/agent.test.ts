@@ -34,10 +34,10 @@ test.each<[string, object | string, string, string]>([
     "the runtime does not answer: no socket",
   ],
   [
-    "with a rejected configuration",
+    "with changed configuration files",
     { ...well, configurationError: "crigc.yaml:3: x" },
-    "failed",
-    "a changed configuration was rejected: crigc.yaml:3: x",
+    "warning",
+    "its configuration files differ from what is in force: crigc.yaml:3: x",
   ],
   ["of another version", { ...well, version: "1.2.2" }, "warning", "this crigc is version 1.2.3"],
   ["that answers text", "hello", "failed", "another program answers"],

@@ -142,6 +142,30 @@ describe("the sandbox image", () => {
 });
 
 describe("the pod source", () => {
+  test("that cannot be read gets advice about the kubelet's endpoint and credentials", () => {
+    const found = checks({
+      pods: { kind: "failed", source: "kubelet-api", message: "status 401" },
+    });
+    for (const name of ["pod-source", "block-pods-unknown"])
+      expect(found.get(name)).toMatchObject({
+        result: "failed",
+        advice: expect.stringContaining("--kubelet-endpoint") as string,
+      });
+  });
+
+  test("that lists only static pods, as after the last pod of the API server was deleted, is a warning", () => {
+    const dead = aSandbox("a", { podUid: podUid("uid-dead"), state: "not-ready" });
+    const mirror = { finished: false, evicted: false, images: [], origin: "static" } as const;
+    const listed = [{ ...mirror, uid: podUid("0123456789abcdef0123456789abcdef") }];
+    const pods = { kind: "ready", source: "kubelet-api", pods: listed } as const;
+    const found = checks({ pods, sandboxes: [dead], containers: [] });
+    for (const name of ["pod-source", "block-pods-incomplete"])
+      expect(found.get(name)).toMatchObject({
+        result: "warning",
+        advice: expect.stringContaining("API server") as string,
+      });
+  });
+
   test.each<[string, Snapshot["pods"], string]>([
     ["that is ready", { kind: "ready", source: "cri", pods: [] }, "ok"],
     ["none", { kind: "none", why: "signs of a kubelet" }, "warning"],

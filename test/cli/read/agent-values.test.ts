@@ -155,6 +155,45 @@ test.each([
   },
 );
 
+test("an agent with another root directory gives its values without its credentials and hooks", async () => {
+  const of = (value: string) => ({ value, source: "environment" });
+  const theirs = {
+    rootDirectoryId: "9:9",
+    values: {
+      ...status.values,
+      podSource: of("kubelet-api"),
+      kubeletEndpoint: of("https://node:10250"),
+      kubeletTokenFile: of("/var/run/secrets/token"),
+      eventHook: of("/opt/hook"),
+      stateDir: of("/data/crigc"),
+    },
+  };
+  const open = { ...answering(JSON.stringify(theirs)), rootDirectoryId: () => "1:2" };
+  const contained = await config([], { open, file: "podSource: kubelet-dir\n" });
+  expect(contained.values).toMatchObject({
+    [high]: { value: 80, source: "agent" },
+    stateDir: { value: "/data/crigc", source: "agent" },
+    podSource: { value: "kubelet-dir", source: "file" },
+    kubeletEndpoint: { source: "default" },
+    kubeletTokenFile: { value: null },
+    eventHook: { value: null },
+  });
+  expect(contained.stderr).toContain(
+    "this command uses its own podSource, kubeletEndpoint, kubeletTokenFile, eventHook",
+  );
+  const same = await config([], { open: { ...open, rootDirectoryId: () => "9:9" } });
+  expect(same.values.kubeletTokenFile).toMatchObject({ value: "/var/run/secrets/token" });
+  expect(same.stderr).toBe("");
+});
+
+test("an agent whose configuration files differ from what is in force gives a note", async () => {
+  const theirs = { ...status, configurationError: "maxImages is 4 in force and 2 as written" };
+  const { stderr } = await config([], { open: answering(JSON.stringify(theirs)) });
+  expect(stderr).toBe(
+    "crigc: note: the agent's configuration files differ from what is in force: maxImages is 4 in force and 2 as written\n",
+  );
+});
+
 test("an invalid file is an error even if an agent is running", async () => {
   const { code, stderr } = await crigc(["config"], {
     open: answering(JSON.stringify(status)),

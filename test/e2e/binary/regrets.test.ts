@@ -30,6 +30,7 @@ test("an image that the agent removed and that is pulled again is a regret in st
   await using agent = it.start("run");
   await until("an image went", 10_000, () => it.removedImages().length === 1);
   it.configure({ maxImages: 5 });
+  agent.signal("SIGHUP");
   await agent.untilSaid("configuration reloaded");
   it.runtime.node.addImage({ ...images[0], id: imageIdOf("pulled again") });
   await until("it is seen", 10_000, async () =>

@@ -28,7 +28,7 @@ export interface RunningAgent {
   command(...words: readonly string[]): Promise<Ran>;
   /** A path of the metrics address. */
   get(path: string): Promise<{ readonly status: number; readonly body: string }>;
-  /** Changes the configuration file; the agent sees it by itself. */
+  /** Changes the configuration file and sends SIGHUP. */
   configure(yaml: string): void;
   stop(): Promise<number>;
 }
@@ -76,7 +76,10 @@ export async function startAgent(
       const answer = await fetch(`http://127.0.0.1:${metricsPort}${path}`);
       return { status: answer.status, body: await answer.text() };
     },
-    configure: (yaml) => void put(directory, "crigc.yaml", header + yaml),
+    configure: (yaml) => {
+      put(directory, "crigc.yaml", header + yaml);
+      program.kill("SIGHUP");
+    },
     stop: async () => {
       program.kill("SIGTERM");
       const code = await program.exited;

@@ -54,7 +54,12 @@ function checkConfig(path: string, text: string): void {
   const agent = Object.fromEntries(
     valuesOf(config).map(({ field, value, source }) => [field, { value, source }]),
   );
-  const beside = loadConfig({ flags: [], env: {}, reader: readerOf({}), agent: clone(agent) });
+  const beside = loadConfig({
+    flags: [],
+    env: {},
+    reader: readerOf({}),
+    agent: { values: clone(agent), isContained: false },
+  });
   same(settled(beside), settled(config), "the configuration of a command beside the agent");
 }
 

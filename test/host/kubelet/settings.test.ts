@@ -3,12 +3,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { kubeletProcesses } from "../../../src/host/kubelet/process.ts";
-import {
-  forConfiguration,
-  type Kubelet,
-  kubeletOfNode,
-  readKubelet,
-} from "../../../src/host/kubelet/settings.ts";
+import { type Kubelet, nodeKubelet, readKubelet } from "../../../src/host/kubelet/settings.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 interface Command {
@@ -144,40 +139,50 @@ describe("the kubelet of a node", () => {
     settings: [{ field: "imageGCHighThresholdPercent", text: "90", source: "a flag" }],
   };
 
-  test("is read once for all who ask within a minute", () => {
-    let nowNs = 0n;
-    let reads = 0;
-    const ask = kubeletOfNode(
-      () => nowNs,
-      () => {
-        reads += 1;
-        return found;
-      },
-    );
-    expect([ask(), ask()]).toEqual([found, found]);
-    nowNs = 60_000_000_000n;
-    ask();
-    expect(reads).toBe(1);
-    nowNs += 1n;
-    ask();
-    expect(reads).toBe(2);
+  const looks = (...each: readonly Kubelet[]) => {
+    const rest = [...each];
+    return nodeKubelet(() => rest.shift() ?? each.at(-1) ?? none);
+  };
+  const flags = new Map<string, string>();
+  const process = { pid: 7, program: "kubelet", flags, programFlags: flags };
+  const none: Kubelet = { ...found, isHere: false, settings: [] };
+
+  test("is looked up once, and again when asked to", () => {
+    const changed = { ...found, rootDirectory: "/data" };
+    const node = looks(found, changed);
+    expect([node.found(), node.found()]).toEqual([found, found]);
+    expect([node.look(), node.found()]).toEqual([changed, changed]);
   });
 
-  test("is none where nothing tells of one", () => {
-    const ask = kubeletOfNode(
-      () => 0n,
-      () => ({ ...found, isHere: false }),
-    );
-    expect(ask()).toBeNull();
-    expect(forConfiguration(ask())).toBeNull();
+  test("is none until it appears", () => {
+    const node = looks(none, found);
+    expect(node.found()).toBeNull();
+    expect(node.look()).toEqual(found);
   });
 
-  test("changes a configuration by its settings, and not by having been started again", () => {
-    const flags = new Map<string, string>();
-    const process = { pid: 7, program: "kubelet", flags, programFlags: flags };
-    const again = { ...found, processes: [process] };
-    expect(forConfiguration(again)).toEqual(forConfiguration(found));
-    expect(forConfiguration(found)).toEqual({ settings: found.settings });
+  test("is the same object while nothing of it changes", () => {
+    const node = looks(found, structuredClone(found));
+    expect(node.found()).toBe(node.look());
+  });
+
+  test.each([
+    ["whose files vanish", found, none],
+    ["that restarts", { ...found, processes: [process] }, { ...found, settings: [] }],
+    [
+      "with a file that cannot be read any more",
+      found,
+      { ...found, settings: [], problems: ["x"] },
+    ],
+  ])("%s keeps the settings that were found last", (_, before, after) => {
+    const node = looks(before, after);
+    expect([node.found(), node.look()]).toEqual([before, before]);
+  });
+
+  test("with a file that never could be read is followed in the others", () => {
+    const before = { ...found, problems: ["x"] };
+    const after = { ...before, settings: [] };
+    const node = looks(before, after);
+    expect([node.found(), node.look()]).toEqual([before, after]);
   });
 });
 

@@ -226,6 +226,12 @@ describe("a pass in the log", () => {
     expect(explained(4)).toBe(0);
   });
 
+  test("the summary of a pass that failed before it had a plan gives the error", () => {
+    const failed = pass({ images: null, containers: null, error: "no answer" });
+    expect(passSummary(failed)).toBe("GC: failed: no answer (1.8s)");
+    expect(passSummary({ ...failed, error: null })).toContain("nothing requested");
+  });
+
   test("the summary of a pass that freed nothing says so, next to the reported sizes", () => {
     const images = imageOutcome({ measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB });
     expect(passSummary(pass({ images, containers: null }))).toContain(

@@ -527,10 +527,7 @@ describe("status", () => {
 
   const troubles: readonly (readonly [string, Partial<StatusReport>])[] = [
     ["The runtime does not answer: no socket.", { runtimeError: "no socket" }],
-    [
-      "Changed configuration rejected, the last valid one is in force: x.",
-      { configurationError: "x" },
-    ],
+    ["The configuration files differ from what is in force: x.", { configurationError: "x" }],
     ["The ledger is not on disk: full.", { ledgerError: "full" }],
     [
       "On hold until 2026-01-15T12:00:00Z (night).",

@@ -1,0 +1,78 @@
+// What an agent finds around it while it runs: the node's kubelet, and a root directory of its own.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { until } from "../../support/containerd/until.ts";
+import { startProgram } from "../../support/program.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const started = (node: TestNode): Promise<Json> =>
+  until("the agent has looked at the node", 10_000, async () => {
+    if (!existsSync(join(node.runDir, "crigc.sock"))) return undefined;
+    const status = await node.json(["status"]);
+    return status.loops.some((loop: Json) => loop.lastEndedAt !== null) && status;
+  });
+
+/** In a PID namespace, so that no other test finds this kubelet. */
+const besideKubelet = (home: string, config: string): readonly string[] => [
+  ..."unshare --mount --pid --fork --mount-proc --kill-child=SIGTERM bash -c".split(" "),
+  'cp "$(command -v bash)" "$0/kubelet" && "$0/kubelet" -c "sleep 600; :" x "--config=$1" & shift; exec "$@"',
+  home,
+  config,
+];
+
+test("an agent follows a raised evictionHard of the kubelet within one detection, and says so", async () => {
+  await using it = await startNode();
+  const config = join(it.home, "kubelet.yaml");
+  const evictAt = (percent: number): void =>
+    writeFileSync(
+      config,
+      `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {imagefs.available: ${percent}%}\n`,
+    );
+  evictAt(20);
+  const within = besideKubelet(it.home, config);
+  await using agent = startProgram(["run", ...it.flags, "--image-detection-period=200ms"], {
+    within,
+  });
+  const hard = async () => (await it.json(["status"])).values.evictionHard;
+  await started(it);
+  // unshare itself ignores SIGTERM.
+  const children = readFileSync(`/proc/${agent.pid}/task/${agent.pid}/children`, "utf8");
+  using _ = { [Symbol.dispose]: () => void process.kill(Number(children), "SIGTERM") };
+  await until("the kubelet is found", 10_000, async () => (await hard()).source === "kubelet");
+  expect((await hard()).value["imagefs.available"]).toBe("25%");
+  evictAt(30);
+  await agent.untilSaid(/eviction thresholds are now .*imagefs.available<35%/);
+  expect((await hard()).value["imagefs.available"]).toBe("35%");
+});
+
+/** Everything of this machine below another root directory, as in a container. */
+const contained = (home: string): readonly string[] => [
+  ..."unshare --mount --propagation=private sh -c".split(" "),
+  'root="$0/contained" && mkdir "$root" && mount -t tmpfs none "$root" && for it in /*; do if [ -d "$it" ] && [ ! -L "$it" ]; then mkdir "$root$it" && mount --rbind "$it" "$root$it"; else cp -P "$it" "$root/"; fi; done; exec chroot "$root" "$@"',
+  home,
+];
+
+test("a command on the host adopts the thresholds of an agent in a container, and not its kubelet credentials", async () => {
+  await using it = await startNode();
+  const flags = [
+    "--pod-source=kubelet-api",
+    "--kubelet-token-file=/var/run/secrets/of-the-pod/token",
+    "--kubelet-ca-file=/var/run/secrets/of-the-pod/ca.crt",
+    "--image-gc-high-threshold=97",
+  ];
+  const node = it.flags.filter((flag) => !flag.startsWith("--pod-source"));
+  await using agent = startProgram(["run", ...node, ...flags], { within: contained(it.home) });
+  await started(it);
+  const ran = await it.crigc("config", "-o", "json");
+  expect(ran.stderr).toContain("its own podSource, kubeletCAFile, kubeletTokenFile");
+  expect(JSON.parse(ran.stdout).values).toMatchObject({
+    imageGCHighThresholdPercent: { value: 97, source: "agent" },
+    podSource: { value: "cri", source: "flag" },
+    kubeletTokenFile: { value: null, source: "default" },
+  });
+  const plan = await it.json(["plan"]);
+  expect(plan.containers.podSource).toMatchObject({ kind: "ready" });
+  expect(agent.exitCode()).toBeNull();
+});
