@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import { openRuntime, type Runtime } from "../cri/client.ts";
 import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
+import { socketFiles } from "../host/files/socket-files.ts";
 import { compileWhenBusy } from "../host/process/busy.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { usageError } from "../model/errors.ts";
@@ -39,6 +40,10 @@ export async function connect(
   });
   const reader: RuntimeReader = {
     ...runtime.reader,
+    info: async (signal) => ({
+      ...(await runtime.reader.info(signal)),
+      instance: instanceOf(imageEndpoint),
+    }),
     listImages: async (signal) => {
       const images = await runtime.reader.listImages(signal);
       giveBack(MUCH);
@@ -52,6 +57,15 @@ export async function connect(
     },
   };
   return { runtime: { ...runtime, reader }, endpoint };
+}
+
+/** A runtime creates its socket anew at each start. */
+function instanceOf(endpoint: string): string {
+  try {
+    return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** Weight of an image in the decision to compile hot code. */

@@ -94,7 +94,7 @@ async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<Run
     runtime.call("Version", {}, { signal, decode: decodeVersion }),
     runtime.call("Status", { verbose: true }, { signal, decode }),
   ]);
-  return { endpoint, imageEndpoint, ...version, sandboxImages };
+  return { endpoint, imageEndpoint, ...version, sandboxImages, instance: "" };
 }
 
 const unlessNotFound = async <Result>(asked: Promise<Result>): Promise<Result | null> =>

@@ -8,8 +8,8 @@ const done = (): undefined => undefined;
 
 export function makeWriter(runtime: Channel, image: Channel): RuntimeWriter {
   return {
-    removeImage: async (id, name = id) =>
-      orGone(image.call("RemoveImage", { image: { image: name } }, { about: name, decode: done })),
+    removeImage: async (id) =>
+      orGone(image.call("RemoveImage", { image: { image: id } }, { about: id, decode: done })),
     stopContainer: async (id, graceSeconds, signal) =>
       orGone(
         runtime.call(

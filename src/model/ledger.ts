@@ -16,12 +16,27 @@ export interface ImageRecord {
   /** Former names of this image, the latest first, which keep rules match too. At most 32. */
   readonly earlierNames: readonly string[];
   readonly sizeBytes: bigint;
-  /** Set if a removal succeeded and the image was still listed; not tried again before `retryWatched`. */
-  readonly ghost: {
-    readonly since: Instant;
-    readonly attempts: number;
-    readonly retryWatched: Watched;
-  } | null;
+  readonly ghost: Ghost | null;
+}
+
+/** An image that is still listed after its removal, which was answered or may still be in progress. */
+export interface Ghost {
+  readonly since: Instant;
+  readonly attempts: number;
+  /** Not tried again before. */
+  readonly retryWatched: Watched;
+  /** When a removal was first answered; `null`: none was. */
+  readonly answeredWatched: Watched | null;
+  /** A second answer at least an hour later: not tried again until its names or the runtime change. */
+  readonly isFinal: boolean;
+  /** Names by which it was first listed after that answer, which may have taken some; `null` until then. */
+  readonly names: string | null;
+  /** The runtime of the last attempt, as `NAME/VERSION`. */
+  readonly runtime: string;
+  /** Tells one start of that runtime from another; "" if unknown. */
+  readonly instance: string;
+  /** Whether a removal that was cut off has been tried again at once, which happens only once. */
+  readonly retriedAtOnce: boolean;
 }
 
 /** The record of an image that was not seen in use since it was first seen. */

@@ -92,8 +92,7 @@ export interface HostReader {
 
 /** The writing half of the runtime. Every call has a deadline and throws `RuntimeError`; NotFound is a success. */
 export interface RuntimeWriter {
-  /** `name`: removes by this name, which has to refer to the image, instead of by ID. */
-  removeImage(id: ImageId, name?: string): Promise<void>;
+  removeImage(id: ImageId): Promise<void>;
   /** The deadline is the configured one plus `graceSeconds`. Cancelled when `signal` aborts. */
   stopContainer(id: ContainerId, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: ContainerId): Promise<void>;

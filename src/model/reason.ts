@@ -58,8 +58,13 @@ export type ImageKeepReason =
       /** The first few of them. */
       readonly images: readonly { readonly id: ImageId; readonly name: string }[];
     }
-  /** Its removal succeeded before, and it is still listed; not tried again yet. */
-  | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
+  /** Its removal succeeded before, and it is still listed. `isFinal`: not tried again until its names or the runtime change. */
+  | {
+      readonly kind: "ghost";
+      readonly since: Instant;
+      readonly attempts: number;
+      readonly isFinal: boolean;
+    }
   | {
       readonly kind: "too-young";
       readonly age: Duration;

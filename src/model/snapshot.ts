@@ -113,6 +113,8 @@ export interface RuntimeInfo {
   readonly apiVersion: string;
   /** Names that `Status(verbose)` gives the sandbox image; empty if it names none. */
   readonly sandboxImages: readonly string[];
+  /** Tells one start of the runtime from another; "" if unknown. */
+  readonly instance: string;
 }
 
 export type FilesystemRole = "imagefs" | "containerfs" | "nodefs";

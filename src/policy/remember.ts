@@ -12,6 +12,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { byParts, sameOr } from "./by-object.ts";
+import { ghostNow } from "./image/ghost.ts";
 import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
@@ -116,31 +117,6 @@ function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<
   return left;
 }
 
-/** The first pause before a ghost is tried again; it doubles with each attempt, up to a day. */
-const GHOST_PAUSE_HOURS = 1;
-const GHOST_PAUSE_HOURS_MAX = 24;
-const NS_PER_HOUR = 3_600_000_000_000n;
-
-/** Records an image that is still listed although its removal succeeded or timed out. */
-export function rememberGhost(
-  ledger: Ledger,
-  { image, record: known }: { readonly image: Pick<Image, "id">; readonly record: ImageRecord },
-): Ledger {
-  if (ledger.observedAt === null) return ledger;
-  const record = ledger.images.get(image.id) ?? known;
-  const attempts = (record.ghost?.attempts ?? 0) + 1;
-  const pauseHours = Math.min(
-    GHOST_PAUSE_HOURS * 2 ** Math.min(attempts - 1, 10),
-    GHOST_PAUSE_HOURS_MAX,
-  );
-  const ghost = {
-    since: record.ghost?.since ?? ledger.observedAt,
-    attempts,
-    retryWatched: watched(ledger.watched + BigInt(pauseHours) * NS_PER_HOUR),
-  };
-  return { ...ledger, images: withEntry(ledger.images, image.id, { ...record, ghost }) };
-}
-
 /** Records what a pass learned about how the runtime frees space. */
 export const rememberRelease = (
   ledger: Ledger,
@@ -182,7 +158,16 @@ function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
   const before = ledger.images.get(image.id);
   const names = namesText(image);
   const used = usage.users.has(image.id);
-  if (!used && before?.names === names && before.sizeBytes === image.sizeBytes) return before;
+  const { runtime } = snapshot;
+  // A removal without effect often takes the names, so other names do not end every ghost.
+  const ghost = before?.ghost ? ghostNow(before.ghost, { names, runtime, now }) : null;
+  if (
+    !used &&
+    before?.names === names &&
+    before.sizeBytes === image.sizeBytes &&
+    before.ghost === ghost
+  )
+    return before;
   return {
     firstSeenAt: before?.firstSeenAt ?? snapshot.clocks.wall,
     firstSeenWatched: before?.firstSeenWatched ?? now,
@@ -197,8 +182,7 @@ function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
     names,
     earlierNames: before === undefined ? [] : earlierNames(before, names),
     sizeBytes: image.sizeBytes,
-    // A removal without effect often takes the names, so other names do not end a ghost.
-    ghost: before?.ghost ?? null,
+    ghost,
   };
 }
 

@@ -43,9 +43,9 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   ghost: {
     title: "ghost: removed but still listed",
-    text: ({ since, attempts }) =>
-      `still listed after ${counted(attempts, "removal")} since ${secondOf(since)}; crigc tries again later`,
-    data: ({ since, attempts }) => ({ since: timeOf(since), attempts }),
+    text: ({ since, attempts, isFinal }) =>
+      `still listed after ${counted(attempts, "removal")} since ${secondOf(since)}; crigc ${isFinal ? "keeps it until its tags, its digests or the runtime change" : "tries again later"}`,
+    data: ({ since, attempts, isFinal }) => ({ since: timeOf(since), attempts, isFinal }),
   },
   "too-young": {
     title: "too young",

@@ -197,6 +197,7 @@ const nodeCodec = record<Node>({
     version: text,
     apiVersion: text,
     sandboxImages: texts,
+    instance: added(text, ""),
   }),
   images: list(image),
   containers: list(container),

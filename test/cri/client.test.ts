@@ -92,6 +92,7 @@ describe("reading", () => {
       version: "1.7.24",
       apiVersion: "v1",
       sandboxImages: ["registry.k8s.io/pause:3.8"],
+      instance: "",
     });
   });
 

@@ -1,125 +1,40 @@
-// One removal whose ID did nothing: an OCI artifact of CRI-O goes by name only, and never by a name of another image.
+// One removal: what its answer, and the look at the image after it, leave in the ledger.
 import { describe, expect, test } from "bun:test";
 
 import { removeImage } from "../../src/execute/image/image-removal.ts";
 import { timer } from "../../src/host/time/timer.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import type { Image } from "../../src/model/snapshot.ts";
-import { aCandidate, aLedger, anImage, aRecord } from "../support/build/values.ts";
+import { aCandidate, aLedger, anImage, aRecord, aSnapshot, NOW } from "../support/build/values.ts";
 
 const names = ["registry.example/artifact:v1", "registry.example/artifact:v2"];
 const artifact = anImage("artifact", { repoTags: names });
+const { runtime: info } = aSnapshot();
 
-interface World {
-  /** What a name means by now, where it is another image. */
-  readonly means?: Readonly<Record<string, Image>>;
-  /** Names whose removal is refused. */
-  readonly refused?: readonly string[];
-  /** The name whose removal takes the image. */
-  readonly goesBy?: string;
-  readonly image?: Image;
-  /** How often the rules still allow it after its removal by ID. */
-  readonly allowed?: number;
-}
-
-async function removal(world: World) {
-  const { means = {}, refused = [], goesBy, image = artifact, allowed = Infinity } = world;
-  let judged = 0;
-  const asked: string[] = [];
-  let isThere = true;
-  const memory = volatileMemory(aLedger({ images: new Map([[image.id, aRecord()]]) }));
+test("an image that is still there is a ghost, and is not removed by its names", async () => {
+  const asked: unknown[][] = [];
+  const memory = volatileMemory(
+    aLedger({ observedAt: NOW, images: new Map([[artifact.id, aRecord()]]) }),
+  );
   const removed = await removeImage(
     {
       memory,
       timer,
-      mayStillGo: async () => {
-        judged += 1;
-        return judged <= allowed;
-      },
-      runtime: { imageStatus: async (reference) => means[reference] ?? (isThere ? image : null) },
-      writer: {
-        removeImage: async (_, name) => {
-          if (name === undefined) return;
-          asked.push(name);
-          if (name === goesBy) isThere = false;
-          if (refused.includes(name)) throw new RuntimeError("failed", "refused");
-        },
-      },
-    },
-    aCandidate("artifact", { image }),
-    new AbortController().signal,
-  );
-  return { asked, kind: removed.kind, record: memory.current().images.get(image.id) };
-}
-
-test("an image that cannot be removed by ID is removed by the first name that works", async () => {
-  expect(await removal({ goesBy: names[0] ?? "" })).toEqual({
-    asked: names.slice(0, 1),
-    kind: "gone",
-    record: undefined,
-  });
-  for (const refused of [[], names])
-    expect(await removal({ goesBy: names[1] ?? "", refused })).toMatchObject({
-      asked: names,
-      kind: "gone",
-    });
-});
-
-test("a name that now belongs to another image is not removed", async () => {
-  const means = { [names[0] ?? ""]: anImage("other") };
-  const { asked, kind } = await removal({ means, goesBy: names[1] ?? "" });
-  expect(asked).toEqual(names.slice(1));
-  expect(kind).toBe("gone");
-});
-
-test("an answer with another image removes nothing by the names of that one", async () => {
-  const other = anImage("other", { repoTags: ["registry.example/other:v1"] });
-  const means = { [artifact.id]: other, "registry.example/other:v1": other };
-  expect(await removal({ means, goesBy: "registry.example/other:v1" })).toMatchObject({
-    asked: [],
-    kind: "ghost",
-  });
-});
-
-test("an image whose names are refused or removed in vain is a ghost", async () => {
-  expect(await removal({ refused: names })).toMatchObject({
-    asked: names,
-    kind: "ghost",
-    record: { ghost: { attempts: 1 } },
-  });
-  expect(await removal({})).toMatchObject({ asked: names, kind: "ghost" });
-});
-
-test("an image that a rule keeps by now is not removed by any name, nor by the next one", async () => {
-  for (const allowed of [0, 1])
-    expect(await removal({ allowed, goesBy: names[1] ?? "" })).toMatchObject({
-      asked: names.slice(0, allowed),
-      kind: "ghost",
-    });
-});
-
-test("an image is not removed by name while the node cannot be listed", async () => {
-  const asked: (string | undefined)[] = [];
-  const removed = await removeImage(
-    {
-      memory: volatileMemory(aLedger()),
-      timer,
-      mayStillGo: () => Promise.reject(new RuntimeError("unreachable", "the runtime went away")),
+      info,
       runtime: { imageStatus: async () => artifact },
-      writer: { removeImage: async (_, name) => void asked.push(name) },
+      writer: { removeImage: async (...words) => void asked.push(words) },
     },
     aCandidate("artifact", { image: artifact }),
     new AbortController().signal,
   );
-  expect(asked).toEqual([undefined]);
+  expect(asked).toEqual([[artifact.id]]);
   expect(removed.kind).toBe("ghost");
-});
-
-test("at most eight names of an image are tried", async () => {
-  const repoTags = Array.from({ length: 20 }, (_, index) => `registry.example/artifact:${index}`);
-  const { asked } = await removal({ image: { ...artifact, repoTags } });
-  expect(asked).toEqual(repoTags.slice(0, 8));
+  expect(memory.current().images.get(artifact.id)?.ghost).toMatchObject({
+    attempts: 1,
+    answeredWatched: memory.current().watched,
+    runtime: "containerd/1.7.24",
+    instance: "1",
+  });
 });
 
 test("a stop after a removal is over waits for nothing of it", async () => {
@@ -135,7 +50,7 @@ test("a stop after a removal is over waits for nothing of it", async () => {
     {
       memory: volatileMemory(aLedger()),
       timer: timerOfTest,
-      mayStillGo: async () => true,
+      info,
       runtime: { imageStatus: async () => null },
       writer: { removeImage: async () => undefined },
     },
@@ -156,7 +71,7 @@ describe("a removal that is refused, of an image whose status", () => {
       {
         memory,
         timer,
-        mayStillGo: async () => true,
+        info,
         runtime: { imageStatus: () => Promise.reject(status) },
         writer: {
           removeImage: async () => {
@@ -213,7 +128,7 @@ describe("a removal during which a stop is requested", () => {
             waitedMs.push(ms);
           },
         },
-        mayStillGo: async () => true,
+        info,
         runtime: {
           imageStatus: (_, signal) =>
             new Promise((_resolve, reject) => {

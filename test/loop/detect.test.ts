@@ -19,6 +19,7 @@ import {
 import {
   aContainer,
   aFilesystem,
+  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -140,7 +141,7 @@ describe("the ledger", () => {
 
   test("does not lose what another process recorded meanwhile", async () => {
     const fake = aNode();
-    const ghost = { since: instant(1n), attempts: 1, retryWatched: aLedger().watched };
+    const ghost = aGhost();
     fake.world.before = (method) => {
       if (method !== "ImageFsInfo") return;
       const images = new Map([

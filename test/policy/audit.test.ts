@@ -7,7 +7,6 @@ import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { watched } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
 import { auditCommands, findingWords } from "../../src/report/document/audit.ts";
@@ -17,6 +16,7 @@ import { read } from "../store/fixture.ts";
 import {
   aContainer,
   aFilesystem,
+  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -130,7 +130,7 @@ describe("the audit finds", () => {
   });
 
   test("an image that was removed and is still listed", () => {
-    const ghost = { since: NOW, attempts: 3, retryWatched: watched(0n) };
+    const ghost = aGhost({ attempts: 3 });
     const ledger = aLedger({ images: new Map([[app.id, aRecord({ ghost })]]) });
     expect(findings({}, ledger)).toEqual([
       { kind: "ghost-image", image: app, since: NOW, attempts: 3 },

@@ -20,7 +20,6 @@ import {
   forgetUnlisted,
   recallImage,
   remember,
-  rememberGhost,
 } from "../../src/policy/remember.ts";
 import {
   aContainer,
@@ -229,43 +228,6 @@ describe("images", () => {
     );
     expect(recallImage(tagged, image.id, before)).toBe(tagged);
   });
-
-  test("a ghost stays one while it is listed, and is retried at growing intervals", () => {
-    const image = anImage("app");
-    const known = { image, record: aRecord() };
-    const seen = next(aLedger(), aSnapshot({ images: [image] }));
-    const first = rememberGhost(seen, known);
-    const second = rememberGhost(
-      next(first, later(minutes(5), { images: [{ ...image, repoTags: [] }] })),
-      known,
-    );
-    expect(first.images.get(image.id)?.ghost).toEqual({
-      since: NOW,
-      attempts: 1,
-      retryWatched: watched(first.watched + hours(1)),
-    });
-    expect(second.images.get(image.id)?.ghost).toEqual({
-      since: NOW,
-      attempts: 2,
-      retryWatched: watched(second.watched + hours(2)),
-    });
-  });
-
-  test("a ghost whose record ended with its removal gets its record back", () => {
-    const image = anImage("app");
-    const ghost = { since: NOW, attempts: 3, retryWatched: watched(0n) };
-    const record = aRecord({ lastUsedWatched: watched(7n), ghost });
-    const ledger = rememberGhost(next(aLedger(), aSnapshot()), { image, record });
-    expect(ledger.images.get(image.id)).toMatchObject({
-      lastUsedWatched: watched(7n),
-      ghost: { since: NOW, attempts: 4 },
-    });
-  });
-});
-
-test("a ledger without an observation records no ghost", () => {
-  const ghost = { image: anImage("app"), record: aRecord() };
-  expect(rememberGhost(emptyLedger, ghost)).toBe(emptyLedger);
 });
 
 describe("the boot grace period", () => {

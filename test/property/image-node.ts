@@ -19,6 +19,7 @@ import type { Facts } from "../../src/policy/facts.ts";
 import {
   aContainer,
   aFilesystem,
+  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -57,7 +58,7 @@ const record: fc.Arbitrary<Partial<ImageRecord>> = fc
     firstSeenWatched: watched(WATCHED - seen),
     lastUsedAt: used === null ? null : instant(NOW - used),
     lastUsedWatched: used === null ? null : watched(WATCHED - used),
-    ghost: ghost ? { since: NOW, attempts: 1, retryWatched: watched(WATCHED + 1n) } : null,
+    ghost: ghost ? aGhost({ retryWatched: watched(WATCHED + 1n) }) : null,
   }));
 
 /** How a container may name its image. */

@@ -63,7 +63,7 @@ const keeps: readonly (readonly [ImageKeepReason, string])[] = [
     "number 2 of the 3 most recently used images of app",
   ],
   [
-    { kind: "ghost", since: at("2026-01-15T12:00:00Z"), attempts: 1 },
+    { kind: "ghost", since: at("2026-01-15T12:00:00Z"), attempts: 1, isFinal: false },
     "still listed after 1 removal since 2026-01-15T12:00:00Z; crigc tries again later",
   ],
   [

@@ -128,9 +128,9 @@ export class Hostility {
 
   writer(inner: RuntimeWriter, onRemoval: (id: ImageId) => void): RuntimeWriter {
     return {
-      removeImage: async (id, name) => {
+      removeImage: async (id) => {
         onRemoval(id);
-        return this.#write("removeImage", undefined, () => inner.removeImage(id, name));
+        return this.#write("removeImage", undefined, () => inner.removeImage(id));
       },
       stopContainer: async (id, grace, signal) =>
         this.#write("stopContainer", signal, () => inner.stopContainer(id, grace, signal)),

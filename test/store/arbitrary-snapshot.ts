@@ -137,6 +137,7 @@ export const aSnapshot: fc.Arbitrary<Snapshot> = fc.record({
     version: text,
     apiVersion: text,
     sandboxImages: texts,
+    instance: text,
   }),
   images: some(image),
   containers: some(container),

@@ -33,7 +33,19 @@ const imageRecord = fc.record({
   names: text,
   earlierNames: fc.array(text),
   sizeBytes: someBytes,
-  ghost: nullable(fc.record({ since: anInstant, attempts: count, retryWatched: aWatched })),
+  ghost: nullable(
+    fc.record({
+      since: anInstant,
+      attempts: count,
+      retryWatched: aWatched,
+      answeredWatched: nullable(aWatched),
+      isFinal: fc.boolean(),
+      names: nullable(text),
+      runtime: text,
+      instance: text,
+      retriedAtOnce: fc.boolean(),
+    }),
+  ),
 });
 
 const aChain = fc

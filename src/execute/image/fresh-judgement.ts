@@ -46,20 +46,6 @@ export class FreshJudgement {
     }
   }
 
-  /**
-   * Whether an image that is still there although the runtime removed it may be removed by its names too: it may have
-   * been created again, and used, while the runtime removed it.
-   */
-  async mayStillGo(candidate: ImageCandidate): Promise<boolean> {
-    const { lists, timer, hold } = this.#execution;
-    const fresh = await lists(this.#signal, timer.monotonicNs());
-    return (
-      hold().kind === "none" &&
-      !fresh.missed.has(candidate.image.id) &&
-      this.#recheckOf(fresh.snapshot)(candidate) === null
-    );
-  }
-
   /** Why the candidate is kept after all; `null`: it may be removed. */
   recheck(candidate: ImageCandidate, fresh: FreshLists): ImageKeepReason | null {
     if (this.#execution.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
@@ -70,18 +56,14 @@ export class FreshJudgement {
 
   #rechecking(snapshot: Snapshot): Recheck {
     if (this.#judged?.snapshot === snapshot) return this.#judged.recheck;
-    const recheck = this.#recheckOf(snapshot);
-    this.#judged = { snapshot, recheck };
-    return recheck;
-  }
-
-  #recheckOf(snapshot: Snapshot): Recheck {
-    return recheckImages({
+    const recheck = recheckImages({
       ...this.#execution.facts,
       snapshot,
       hold: { kind: "none" },
       waitedForPods: this.#waited,
     });
+    this.#judged = { snapshot, recheck };
+    return recheck;
   }
 
   /**

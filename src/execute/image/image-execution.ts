@@ -41,8 +41,8 @@ export interface ImageExecution {
   readonly hold: () => HoldState;
   /** Aborts when the pass should no longer wait for starting pods, because a more urgent one waits for it. */
   readonly hurry: AbortSignal;
-  /** Rejects if a list fails. `sinceNs`: lists requested before are too old, by the monotonic clock. */
-  readonly lists: (signal: AbortSignal, sinceNs?: bigint) => Promise<FreshLists>;
+  /** Rejects if a list fails. */
+  readonly lists: (signal: AbortSignal) => Promise<FreshLists>;
   /** Times a wait as a step of the pass. */
   readonly waiting: <T>(name: WaitName, wait: () => Promise<T>) => Promise<T>;
   /** Called with each item as soon as it is done. */

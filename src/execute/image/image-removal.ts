@@ -3,21 +3,22 @@
  * 1. Its ledger record ends before the call: an image that comes back before the next observation must not count as the old
  *    one, even if this process ends before the runtime answers.
  * 2. The answer proves nothing either way; `ImageStatus` of the ID does. If the image no longer exists, it was removed.
- * 3. Success, but the image still exists: crigc tries its names (CRI-O removes an OCI artifact by name only) as long as the
- *    rules still allow it by new lists; else it is a ghost, which later passes skip for a while.
+ * 3. Success, but the image still exists: a ghost, which later passes skip for a while. crigc tries no other name of it:
+ *    CRI-O removes none of a read-only store by one, and would then list the image twice.
  * 4. Error, and the image still exists: failed. The record is restored, and the next pass tries again.
- * 5. No answer in time, and the image still exists: failed. It may still be removed and pulled again before the next
- *    observation, so later passes skip it like a ghost.
+ * 5. No answer, and the image still exists: failed. It may still be removed and pulled again before the next observation,
+ *    so later passes skip it like a ghost; if the runtime went away during the call, the first time not at all.
  * 6. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
  * 7. If `ImageStatus` fails in another way, the result is unknown, and the pass ends. If it timed out, later passes skip the
  *    image like a ghost, so that each of them gets further.
  */
 
-import { failureCode, messageOf, wasUnanswered } from "../../model/errors.ts";
+import { type FailureCode, failureCode, messageOf, wasUnanswered } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
-import type { Image } from "../../model/snapshot.ts";
-import { forgetImages, recallImage, rememberGhost } from "../../policy/remember.ts";
+import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import { type GhostAttempt, rememberGhost } from "../../policy/image/ghost.ts";
+import { forgetImages, recallImage } from "../../policy/remember.ts";
 import type { ImageExecution } from "./image-execution.ts";
 
 export type ImageRemoved =
@@ -33,14 +34,12 @@ export type ImageRemoved =
     };
 
 type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer"> & {
-  /** Judges the image again, by lists that are newer than the call; rejects if a list fails. */
-  readonly mayStillGo: () => Promise<boolean>;
+  /** The runtime as observed before. */
+  readonly info: RuntimeInfo;
 };
 /** `stop`: aborts when nobody wants to wait any longer. */
 type Verifying = Removing & { readonly stop: AbortSignal };
 
-/** Maximum number of names to try in place of the ID. */
-const NAMES_MAX = 8;
 /** How long after a stop was requested a look at what came of a removal may take: a runtime that froze would take its whole deadline once more. */
 const STOP_PATIENCE_MS = 10_000;
 
@@ -67,8 +66,19 @@ export async function removeImage(
   const recalled =
     before === undefined ? memory.current() : recallImage(memory.current(), id, before);
   const mayGoYet = removed.kind === "ghost" || removed.isUnanswered;
-  memory.replace(mayGoYet ? rememberGhost(recalled, { image: { id }, record }) : recalled);
+  const attempt = { end: endOf(removed.kind, failure), runtime: removing.info };
+  memory.replace(
+    mayGoYet ? rememberGhost(recalled, { image: { id }, record, ...attempt }) : recalled,
+  );
   return removed;
+}
+
+/** While the runtime restarts, its socket may be missing. */
+const CUT_OFF: readonly FailureCode[] = ["unreachable", "absent"];
+
+function endOf(kind: ImageRemoved["kind"], failure: unknown): GhostAttempt["end"] {
+  if (kind === "ghost") return "answered";
+  return CUT_OFF.includes(failureCode(failure)) ? "cut-off" : "unanswered";
 }
 
 const forget = ({ memory }: Removing, id: ImageId): void =>
@@ -98,7 +108,7 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
     const still = await statusOf(removing, id);
     if (still === null) return { kind: "gone" };
     if (failure !== null) return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
-    return (await removedByName(removing, id, still)) ? { kind: "gone" } : { kind: "ghost" };
+    return { kind: "ghost" };
   } catch (thrown) {
     const isUnanswered = wasUnanswered(failure);
     if (failure !== null && failureCode(thrown) === "failed")
@@ -111,19 +121,6 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
       message: messageOf(thrown),
     };
   }
-}
-
-/** Never by a name that refers to another image: by now, or because the runtime answered with another one. */
-async function removedByName(removing: Verifying, id: ImageId, image: Image): Promise<boolean> {
-  const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
-  for (const name of names) {
-    // It may have been created again and used while the runtime removed it; without lists that is unknown.
-    if (!(await removing.mayStillGo().catch(() => false))) return false;
-    if ((await statusOf(removing, name))?.id !== id) continue;
-    await failureOf(() => removing.writer.removeImage(id, name));
-    if ((await statusOf(removing, id)) === null) return true;
-  }
-  return false;
 }
 
 const statusOf = ({ runtime, stop }: Verifying, reference: string): Promise<Image | null> =>

@@ -212,8 +212,7 @@ class ImageRemovals {
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
     this.#execution.starting?.(candidate, this.#meter);
     this.#pace.begin();
-    const mayStillGo = () => this.#judgement.mayStillGo(candidate);
-    const removing = { ...this.#execution, mayStillGo };
+    const removing = { ...this.#execution, info: this.#execution.facts.snapshot.runtime };
     const removed = await removeImage(removing, candidate, this.#signal);
     try {
       return await this.#resultOf(candidate, removed, trigger);

@@ -29,7 +29,8 @@ export const socketFiles: SocketFiles = {
   },
   identityOf: (path) => {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-    return found === undefined ? null : `${found.dev}:${found.ino}`;
+    // A filesystem may give a new file the number of the one before.
+    return found === undefined ? null : `${found.dev}:${found.ino}:${found.mtimeNs}`;
   },
   remove: (path) => unlinkSync(path),
   restrict: (path) => chmodSync(path, 0o600),

@@ -60,7 +60,7 @@ export function noting(engine: Engine, progress: LoopProgress): Engine {
     ...engine,
     observe: { ...observe, runtime: answered(observe.runtime), disk: answered(observe.disk) },
     writer: {
-      removeImage: (id, name) => writer.removeImage(id, name),
+      removeImage: (id) => writer.removeImage(id),
       removeContainer: (id) => writer.removeContainer(id),
       stopSandbox: (id, signal) => writer.stopSandbox(id, signal),
       removeSandbox: (id) => writer.removeSandbox(id),

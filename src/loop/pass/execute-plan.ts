@@ -110,7 +110,7 @@ export async function executeImagePlan(
     ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    lists: (stop, sinceNs) => run.waiting("lists", () => lists(stop, sinceNs)),
+    lists: (stop) => run.waiting("lists", () => lists(stop)),
     done: (item) => engine.journal.imageDone(run.id, item),
   };
   const { outcome, release } = await executeImages(execution, run.signal).finally(() =>

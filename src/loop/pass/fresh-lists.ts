@@ -36,19 +36,15 @@ interface Listed {
 }
 
 /** Lists for one pass: the whole node once a second, and at once when an event announces another container. */
-export function freshLists(
-  looking: Looking,
-): (signal: AbortSignal, sinceNs?: bigint) => Promise<FreshLists> {
+export function freshLists(looking: Looking): (signal: AbortSignal) => Promise<FreshLists> {
   const { timer, events } = looking;
   const lists = new Lists(looking);
   let listed: Listed | null = null;
   let isSlow = false;
-  const isValid = ({ startNs, ageNsMax, containersNs }: Listed, sinceNs: bigint): boolean =>
-    startNs >= sinceNs &&
-    timer.monotonicNs() - startNs <= ageNsMax &&
-    events.announcedSince(containersNs).length === 0;
-  return async (signal, sinceNs = 0n) => {
-    if (listed !== null && isValid(listed, sinceNs)) return listed.lists;
+  const isValid = ({ startNs, ageNsMax, containersNs }: Listed): boolean =>
+    timer.monotonicNs() - startNs <= ageNsMax && events.announcedSince(containersNs).length === 0;
+  return async (signal) => {
+    if (listed !== null && isValid(listed)) return listed.lists;
     for (let attempt = isSlow ? ATTEMPTS : 1; ; attempt += 1) {
       const next = await lists.read(signal);
       const tookNs = timer.monotonicNs() - next.startNs;

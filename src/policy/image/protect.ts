@@ -147,8 +147,9 @@ function recentInRepository(
 }
 
 function ghost({ record }: Ranked, { watched }: ProtectionContext): ImageKeepReason | null {
-  if (record.ghost === null || watched >= record.ghost.retryWatched) return null;
-  return { kind: "ghost", since: record.ghost.since, attempts: record.ghost.attempts };
+  if (record.ghost === null) return null;
+  const { since, attempts, isFinal, retryWatched } = record.ghost;
+  return isFinal || watched < retryWatched ? { kind: "ghost", since, attempts, isFinal } : null;
 }
 
 /** The kubelet skips images used at or after the start of its pass, even if nothing uses them any more. */

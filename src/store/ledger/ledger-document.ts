@@ -4,6 +4,7 @@ import { chainId, containerId, imageId, podUid, sandboxId } from "../../model/id
 import {
   type ContainerRecord,
   type GainRecord,
+  type Ghost,
   type ImageRecord,
   type LayerRun,
   type Ledger,
@@ -43,7 +44,19 @@ const imageFields = {
   names: text,
   earlierNames: added(texts, []),
   sizeBytes: bytes,
-  ghost: nullable(record({ since: time, attempts: count, retryWatched: watchedNs })),
+  ghost: nullable(
+    record<Ghost>({
+      since: time,
+      attempts: count,
+      retryWatched: watchedNs,
+      answeredWatched: added(nullable(watchedNs), null),
+      isFinal: added(flag, false),
+      names: added(nullable(text), null),
+      runtime: added(text, ""),
+      instance: added(text, ""),
+      retriedAtOnce: added(flag, false),
+    }),
+  ),
 } as const;
 
 const container = record<ContainerRecord>({

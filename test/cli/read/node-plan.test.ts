@@ -4,7 +4,7 @@ import { emptyLedger } from "../../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../../src/model/time.ts";
 import { namesText } from "../../../src/policy/image/image-index.ts";
 import { read } from "../../store/fixture.ts";
-import { aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
+import { aGhost, aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
 import { scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
 import { crigc } from "../world.ts";
@@ -46,7 +46,7 @@ describe("with --compat kubelet", () => {
     lastUsedAt: instant(NOW - hours(48)),
     firstSeenWatched: watched(0n),
     lastUsedWatched: watched(hours(24)),
-    ghost: { since: instant(NOW - hours(1)), attempts: 2, retryWatched: watched(hours(80)) },
+    ghost: aGhost({ attempts: 2, retryWatched: watched(hours(80)) }),
   });
   // Written five minutes ago.
   const onDisk = aLedger({

@@ -19,7 +19,7 @@ import {
   protectionOf,
   type RemovalFor,
 } from "../../../src/policy/image/protect.ts";
-import { aContainer, anImage, NOW } from "../../support/build/values.ts";
+import { aContainer, aGhost, anImage, NOW } from "../../support/build/values.ts";
 import { inputOf, WATCHED } from "../judging.ts";
 
 interface Case {
@@ -105,9 +105,10 @@ describe("each rule keeps its image and names the cause", () => {
     ],
     [
       "ghost",
-      { record: { ghost: { since: NOW, attempts: 2, retryWatched: watched(WATCHED + 1n) } } },
-      { since: NOW, attempts: 2 },
+      { record: { ghost: aGhost({ attempts: 2, retryWatched: watched(WATCHED + 1n) }) } },
+      { since: NOW, attempts: 2, isFinal: false },
     ],
+    ["ghost", { record: { ghost: aGhost({ isFinal: true }) } }, { isFinal: true }],
     ["too-young", { record: young }, { age: minutes(1), minimumAge: minutes(2) }],
   ];
   for (const [kind, given, fields] of rows) {
@@ -150,7 +151,7 @@ test("keep-per-repository keeps the most recent tags of each repository, and no 
 });
 
 test("a ghost becomes a candidate again once its pause is over", () => {
-  const ghost = { since: NOW, attempts: 1, retryWatched: WATCHED };
+  const ghost = aGhost({ retryWatched: WATCHED });
   expect(protection({ record: { ghost } }).reason).toBeNull();
 });
 

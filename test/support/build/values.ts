@@ -1,7 +1,12 @@
 /** Builders of model values: every field has a plain default, so that a test shows only what matters to it. */
 
 import { containerId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
-import { emptyLedger, type ImageRecord, type Ledger } from "../../../src/model/ledger.ts";
+import {
+  emptyLedger,
+  type Ghost,
+  type ImageRecord,
+  type Ledger,
+} from "../../../src/model/ledger.ts";
 import type { ImageLimits, Limits } from "../../../src/model/limits.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../../src/model/plan.ts";
 import type {
@@ -106,6 +111,21 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
   };
 }
 
+export function aGhost(change: Partial<Ghost> = {}): Ghost {
+  return {
+    since: NOW,
+    attempts: 1,
+    retryWatched: watched(0n),
+    answeredWatched: null,
+    isFinal: false,
+    names: null,
+    runtime: "",
+    instance: "",
+    retriedAtOnce: false,
+    ...change,
+  };
+}
+
 export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
   return {
     clocks: { wall: NOW, uptime: hours(48), bootId: "boot-1" },
@@ -117,6 +137,7 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
       version: "1.7.24",
       apiVersion: "v1",
       sandboxImages: [],
+      instance: "1",
     },
     images: [],
     containers: [],

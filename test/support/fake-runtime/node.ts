@@ -77,6 +77,10 @@ export class FakeNode {
     if (image === undefined) return false;
     if (this.ghosts.has(image.id)) return true;
     if (image.artifact === true && reference === image.id) return true;
+    if (image.isReadOnly === true) {
+      if (reference !== image.id) this.addImage({ ...image, repoTags: [], repoDigests: [] });
+      return true;
+    }
     for (let at = this.images.length - 1; at >= 0; at -= 1) {
       const candidate = this.images[at];
       if (candidate?.id !== image.id) continue;

@@ -173,6 +173,7 @@ function unary(method: string, encode: Encode, context: Context) {
     try {
       const fault = await prepared(method, call.request, context);
       if (fault?.kind === "hang") return;
+      if (fault?.kind === "crash") return await context.drop();
       const handle = unaryMethods[method];
       if (handle === undefined) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
       const answer = await handle(context.speaker, call.request);
