@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { checkPressure, pressurePauseMs } from "../../src/loop/agent/pressure-check.ts";
+import { checkPressure } from "../../src/loop/agent/pressure-check.ts";
 import { minutes } from "../../src/model/time.ts";
 import { noPressure } from "../../src/policy/pressure/judge.ts";
 import { aThreshold } from "../sim/simulation.ts";
@@ -40,35 +40,5 @@ describe("a check of the disks", () => {
     const checked = checkPressure(engine, { filesystems: [known], state: noPressure });
     const thrown = await checked.catch((error: unknown) => error);
     expect(String(thrown)).toContain("statfs was made to fail");
-  });
-});
-
-describe("the pause before the next check", () => {
-  const PERIOD_MS = 10_000;
-  const pauseAt = async (availableBytes: bigint, compat: "none" | "kubelet" = "none") => {
-    const { engine } = fakeEngine({
-      limits: { ...limits, images: { ...limits.images, compat } },
-      filesystem: aFilesystem({ availableBytes }),
-    });
-    const before = { filesystems: [known], state: noPressure };
-    return pressurePauseMs(PERIOD_MS, await checkPressure(engine, before));
-  };
-
-  test.each([
-    ["far from the threshold is the period", 60n * GIB, 10_000],
-    ["2 GiB above it is what a disk at 1 GiB/s takes", 17n * GIB, 2_000],
-    ["just above it is the shortest", 15n * GIB + 1_000_000n, 500],
-    ["below it is the period again, because a pass follows each check", 14n * GIB, 10_000],
-  ])("%s", async (_, availableBytes, pauseMs) => {
-    expect(await pauseAt(availableBytes)).toBe(pauseMs);
-  });
-
-  test("is the kubelet's own with compat kubelet", async () => {
-    expect(await pauseAt(15n * GIB + 1_000_000n, "kubelet")).toBe(PERIOD_MS);
-  });
-
-  test("is the shortest before the first observation, and a shorter period wins", () => {
-    expect(pressurePauseMs(PERIOD_MS, null)).toBe(500);
-    expect(pressurePauseMs(100, null)).toBe(100);
   });
 });

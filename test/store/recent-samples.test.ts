@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { type Instant, minutes, plus } from "../../src/model/time.ts";
+import { durationFromMs, type Instant, minutes, plus } from "../../src/model/time.ts";
 import { SAMPLES_KEPT } from "../../src/store/history/history.ts";
 import { anImagePlan } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
@@ -114,5 +114,18 @@ test("a bounded number of samples is kept in memory", async () => {
     store.passEnded(imagePass(count), [filesystem]);
   expect(store.samples()).toHaveLength(SAMPLES_KEPT);
   expect(store.samples().at(-1)?.at).toBe(later(SAMPLES_KEPT + 4));
+  await store.close();
+});
+
+test("passes under pressure leave a sample every ten seconds at most, and what they freed is in the next one", async () => {
+  const { store } = await write(scratch());
+  for (const ms of [0, 500, 9_900, 10_000]) {
+    const startedAt = plus(now, durationFromMs(ms));
+    store.passEnded({ ...imagePass(ms), kind: "pressure", startedAt }, [filesystem]);
+  }
+  expect(store.samples().map(({ at, freedBytes }) => [at - now, freedBytes])).toEqual([
+    [0n, 700n],
+    [10_000_000_000n, 2_100n],
+  ]);
   await store.close();
 });

@@ -29,6 +29,30 @@ export interface AgentState {
   readonly runtimeError: string | null;
 }
 
+export const initialState: AgentState = {
+  loops: [],
+  images: [],
+  cachedAt: null,
+  seen: null,
+  filesystems: [],
+  pressure: null,
+  lastPasses: new Map(),
+  runtimeAnsweredAt: null,
+  runtimeError: null,
+};
+
+/** What a loop itself knows; its period and whether it is enabled are those of the configuration. */
+export const firstLoopState = (
+  name: LoopName,
+): Omit<LoopState, "stalled" | "periodMs" | "enabled"> => ({
+  name,
+  lastStartedAt: null,
+  lastEndedAt: null,
+  nextAt: null,
+  lastError: null,
+  consecutiveFailures: 0,
+});
+
 export const ofEachLoop = <T>(of: (name: LoopName) => T): Record<LoopName, T> => ({
   "image-cache": of("image-cache"),
   "image-detection": of("image-detection"),

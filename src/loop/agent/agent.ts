@@ -14,13 +14,21 @@ import { detect } from "../detect.ts";
 import { failureOf } from "../pass/pass-failure.ts";
 import { type PassRequest, runPass } from "../pass/pass.ts";
 import type { Engine, Seen } from "../ports.ts";
-import { type AgentState, type LoopState, ofEachLoop, withoutDecisions } from "./agent-state.ts";
+import {
+  type AgentState,
+  firstLoopState,
+  initialState,
+  type LoopState,
+  ofEachLoop,
+  withoutDecisions,
+} from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { forgetGone, largestFirst } from "./image-cache.ts";
 import { LayerReading } from "./layer-reading.ts";
 import { LoopProgress, noting } from "./loop-progress.ts";
 import { Measurements } from "./measurements.ts";
-import { checkPressure, pressurePauseMs, reclaimTargets } from "./pressure-check.ts";
+import { checkPressure, reclaimTargets } from "./pressure-check.ts";
+import { PressurePace } from "./pressure-pace.ts";
 import { repeat } from "./schedule.ts";
 
 /** Milliseconds between the end of one run and the start of the next. */
@@ -47,12 +55,13 @@ export class Agent {
   readonly #layers = new LayerReading();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
-  readonly #loops: Record<LoopName, Omit<LoopState, "stalled">>;
+  readonly #loops: Record<LoopName, ReturnType<typeof firstLoopState>>;
   readonly #progress: Readonly<Record<LoopName, LoopProgress>>;
   /** One per loop, to tell which of them makes progress. */
   readonly #engines: Readonly<Record<LoopName, Engine>>;
-  #state: AgentState;
+  #state: AgentState = initialState;
   #pressure: PressureState = noPressure;
+  readonly #pace: PressurePace;
   #reload = new AbortController();
   /** Ends a container pass, and the reading of layers, while pressure is due. */
   #yield = new AbortController();
@@ -65,18 +74,9 @@ export class Agent {
     this.#progress = ofEachLoop(() => new LoopProgress(options.engine.timer));
     this.#engines = ofEachLoop((name) => noting(this.#options.engine, this.#progress[name]));
     this.#announcer = new Announcer(options.engine.journal);
-    this.#state = {
-      loops: [],
-      images: [],
-      cachedAt: null,
-      seen: null,
-      filesystems: [],
-      pressure: null,
-      lastPasses: new Map(),
-      runtimeAnsweredAt: null,
-      runtimeError: null,
-    };
-    this.#loops = ofEachLoop((name) => this.#firstState(name));
+    const periodMs = (): number => options.periods().pressure;
+    this.#pace = new PressurePace({ engine: options.engine, periodMs });
+    this.#loops = ofEachLoop(firstLoopState);
   }
 
   state(): AgentState {
@@ -91,8 +91,9 @@ export class Agent {
     return { ...this.#state, loops, filesystems };
   }
 
-  /** After a reload: measures the current pauses by the new periods. */
+  /** After a reload: measures the current pauses by the new periods, and lets a pass under pressure begin. */
   reloaded(): void {
+    this.#pace.forget();
     const before = this.#reload;
     this.#reload = new AbortController();
     before.abort();
@@ -107,10 +108,7 @@ export class Agent {
     return repeat(
       {
         timer: this.#options.engine.timer,
-        periodMs: () => {
-          const periodMs = this.#options.periods()[name];
-          return name === "pressure" ? pressurePauseMs(periodMs, this.#state.pressure) : periodMs;
-        },
+        periodMs: () => this.#pauseMs(name),
         interruption: () => this.#reload.signal,
         scheduled: (inMs) => {
           this.#progress[name].pauses(inMs);
@@ -120,6 +118,14 @@ export class Agent {
       },
       signal,
     );
+  }
+
+  #pauseMs(name: LoopName): number {
+    const periods = this.#options.periods();
+    if (name === "pressure") return this.#pace.pauseMs(this.#state.pressure);
+    // Without an observation there are no filesystems to check for pressure.
+    const isBlind = name === "image-detection" && this.#state.seen === null;
+    return isBlind ? Math.min(periods[name], periods.pressure) : periods[name];
   }
 
   async #runOnce(name: LoopName, signal: AbortSignal): Promise<void> {
@@ -136,7 +142,11 @@ export class Agent {
     if (signal.aborted) return;
     const at = this.#options.now();
     if (error === undefined) return this.#change(name, { lastEndedAt: at });
-    const failures = error === null ? 0 : this.#loops[name].consecutiveFailures + 1;
+    const { consecutiveFailures: inARow } = this.#loops[name];
+    const periodMs = this.#options.periods()[name];
+    if (error !== null && !this.#progress[name].isAnotherFailure(inARow, periodMs))
+      return this.#change(name, { lastEndedAt: at, lastError: error });
+    const failures = error === null ? 0 : inARow + 1;
     this.#announcer.loopEnded(name, { error, failures, at });
     this.#change(name, { lastEndedAt: at, lastError: error, consecutiveFailures: failures });
   }
@@ -228,12 +238,13 @@ export class Agent {
       this.#state = { ...this.#state, pressure: verdict };
       return verdict;
     };
+    this.#pace.checks();
     const verdict = await check();
     if (verdict === null) return null;
     this.#announcer.pressure(verdict, this.#options.now(), engine.limits().images.compat);
     const { reclaim } = verdict;
-    if (verdict.due.length === 0 || !(reclaim.containers || reclaim.images || reclaim.logs))
-      return null;
+    // A check while the last pass is recent says nothing about it.
+    if (!this.#pace.beginsPass(verdict)) return this.#pace.rests() ? undefined : null;
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const failure = await this.#pass(
       {
@@ -245,7 +256,9 @@ export class Agent {
       },
       signal,
     );
-    await check();
+    const after = await check();
+    const pass = this.#state.lastPasses.get("pressure");
+    if (pass !== undefined) this.#pace.passed(pass, after?.due ?? []);
     return failure;
   }
 
@@ -279,18 +292,5 @@ export class Agent {
 
   #change(name: LoopName, change: Partial<LoopState>): void {
     this.#loops[name] = { ...this.#loops[name], ...change };
-  }
-
-  #firstState(name: LoopName): Omit<LoopState, "stalled"> {
-    return {
-      name,
-      periodMs: this.#options.periods()[name],
-      enabled: this.#enabled(name),
-      lastStartedAt: null,
-      lastEndedAt: null,
-      nextAt: null,
-      lastError: null,
-      consecutiveFailures: 0,
-    };
   }
 }

@@ -11,10 +11,15 @@ export interface Stalled {
   readonly forMs: number;
 }
 
+const NS_PER_MS = 1_000_000n;
+
 export class LoopProgress {
   readonly #timer: Pick<Timer, "monotonicNs">;
   /** By `ns` it has to continue in some way. Waiting for another loop's pass has no such time: that loop has one. */
   #state: { readonly kind: "pausing" | "waiting" | "working"; readonly ns: bigint };
+
+  /** When the last failure that counts ended. */
+  #failedNs = 0n;
 
   constructor(timer: Pick<Timer, "monotonicNs">) {
     this.#timer = timer;
@@ -39,15 +44,24 @@ export class LoopProgress {
     };
   }
 
+  /** Whether a failure counts as one more in a row: one in each period, however often the loop runs. */
+  isAnotherFailure(inARow: number, periodMs: number): boolean {
+    const nowNs = this.#timer.monotonicNs();
+    const isAnother =
+      inARow === 0 || nowNs - this.#failedNs >= BigInt(Math.ceil(periodMs)) * NS_PER_MS;
+    if (isAnother) this.#failedNs = nowNs;
+    return isAnother;
+  }
+
   stalled(): Stalled | null {
     const { kind, ns } = this.#state;
-    const forMs = Number((this.#timer.monotonicNs() - ns) / 1_000_000n);
+    const forMs = Number((this.#timer.monotonicNs() - ns) / NS_PER_MS);
     if (kind === "waiting" || forMs <= 0) return null;
     return { kind: kind === "working" ? "working" : "overdue", forMs };
   }
 
   #in(ms: number): bigint {
-    return this.#timer.monotonicNs() + BigInt(Math.ceil(ms)) * 1_000_000n;
+    return this.#timer.monotonicNs() + BigInt(Math.ceil(ms)) * NS_PER_MS;
   }
 }
 

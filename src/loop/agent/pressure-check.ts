@@ -32,16 +32,6 @@ export async function checkPressure(
   });
 }
 
-/** A statfs costs next to nothing, and at 100 MB/s a crossing is noticed after 50 MB. */
-const SOONEST_MS = 500;
-
-/**
- * The pause before the next check, shorter the nearer a threshold is. Before the first observation there is nothing to
- * wait for.
- */
-export const pressurePauseMs = (periodMs: number, verdict: PressureVerdict | null): number =>
-  Math.min(periodMs, Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0));
-
 /** Images are removed until the pressure ends; the kubelet removes all unused ones, whatever removing containers freed. */
 export function reclaimTargets(
   compat: Compat,

@@ -3,7 +3,7 @@
 import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../../model/limits.ts";
 import type { ImageTarget } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
-import { type Duration, duration } from "../../model/time.ts";
+import { type Duration, duration, toMs } from "../../model/time.ts";
 import {
   filesystemsOf,
   type Reclaim,
@@ -46,7 +46,7 @@ export interface PressureVerdict {
   readonly condition: boolean;
   /** What may be removed for all thresholds that are due. */
   readonly reclaim: Reclaim;
-  /** When the nearest threshold could be crossed at the earliest; Infinity if none can, or one is due. */
+  /** When another threshold could become due at the earliest; Infinity if none can. */
   readonly soonestCrossingMs: number;
   /** Where image removal may stop; only for signals that allow removing images. */
   readonly targets: readonly ImageTarget[];
@@ -81,7 +81,7 @@ export function judgePressure(input: PressureInput): PressureVerdict {
       images: reclaims.some((one) => one.images),
       logs: reclaims.some((one) => one.logs),
     },
-    soonestCrossingMs: soonestCrossingMs(input, thresholds, due),
+    soonestCrossingMs: soonestCrossingMs(input, thresholds, met),
     targets: due.filter((_, index) => reclaims[index]?.images === true).map(targetOf),
   };
 }
@@ -90,17 +90,20 @@ export function judgePressure(input: PressureInput): PressureVerdict {
 const FILL_BYTES_A_SECOND = 1024 ** 3;
 const FILL_INODES_A_SECOND = 50_000;
 
-/** While a threshold is due, each check is followed by a pass, and the kubelet's eviction manager has a fixed period. */
+/** When another threshold could become due. The kubelet's eviction manager has a fixed period. */
 function soonestCrossingMs(
   input: PressureInput,
   thresholds: readonly Threshold[],
-  due: readonly MetThreshold[],
+  met: readonly MetThreshold[],
 ): number {
-  if (due.length > 0 || input.compat === "kubelet") return Infinity;
+  if (input.compat === "kubelet") return Infinity;
+  const metBy = new Map(met.map((one) => [keyOf(one), one]));
   const waits = thresholds.flatMap((threshold) =>
     filesystemsOf(roleOf(threshold.signal), input.filesystems).flatMap((filesystem) => {
       const observed = observationOf(threshold.signal, filesystem);
       if (observed === null) return [];
+      const one = metBy.get(keyOf({ threshold, filesystem }));
+      if (one !== undefined) return one.metFor >= threshold.grace ? [] : [graceLeftMs(one)];
       const distance = observed.available - resolveAmount(threshold.amount, observed.capacity);
       const aSecond = threshold.signal.endsWith(".inodesFree")
         ? FILL_INODES_A_SECOND
@@ -110,6 +113,9 @@ function soonestCrossingMs(
   );
   return Math.min(...waits);
 }
+
+const graceLeftMs = ({ threshold, metFor }: MetThreshold): number =>
+  Math.ceil(toMs(duration(threshold.grace - metFor)));
 
 /**
  * The thresholds in force. Those of `containerfs` are never set by the user: they copy the signal of the filesystem

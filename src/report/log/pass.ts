@@ -47,7 +47,7 @@ function logSummary(log: Log, pass: Pass): void {
   )
     return;
   if (pass.kind === "pressure" && !didSomething(pass)) {
-    // Comes every ten seconds while the pressure lasts: without figures the line is identical, so it is folded.
+    // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
     log.recurring(topic, idleSummary(pass), fields);
     return;
   }

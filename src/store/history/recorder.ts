@@ -12,7 +12,7 @@ import {
 } from "../../model/outcome.ts";
 import type { Event, Pass, PassStart } from "../../model/pass.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+import { type Instant, seconds } from "../../model/time.ts";
 import { Store } from "../store.ts";
 import {
   containerRemoval,
@@ -26,12 +26,16 @@ import { type HistoryRecord, readable } from "./history-records.ts";
 import { type RecentHistory, SAMPLES_KEPT } from "./history.ts";
 import { Regrets } from "./regrets.ts";
 
+const SAMPLES_APART = seconds(10);
+
 /** Nothing here throws or waits for the disk, which gets its records between the steps of a pass. */
 export class Recorder extends Store {
   /** What the history lets tell of the present, in memory. */
   readonly #regrets = new Regrets();
   /** In the order in which they were recorded: reports on the present must not wait for the disk. */
   #samples: readonly DiskSample[] = [];
+  /** What passes without a sample freed since the newest one, by device. */
+  #freedSince: ReadonlyMap<string, bigint> = new Map();
   /** The running pass, and whether its row was requested. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
 
@@ -82,7 +86,7 @@ export class Recorder extends Store {
   passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
     this.#current = null;
     this.tidyNext();
-    const samples = isOfDisk(pass) ? samplesOf(pass, filesystems ?? [], this.#samples) : [];
+    const samples = isOfDisk(pass) ? this.#sampled(pass, filesystems ?? []) : [];
     this.#samples = [...this.#samples, ...samples].slice(-SAMPLES_KEPT);
     this.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
     if (!isWorthKeeping(pass)) return;
@@ -98,6 +102,26 @@ export class Recorder extends Store {
       { kind: "pass", row: passRow(pass) },
       ...removals.map((row): HistoryRecord => ({ kind: "removal", row })),
     );
+  }
+
+  /** Passes under pressure may come every 500 ms, and their samples would displace those of the day. */
+  #sampled(pass: Pass, filesystems: readonly Filesystem[]): readonly DiskSample[] {
+    const samples = samplesOf(pass, filesystems, this.#samples);
+    const isRecent = ({ device, at }: DiskSample): boolean => {
+      const newest = this.#samples.findLast((sample) => sample.device === device);
+      return newest !== undefined && at >= newest.at && at < newest.at + SAMPLES_APART;
+    };
+    const freed = new Map(
+      samples.map(({ device, freedBytes }) => [
+        device,
+        (freedBytes ?? 0n) + (this.#freedSince.get(device) ?? 0n),
+      ]),
+    );
+    const isSkipped = pass.kind === "pressure" && samples.every(isRecent);
+    this.#freedSince = isSkipped ? freed : new Map();
+    return isSkipped
+      ? []
+      : samples.map((sample) => ({ ...sample, freedBytes: freed.get(sample.device) ?? 0n }));
   }
 
   /** Every event, of a pass or of none; events that are not news are not passed on. */

@@ -1,0 +1,66 @@
+/** Decides how soon after a pass under pressure, which left a threshold met, the next one begins. */
+
+import { assertNever } from "../../model/assert.ts";
+import type { Compat } from "../../model/limits.ts";
+import { type ImageEnd, isGone, outcomeItems } from "../../model/outcome.ts";
+import type { Pass } from "../../model/pass.ts";
+
+/** At 100 MB/s, 50 MB are written until a crossing is noticed, or before the next pass. `gc` and `rm` try the lock every 250 ms, so they get it in between. */
+export const SOONEST_MS = 500;
+
+export type PassEffect =
+  /** It removed something. */
+  | "removed"
+  /** It removed nothing, and the next one may. */
+  | "nothing"
+  /** A rule ended it that holds for the next one too. */
+  | "ruled-out";
+
+export function effectOf({ images, containers }: Pick<Pass, "images" | "containers">): PassEffect {
+  const isRuledOut =
+    (images !== null && endsByRule(images.end)) ||
+    containers?.end === "blocked" ||
+    containers?.end === "removal-limit";
+  if (isRuledOut) return "ruled-out";
+  const removed =
+    images?.items.some(({ result }) => result.kind === "removed") === true ||
+    (containers !== null && outcomeItems(containers).some(isGone));
+  return removed ? "removed" : "nothing";
+}
+
+function endsByRule(end: ImageEnd): boolean {
+  switch (end) {
+    case "removal-limit":
+    case "futile":
+    case "nothing-freed":
+    case "blocked":
+    case "invalid-capacity":
+      return true;
+    case "nothing-to-do":
+    case "target-reached":
+    case "own-gain-reached":
+    case "candidates-exhausted":
+    case "settle-exhausted":
+    case "age-removal-errors":
+    case "observation-failed":
+    case "stopped":
+    case "dry-run":
+      return false;
+    default:
+      return assertNever(end);
+  }
+}
+
+export interface PassEnded {
+  readonly effect: PassEffect;
+  /** Passes in a row that removed nothing, with this one. */
+  readonly idle: number;
+  readonly periodMs: number;
+  readonly compat: Compat;
+}
+
+/** The kubelet's eviction manager has a fixed period. */
+export function pauseAfter({ effect, idle, periodMs, compat }: PassEnded): number {
+  if (effect === "ruled-out" || compat === "kubelet") return periodMs;
+  return Math.min(periodMs, SOONEST_MS * 2 ** Math.max(0, idle - 1));
+}

@@ -1,0 +1,208 @@
+// The agent's checks and passes under pressure, by virtual time.
+
+import { describe, expect, test } from "bun:test";
+
+import { seconds } from "../../src/model/time.ts";
+import { aDisk, aRelease, available, type SimDisk } from "../sim/node.ts";
+import {
+  aThreshold,
+  HOUR,
+  MINUTE,
+  SECOND,
+  simLimits,
+  type SimOptions,
+  Simulation,
+} from "../sim/simulation.ts";
+import { GIB, MIB } from "../support/build/values.ts";
+
+const NEVER = 1_000 * HOUR;
+const ALONE = {
+  "image-cache": NEVER,
+  "image-detection": NEVER,
+  "image-gc": NEVER,
+  "container-gc": NEVER,
+} as const;
+const hard = (percent: number) => [aThreshold("imagefs.available", percent)];
+const soft = aThreshold("imagefs.available", 20, { grace: seconds(90) });
+
+/** A node with so many images of 1000 MiB on a disk of 100,000 MiB, observed for ten minutes. */
+async function aNode(images: number, options: SimOptions = {}): Promise<Simulation> {
+  const sim = new Simulation({ periods: ALONE, ...options });
+  for (let at = 0; at < images; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
+  sim.start();
+  await sim.run(10 * MINUTE);
+  return sim;
+}
+
+const thresholds = (...all: ReturnType<typeof hard>) => ({
+  weather: { limits: { ...simLimits, pressure: { ...simLimits.pressure, thresholds: all } } },
+});
+
+function fill(sim: Simulation, percentFree: number, disk = sim.node.imageDisk()): void {
+  const target = (disk.capacity * BigInt(Math.round(percentFree * 100))) / 10_000n;
+  disk.others += available(sim.node, disk) - target;
+}
+
+/** Until the first pass under pressure has ended; answers with all of them so far. */
+async function firstPass(sim: Simulation) {
+  const passes = () => sim.record.passes.filter(({ kind }) => kind === "pressure");
+  for (let step = 0; step < 200 && passes().length === 0; step += 1) await sim.run(100);
+  return passes;
+}
+
+/** Seconds from the end of each pass under pressure to the start of the next. */
+function pauses(sim: Simulation): readonly number[] {
+  const passes = sim.record.passes.filter(({ kind }) => kind === "pressure");
+  return passes.slice(1).flatMap(({ startedAt }, at) => {
+    const before = passes[at];
+    return before === undefined ? [] : [Number(startedAt - before.endedAt) / 1e9];
+  });
+}
+
+/** While `on`, others write 1000 MiB with each list of images, so that its own gain ends a pass. */
+function aWriter() {
+  const writer = { on: false };
+  const refit: SimOptions["refit"] = (engine, sim) => {
+    const { runtime } = engine.observe;
+    const listImages: typeof runtime.listImages = (signal) => {
+      if (writer.on) sim.node.imageDisk().others += 1_000n * MIB;
+      return runtime.listImages(signal);
+    };
+    return { ...engine, observe: { ...engine.observe, runtime: { ...runtime, listImages } } };
+  };
+  return { writer, refit };
+}
+
+describe("after a pass that leaves a threshold met", () => {
+  test("the next comes 500 ms later as long as they remove images", async () => {
+    const { writer, refit } = aWriter();
+    const sim = await aNode(70, { refit });
+    writer.on = true;
+    fill(sim, 14);
+    const passes = await firstPass(sim);
+    await sim.run(5 * SECOND);
+    expect(new Set(passes().map(({ images }) => images?.end))).toEqual(
+      new Set(["own-gain-reached"]),
+    );
+    expect(passes()).toHaveLength(11);
+    expect(new Set(pauses(sim))).toEqual(new Set([0.5]));
+    expect(sim.record.removals.length).toBeGreaterThan(11);
+  });
+
+  test("the pause doubles up to the period while they remove nothing, and restarts with a removal", async () => {
+    const { writer, refit } = aWriter();
+    const sim = await aNode(40, { refit });
+    sim.weather.refusedPercent = 100;
+    fill(sim, 14);
+    await firstPass(sim);
+    await sim.run(36 * SECOND);
+    expect(pauses(sim)).toEqual([0.5, 1, 2, 4, 8, 10, 10]);
+    sim.weather.refusedPercent = 0;
+    writer.on = true;
+    await sim.run(11_800);
+    expect(pauses(sim).slice(7)).toEqual([10, 0.5, 0.5, 0.5, 0.5]);
+  });
+
+  test.each([
+    ["is futile", 2, {}],
+    ["is at the limit of removals", 40, { maximumRemovals: 1 }],
+    [
+      "has the kubelet's rules",
+      2,
+      { compat: "kubelet", accounting: "reported", whenFutile: "collect" },
+    ],
+  ] as const)("the next comes a period later if it %s", async (_, images, change) => {
+    const limits = { ...simLimits, images: { ...simLimits.images, ...change } };
+    const sim = await aNode(images, { weather: { limits } });
+    fill(sim, 3);
+    await sim.run(MINUTE);
+    expect(new Set(pauses(sim))).toEqual(new Set([10]));
+  });
+
+  test("a threshold that becomes due meanwhile, or a released hold, begins the next one at once", async () => {
+    const disks: readonly SimDisk[] = [
+      aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
+      aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
+    ];
+    const sim = await aNode(40, { disks });
+    sim.weather.hold = { kind: "held", until: null, since: null, reason: "an upgrade" };
+    fill(sim, 14);
+    await sim.run(24 * SECOND);
+    expect(pauses(sim)).toEqual([10, 10]);
+    fill(sim, 5, sim.node.disks[1]);
+    await sim.run(2 * SECOND);
+    expect(pauses(sim).slice(2)).toEqual([4]);
+    expect(sim.record.removals).toEqual([]);
+    sim.weather.hold = { kind: "none" };
+    await sim.run(2 * SECOND);
+    expect(sim.record.removals).not.toBeEmpty();
+  });
+});
+
+describe("the pause before the next check", () => {
+  test.each([
+    ["is the period far from the threshold", 60n * GIB, 10],
+    ["is what a disk at 1 GiB/s takes to the threshold", 17n * GIB, 2],
+    ["is 500 ms just above the threshold", 15n * GIB + MIB, 0.5],
+  ])("%s", async (_, free, pause) => {
+    const sim = await aNode(0, {
+      ...thresholds(...hard(15)),
+      disks: [aDisk({ capacity: 100n * GIB })],
+    });
+    const disk = sim.node.imageDisk();
+    disk.others += available(sim.node, disk) - free;
+    await sim.run(10 * SECOND);
+    const { statfs } = sim.record;
+    await sim.run(100 * SECOND);
+    expect(sim.record.statfs - statfs).toBe(100 / pause);
+  });
+
+  test("goes by the other thresholds while one cannot be relieved, without passes in between", async () => {
+    const sim = await aNode(
+      0,
+      thresholds(aThreshold("imagefs.available", 15), aThreshold("nodefs.available", 10)),
+    );
+    fill(sim, 10.1);
+    await sim.run(2 * MINUTE);
+    const passes = sim.record.passes.filter(({ kind }) => kind === "pressure").length;
+    const { statfs } = sim.record;
+    await sim.run(MINUTE);
+    expect(sim.record.statfs - statfs).toBeGreaterThan(100);
+    expect(sim.record.passes.filter(({ kind }) => kind === "pressure").length - passes).toBe(6);
+  });
+
+  test("during the grace period of a soft threshold is the period, and ends with it", async () => {
+    const sim = await aNode(40, thresholds(soft));
+    fill(sim, 18);
+    const { statfs } = sim.record;
+    await sim.run(88 * SECOND);
+    expect(sim.record.statfs - statfs).toBeLessThan(15);
+    await sim.run(3 * SECOND);
+    expect(sim.record.removals).not.toBeEmpty();
+  });
+});
+
+test("failures in passes close together count once in a period, so that they raise no more events", async () => {
+  const sim = await aNode(40);
+  sim.weather.runtimeIsAway = true;
+  fill(sim, 14);
+  const failures = () =>
+    sim.agent.state().loops.find(({ name }) => name === "pressure")?.consecutiveFailures;
+  await sim.run(10 * SECOND);
+  expect(pauses(sim).length).toBeGreaterThan(2);
+  expect(failures()).toBe(1);
+  expect(sim.record.events.map(({ reason }) => reason)).toEqual(["EvictionThresholdMet"]);
+  await sim.run(10 * SECOND);
+  expect(failures()).toBe(2);
+  expect(sim.record.events.map(({ reason }) => reason)).toContain("ImageGCFailed");
+});
+
+test("without an observation the agent tries to observe once a pressure period", async () => {
+  const sim = new Simulation({ periods: ALONE, weather: { runtimeIsAway: true } });
+  sim.start();
+  await sim.run(MINUTE);
+  expect(sim.agent.state().seen).toBeNull();
+  sim.weather.runtimeIsAway = false;
+  await sim.run(10 * SECOND);
+  expect(sim.agent.state().seen).not.toBeNull();
+});
