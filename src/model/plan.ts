@@ -199,6 +199,16 @@ export interface DiskUsage {
   readonly inodesUsedPercent: number | null;
   readonly highPercent: number;
   readonly lowPercent: number;
+  /** Eviction thresholds on its bytes that removing images can relieve; absent: not judged. */
+  readonly evictions?: readonly EvictionMark[];
+}
+
+export interface EvictionMark {
+  readonly signal: Signal;
+  readonly limitBytes: bigint;
+  /** Disk usage above which it is met, to the nearest percent. */
+  readonly usedPercent: number;
+  readonly met: boolean;
 }
 
 export type Decision<Keep, Remove> =

@@ -15,7 +15,7 @@ export interface Facts {
   readonly hold: HoldState;
   /** When the agent started; `null` for a single pass without an agent. */
   readonly startedAt: Instant | null;
-  /** For a pass under pressure: the targets that would end it. Empty otherwise. */
+  /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
   /** Devices on which removals recently gained nothing; unknown without an agent. */
   readonly noGainDevices?: ReadonlySet<string>;

@@ -60,7 +60,6 @@ function findings(
         parts: { containers: "all", images: true },
         hold: { kind: "none" },
         startedAt: null,
-        pressureTargets: [],
       },
     ),
   });

@@ -27,7 +27,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
   cli: {
     folders: ["model", "config", "loop", "policy", "execute", "report", "store", "host", "install"],
-    packages: ["node:util"],
+    packages: ["node:util", "valibot"],
   },
   install: { folders: ["model", "config", "host"], packages: ["Bun"] },
   compose: { folders: ["*"], packages: ["node:*", "Bun"] },

@@ -10,10 +10,12 @@ import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/sandbox-image.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
+import { evictionMarks } from "../../policy/pressure/judge.ts";
 import { noRelease, spaceReleaseOf } from "../../policy/space/release.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
+import { present } from "../../report/terminal.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "./check.ts";
 
 export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
@@ -22,7 +24,8 @@ export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
     ["runtime-version", runtimeCheck(snapshot.runtime)],
     ["lists", listCheck(snapshot)],
     ...snapshot.filesystems.map(
-      (it) => [`filesystem-${it.roles.join("-")}`, filesystemCheck(it, limits.images)] as const,
+      (it) =>
+        [`filesystem-${it.roles.join("-")}`, filesystemCheck(it, { limits, snapshot })] as const,
     ),
     ...(plan.images === null ? [] : blockChecks(plan.images)),
     ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
@@ -37,7 +40,10 @@ const listCheck = ({ images, containers, sandboxes }: Snapshot): Verdict =>
     `the runtime lists ${counted(images.length, "image")}, ${counted(containers.length, "container")} and ${counted(sandboxes.length, "sandbox", "sandboxes")}`,
   );
 
-function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): Verdict {
+function filesystemCheck(
+  filesystem: Filesystem,
+  { limits, snapshot }: { readonly limits: Limits; readonly snapshot: Snapshot },
+): Verdict {
   const { roles, path, mountpoint, capacityBytes, availableBytes } = filesystem;
   const where = path === mountpoint ? path : `${path} (mounted at ${mountpoint})`;
   if (capacityBytes === 0n)
@@ -47,9 +53,19 @@ function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): Verdict {
     );
   const used = usedPercent(capacityBytes, availableBytes);
   const figures = `${where} is ${used}% full, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} available`;
-  if (!roles.includes("imagefs") || used < limits.highPercent) return ok(figures);
+  const { pressure, images } = limits;
+  const judged = { filesystems: snapshot.filesystems, limits: pressure, compat: images.compat };
+  const met = evictionMarks(filesystem, judged).filter((mark) => mark.met);
+  const over = present([
+    roles.includes("imagefs") &&
+      used >= images.highPercent &&
+      `at or over the high threshold of ${images.highPercent}%`,
+    met.length > 0 &&
+      `past the eviction threshold of ${met.map((mark) => `${mark.signal} (${mark.usedPercent}%)`).join(", ")}`,
+  ]);
+  if (over.length === 0) return ok(figures);
   return warning(
-    `${figures}, at or over the high threshold of ${limits.highPercent}%`,
+    `${figures}, ${over.join(" and ")}`,
     "crigc plan shows what would be removed; crigc gc removes it now",
   );
 }

@@ -1,7 +1,7 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared, SinglePassEvictions } from "../../loop/pass/prepare.ts";
 import { readOnlyPass } from "../../loop/pass/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import {
@@ -28,6 +28,7 @@ import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 import type { OpenNode } from "../openers.ts";
 import { printAnswer } from "../read/listing.ts";
+import { dueEvictions } from "../read/node-plan.ts";
 
 export const doctor = command({
   name: "doctor",
@@ -83,7 +84,9 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   const { eventHook: hook, metricsBindAddress: address } = config;
   const machine = open.machine(config);
   const socket = socketCheck(await machine.sockets(), config.endpoints.runtime);
-  const looked = socket.result === "ok" ? await look(open.node(config, signal), signal) : null;
+  const evictions = await dueEvictions({ config, open });
+  const looked =
+    socket.result === "ok" ? await look(open.node(config, signal), { evictions, signal }) : null;
   const { snapshot } = looked?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
   const { ledger, notices } = remembered(context, config);
@@ -130,13 +133,16 @@ interface Looked {
 }
 
 /** The node as planned from. */
-async function look(opening: Promise<OpenNode>, signal: AbortSignal): Promise<Looked> {
+async function look(
+  opening: Promise<OpenNode>,
+  { evictions, signal }: { readonly evictions: SinglePassEvictions; readonly signal: AbortSignal },
+): Promise<Looked> {
   let notices: readonly string[] = [];
   try {
     using node = await opening;
     ({ notices } = node);
     const parts = { containers: "all", images: true } as const;
-    const pass = { purpose: { kind: "periodic" }, parts } as const;
+    const pass = { purpose: { kind: "periodic" }, parts, evictions } as const;
     return { prepared: await readOnlyPass(node.engine, pass, signal), error: "", notices };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;

@@ -23,7 +23,7 @@ import {
 import { exit } from "../exit.ts";
 import type { OpenCollector } from "../openers.ts";
 import { passExit } from "../pass-exit.ts";
-import { IMAGES_ONLY } from "../read/node-plan.ts";
+import { dueEvictions, IMAGES_ONLY } from "../read/node-plan.ts";
 import {
   FORCE_YOUNG,
   forced,
@@ -36,7 +36,7 @@ import {
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time: without an agent, each gc adds at most twice the detection period. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
+  doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Removes images for what the agent would: also for an eviction threshold that is met, a soft one without an agent at once. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time: without an agent, each gc adds at most twice the detection period. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
@@ -84,12 +84,14 @@ async function pass(
 ): Promise<number> {
   const { config } = context;
   const screen = screenFor(context, invocation);
+  const evictions = purpose.kind === "periodic" ? await dueEvictions(context) : undefined;
   const end = await runPass(
     collector.engine,
     {
       kind: "gc",
       purpose,
       ...parts,
+      evictions,
       dryRun: config.dryRun,
       lockWaitMs: toMs(config.requestTimeout),
       now: () => collector.engine.observe.host.clocks().wall,

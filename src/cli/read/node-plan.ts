@@ -1,7 +1,13 @@
 /** The plan of this node or of a recorded one, for plan, images, explain and dry runs. */
 
+import * as v from "valibot";
+
 import type { Config } from "../../config/config.ts";
-import { type Prepared, prepareRecorded } from "../../loop/pass/prepare.ts";
+import {
+  type Prepared,
+  prepareRecorded,
+  type SinglePassEvictions,
+} from "../../loop/pass/prepare.ts";
 import {
   assumingSeen,
   type ReadOnlyPass,
@@ -86,15 +92,37 @@ async function openedPlan(
     const node = await recordedNode(context, file);
     const asked = { purpose, parts, hold: { kind: "none" }, startedAt: null } as const;
     const { limits } = config;
-    const prepared = prepareRecorded(node, { ...asked, limits, pressureTargets: [] });
+    const prepared = prepareRecorded(node, { ...asked, limits });
     return { prepared: assumed(prepared), ledger: null };
   }
   using node = await context.open.node(config, context.signal);
   for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
-  const pass: ReadOnlyPass = { purpose, parts, allLayers };
+  const evictions = await dueEvictions(context);
+  const pass: ReadOnlyPass = { purpose, parts, allLayers, evictions };
   const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
   return { prepared, ledger: node.ledger };
 }
+
+/**
+ * The eviction thresholds for which a single pass removes images too. With a running agent a soft one counts once the
+ * agent has found it due, and without one at once: nothing else would act on it.
+ */
+export async function dueEvictions({
+  config,
+  open,
+}: Pick<CommandContext, "config" | "open">): Promise<SinglePassEvictions> {
+  const isSoft = config.limits.pressure.thresholds.some(({ grace }) => grace > 0n);
+  if (!isSoft) return { softDue: null };
+  try {
+    const status = v.parse(STATUS, JSON.parse(await open.askAgent(config, "/status")));
+    const due = status.pressure.filter((it) => it.due);
+    return { softDue: new Set(due.map(({ signal }) => signal)) };
+  } catch {
+    return { softDue: null };
+  }
+}
+
+const STATUS = v.object({ pressure: v.array(v.object({ signal: v.string(), due: v.boolean() })) });
 
 /** The snapshot's own rules, and those of this command line. */
 async function recordedNode(context: CommandContext, file: string): Promise<RecordedNode> {

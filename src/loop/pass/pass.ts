@@ -24,7 +24,7 @@ import {
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
 import { withPassLists } from "./pass-lists.ts";
-import { prepare, type Prepared } from "./prepare.ts";
+import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
 export interface PassRequest {
@@ -44,6 +44,7 @@ export interface PassRequest {
   readonly noGain?: NoGainDevices;
   /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
+  readonly evictions?: PrepareRequest["evictions"];
   /** Aborts once a pass under pressure waits for this one, which then waits for no starting pod. */
   readonly hurry?: AbortSignal;
   /** Called before each image removal, to show progress on a terminal. */
@@ -230,7 +231,7 @@ class Running {
     pressureTargets: readonly ImageTarget[],
     purpose: Purpose = this.#request.purpose,
   ): Promise<Prepared> {
-    const { dryRun, noGain } = this.#request;
+    const { dryRun, noGain, evictions } = this.#request;
     for (;;) {
       const prepared = await prepare(
         this.#engine,
@@ -238,6 +239,7 @@ class Running {
           purpose,
           parts,
           pressureTargets,
+          evictions,
           noGainDevices: (filesystems) => noGain?.among(filesystems) ?? new Set(),
           waitedForPods: this.#waitedForPods,
           remembers: !dryRun,

@@ -1,6 +1,7 @@
 /** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
 import type { Ledger } from "../../model/ledger.ts";
+import type { Limits } from "../../model/limits.ts";
 import type { Plan } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
@@ -9,6 +10,7 @@ import { rememberPods } from "../../policy/container/pods.ts";
 import { type Decide, decide } from "../../policy/decide.ts";
 import { layersCount } from "../../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../../policy/layer/origins.ts";
+import { metTargets } from "../../policy/pressure/judge.ts";
 import { look, remembered } from "../detect.ts";
 import type { ReadEngine } from "../ports.ts";
 import type { Steps } from "./steps.ts";
@@ -19,10 +21,17 @@ export interface PrepareRequest extends Pick<
 > {
   /** Which of these filesystems recently gained nothing from removals. */
   readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
+  /** For a single pass: eviction thresholds that this observation meets are targets too. */
+  readonly evictions?: SinglePassEvictions | undefined;
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
   /** Whether to store what was seen in the ledger; read-only commands do not. */
   readonly remembers: boolean;
+}
+
+export interface SinglePassEvictions {
+  /** Signals of the soft thresholds that the running agent has found due; `null` without an agent: all count at once. */
+  readonly softDue: ReadonlySet<string> | null;
 }
 
 export interface Prepared {
@@ -48,7 +57,7 @@ export async function prepare(
   },
 ): Promise<Prepared> {
   const { steps, signal, hurry } = run;
-  const { purpose, parts, pressureTargets, waitedForPods, noGainDevices } = request;
+  const { purpose, parts, pressureTargets, waitedForPods, noGainDevices, evictions } = request;
   const logs = parts.containers !== "none";
   const listedNs = engine.timer.monotonicNs();
   const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
@@ -61,7 +70,10 @@ export async function prepare(
     parts,
     hold: engine.hold(),
     startedAt: engine.startedAt,
-    pressureTargets,
+    pressureTargets:
+      evictions === undefined
+        ? pressureTargets
+        : metNow(engine.limits(), snapshot.filesystems, evictions),
     ...(noGainDevices && { noGainDevices: noGainDevices(snapshot.filesystems) }),
     waitedForPods,
   };
@@ -124,12 +136,25 @@ async function withLayers(
   return { ...prepared, ledger, decided, plan: decide(decided) };
 }
 
+/** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
+const metNow = (
+  limits: Limits,
+  filesystems: readonly Filesystem[],
+  { softDue }: SinglePassEvictions,
+): Decide["pressureTargets"] =>
+  metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems }, softDue);
+
 /** The basis of an offline plan: a recorded node instead of an observation. */
 export function prepareRecorded(
   recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
-  input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods">,
+  input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods" | "pressureTargets">,
 ): Prepared {
-  const decided: Decide = { ...input, ...recorded, waitedForPods: duration(0n) };
+  const decided: Decide = {
+    ...input,
+    ...recorded,
+    pressureTargets: metNow(input.limits, recorded.snapshot.filesystems, { softDue: null }),
+    waitedForPods: duration(0n),
+  };
   return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
 }
 

@@ -7,7 +7,7 @@ import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Facts } from "../facts.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
-import { futilityOf, noGainFutility } from "../space/futility.ts";
+import { type DiskTarget, futilityOf, noGainFutility } from "../space/futility.ts";
 import { type DiskJudgement, judgeDisks, storeTargets } from "../space/targets.ts";
 import type { Judgement } from "./judge.ts";
 
@@ -26,12 +26,12 @@ export function asked(input: Facts, judgement: Judgement): Asked {
   const disks = judgeDisks(input.snapshot, input.limits.images);
   const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
   const collects = input.limits.images.whenFutile === "collect";
-  const hopeless = hopelessDevices(input.purpose, wanted);
+  const hopeless = hopelessDevices(wanted);
   // Other triggers (an age, a budget, another disk) are not futile because one disk is.
   const useful = wanted.filter(
     ({ target, futility }) =>
       collects ||
-      !(futility?.futile === true || ("device" in target && hopeless.has(target.device))),
+      !(futility?.futile === true || (isOfPressure(target) && hopeless.has(target.device))),
   );
   return {
     disks,
@@ -65,13 +65,20 @@ function wantedTargets(input: Facts, disks: DiskJudgement): readonly ImageTarget
     case "all-unused":
       return [{ kind: "everything", trigger: { kind: "all-unused" } }];
     case "pressure":
-      return input.pressureTargets.filter((target) => isObserved(target, input.snapshot));
+      return pressureTargets(input);
     case "periodic":
-      return [...disks.targets, ...storeTargets(input.snapshot, input.limits.images)];
+      return [
+        ...disks.targets,
+        ...storeTargets(input.snapshot, input.limits.images),
+        ...pressureTargets(input),
+      ];
     default:
       return assertNever(input.purpose);
   }
 }
+
+const pressureTargets = (input: Facts): readonly ImageTarget[] =>
+  input.pressureTargets.filter((target) => isObserved(target, input.snapshot));
 
 /** A disk that has vanished since it was judged, for example by an unmount, triggers nothing. */
 const isObserved = (target: ImageTarget, snapshot: Snapshot): boolean =>
@@ -110,14 +117,15 @@ function judgeTarget(
  * Disks whose pressure cannot be ended. It ends with the last of its thresholds: if one of them stays met whatever is
  * removed, removing images for a milder one is a waste.
  */
-function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): ReadonlySet<string> {
-  if (purpose.kind !== "pressure") return new Set();
-  return new Set(
+const hopelessDevices = (wanted: readonly JudgedTarget[]): ReadonlySet<string> =>
+  new Set(
     wanted.flatMap(({ target, futility }) =>
-      futility?.futile === true && "device" in target ? [target.device] : [],
+      futility?.futile === true && isOfPressure(target) ? [target.device] : [],
     ),
   );
-}
+
+const isOfPressure = (target: ImageTarget): target is DiskTarget =>
+  "device" in target && target.trigger.kind === "pressure";
 
 /** The kubelet looks at no disk when it removes everything unused. */
 const looksAtDisks = (purpose: Purpose, compat: Compat): boolean =>

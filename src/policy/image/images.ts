@@ -1,7 +1,13 @@
 /** The plan for images: triggers, candidates in order of removal, and why all others are kept. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
-import type { ImageCandidate, ImagePlan, KeptImage, PlanNote } from "../../model/plan.ts";
+import type {
+  DiskUsage,
+  ImageCandidate,
+  ImagePlan,
+  KeptImage,
+  PlanNote,
+} from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../by-object.ts";
@@ -9,6 +15,7 @@ import type { Facts } from "../facts.ts";
 import { gainsOf } from "../layer/gain.ts";
 import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
+import { evictionMarks } from "../pressure/judge.ts";
 import { selectionOf } from "../selection.ts";
 import { watchesSpace } from "../space/targets.ts";
 import { triedWith } from "../tried.ts";
@@ -51,7 +58,7 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
     targets: asks.targets,
     blocks,
     futility: asks.futility,
-    usage: asks.disks.usage,
+    usage: asks.disks.usage.map((usage) => ({ ...usage, evictions: evictionsOf(usage, input) })),
     accounting: limits.accounting,
     notes: notesOf(input, asks),
   };
@@ -71,6 +78,13 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
   const expecting = { ...limits, removedBefore: before.removals };
   return { ...plan, candidates: estimate(candidates, asks.targets, expecting), kept };
 }
+
+const evictionsOf = ({ filesystem }: DiskUsage, { snapshot, limits }: Facts) =>
+  evictionMarks(filesystem, {
+    filesystems: snapshot.filesystems,
+    limits: limits.pressure,
+    compat: limits.images.compat,
+  });
 
 /**
  * Without a trigger everything is kept, and the reasons are computed only when read: an agent may run for weeks without

@@ -1,7 +1,7 @@
 /** Judges disk pressure: which thresholds are met or due, what may be reclaimed for them, and the target. */
 
 import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../../model/limits.ts";
-import type { ImageTarget } from "../../model/plan.ts";
+import type { EvictionMark, ImageTarget } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import { type Duration, duration, toMs } from "../../model/time.ts";
 import {
@@ -84,6 +84,47 @@ export function judgePressure(input: PressureInput): PressureVerdict {
     soonestCrossingMs: soonestCrossingMs(input, thresholds, met),
     targets: due.filter((_, index) => reclaims[index]?.images === true).map(targetOf),
   };
+}
+
+/** The thresholds on bytes of a filesystem whose pressure images can relieve; none with `compat: kubelet`. */
+export function evictionMarks(
+  filesystem: Filesystem,
+  { filesystems, limits, compat }: Pick<PressureInput, "filesystems" | "limits" | "compat">,
+): readonly EvictionMark[] {
+  if (compat === "kubelet" || filesystem.capacityBytes <= 0n) return [];
+  const topology = topologyOf(filesystems);
+  return limits.thresholds.flatMap(({ signal, amount }) => {
+    const applies =
+      signal.endsWith(".available") &&
+      filesystem.roles.includes(roleOf(signal)) &&
+      reclaimFor(signal, topology, compat).images;
+    if (!applies) return [];
+    const { capacityBytes, availableBytes } = filesystem;
+    const limitBytes = resolveAmount(amount, capacityBytes);
+    // Rounded, since a percentage is a float32 of the kubelet's.
+    const usedPercent = Math.round(100 - (100 * Number(limitBytes)) / Number(capacityBytes));
+    return [{ signal, limitBytes, usedPercent, met: availableBytes < limitBytes }];
+  });
+}
+
+/**
+ * Targets of thresholds that are met now, for a single pass without the agent's memory; none with `compat: kubelet`.
+ * `soft`: the soft ones that count, by signal; `null`: all of them, without their grace period.
+ */
+export function metTargets(
+  input: Pick<PressureInput, "filesystems" | "limits" | "compat">,
+  soft: ReadonlySet<string> | null,
+): readonly ImageTarget[] {
+  if (input.compat === "kubelet") return [];
+  const thresholds = input.limits.thresholds
+    .filter(({ grace, signal }) => grace === 0n || soft === null || soft.has(signal))
+    .map((threshold) => ({ ...threshold, grace: duration(0n) }));
+  const limits = { ...input.limits, thresholds };
+  const verdict = judgePressure({ ...input, limits, state: noPressure, uptime: duration(0n) });
+  // Derived thresholds repeat one of the same device.
+  return verdict.targets.filter(
+    ({ trigger }) => trigger.kind !== "pressure" || roleOf(trigger.signal) !== "containerfs",
+  );
 }
 
 /** The assumed maximum rate at which a disk fills. */

@@ -42,6 +42,7 @@ export const filesystemJson = (filesystem: Filesystem): JsonObject => ({
 export const usageJson = (usage: DiskUsage): JsonObject => ({
   ...filesystemJson(usage.filesystem),
   ...picked(usage, "usedPercent", "inodesUsedPercent", "highPercent", "lowPercent"),
+  evictions: (usage.evictions ?? []).map((mark) => ({ ...mark })),
 });
 
 export const eventJson = (event: Event): JsonObject => ({

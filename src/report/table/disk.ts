@@ -1,7 +1,7 @@
 /** A filesystem in three lines: its figures, a bar fitted to the width, and its thresholds. */
 
 import type { Thresholds } from "../../model/limits.ts";
-import type { DiskUsage } from "../../model/plan.ts";
+import type { DiskUsage, EvictionMark } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
 import { clean, type Colour, paint, type Screen } from "../terminal.ts";
@@ -11,7 +11,7 @@ import { wrapped } from "./table.ts";
 export function usageLines(usage: DiskUsage, screen: Screen): readonly string[] {
   return [
     ...figuresLines(usage, screen),
-    ...diskBar({ usedPercent: usage.usedPercent, thresholds: usage }, screen, "  "),
+    ...diskBar({ ...usage, thresholds: usage }, screen, "  "),
     ...inodesLine(usage.filesystem, usage.inodesUsedPercent),
   ];
 }
@@ -43,6 +43,7 @@ export interface BarFigures {
   readonly usedPercent: number;
   /** `null`: the filesystem has no threshold of its own. */
   readonly thresholds: Thresholds | null;
+  readonly evictions?: readonly EvictionMark[];
 }
 
 const WIDTH_MAXIMUM = 60;
@@ -57,8 +58,28 @@ export function diskBar(figures: BarFigures, screen: Screen, indent = ""): reado
   const bar = `${indent}${barText(figures, width, screen)}`;
   return figures.thresholds === null
     ? [bar]
-    : [bar, `${indent}${legend(figures.thresholds, width, screen)}`];
+    : [
+        bar,
+        `${indent}${legend(figures.thresholds, width, screen)}`,
+        ...evictionLines(figures.evictions ?? [], screen).map((line) => `${indent}${line}`),
+      ];
 }
+
+/** One line for each mark of the bar, with the signals that are met there. */
+function evictionLines(marks: readonly EvictionMark[], screen: Screen): readonly string[] {
+  const byPercent = Map.groupBy(marks, ({ usedPercent }) => usedPercent);
+  return [...byPercent].map(([percent, those]) => {
+    const signals = those.map(({ signal }) => signal).join(", ");
+    const met = those.some((it) => it.met);
+    return paint(
+      screen,
+      met ? "red" : "dim",
+      `${evictionGlyph(screen)} ${percent}% eviction: ${signals}${met ? ", met" : ""}`,
+    );
+  });
+}
+
+const evictionGlyph = (screen: Screen): string => (screen.unicode ? "┊" : ":");
 
 function barText(figures: BarFigures, width: number, screen: Screen): string {
   const used = cells(figures.usedPercent, width);
@@ -67,9 +88,13 @@ function barText(figures: BarFigures, width: number, screen: Screen): string {
   const glyphs = screen.unicode
     ? { full: "█", empty: "░", mark: "│", open: "▕", close: "▏" }
     : { full: "#", empty: ".", mark: "|", open: "[", close: "]" };
+  const evictions = new Set(
+    (figures.evictions ?? []).map(({ usedPercent }) => mark(usedPercent, width)),
+  );
   let text = "";
   for (let cell = 0; cell < width; cell += 1) {
     if (cell === low || cell === high) text += glyphs.mark;
+    else if (evictions.has(cell)) text += evictionGlyph(screen);
     else text += paint(screen, colour(figures), cell < used ? glyphs.full : glyphs.empty);
   }
   return glyphs.open + joinedColours(text) + glyphs.close;

@@ -44,7 +44,6 @@ function checks(
       parts: { containers: "all", images: true },
       hold,
       startedAt: null,
-      pressureTargets: [],
     },
   );
   return new Map(nodeChecks(prepared, limits));

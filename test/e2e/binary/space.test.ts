@@ -74,6 +74,26 @@ describe.skipIf(diskObstacle !== null)(
       expect(disk.usedPercent()).toBe(70);
     });
 
+    test("for an eviction threshold that is met below the high threshold, as plan and doctor say", async () => {
+      await using disk = await smallDisk(capacityBytes);
+      const images = names(8, "evicted").map((name) => image(name, [layer(name, 10)]));
+      const store = { directory: join(disk.directory, "store") };
+      await using it = await startNode({ node: { images }, store, flags });
+      const pressed = ["--eviction-hard=imagefs.available<35%", "--image-gc-high-threshold=95"];
+      const plan = await it.json(["plan", ...pressed]);
+      const doctor = await it.json(["doctor", ...pressed]);
+      const report = await it.json(["gc", ...pressed]);
+      expect(plan.images.targets).toMatchObject([
+        { trigger: { code: "pressure", signal: "imagefs.available" } },
+      ]);
+      expect(plan.images.usage[0].evictions).toMatchObject([{ usedPercent: 65, met: true }]);
+      expect(JSON.stringify(doctor)).toContain("past the eviction threshold of imagefs.available");
+      expectExactlyEnough(disk, report, 65);
+      expect(it.removedImages()).toHaveLength(2);
+      const asKubelet = await it.json(["plan", ...pressed, "--compat=kubelet"]);
+      expect(asKubelet.images.targets).toEqual([]);
+    });
+
     test("if the runtime frees space two seconds after it answers, which crigc learns", async () => {
       await using disk = await smallDisk(capacityBytes);
       const images = names(9, "late").map((name) => image(name, [layer(name, 10)]));

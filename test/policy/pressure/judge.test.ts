@@ -6,7 +6,9 @@ import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { type Duration, duration, minutes, seconds } from "../../../src/model/time.ts";
 import {
   effectiveThresholds,
+  evictionMarks,
   judgePressure,
+  metTargets,
   noPressure,
   type PressureState,
   resolveAmount,
@@ -284,4 +286,49 @@ test("each device with the role is watched: pressure on the second image filesys
     trigger: { signal: "imagefs.available" },
   });
   expect(verdict.due.every((one) => one.filesystem.path === "/more")).toBe(true);
+});
+
+describe("a single pass", () => {
+  const hard = aThreshold("imagefs.available", quantity(20n * GIB));
+  const soft = aThreshold("nodefs.available", quantity(30n * GIB), { grace: minutes(1) });
+  const filesystem = aFilesystem({ capacityBytes: 100n * GIB, availableBytes: 18n * GIB });
+  const facts = (compat: "none" | "kubelet" = "none") => ({
+    limits: { thresholds: [hard, soft], transitionPeriod: minutes(5) },
+    compat,
+    filesystems: [filesystem],
+  });
+  const signals = (targets: ReturnType<typeof metTargets>) =>
+    targets.flatMap(({ trigger }) => (trigger.kind === "pressure" ? [trigger.signal] : []));
+
+  test.each([
+    [
+      "without an agent counts soft thresholds at once",
+      null,
+      ["imagefs.available", "nodefs.available"],
+    ],
+    [
+      "beside an agent counts the soft thresholds that the agent found due",
+      new Set(["nodefs.available"]),
+      ["imagefs.available", "nodefs.available"],
+    ],
+    [
+      "beside an agent counts no soft threshold within its grace period",
+      new Set<string>(),
+      ["imagefs.available"],
+    ],
+  ] as const)("%s", (_, due, expected) => {
+    expect(new Set(signals(metTargets(facts(), due)))).toEqual(new Set(expected));
+  });
+
+  test("has no eviction targets with compat kubelet", () => {
+    expect(metTargets(facts("kubelet"), null)).toEqual([]);
+  });
+
+  test("shows at which usage each eviction threshold is met, and whether it is", () => {
+    expect(evictionMarks(filesystem, facts())).toEqual([
+      { signal: "imagefs.available", limitBytes: 20n * GIB, usedPercent: 80, met: true },
+      { signal: "nodefs.available", limitBytes: 30n * GIB, usedPercent: 70, met: true },
+    ]);
+    expect(evictionMarks(filesystem, facts("kubelet"))).toEqual([]);
+  });
 });
