@@ -77,9 +77,15 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
     case "UNAVAILABLE":
       return connectionKind(messageOf(thrown));
     default:
-      return "failed";
+      return isRemoval(attempt.method) && BUSY.test(messageOf(thrown)) ? "busy" : "failed";
   }
 }
+
+const isRemoval = (method: Attempt["method"]): boolean => /^(?:Remove|Stop)/.test(method);
+
+/** CRI has no code for it. containerd: "is already in removing state"; Docker: "removal of … is already in progress". */
+const BUSY =
+  /already in removing state|(?:already|is) being (?:removed|deleted)|removal .*\bin progress|marked for removal/i;
 
 /** cri-dockerd has no code for NotFound: it returns Docker's text, which ends with the full ID. */
 const dockerLacks = (thrown: unknown, id: string): boolean =>
@@ -119,6 +125,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
       return `the response of ${endpoint} exceeds the size limit of a message (${details}); ${tooLargeAdvice(method)}`;
     case "malformed":
       return `the response of ${endpoint} violates CRI (${messageOf(thrown)}), so crigc ignores it; report this with the runtime's version`;
+    case "busy":
     case "failed":
     case "ambiguous":
       return `${endpoint} answered ${codeName(thrown)} (${details}); see the runtime's log`;

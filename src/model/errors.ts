@@ -17,6 +17,8 @@ export type RuntimeErrorKind =
   | "too-large"
   /** The response violates the wire contract (a missing ID, an unknown state). */
   | "malformed"
+  /** Another removal of the same object is in progress. */
+  | "busy"
   /** The runtime returned any other error. */
   | "failed"
   /** Several runtimes answer and none was specified. */

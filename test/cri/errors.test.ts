@@ -59,6 +59,23 @@ describe("a call that fails", () => {
     expect(error.message).toStartWith("cannot remove image sha256:abc: ");
   });
 
+  test.each([
+    [
+      "containerd",
+      'failed to set removing state for container "a": container is already in removing state',
+    ],
+    ["Docker", "Error response from daemon: removal of container a is already in progress"],
+  ])("is busy where another removal is in progress, as %s words it", async (_, message) => {
+    await using connection = await connected();
+    const { fake, runtime, signal } = connection;
+    fake.fail("*", { kind: "error", code: "UNKNOWN", message });
+    const removal = failureOf(runtime.writer.removeContainer(containerId("a")));
+    expect(await removal).toMatchObject({ kind: "busy" });
+    expect(await failureOf(runtime.reader.listContainers(signal))).toMatchObject({
+      kind: "failed",
+    });
+  });
+
   test("is not-found where Docker's text names just the thing that it was about", async () => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;

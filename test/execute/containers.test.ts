@@ -432,6 +432,64 @@ test("a container that was only created, and exited meanwhile, is another one by
   expect(node.calls).toEqual([]);
 });
 
+describe("a removal that is refused because somebody else", () => {
+  type Gone = (node: FakeNode) => void;
+  const inTurns = async (turns: number, gone: () => void): Promise<void> => {
+    for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+    gone();
+  };
+  const refused = async (kind: "busy" | "failed", gone: Gone | null) => {
+    const looks: string[] = [];
+    const { outcome } = await collect({
+      containers: [one],
+      sandboxes: [sandbox, sandboxOf("b", { state: "not-ready" })],
+      input: { pods: judged({ gone: ["uid-a", "uid-b"] }) },
+      prepare: (fake) => {
+        fake.before = ({ kind: call }) => {
+          if (!call.startsWith("remove-")) return;
+          if (gone !== null) void inTurns(kind === "busy" ? 3 : 0, () => gone(fake));
+          throw new RuntimeError(kind, "refused");
+        };
+        const { containerDetail } = fake.runtime;
+        fake.runtime.containerDetail = (id, signal) => {
+          looks.push(id);
+          return containerDetail(id, signal);
+        };
+      },
+    });
+    return {
+      outcome,
+      looks: looks.length,
+      results: [...outcome.containers, ...outcome.sandboxes].map((it) => it.result.kind),
+    };
+  };
+  const all: Gone = (node) => {
+    node.containers.clear();
+    node.sandboxes.clear();
+  };
+
+  test("is removing it is waited for, and counts as removed already", async () => {
+    expect((await refused("busy", all)).results).toEqual(["already-gone"]);
+  });
+
+  test("never finishes removing it is skipped after five seconds in all, and has not failed", async () => {
+    const { outcome, results, looks } = await refused("busy", null);
+    expect(results).toEqual(["skipped", "skipped"]);
+    expect(outcome).toMatchObject({ end: "done", errors: [] });
+    expect(looks).toBe(1 + 5_000 / 250 + 1);
+  });
+
+  test("has just removed it counts as removed already, whatever the runtime answered", async () => {
+    expect((await refused("failed", all)).results).toEqual(["already-gone"]);
+  });
+
+  test("uses it has failed after one look", async () => {
+    const { results, looks } = await refused("failed", null);
+    expect(results).toEqual(["failed", "failed"]);
+    expect(looks).toBe(2);
+  });
+});
+
 describe("a sandbox", () => {
   test("that cannot be stopped is not removed", async () => {
     const { node, outcome } = await collect({

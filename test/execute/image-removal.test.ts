@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { removeImage } from "../../src/execute/image/image-removal.ts";
+import { OthersRemovals } from "../../src/execute/others-removal.ts";
 import { timer } from "../../src/host/time/timer.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -9,7 +10,8 @@ import { aCandidate, aLedger, anImage, aRecord, aSnapshot, NOW } from "../suppor
 
 const names = ["registry.example/artifact:v1", "registry.example/artifact:v2"];
 const artifact = anImage("artifact", { repoTags: names });
-const { runtime: info } = aSnapshot();
+const others = new OthersRemovals(timer, new AbortController().signal);
+const given = { info: aSnapshot().runtime, others };
 
 test("an image that is still there is a ghost, and is not removed by its names", async () => {
   const asked: unknown[][] = [];
@@ -20,7 +22,7 @@ test("an image that is still there is a ghost, and is not removed by its names",
     {
       memory,
       timer,
-      info,
+      ...given,
       runtime: { imageStatus: async () => artifact },
       writer: { removeImage: async (...words) => void asked.push(words) },
     },
@@ -37,6 +39,31 @@ test("an image that is still there is a ghost, and is not removed by its names",
   });
 });
 
+test.each<[string, number, "gone" | "busy"]>([
+  ["is removed once that one is done", 3, "gone"],
+  ["is skipped if that one takes long, and is new if it comes back", Infinity, "busy"],
+])("an image that somebody else is removing %s", async (_, looksUntilGone, kind) => {
+  const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
+  const noTime = { ...timer, sleep: async () => undefined };
+  let looks = 0;
+  const removed = await removeImage(
+    {
+      memory,
+      timer: noTime,
+      info: given.info,
+      others: new OthersRemovals(noTime, new AbortController().signal),
+      runtime: { imageStatus: async () => ((looks += 1) > looksUntilGone ? null : artifact) },
+      writer: {
+        removeImage: () => Promise.reject(new RuntimeError("busy", "already being removed")),
+      },
+    },
+    aCandidate("artifact", { image: artifact }),
+    new AbortController().signal,
+  );
+  expect(removed).toEqual({ kind });
+  expect(memory.current().images.size).toBe(0);
+});
+
 test("a stop after a removal is over waits for nothing of it", async () => {
   const stop = new AbortController();
   const waitedMs: number[] = [];
@@ -50,7 +77,7 @@ test("a stop after a removal is over waits for nothing of it", async () => {
     {
       memory: volatileMemory(aLedger()),
       timer: timerOfTest,
-      info,
+      ...given,
       runtime: { imageStatus: async () => null },
       writer: { removeImage: async () => undefined },
     },
@@ -71,7 +98,7 @@ describe("a removal that is refused, of an image whose status", () => {
       {
         memory,
         timer,
-        info,
+        ...given,
         runtime: { imageStatus: () => Promise.reject(status) },
         writer: {
           removeImage: async () => {
@@ -128,7 +155,7 @@ describe("a removal during which a stop is requested", () => {
             waitedMs.push(ms);
           },
         },
-        info,
+        ...given,
         runtime: {
           imageStatus: (_, signal) =>
             new Promise((_resolve, reject) => {

@@ -6,6 +6,7 @@ import { type ContainerItem, failedStep, type RemovalResult } from "../../model/
 import type { PlannedContainer } from "../../model/plan.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";
 import type { Container, ContainerDetail } from "../../model/snapshot.ts";
+import type { Fate, OthersRemovals } from "../others-removal.ts";
 import type { ContainerPorts } from "./container-ports.ts";
 import { stopGracefully } from "./pre-stop.ts";
 
@@ -28,6 +29,7 @@ export interface RemovalPorts extends ContainerPorts {
   readonly graceMaxSeconds: number;
   /** Cancels a status or a stop; a requested removal is awaited. */
   readonly signal: AbortSignal;
+  readonly others: OthersRemovals;
   /** Names of files next to this container's log that other containers write to. */
   readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
 }
@@ -75,7 +77,13 @@ export async function removeContainer(
   try {
     await ports.writer.removeContainer(container.id);
   } catch (thrown) {
-    return { ...failed("remove", thrown, stopFirst), note };
+    const isThere = async () =>
+      (await ports.runtime.containerDetail(container.id, ports.signal)) !== null;
+    const result = RESULT_OF[await ports.others.fateAfter(thrown, isThere)];
+    return {
+      ...(result === null ? failed("remove", thrown, stopFirst) : ended(result, stopFirst)),
+      note,
+    };
   }
   const logs = await removeLogs(container, detail, ports);
   const result: RemovalResult = { kind: "removed" };
@@ -83,6 +91,13 @@ export async function removeContainer(
 }
 
 export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
+
+/** `null`: the removal has failed. */
+export const RESULT_OF: Readonly<Record<Fate, RemovalResult | null>> = {
+  gone: { kind: "already-gone" },
+  busy: { kind: "skipped", what: "another removal of it is in progress" },
+  "still-there": null,
+};
 
 /** Why the container is no longer the one that was decided on; `null` if it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {

@@ -5,6 +5,7 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../.
 import type { ContainerPlan, PlannedContainer } from "../../model/plan.ts";
 import { toMs } from "../../model/time.ts";
 import { unjudged } from "../../policy/container/containers.ts";
+import { OthersRemovals } from "../others-removal.ts";
 import { Pace } from "../pace.ts";
 import { type Answer, Stage } from "../stage.ts";
 import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
@@ -35,6 +36,7 @@ class ContainerPass {
   readonly #pace: Pace;
   readonly #fresh: FreshPlan;
   readonly #logUse: LogUse | null;
+  readonly #others: OthersRemovals;
   readonly #lanes: number;
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
@@ -51,6 +53,7 @@ class ContainerPass {
     this.#options = options;
     this.#pace = new Pace({ ...options, timer: ports.timer });
     this.#fresh = new FreshPlan(plan, ports, options);
+    this.#others = new OthersRemovals(ports.timer, options.signal);
     const { logs, logUsers: users } = ports;
     this.#logUse =
       logs === null ? null : new LogUse({ users, logs }, this.#removed, options.signal);
@@ -118,6 +121,7 @@ class ContainerPass {
     return {
       ...this.#ports,
       signal,
+      others: this.#others,
       graceMaxSeconds: toMs(stopGraceMax) / 1000,
       namesBeside: async (container: PlannedContainer["container"], path: string) =>
         (await this.#logUse?.namesBeside(container, path, this.#fresh.lists())) ?? [],
@@ -147,8 +151,8 @@ class ContainerPass {
       const goes = (): boolean => this.#fresh.goes(sandbox.id);
       if (stage.leftAlone(sandbox.id) !== undefined || !(await this.#mayBegin(goes)))
         return "answered";
-      const { signal } = this.#options;
-      const { item, unanswered } = await removeSandbox(sandbox, reason, { ...this.#ports, signal });
+      const ports = { ...this.#ports, signal: this.#options.signal, others: this.#others };
+      const { item, unanswered } = await removeSandbox(sandbox, reason, ports);
       this.#pace.end(item.result);
       if (item.result.kind === "removed") this.#removed.add(sandbox.id);
       this.#sandboxes.push(item);

@@ -3,9 +3,10 @@
 import { wasUnanswered } from "../../model/errors.ts";
 import { failedStep, type RemovalResult, type SandboxItem } from "../../model/outcome.ts";
 import type { SandboxRemoveReason } from "../../model/reason.ts";
-import type { Sandbox } from "../../model/snapshot.ts";
+import type { Sandbox, SandboxDetail } from "../../model/snapshot.ts";
+import type { OthersRemovals } from "../others-removal.ts";
 import type { ContainerPorts } from "./container-ports.ts";
-import { GIVEN_UP } from "./container-removal.ts";
+import { GIVEN_UP, RESULT_OF } from "./container-removal.ts";
 
 export interface RemovedSandbox {
   readonly item: SandboxItem;
@@ -16,6 +17,7 @@ export interface RemovedSandbox {
 interface SandboxPorts extends Pick<ContainerPorts, "runtime" | "writer"> {
   /** Cancels a status or a stop; a requested removal is awaited. */
   readonly signal: AbortSignal;
+  readonly others: OthersRemovals;
 }
 
 /** Never rejects. A sandbox that cannot be stopped is not removed. */
@@ -31,8 +33,9 @@ export async function removeSandbox(
     unanswered,
   });
   let step = "status";
+  let detail: SandboxDetail | null = null;
   try {
-    const detail = await runtime.sandboxDetail(id, signal);
+    detail = await runtime.sandboxDetail(id, signal);
     if (detail?.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
     step = "stop";
     await writer.stopSandbox(id, signal);
@@ -42,6 +45,11 @@ export async function removeSandbox(
     return ended({ kind: detail === null ? "already-gone" : "removed" });
   } catch (thrown) {
     if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
-    return ended(failedStep(step, thrown), wasUnanswered(thrown));
+    // A leftover record has no status before its removal either.
+    const isThere = async () =>
+      detail === null || (await runtime.sandboxDetail(id, signal)) !== null;
+    const result =
+      step === "status" ? null : RESULT_OF[await ports.others.fateAfter(thrown, isThere)];
+    return ended(result ?? failedStep(step, thrown), wasUnanswered(thrown));
   }
 }

@@ -6,6 +6,7 @@
  * 3. Success, but the image still exists: a ghost, which later passes skip for a while. crigc tries no other name of it:
  *    CRI-O removes none of a read-only store by one, and would then list the image twice.
  * 4. Error, and the image still exists: failed. The record is restored, and the next pass tries again.
+ *    If somebody else is removing it, crigc waits a little; if it is still there, it is skipped, and new if it comes back.
  * 5. No answer, and the image still exists: failed. It may still be removed and pulled again before the next observation,
  *    so later passes skip it like a ghost; if the runtime went away during the call, the first time not at all.
  * 6. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
@@ -19,11 +20,14 @@ import type { ImageCandidate } from "../../model/plan.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
 import { type GhostAttempt, rememberGhost } from "../../policy/image/ghost.ts";
 import { forgetImages, recallImage } from "../../policy/remember.ts";
+import type { OthersRemovals } from "../others-removal.ts";
 import type { ImageExecution } from "./image-execution.ts";
 
 export type ImageRemoved =
   | { readonly kind: "gone" }
   | { readonly kind: "ghost" }
+  /** Another removal of it is in progress. */
+  | { readonly kind: "busy" }
   | { readonly kind: "failed"; readonly failure: unknown; readonly isUnanswered: boolean }
   /** `failure`: the error of the removal; `null` if it succeeded. */
   | {
@@ -33,9 +37,10 @@ export type ImageRemoved =
       readonly message: string;
     };
 
-type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer"> & {
+export type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer"> & {
   /** The runtime as observed before. */
   readonly info: RuntimeInfo;
+  readonly others: OthersRemovals;
 };
 /** `stop`: aborts when nobody wants to wait any longer. */
 type Verifying = Removing & { readonly stop: AbortSignal };
@@ -57,7 +62,8 @@ export async function removeImage(
   const removed = await verified({ ...removing, stop: patience.signal }, id, failure);
   patience.end();
   const { memory } = removing;
-  if (removed.kind === "gone" || (removed.kind === "unseen" && failure === null)) {
+  const mayBeGone = removed.kind === "gone" || removed.kind === "busy";
+  if (mayBeGone || (removed.kind === "unseen" && failure === null)) {
     // An observation may have happened while the answer was pending.
     forget(removing, id);
     return removed;
@@ -107,8 +113,12 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
   try {
     const still = await statusOf(removing, id);
     if (still === null) return { kind: "gone" };
-    if (failure !== null) return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
-    return { kind: "ghost" };
+    if (failure === null) return { kind: "ghost" };
+    if (failureCode(failure) !== "busy")
+      return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
+    const isThere = async () => (await statusOf(removing, id)) !== null;
+    const fate = await removing.others.fateAfter(failure, isThere);
+    return { kind: fate === "gone" ? "gone" : "busy" };
   } catch (thrown) {
     const isUnanswered = wasUnanswered(failure);
     if (failure !== null && failureCode(thrown) === "failed")

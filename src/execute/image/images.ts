@@ -9,14 +9,16 @@ import type { ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { distinctImages } from "../../policy/image/image-index.ts";
+import { changed } from "../../policy/image/recheck.ts";
 import { childStillThere, withListed } from "../../policy/layer/layer-order.ts";
 import { metAfterAll, type Progress, targetsMet } from "../../policy/space/progress.ts";
 import { targetReach } from "../../policy/space/reach.ts";
 import { countedStoreBytes } from "../../policy/space/targets.ts";
+import { OthersRemovals } from "../others-removal.ts";
 import { Pace } from "../pace.ts";
 import { FreshJudgement } from "./fresh-judgement.ts";
 import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
-import { type ImageRemoved, removeImage } from "./image-removal.ts";
+import { type ImageRemoved, removeImage, type Removing } from "./image-removal.ts";
 import { Meter } from "./meter.ts";
 import { expectedGain, Settler } from "./settle.ts";
 import { Stall } from "./stall.ts";
@@ -44,6 +46,7 @@ class ImageRemovals {
   readonly #judgement: FreshJudgement;
   readonly #pace: Pace;
   readonly #stall = new Stall();
+  readonly #removing: Removing;
   readonly #canReachTargets: (progress: Progress) => boolean;
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
@@ -74,6 +77,8 @@ class ImageRemovals {
     this.#settler = new Settler(execution, { meter: this.#meter, signal });
     this.#judgement = new FreshJudgement(execution, signal);
     this.#pace = new Pace({ ...limits, timer, signal });
+    const others = new OthersRemovals(timer, signal);
+    this.#removing = { ...execution, info: snapshot.runtime, others };
     this.#canReachTargets =
       limits.whenFutile === "collect" ? () => true : targetReach(facts, plan.targets);
   }
@@ -212,8 +217,7 @@ class ImageRemovals {
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
     this.#execution.starting?.(candidate, this.#meter);
     this.#pace.begin();
-    const removing = { ...this.#execution, info: this.#execution.facts.snapshot.runtime };
-    const removed = await removeImage(removing, candidate, this.#signal);
+    const removed = await removeImage(this.#removing, candidate, this.#signal);
     try {
       return await this.#resultOf(candidate, removed, trigger);
     } catch (thrown) {
@@ -228,21 +232,22 @@ class ImageRemovals {
     removed: ImageRemoved,
     trigger: ImageTrigger,
   ): Promise<ImageResult> {
-    const { image } = candidate;
     this.#stall.noteAnswer(removed.kind === "failed" && removed.isUnanswered);
     switch (removed.kind) {
       case "gone":
         return await this.#credit(candidate, trigger);
       case "ghost":
-        this.#ghosts.push(image);
+        this.#ghosts.push(candidate.image);
         await this.#meter.afterGhost();
         return { kind: "ghost" };
+      case "busy":
+        return { kind: "skipped", reason: changed("another removal of it is in progress") };
       case "failed":
         this.#error = this.#stall.unanswered();
         return failedResult(removed.failure);
       case "unseen":
         this.#error = removed.message;
-        return removed.failure === null ? unseen(image) : failedResult(removed.failure);
+        return removed.failure === null ? unseen(candidate.image) : failedResult(removed.failure);
     }
   }
 

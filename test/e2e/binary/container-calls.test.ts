@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { type ContainerDescription, hexId } from "../../support/fake-runtime/describe.ts";
-import { startNode } from "./node.ts";
+import { type Json, startNode } from "./node.ts";
 import { passesApart } from "./watched.ts";
 
 /** Pods with one running and one dead container of the same name; some pods are gone, each with two dead ones. */
@@ -56,3 +56,33 @@ test("a container pass reads one status per removal and those of the same pods, 
   // At the start, for each second that it took, and between containers and sandboxes.
   expect(calls["ListContainers"]).toBeLessThanOrEqual(2 + 10);
 }, 60_000);
+
+test.each(["none", "kubelet"])(
+  "what the kubelet removes at the same moment counts as removed already, with compat %s",
+  async (compat) => {
+    const ofMode = compat === "none" ? [] : [`--compat=${compat}`];
+    await using it = await startNode({ flags: ["--dead-pod-ttl=0s", ...ofMode] });
+    const { node } = it.runtime;
+    const sandboxId = hexId("sandbox");
+    const id = hexId("container");
+    node.addSandbox({ id: hexId("other"), uid: "uid-other", state: "not-ready" });
+    node.addSandbox({ id: sandboxId, uid: "uid", state: "not-ready" });
+    node.addContainer({ id, sandboxId, image: "r.example/a:1", state: "exited" });
+    await it.crigc("gc", "--containers");
+    await passesApart(it.stateDir);
+    const alsoRemoved = (request: object): void => {
+      for (const one of Object.values(request)) if (one !== sandboxId) node.beginRemoval(one, 600);
+    };
+    it.runtime.before("RemoveContainer", alsoRemoved);
+    it.runtime.before("RemovePodSandbox", alsoRemoved);
+    const { stdout, stderr, exitCode } = await it.crigc("gc", "--containers", "-o", "json");
+    const { containers, sandboxes } = JSON.parse(stdout).containers;
+    const results: readonly string[] = [...containers, ...sandboxes].map(
+      (item: Json) => item.result.kind,
+    );
+    expect(results.toSorted()).toEqual(["already-gone", "already-gone", "removed"]);
+    expect(stderr).not.toMatch(/^[WE]\d/m);
+    expect(exitCode).toBe(0);
+  },
+  60_000,
+);

@@ -59,6 +59,7 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     return {};
   },
   RemovePodSandbox: ({ node }, request) => {
+    refuseWhileRemoving(node, "sandbox", request.pod_sandbox_id);
     node.removeSandbox(request.pod_sandbox_id);
     return {};
   },
@@ -72,6 +73,7 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     return {};
   },
   RemoveContainer: ({ node }, request) => {
+    refuseWhileRemoving(node, "container", request.container_id);
     node.removeContainer(request.container_id);
     return {};
   },
@@ -111,6 +113,15 @@ function imageByPrefix(
   const found = node.images.filter(({ id }) => id.replace("sha256:", "").startsWith(prefix));
   if (found.length > 1) throw new Refusal("UNKNOWN", "ambiguous digest");
   return found[0];
+}
+
+/** As containerd words it. */
+function refuseWhileRemoving(node: FakeSpeaker["node"], what: string, id: string): void {
+  if (!node.beingRemoved.has(id)) return;
+  throw new Refusal(
+    "UNKNOWN",
+    `failed to set removing state for ${what} "${id}": ${what} is already in removing state`,
+  );
 }
 
 type ListStream = (speaker: FakeSpeaker) => {

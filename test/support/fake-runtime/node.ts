@@ -23,6 +23,8 @@ export class FakeNode {
   readonly containers = new Map<string, ContainerDescription>();
   /** Images, by ID, that answer OK to their removal and stay. */
   readonly ghosts = new Set<string>();
+  /** Containers and sandboxes, by ID, that somebody else is removing: their removal is refused until they are gone. */
+  readonly beingRemoved = new Set<string>();
   readonly listeners = new Set<(event: NodeEvent) => void>();
 
   constructor(description: NodeDescription, store: StoreOptions = {}) {
@@ -114,6 +116,17 @@ export class FakeNode {
 
   containersOf(sandboxId: string): readonly ContainerDescription[] {
     return [...this.containers.values()].filter((it) => it.sandboxId === sandboxId);
+  }
+
+  /** Somebody else removes a container or sandbox, which takes so long; `Infinity`: it never ends. */
+  beginRemoval(id: string, tookMs: number): void {
+    this.beingRemoved.add(id);
+    if (tookMs === Infinity) return;
+    setTimeout(() => {
+      this.beingRemoved.delete(id);
+      if (this.containers.has(id)) this.removeContainer(id);
+      else this.removeSandbox(id);
+    }, tookMs);
   }
 
   #emit(kind: NodeEvent["kind"], container: ContainerDescription): void {
