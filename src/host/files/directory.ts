@@ -1,13 +1,21 @@
 // A directory opened without following a link: everything below it is reached by its handle, whatever is renamed
 // meanwhile.
 
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, readdir, readFile, rmdir, unlink } from "node:fs/promises";
+
+import { codeOf } from "./errno.ts";
 
 const FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
+/** Names are bytes. One that is not UTF-8 has no text that leads back to it. */
+export type EntryName = string | Buffer;
+
 export interface Entry {
+  /** As text, for reading and for messages. */
   readonly name: string;
+  /** For every call; the text itself if that is the same. */
+  readonly raw: EntryName;
   readonly kind: "directory" | "link" | "other";
 }
 
@@ -29,7 +37,7 @@ export class Directory {
   }
 
   /** `path` itself must not be a link (`ENOTDIR`, `ELOOP`); resolve it first if it may be one. */
-  static async open(path: string): Promise<Directory> {
+  static async open(path: EntryName): Promise<Directory> {
     const handle = await open(path, FLAGS);
     try {
       const { dev } = await handle.stat({ bigint: true });
@@ -40,8 +48,8 @@ export class Directory {
     }
   }
 
-  async openBelow(name: string): Promise<Directory> {
-    return await Directory.open(this.pathOf(name));
+  async openBelow(name: EntryName): Promise<Directory> {
+    return await Directory.open(this.#pathOf(name));
   }
 
   /** Whether nothing is mounted on this directory that is not on its parent; a bind mount even has the same device. */
@@ -51,25 +59,32 @@ export class Directory {
 
   async entries(): Promise<readonly Entry[]> {
     const found = await readdir(this.#path, { withFileTypes: true });
-    return found.map((entry) => ({
-      name: entry.name,
-      kind: entry.isDirectory() ? "directory" : entry.isSymbolicLink() ? "link" : "other",
-    }));
+    if (found.some(({ name }) => name.includes(REPLACED))) return await this.#entriesByBytes();
+    return found.map((entry) => ({ name: entry.name, raw: entry.name, kind: kindOf(entry) }));
   }
 
-  async facts(name: string): Promise<EntryFacts> {
-    const facts = await lstat(this.pathOf(name), { bigint: true });
-    const kind = facts.isDirectory() ? "directory" : facts.isSymbolicLink() ? "link" : "other";
+  async #entriesByBytes(): Promise<readonly Entry[]> {
+    const entries: Entry[] = [];
+    for (const raw of await readdir(this.#path, { encoding: "buffer" })) {
+      const facts = await ifThere(this.facts(raw));
+      if (facts !== undefined) entries.push({ name: raw.toString(), raw, kind: facts.kind });
+    }
+    return entries;
+  }
+
+  async facts(name: EntryName): Promise<EntryFacts> {
+    const facts = await lstat(this.#pathOf(name), { bigint: true });
+    const kind = kindOf(facts);
     return { kind, bytes: kind === "directory" || facts.nlink > 1n ? 0n : facts.blocks * 512n };
   }
 
   /** Removes a link itself, not its target. */
-  async unlink(name: string): Promise<void> {
-    await unlink(this.pathOf(name));
+  async unlink(name: EntryName): Promise<void> {
+    await unlink(this.#pathOf(name));
   }
 
-  async removeDirectory(name: string): Promise<void> {
-    await rmdir(this.pathOf(name));
+  async removeDirectory(name: EntryName): Promise<void> {
+    await rmdir(this.#pathOf(name));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -91,5 +106,27 @@ export class Directory {
     const plain = name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name);
     if (!plain) throw new RangeError(`${JSON.stringify(name)} is not the name of an entry`);
     return `${this.#path}/${name}`;
+  }
+
+  #pathOf(name: EntryName): EntryName {
+    return typeof name === "string"
+      ? this.pathOf(name)
+      : Buffer.concat([Buffer.from(`${this.#path}/`), name]);
+  }
+}
+
+/** What decoding puts in place of bytes that are not UTF-8. */
+const REPLACED = "\uFFFD";
+
+const kindOf = (file: Pick<Stats, "isDirectory" | "isSymbolicLink">): Entry["kind"] =>
+  file.isDirectory() ? "directory" : file.isSymbolicLink() ? "link" : "other";
+
+/** `undefined` in place of ENOENT. */
+export async function ifThere<T>(action: Promise<T>): Promise<T | undefined> {
+  try {
+    return await action;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
   }
 }

@@ -106,6 +106,8 @@ async function rulesOfFile(request: KeepRulesRequest, name: string): Promise<Fou
     rules: [],
     problems: [{ source: path, message }],
   });
+  // Under the name as text, crigc would not find the file.
+  if (name.includes("\uFFFD")) return problem("the file's name is not UTF-8: rename it");
   try {
     if (!name.endsWith(".list"))
       return problem(

@@ -5,6 +5,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Manifest } from "../../model/snapshot.ts";
+import type { EntryName } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { podImages } from "./pod-list.ts";
 
@@ -27,27 +28,37 @@ export async function readManifests(paths: readonly string[]): Promise<readonly 
   return read.filter((manifest) => manifest !== null);
 }
 
-type Found = { readonly path: string; readonly fault?: string };
+/** `file`: as the kernel names it, which may not be UTF-8. */
+type Found = { readonly path: string; readonly file: EntryName; readonly fault?: string };
 
 async function filesAt(path: string): Promise<readonly Found[]> {
   try {
-    if (!(await stat(path)).isDirectory()) return [{ path }];
-    const names = (await readdir(path)).filter((name) => !name.startsWith("."));
+    if (!(await stat(path)).isDirectory()) return [{ path, file: path }];
+    const names = (await readdir(path, { encoding: "buffer" })).filter(
+      (name) => !name.toString().startsWith("."),
+    );
     if (names.length > FILES_MAX)
-      return [{ path, fault: `it has ${names.length} files; the maximum is ${FILES_MAX}` }];
-    return names.toSorted().map((name) => ({ path: join(path, name) }));
+      return [
+        { path, file: path, fault: `it has ${names.length} files; the maximum is ${FILES_MAX}` },
+      ];
+    return names
+      .toSorted((one, other) => Buffer.compare(one, other))
+      .map((name) => ({
+        path: join(path, name.toString()),
+        file: Buffer.concat([Buffer.from(`${path}/`), name]),
+      }));
   } catch (error) {
-    return isAbsent(error) ? [] : [{ path, fault: reasonOf(error) }];
+    return isAbsent(error) ? [] : [{ path, file: path, fault: reasonOf(error) }];
   }
 }
 
 /** `null` if it no longer exists, dangles, or is nothing that a kubelet would run. */
-async function manifestAt({ path, fault }: Found): Promise<Manifest | null> {
+async function manifestAt({ path, file, fault }: Found): Promise<Manifest | null> {
   if (fault !== undefined) return unreadable(path, fault);
   try {
-    const found = await stat(path);
+    const found = await stat(file);
     if (!found.isFile() || found.size > BYTES_MAX) return null;
-    return manifestOf(path, await readFile(path, "utf8"));
+    return manifestOf(path, await readFile(file, "utf8"));
   } catch (error) {
     return isAbsent(error) ? null : unreadable(path, reasonOf(error));
   }

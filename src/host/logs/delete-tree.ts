@@ -1,8 +1,7 @@
 // Deletes a directory with everything in it, by handles: follows no link, enters no mount.
 
 import { HostError } from "../../model/errors.ts";
-import type { Directory } from "../files/directory.ts";
-import { codeOf } from "../files/errno.ts";
+import { type Directory, type EntryName, ifThere } from "../files/directory.ts";
 
 /** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
 const DEPTH_MAX = 32;
@@ -24,7 +23,8 @@ export async function deleteTree(parent: Directory, name: string): Promise<Delet
 
 interface Place {
   readonly parent: Directory;
-  readonly name: string;
+  readonly name: EntryName;
+  /** As text. */
   readonly path: string;
   readonly depth: number;
 }
@@ -35,14 +35,15 @@ async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
     throw refused(path, `it is more than ${DEPTH_MAX} directories deep`);
   }
   {
-    await using directory = await parent.openBelow(name);
+    await using directory = await ifThere(parent.openBelow(name));
+    if (directory === undefined) return;
     if (!(await directory.isOnMountOf(parent))) {
       throw refused(path, "something is mounted there");
     }
     for (const entry of await directory.entries()) {
       const below: Place = {
         parent: directory,
-        name: entry.name,
+        name: entry.raw,
         path: `${path}/${entry.name}`,
         depth: depth + 1,
       };
@@ -51,28 +52,18 @@ async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
         : deleteEntry(below, deleted));
     }
   }
-  await ignoreAbsent(parent.removeDirectory(name));
+  await ifThere(parent.removeDirectory(name));
 }
 
 async function deleteEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
   if (deleted.names.length >= ENTRIES_MAX) {
     throw refused(path, `more than ${ENTRIES_MAX} entries were deleted already`);
   }
-  const facts = await ignoreAbsent(parent.facts(name));
+  const facts = await ifThere(parent.facts(name));
   if (facts === undefined) return;
-  await ignoreAbsent(parent.unlink(name));
+  await ifThere(parent.unlink(name));
   deleted.names.push(path);
   deleted.bytes += facts.bytes;
-}
-
-/** Treats ENOENT as success. */
-export async function ignoreAbsent<T>(action: Promise<T>): Promise<T | undefined> {
-  try {
-    return await action;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 const refused = (path: string, why: string): HostError =>

@@ -4,9 +4,9 @@ import { HostError } from "../../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../../model/log-names.ts";
 import type { ContainerLogs, LogRemover, UsedLog } from "../../model/ports.ts";
 import type { PodLogDirectory } from "../../model/snapshot.ts";
-import type { Directory } from "../files/directory.ts";
+import { type Directory, type EntryName, ifThere } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
-import { type Deleted, deleteTree, ignoreAbsent } from "./delete-tree.ts";
+import { type Deleted, deleteTree } from "./delete-tree.ts";
 import { leadsBelow } from "./reader.ts";
 import { type LogPaths, type LogRoot, type LogRoots, rootsOf } from "./roots.ts";
 
@@ -52,7 +52,7 @@ async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Promise<De
   const none: Deleted = { names: [], bytes: 0n };
   return (
     (await inRoot(podLogs, `delete the log directory ${entry}`, async (root) =>
-      ignoreAbsent(deleteTree(root, entry)),
+      deleteTree(root, entry),
     )) ?? none
   );
 }
@@ -85,7 +85,7 @@ async function placesOf(
 async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
   const { podLogs, containerLogs } = roots;
   const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
-    const facts = await ignoreAbsent(directory.facts(entry));
+    const facts = await ifThere(directory.facts(entry));
     if (facts === undefined) return false;
     if (facts.kind !== "link") throw refused(entry, "it is not a link");
     if (!(await leadsBelow(directory, entry, roots))) {
@@ -111,20 +111,24 @@ async function descend(
   await descend(directory, rest, act);
 }
 
-const isLogOf = (file: string, name: string): boolean =>
-  name === file || name.startsWith(`${file}.`);
+/** Compares bytes: several names that are not UTF-8 have the same text. */
+function isLogOf(file: string, name: EntryName): boolean {
+  if (typeof name === "string") return name === file || name.startsWith(`${file}.`);
+  const rotation = Buffer.from(`${file}.`);
+  return name.equals(rotation.subarray(0, -1)) || name.indexOf(rotation) === 0;
+}
 
 async function removeFiles(
   directory: Directory,
   { file, kept }: { readonly file: string; readonly kept: readonly string[] },
   deleted: Deleted,
 ): Promise<void> {
-  for (const { name, kind } of await directory.entries()) {
-    if (kind === "directory" || !isLogOf(file, name)) continue;
-    if (kept.some((other) => isLogOf(other, name))) continue;
-    const facts = await ignoreAbsent(directory.facts(name));
+  for (const { name, raw, kind } of await directory.entries()) {
+    if (kind === "directory" || !isLogOf(file, raw)) continue;
+    if (kept.some((other) => isLogOf(other, raw))) continue;
+    const facts = await ifThere(directory.facts(raw));
     if (facts === undefined || facts.kind === "directory") continue;
-    await ignoreAbsent(directory.unlink(name));
+    await ifThere(directory.unlink(raw));
     deleted.names.push(name);
     deleted.bytes += facts.bytes;
   }

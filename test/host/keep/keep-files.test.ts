@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type KeepRulesRequest, readKeepRules } from "../../../src/host/keep/keep-files.ts";
@@ -102,6 +102,14 @@ describe("readKeepRules", () => {
       "pipe.list",
     ]);
     expect(found).toEqual([]);
+  });
+
+  test("a list whose name is not UTF-8 is a problem that says so", async () => {
+    const directory = scratch();
+    const path = Buffer.concat([Buffer.from(`${directory}/a`), Buffer.from([0xff])]);
+    writeFileSync(Buffer.concat([path, Buffer.from(".list")]), "nginx");
+    const [problem] = (await rules(directory)).problems;
+    expect(problem?.message).toBe("the file's name is not UTF-8: rename it");
   });
 
   test("a link to a list, and a link to the directory, are followed", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { readManifests } from "../../../src/host/kubelet/manifests.ts";
@@ -36,6 +36,13 @@ describe("manifests of static pods", () => {
       },
       { path: join(directory, "without-an-ending"), images: ["r.example/json:1"], fault: null },
     ]);
+  });
+
+  test("are read whatever bytes their names have", async () => {
+    const directory = scratch();
+    writeFileSync(Buffer.concat([Buffer.from(`${directory}/etcd`), Buffer.from([0xff])]), etcd);
+    const [manifest] = await readManifests([directory]);
+    expect(manifest?.images).toContain("r.example/etcd:3");
   });
 
   test("may be one file, and there may be none", async () => {

@@ -316,6 +316,34 @@ describe("the logs of a container", () => {
   });
 });
 
+describe("names that are not UTF-8", () => {
+  /** Both read as the same text. */
+  const [one, other] = [Buffer.from([0xff]), Buffer.from([0xfe])];
+  const bytes = (path: string, end: Buffer): Buffer => Buffer.concat([Buffer.from(path), end]);
+  const namesIn = (path: string): readonly string[] =>
+    readdirSync(path, { encoding: "buffer" }).map((name) => name.toString("latin1"));
+
+  test("do not keep a pod's directory", async () => {
+    write(join(pods, podA, "c", "0.log"));
+    for (const end of [one, other]) {
+      writeFileSync(bytes(join(pods, podA, "file-"), end), "x");
+      mkdirSync(bytes(join(pods, podA, "directory-"), end));
+      writeFileSync(bytes(join(pods, podA, "c", "0.log."), end), "x");
+    }
+    const { names } = await deleter.removePodLogs(pod(podA, "uid-a"));
+    expect(names).toHaveLength(5);
+    expect(existsSync(join(pods, podA))).toBe(false);
+  });
+
+  test("are told apart by their bytes: a rotation goes, a file with the same text stays", async () => {
+    const path = write(join(pods, podA, "c", "\uFFFD"));
+    for (const name of ["", "\uFFFD."])
+      writeFileSync(bytes(`${join(pods, podA, "c")}/${name}`, one), "x");
+    await deleter.removeContainerLogs({ path, podUid: "uid-a", kept: [] });
+    expect(namesIn(join(pods, podA, "c"))).toEqual(["\u00ff"]);
+  });
+});
+
 describe("the directory of a pod", () => {
   test("is deleted with its content, and links in it are not followed", async () => {
     const precious = outside();

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { removeSandbox } from "../../../src/execute/container/sandbox-removal.ts";
+import { OthersRemovals } from "../../../src/execute/others-removal.ts";
 import { failureCode, RuntimeError } from "../../../src/model/errors.ts";
 import type { Pass } from "../../../src/model/pass.ts";
 import { minutes } from "../../../src/model/time.ts";
@@ -99,10 +100,12 @@ describe("a pass", () => {
   test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", async () => {
     const metrics = fresh();
     const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
+    const { signal } = new AbortController();
     const failing = {
       runtime: { sandboxDetail: async () => ({ state: "not-ready" }) },
       writer: { stopSandbox: () => Promise.reject(late) },
-      signal: new AbortController().signal,
+      signal,
+      others: new OthersRemovals({ monotonicNs: () => 0n, sleep: async () => undefined }, signal),
     } as unknown as Parameters<typeof removeSandbox>[2];
     const { item } = await removeSandbox(sandbox(1), { kind: "pod-gone" }, failing);
     const sandboxes = [item];
