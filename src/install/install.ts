@@ -7,7 +7,14 @@ import { HostError } from "../model/errors.ts";
 import { factsOf, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
 import type { Init, Manifest } from "./manifest.ts";
 import { DEFAULT_BIN_DIRECTORY, installed, type ShellTexts } from "./paths.ts";
-import { BASELINE_FILES, filesOf, installPlan, type InstallRequest, placesOf } from "./plan.ts";
+import {
+  backupPathOf,
+  BASELINE_FILES,
+  filesOf,
+  installPlan,
+  type InstallRequest,
+  placesOf,
+} from "./plan.ts";
 import { apply, type Step } from "./step.ts";
 
 export interface InstallOptions {
@@ -61,11 +68,11 @@ export async function install(
     stops: before !== null && before.init !== init && (await isLive(before.init)),
     start: options.start,
   };
-  const paths = [
-    installed.manifest,
+  const places = [
     ...filesOf(request, before).map((it) => it.path),
     ...(before === null ? [] : placesOf(before)),
   ];
+  const paths = [installed.manifest, ...places, ...places.map(backupPathOf)];
   const steps = installPlan(request, before, await factsOf(tree, paths));
   if (!options.dryRun) await apply(steps, tree, done);
   return steps;

@@ -111,12 +111,13 @@ function stepsFor(wanted: InstalledFile, known: Known): readonly TreeStep[] {
       if (fact.kind === "absent") return [wanted];
       throw blockedBy(wanted.path, fact);
     case "text":
-      return wanted.theirs && fact.kind !== "absent" ? [] : textSteps(wanted, fact, known);
+      if (wanted.theirs && fact.kind !== "absent") return [];
+      return textSteps(wanted, fact, known);
     case "executable": {
       const { from, sha256, path } = known.request.executable;
       if (fact.kind === "file" && fact.sha256 === sha256 && fact.mode === EXECUTABLE) return [];
       if (fact.kind !== "file" && fact.kind !== "absent") throw blockedBy(path, fact);
-      return [{ kind: "executable", path, from, mode: EXECUTABLE }];
+      return [...saved(path, known, sha256), { kind: "executable", path, from, mode: EXECUTABLE }];
     }
     case "link":
       if (fact.kind === "link" && fact.target === wanted.target) return [];
@@ -132,15 +133,29 @@ const EXECUTABLE = 0o755;
 function textSteps(
   wanted: Extract<InstalledFile, { kind: "text" }>,
   fact: Found,
-  { before }: Known,
+  known: Known,
 ): readonly TreeStep[] {
   const { path, text, mode } = wanted;
-  const write: TreeStep = { kind: "text", path, text, mode };
-  if (fact.kind === "absent") return [write];
-  if (fact.kind !== "file") throw blockedBy(path, fact);
-  if (fact.sha256 === sha256OfText(text)) return fact.mode === mode ? [] : [write];
-  if (fact.sha256 === before?.files[path]) return [write];
-  return [{ kind: "move", path, to: backupPathOf(path) }, write];
+  if (fact.kind !== "file" && fact.kind !== "absent") throw blockedBy(path, fact);
+  const sha256 = sha256OfText(text);
+  if (fact.kind === "file" && fact.sha256 === sha256 && fact.mode === mode) return [];
+  return [...saved(path, known, sha256), { kind: "text", path, text, mode }];
+}
+
+/** Moves away a file that is neither what an installation wrote nor what it will write. */
+export function saved(
+  path: string,
+  { before, facts }: Pick<Known, "before" | "facts">,
+  wantedSha256: string | null,
+): readonly TreeStep[] {
+  const fact = factOf(facts, path);
+  if (fact.kind !== "file") return [];
+  if (fact.sha256 === wantedSha256 || fact.sha256 === before?.files[path]) return [];
+  const usual = backupPathOf(path);
+  // An earlier copy is never overwritten by another one.
+  const to =
+    factOf(facts, usual).kind === "absent" ? usual : `${usual}-${fact.sha256.slice(0, 12)}`;
+  return [{ kind: "move", path, to }];
 }
 
 /** Backups are in the state directory, so that they are not services; named with the directory if ambiguous. */
@@ -186,7 +201,7 @@ function leftovers(
       if (fact.kind !== "file") return [];
       if (fact.sha256 === before.files[path]) return [{ kind: "remove", path }];
       const isService = SERVICE_FILES.includes(path) && before.files[path] !== undefined;
-      return isService ? [{ kind: "move", path, to: backupPathOf(path) }] : [];
+      return isService ? saved(path, { before, facts }, null) : [];
     });
 }
 

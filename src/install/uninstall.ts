@@ -4,6 +4,7 @@ import { RootedTree } from "../host/files/rooted-tree.ts";
 import { factOf, type Facts, factsOf, isRunning, manifestIn } from "./facts.ts";
 import type { Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";
+import { backupPathOf, saved } from "./plan.ts";
 import { apply, type Step, stoppedSteps, stopSteps } from "./step.ts";
 
 export interface UninstallOptions {
@@ -24,6 +25,7 @@ export async function uninstall(
   const live = options.root === "/" && (await isRunning(manifest.init, tree));
   const paths = [
     ...Object.keys(manifest.files),
+    ...Object.keys(manifest.files).map(backupPathOf),
     ...manifest.links,
     ...manifest.directories,
     installed.configDirectory,
@@ -42,7 +44,7 @@ export interface RemovalRequest {
   readonly live: boolean;
 }
 
-/** What to remove from a tree: what the manifest lists, with `purge` also configuration and state. */
+/** What the manifest lists, with `purge` also configuration and state; without it, changed files are kept aside. */
 export function removalPlan(
   request: RemovalRequest,
   manifest: Manifest,
@@ -53,7 +55,12 @@ export function removalPlan(
   return [
     ...(live ? stopSteps(manifest.init) : []),
     ...manifest.links.filter((path) => factOf(facts, path).kind === "link").map(remove),
-    ...files.filter((path) => factOf(facts, path).kind === "file").map(remove),
+    ...files
+      .filter((path) => factOf(facts, path).kind === "file")
+      .flatMap((path): readonly Step[] => {
+        const moved = purge ? [] : saved(path, { before: manifest, facts }, null);
+        return moved.length > 0 ? moved : [remove(path)];
+      }),
     ...(purge ? purgeSteps(live, facts) : []),
     ...emptied(manifest, purge, facts),
     ...(live ? stoppedSteps(manifest.init) : []),

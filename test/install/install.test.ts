@@ -5,8 +5,10 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -151,6 +153,45 @@ describe("install", () => {
     expect(readFileSync(join(root, "var/lib/crigc/replaced-crigc.service"), "utf8")).toContain(
       "edited",
     );
+  });
+
+  test("never overwrites a saved copy by the one of a second upgrade", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    for (const edit of ["first", "second", "second", "third"]) {
+      put(root, "etc/systemd/system/crigc.service", `[Service]\n# ${edit}\n`);
+      await install(optionsFor(root, from), silent);
+    }
+    const copies = readdirSync(join(root, "var/lib/crigc")).filter((it) => it.startsWith("rep"));
+    const texts = copies.map((name) => readFileSync(join(root, "var/lib/crigc", name), "utf8"));
+    expect(texts.toSorted()).toEqual(
+      ["first", "second", "third"].map((edit) => `[Service]\n# ${edit}\n`),
+    );
+  });
+
+  test("saves a hand-edited unit on another filesystem too", async () => {
+    const { root, from } = machine();
+    expect(Bun.spawnSync(["mount", "-t", "tmpfs", "none", join(root, "var/lib")]).exitCode).toBe(0);
+    using _ = { [Symbol.dispose]: () => void Bun.spawnSync(["umount", join(root, "var/lib")]) };
+    put(root, "etc/systemd/system/crigc.service", "by hand", 0o640);
+    await install(optionsFor(root, from), silent);
+    const copy = join(root, "var/lib/crigc/replaced-crigc.service");
+    expect(readFileSync(copy, "utf8")).toBe("by hand");
+    expect(statSync(copy).mode & 0o777).toBe(0o640);
+  });
+
+  test("saves an executable that it did not install, and no earlier one of its own", async () => {
+    const { root, from } = machine();
+    const executable = put(root, "usr/local/bin/crigc", "a script of the site", 0o755);
+    await install(optionsFor(root, from), silent);
+    const copy = join(root, "var/lib/crigc/replaced-bin-crigc");
+    expect(readFileSync(copy, "utf8")).toBe("a script of the site");
+    expect(statSync(copy).mode & 0o777).toBe(0o755);
+    rmSync(copy);
+    const next = put(dirname(root), "crigc-2", "\x7fELF, the second executable", 0o755);
+    await install(optionsFor(root, next), silent);
+    expect(existsSync(copy)).toBe(false);
+    expect(readFileSync(executable, "utf8")).toContain("second");
   });
 
   test("with another --bin-dir moves executable, manual page and completions, and updates the unit", async () => {
@@ -402,6 +443,20 @@ describe("uninstall", () => {
     ]);
     await uninstall({ root, purge: true, dryRun: false }, silent);
     expect(changesOf(before, treeOf(root))).toEqual({});
+  });
+
+  test("without --purge keeps a copy of each changed file", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    put(root, "etc/systemd/system/crigc.service", "[Service]\n# edited\n");
+    put(root, "usr/local/bin/crigc", "another program", 0o755);
+    const steps = await uninstall({ root, purge: false, dryRun: false }, silent);
+    expect(wordsOf(steps ?? [])).toContain("move /etc/systemd/system/crigc.service");
+    const kept = (name: string): string => readFileSync(join(root, "var/lib/crigc", name), "utf8");
+    expect(kept("replaced-crigc.service")).toContain("edited");
+    expect(kept("replaced-bin-crigc")).toBe("another program");
+    expect(treeOf(root)["etc/systemd/system/crigc.service"]).toBeUndefined();
+    expect(treeOf(root)["usr/local/bin/crigc"]).toBeUndefined();
   });
 
   test("keeps directories that others use meanwhile", async () => {

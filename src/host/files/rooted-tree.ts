@@ -100,9 +100,21 @@ export class RootedTree {
 
   async move(path: string, to: string): Promise<void> {
     await this.#at(path, "move", async (parent, name) =>
-      this.#at(to, "move to", async (newParent, newName) =>
-        rename(parent.pathOf(name), newParent.pathOf(newName)),
-      ),
+      this.#at(to, "move to", async (newParent, newName) => {
+        const [from, target] = [parent.pathOf(name), newParent.pathOf(newName)];
+        try {
+          await rename(from, target);
+        } catch (error) {
+          if (codeOf(error) !== "EXDEV") throw error;
+          const fresh = newParent.pathOf(freshName(newName));
+          await using file = await open(from, READING);
+          const copy = createWriteStream(fresh, { flags: "wx", mode: 0o600, flush: true });
+          await pipeline(file.createReadStream({ autoClose: false }), copy);
+          await setMode(fresh, 0, (await file.stat()).mode & 0o777);
+          await rename(fresh, target);
+          await parent.unlink(name);
+        }
+      }),
     );
   }
 

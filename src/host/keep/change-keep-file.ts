@@ -1,6 +1,14 @@
 /** Changes a keep file under a lock, so that concurrent commands lose no change. */
 
-import { closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { HostError } from "../../model/errors.ts";
@@ -15,12 +23,16 @@ export interface TextChange<T> {
   readonly answer: T;
 }
 
-/** `change` gets `null` if the file does not exist. Throws `HostError` `read` or `write`, and what `change` throws. */
+/**
+ * `change` gets `null` if the file does not exist; of a link, its target is changed. Throws `HostError` `read` or `write`,
+ * and what `change` throws.
+ */
 export function changeKeepFile<T>(
-  path: string,
+  named: string,
   change: (before: string | null) => TextChange<T>,
   waitMs = 10_000,
 ): T {
+  const path = targetOf(named);
   const fd = lockDotfile(path, waitMs);
   try {
     const { text, answer } = change(readKeepFile(path));
@@ -29,6 +41,16 @@ export function changeKeepFile<T>(
   } finally {
     unlockFlock(fd);
     closeSync(fd);
+  }
+}
+
+function targetOf(path: string): string {
+  try {
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? realpathSync(path) : path;
+  } catch (error) {
+    const message = `cannot write ${path}: the target of the link: ${reasonOf(error)}`;
+    throw new HostError("write", message, { cause: error });
   }
 }
 

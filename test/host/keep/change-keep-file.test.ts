@@ -1,7 +1,7 @@
 // A keep file is changed by one process at a time, and a lock that is never dropped does not hang the next one.
 
 import { expect, test } from "bun:test";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { changeKeepFile } from "../../../src/host/keep/change-keep-file.ts";
@@ -14,6 +14,24 @@ test("a change gets the current text, and null leaves the file unchanged", () =>
   expect(changeKeepFile(path, (before) => ({ text: "nginx\n", answer: before }))).toBeNull();
   expect(changeKeepFile(path, (before) => ({ text: null, answer: before }))).toBe("nginx\n");
   expect(readFileSync(path, "utf8")).toBe("nginx\n");
+});
+
+test("a change of a linked list changes the target, and the link stays", () => {
+  const top = scratch();
+  const target = put(top, "site/nodes.list", "nginx\n");
+  const path = join(scratch(), "site.list");
+  symlinkSync(target, path);
+  changeKeepFile(path, (before) => ({ text: `${before}redis\n`, answer: 0 }));
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  expect(readFileSync(target, "utf8")).toBe("nginx\nredis\n");
+});
+
+test("a list whose link leads nowhere is not replaced", () => {
+  const path = join(scratch(), "site.list");
+  symlinkSync("/does/not/exist.list", path);
+  const change = () => changeKeepFile(path, () => ({ text: "redis\n", answer: 0 }));
+  expect(change).toThrow(`cannot write ${path}: the target of the link`);
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
 });
 
 test("a file that another process is changing is waited for, then refused and left unchanged", () => {
