@@ -86,8 +86,9 @@ describe("imports", () => {
     expect(unused).toEqual([
       "no file of config uses model: take it out of the table",
       "no file of config uses valibot: take it out of the table",
-      "no file of config uses node:fs: take it out of the table",
+      "no file of config uses yaml: take it out of the table",
       "no file of config uses Bun: take it out of the table",
+      "no file of config uses node:fs: take it out of the table",
     ]);
   });
 

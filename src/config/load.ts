@@ -140,9 +140,7 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Confi
     if (required) return failed(`cannot read the configuration file${namedBy}: it does not exist`);
     return { path, present: false, layer: emptyLayer };
   }
-  const content = parsedYaml(text);
-  if ("fault" in content) return failed(content.fault);
-  const document = parseDocument({ path, text, content: content.value });
+  const document = parseDocument(path, text);
   if (document.kind === null)
     return { path, present: true, layer: { ...emptyLayer, issues: document.issues } };
   const { entries, warnings } =
@@ -193,46 +191,6 @@ const issueLayer = (source: string, message: string): Layer => ({
   ...emptyLayer,
   issues: [configIssue(source, "", message)],
 });
-
-/** The parser itself rejects aliases that expand without end, and throws a RangeError before its stack overflows. */
-function parsedYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
-  try {
-    return { value: Bun.YAML.parse(text) };
-  } catch (thrown) {
-    if (thrown instanceof RangeError)
-      return { fault: "the file is nested too deeply; expected a map of settings" };
-    return { fault: `invalid YAML or JSON: ${messageOf(thrown)}${errorLine(text)}` };
-  }
-}
-
-/** Beyond this the search for the line takes too long. */
-const SEARCHED_BYTES_MAX = 64 * 1024;
-
-/**
- * The parser does not say where, so bisection finds the first line up to which the text cannot be parsed. No prefix of
- * JSON can be parsed, so this does not work for JSON.
- */
-function errorLine(text: string): string {
-  if (text.length > SEARCHED_BYTES_MAX || /^\s*[{[]/.test(text)) return "";
-  const lines = text.split("\n");
-  let good = 0;
-  let bad = lines.length;
-  while (bad - good > 1) {
-    const middle = Math.floor((good + bad) / 2);
-    if (isParsed(lines.slice(0, middle).join("\n"))) good = middle;
-    else bad = middle;
-  }
-  return ` (near line ${bad})`;
-}
-
-function isParsed(text: string): boolean {
-  try {
-    Bun.YAML.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** A configuration has a page or two; anything larger is another file. */
 const FILE_BYTES_MAX = 1024 * 1024;

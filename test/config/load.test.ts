@@ -42,7 +42,7 @@ const empty = join(folder, "empty.d");
 mkdirSync(empty);
 
 /** Far more than any of it takes, far less than a bomb would. */
-const BOUND_MS = 2000;
+const BOUND_MS = 4000;
 function timed<T>(action: () => T): T {
   const start = performance.now();
   const result = action();
@@ -123,7 +123,7 @@ describe("hostile files", () => {
     const path = write("deep.yaml", text);
     const faults = timed(() => faultsOnDisk(path));
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toMatch(/nested too deeply|no YAML/);
+    expect(faults[0]).toMatch(/nested too deeply|invalid YAML or JSON/);
   });
 
   test("aliases that expand without end are refused", () => {
@@ -148,9 +148,7 @@ describe("hostile files", () => {
   test("a kind that is a list of lists without end is refused", () => {
     const path = write("kind.yaml", "apiVersion: crigc/v1\nkind: &a [*a, *a, *a]\n");
     expect(timed(() => faultsOnDisk(path))).toEqual([
-      expect.stringContaining(
-        `${path}:2: kind is a list and apiVersion is "crigc/v1"; expected kind: CrigcConfiguration`,
-      ),
+      expect.stringContaining(`${path}:2: an anchor or alias (& or *) is not accepted`),
     ]);
   });
 
@@ -207,7 +205,9 @@ describe("invalid files", () => {
   test("a syntax error is refused with its line", () => {
     expect(
       faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),
-    ).toEqual([`${FILE}: invalid YAML or JSON: YAML Parse error: Unexpected token (near line 4)`]);
+    ).toEqual([
+      `${FILE}:5: invalid YAML or JSON: Flow sequence in block collection must be sufficiently indented and end with a ]`,
+    ]);
   });
 
   test("a JSON syntax error is refused without a line", () => {
@@ -246,7 +246,7 @@ describe("invalid files", () => {
     [
       "an explicit YAML key",
       ours("keep: [a]\n? keep\n: []\n"),
-      "an explicit key (?) is not accepted",
+      "keep is set twice, first on line 3",
     ],
     ["a merge key", ours("keep: [a]\n<<: {keep: []}\n"), "a merge key (<<) is not accepted"],
     [

@@ -13,7 +13,7 @@ export type FolderRule = {
 export const folderRules: Readonly<Record<string, FolderRule>> = {
   model: { folders: [], packages: [] },
   policy: { folders: ["model"], packages: [] },
-  config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "Bun"] },
+  config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
   cri: {
     folders: ["model"],
     packages: ["node:http2", "node:net"],

@@ -1,9 +1,21 @@
-/** Parses a configuration document: its kind, and its entries with their lines. */
+/** Parses a configuration document, YAML or JSON: its kind, and its entries with their lines. */
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  visit,
+  type YAMLMap,
+} from "yaml";
+
 import { type ConfigIssue, configIssue } from "../../model/errors.ts";
-import { isMap } from "../../model/values.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
 import { described } from "../value/described.ts";
-import { type KeyLine, keysIn } from "./lines.ts";
 
 export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";
 
@@ -11,8 +23,7 @@ export interface Entry {
   /** `imageMinimumGCAge`, `logging.format`. */
   readonly name: string;
   readonly value: unknown;
-  /** `null` if unknown. */
-  readonly line: number | null;
+  readonly line: number;
 }
 
 export interface ConfigDocument {
@@ -33,108 +44,152 @@ const GROUPED: ReadonlySet<string> = new Set(
   fieldNames.filter((name) => name.includes(".")).map((name) => name.split(".")[0] ?? name),
 );
 
-export interface ParsedText {
-  readonly path: string;
-  readonly text: string;
-  /** The parsed text. */
-  readonly content: unknown;
+export function parseDocument(path: string, text: string): ConfigDocument {
+  try {
+    requireShallow(text);
+    const lines = new LineCounter();
+    // Equal keys are judged here, because those of a kubelet's other fields do not matter.
+    const options = { lineCounter: lines, uniqueKeys: false, prettyErrors: false } as const;
+    const documents = [...parseAllDocuments(withoutComments(text), options)];
+    const at = (offset: number): string => `${path}:${lines.linePos(offset).line}`;
+    const [error] = documents.flatMap(({ errors }) => errors);
+    if (error !== undefined)
+      return broken(at(error.pos[0]), `invalid YAML or JSON: ${error.message}`);
+    if (documents.length > 1) return notAMap(path, "it has several documents (---)");
+    const [document] = documents;
+    return document === undefined ? notAMap(path, "it is empty") : read(document, path, at);
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    return broken(path, "the file is nested too deeply; expected a map of settings");
+  }
 }
 
-export function parseDocument({ path, text, content }: ParsedText): ConfigDocument {
-  if (!isMap(content)) {
-    const message = `the file is not a map of settings: ${foundIn(content, text)}; ${EXPECTED_KINDS}`;
-    return broken(configIssue(path, "", message));
+/** Throws `RangeError`: this parser takes milliseconds for nesting that costs the other one seconds. */
+function requireShallow(text: string): void {
+  try {
+    Bun.YAML.parse(text);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw thrown;
   }
-  const { found: keys, refused } = keysIn(text);
-  const lineOf = new Map(keys.map(({ path: key, line }) => [key, line]));
-  const kind = kindOf(content);
+}
+
+/**
+ * The installed file is 15 kB of comments, which cost 10 ms. A line that starts with # is a comment unless it is inside
+ * quotes.
+ */
+function withoutComments(text: string): string {
+  const rest = text.replaceAll(/(^|\n)#[^\n]*/g, "$1");
+  return /["']/.test(rest) ? text : rest;
+}
+
+type At = (offset: number) => string;
+
+function read(document: Document.Parsed, path: string, at: At): ConfigDocument {
+  const { contents } = document;
+  if (contents === null || !isMap(contents)) {
+    const value: unknown = isCollection(contents) ? [] : (document.toJS() ?? null);
+    return notAMap(path, value === null ? "it is empty" : `it is ${described(value)}`);
+  }
+  const refused = refusedNotation(document, at);
+  if (refused.length > 0) return { kind: null, entries: [], issues: refused };
+  const pairs = pairsOf(contents);
+  const lineOf = (name: string): string | undefined =>
+    pairs
+      .filter((pair) => pair.name === name)
+      .map(({ offset }) => at(offset))
+      .at(-1);
+  const [kindValue, version] = ["kind", "apiVersion"].map((name) => contents.get(name) ?? null);
+  const kind = kindOf(kindValue, version);
   if (kind === null) {
-    const line = lineOf.get("kind") ?? lineOf.get("apiVersion");
-    const message = `kind is ${described(content["kind"] ?? null)} and apiVersion is ${described(content["apiVersion"] ?? null)}; ${EXPECTED_KINDS}`;
-    return broken(configIssue(at(path, line ?? null), described(content["kind"] ?? null), message));
+    const message = `kind is ${described(kindValue)} and apiVersion is ${described(version)}; ${EXPECTED_KINDS}`;
+    return broken(lineOf("kind") ?? lineOf("apiVersion") ?? path, message, described(kindValue));
   }
-  const entries = Object.entries(content)
-    .filter(([name]) => name !== "kind" && name !== "apiVersion")
-    .flatMap(([name, value]) =>
-      ungrouped(name, value).map((entry) => ({
-        ...entry,
-        line: lineOf.get(entry.name) ?? lineOf.get(name) ?? null,
-      })),
-    );
-  const notation = refused.map(({ line, what }) =>
-    configIssue(
-      at(path, line),
-      what,
-      `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`,
-    ),
+  const settings = pairs.filter(({ name }) => name !== "kind" && name !== "apiVersion");
+  const entries = new Map(
+    settings.flatMap(ungrouped).map(({ name, value, offset }) => {
+      const js: unknown = value === null ? null : value.toJS(document);
+      return [name, { name, value: js ?? null, line: Number(at(offset).slice(path.length + 1)) }];
+    }),
   );
-  if (notation.length > 0) return { kind: null, entries: [], issues: notation };
-  return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };
+  return { kind, entries: [...entries.values()], issues: repeated(pairs, at) };
 }
 
-function foundIn(content: unknown, text: string): string {
-  if (content === null || content === undefined) return "it is empty";
-  // The parser makes a list of several documents.
-  const isSeveral = Array.isArray(content) && /\n---\s/.test(`${text}\n`);
-  return isSeveral ? "it has several documents (---)" : `it is ${described(content)}`;
+interface KeyValue {
+  readonly name: string;
+  readonly value: Node | null;
+  readonly offset: number;
 }
 
-/** A key that the parser found but the line search did not may occur twice. */
-function hiddenKeys(
-  path: string,
-  content: Readonly<Record<string, unknown>>,
-  keys: readonly KeyLine[],
-): readonly ConfigIssue[] {
-  const shown = new Set(keys.map((key) => key.path));
-  return Object.entries(content)
-    .flatMap(([name, value]) => [
-      name,
-      ...(isMap(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : []),
-    ])
-    .filter((name) => isOurs(name) && !shown.has(name))
-    .map((name) =>
-      configIssue(
-        path,
-        name,
-        `cannot find where ${name} is written; write it as a plain key on a line of its own`,
-      ),
-    );
-}
+const pairsOf = (map: YAMLMap.Parsed | YAMLMap): readonly KeyValue[] =>
+  map.items.map(({ key, value }: Pair) => ({
+    name: isScalar(key) ? String(key.value) : "",
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parser makes nodes only
+    value: (value ?? null) as Node | null,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parser makes nodes only
+    offset: (key as Node).range?.[0] ?? 0,
+  }));
 
 /** Flattens a map in the file to names of the table; one with only comments is empty. */
-function ungrouped(name: string, value: unknown): readonly Omit<Entry, "line">[] {
-  if (!GROUPED.has(name) || (value !== null && !isMap(value))) return [{ name, value }];
-  return Object.entries(value ?? {}).map(([inner, held]) => ({
-    name: `${name}.${inner}`,
-    value: held,
-  }));
+function ungrouped(pair: KeyValue): readonly KeyValue[] {
+  const { name, value } = pair;
+  if (!GROUPED.has(name)) return [pair];
+  if (isMap(value))
+    return pairsOf(value).map((inner) => ({ ...inner, name: `${name}.${inner.name}` }));
+  return value === null || (isScalar(value) && value.value === null) ? [] : [pair];
 }
 
-const broken = (issue: ConfigIssue): ConfigDocument => ({
+const broken = (source: string, message: string, text = ""): ConfigDocument => ({
   kind: null,
   entries: [],
-  issues: [issue],
+  issues: [configIssue(source, text, message)],
 });
 
-function kindOf(content: Readonly<Record<string, unknown>>): DocumentKind | null {
-  const kind = content["kind"];
+const notAMap = (path: string, found: string): ConfigDocument =>
+  broken(path, `the file is not a map of settings: ${found}; ${EXPECTED_KINDS}`);
+
+function kindOf(kind: unknown, version: unknown): DocumentKind | null {
   if (kind !== "CrigcConfiguration" && kind !== "KubeletConfiguration") return null;
-  return content["apiVersion"] === KINDS[kind] ? kind : null;
+  return version === KINDS[kind] ? kind : null;
 }
 
-/** For equal keys the parser silently lets the last one win. */
-function repeated(path: string, keys: readonly KeyLine[]): readonly ConfigIssue[] {
-  const first = new Map<string, number>();
-  const issues: ConfigIssue[] = [];
-  for (const { path: key, line } of keys) {
-    const before = first.get(key);
-    if (before === undefined) first.set(key, line);
-    else if (isOurs(key)) {
-      const message = `${key} is set twice, first on line ${before}; remove one of them`;
-      issues.push(configIssue(at(path, line), key, message));
-    }
-  }
-  return issues;
+/** Notation by which a value can come from elsewhere, or be something else than it looks like. */
+function refusedNotation(document: Document.Parsed, at: At): readonly ConfigIssue[] {
+  // Once a line: a list may name one alias a million times.
+  const issues = new Map<string, ConfigIssue>();
+  const refuse = (offset: number, what: string): void => {
+    const source = at(offset);
+    const message = `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`;
+    issues.set(`${source} ${what}`, configIssue(source, what, message));
+  };
+  visit(document, {
+    Node: (_, node) => {
+      const offset = node.range?.[0] ?? 0;
+      if (isAlias(node) || node.anchor !== undefined) refuse(offset, "an anchor or alias (& or *)");
+      else if (node.tag !== undefined) refuse(offset, "a tag (!)");
+    },
+    Pair: (_, { key }) => {
+      if (isScalar(key) && key.value === "<<") refuse(key.range?.[0] ?? 0, "a merge key (<<)");
+    },
+  });
+  return [...issues.values()];
+}
+
+/** For equal keys the parser lets the last one win. */
+function repeated(pairs: readonly KeyValue[], at: At): readonly ConfigIssue[] {
+  const all = pairs.flatMap((pair) =>
+    isMap(pair.value)
+      ? [pair, ...pairsOf(pair.value).map((it) => ({ ...it, name: `${pair.name}.${it.name}` }))]
+      : [pair],
+  );
+  const first = new Map<string, string>();
+  return all.flatMap(({ name, offset }) => {
+    const before = first.get(name);
+    if (before === undefined) first.set(name, at(offset));
+    if (before === undefined || !isOurs(name)) return [];
+    const line = before.slice(before.lastIndexOf(":") + 1);
+    const message = `${name} is set twice, first on line ${line}; remove one of them`;
+    return [configIssue(at(offset), name, message)];
+  });
 }
 
 const isOurs = (key: string): boolean => {
@@ -142,6 +197,3 @@ const isOurs = (key: string): boolean => {
   if (isFieldName(key) || GROUPED.has(key) || key === "kind" || key === "apiVersion") return true;
   return isFieldName(outer) && fieldOf(outer).type.kind === "statements";
 };
-
-export const at = (path: string, line: number | null): string =>
-  line === null ? path : `${path}:${line}`;

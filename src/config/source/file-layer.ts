@@ -6,7 +6,7 @@ import { isMap } from "../../model/values.ts";
 import { type FieldName, fieldNames, fieldOf, isFieldName } from "../fields.ts";
 import { described } from "../value/described.ts";
 import { expected, fileSchema } from "../value/value.ts";
-import { at, type Entry } from "./document.ts";
+import type { Entry } from "./document.ts";
 import { suggestion } from "./nearest.ts";
 import { type Layer, type Place, type Setting, valueIssue } from "./setting.ts";
 
@@ -29,7 +29,7 @@ export function fileLayer(file: FileEntries): Layer {
       issues.push({ source: file.path, text: "", message });
       break;
     }
-    const place: Place = { kind: file.kind, at: at(file.path, entry.line) };
+    const place: Place = { kind: file.kind, at: `${file.path}:${entry.line}` };
     const name = entry.name;
     if (!isFieldName(name) || fieldOf(name).outsideFiles === true) {
       issues.push(unknownField(name, place, entry.value));

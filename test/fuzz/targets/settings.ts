@@ -1,5 +1,7 @@
 // What an operator writes: configuration files, command lines, history requests, holds; and what an agent says of its configuration.
 
+import { parse } from "yaml";
+
 import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/commands.ts";
 import { valuesOf } from "../../../src/cli/config-values.ts";
@@ -42,7 +44,7 @@ const yamlSigns = [
 function checkConfig(path: string, text: string): void {
   const config = refusedOr(() => load({ files: { [path]: text } }), ConfigError);
   if (config === null) return;
-  const document: unknown = Bun.YAML.parse(text);
+  const document: unknown = parse(text, { uniqueKeys: false });
   holds(typeof document === "object" && document !== null, "a configuration that is no map");
   if ("keep" in document && "kind" in document && document.kind === "CrigcConfiguration")
     same([...config.keepPatterns], [...new Set([document.keep ?? []].flat())], "keep patterns");
