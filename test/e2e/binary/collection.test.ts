@@ -10,7 +10,7 @@ import {
   type NodeDescription,
 } from "../../support/fake-runtime/describe.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
-import { observedFor } from "./watched.ts";
+import { observedFor, passesApart } from "./watched.ts";
 
 const image = (
   name: string,
@@ -84,6 +84,7 @@ describe("gc", () => {
       flags: [...flags, "--collect-foreign", "--dead-pod-ttl=0s"],
     });
     await it.crigc("gc", "--all-unused");
+    await passesApart(it.stateDir);
     await it.crigc("gc", "--all-unused");
     const calls = it.changes();
     expect(calls).toContain("RemoveContainer");

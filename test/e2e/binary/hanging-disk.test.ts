@@ -43,9 +43,11 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     await until("one image went", 10_000, () => it.removedImages().length === 1);
     await disk.freeze();
     it.configure({ maxImages: 3 });
+    agent.signal("SIGHUP");
     await until("two more images went", 10_000, () => it.removedImages().length === 3);
     await agent.untilSaid("does not respond", 10_000);
     it.configure({ maxImages: 2 });
+    agent.signal("SIGHUP");
     await until("one more image went", 10_000, () => it.removedImages().length === 4);
     const askedMs = performance.now();
     const health = await fetch("http://agent/healthz", { unix: socket(it) });

@@ -80,6 +80,7 @@ describe("an agent with a limit of 200 open files", () => {
     await using it = await startAgent();
     const sockets = await Promise.all(Array.from({ length: 600 }, () => held(it.port)));
     it.node.configure({ maxImages: 2 });
+    it.agent.signal("SIGHUP");
     await until("two images were removed", 10_000, () => it.node.removedImages().length === 2);
     expect((await fetch(`http://127.0.0.1:${it.port}/metrics`)).status).toBe(200);
     const status = await fetch("http://crigc/status", { unix: it.control });
