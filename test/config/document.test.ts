@@ -57,6 +57,12 @@ test.each([
   expect(kind).toBeNull();
 });
 
+test("a control character is refused with its line", () => {
+  expect(parseDocument(PATH, ours('a: 1\nkeep: ["a\0b"]\n')).issues).toEqual([
+    { source: `${PATH}:4`, text: "", message: "invalid YAML or JSON: a control character" },
+  ]);
+});
+
 test.each(["a: 'x & y'", "a: x*y", "a: b?", "keep: ['**/app', \"*\"]", "a: it! # &b"])(
   "the notation %j is accepted",
   (text) => {

@@ -44,6 +44,9 @@ const GROUPED: ReadonlySet<string> = new Set(
   fieldNames.filter((name) => name.includes(".")).map((name) => name.split(".")[0] ?? name),
 );
 
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
+
 export function parseDocument(path: string, text: string): ConfigDocument {
   try {
     requireShallow(text);
@@ -52,6 +55,8 @@ export function parseDocument(path: string, text: string): ConfigDocument {
     const options = { lineCounter: lines, uniqueKeys: false, prettyErrors: false } as const;
     const documents = [...parseAllDocuments(withoutComments(text), options)];
     const at = (offset: number): string => `${path}:${lines.linePos(offset).line}`;
+    const control = text.search(CONTROL);
+    if (control >= 0) return broken(at(control), "invalid YAML or JSON: a control character");
     const [error] = documents.flatMap(({ errors }) => errors);
     if (error !== undefined)
       return broken(at(error.pos[0]), `invalid YAML or JSON: ${error.message}`);
@@ -154,12 +159,12 @@ function kindOf(kind: unknown, version: unknown): DocumentKind | null {
 
 /** Notation by which a value can come from elsewhere, or be something else than it looks like. */
 function refusedNotation(document: Document.Parsed, at: At): readonly ConfigIssue[] {
-  // Once a line: a list may name one alias a million times.
+  // The first of each: a list may name one alias a million times.
   const issues = new Map<string, ConfigIssue>();
   const refuse = (offset: number, what: string): void => {
     const source = at(offset);
     const message = `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`;
-    issues.set(`${source} ${what}`, configIssue(source, what, message));
+    if (!issues.has(what)) issues.set(what, configIssue(source, what, message));
   };
   visit(document, {
     Node: (_, node) => {
