@@ -131,7 +131,7 @@ test("a container in two parts of a list counts as in the last part", async () =
   for (const id of [...fake.node.containers.keys()].slice(1, 30))
     fake.node.setContainerState(id, "exited");
   await stateWith([]);
-  // The parts are: unknown, created, running, exited, unknown, running.
+  // The parts are: unknown, created, running, exited, unknown, running, exited.
   expect(await stateWith(["unknown", "unknown", "running"])).toBe("running");
   expect(await stateWith(["running", "running", "running", "running", "unknown", "unknown"])).toBe(
     "unknown",
