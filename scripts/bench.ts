@@ -60,7 +60,9 @@ async function main(): Promise<number> {
     {
       line: [...priority, programs.printLine],
       version: [...priority, programs.crigc, "version"],
+      floor: [...priority, programs.floor, small.socket],
       plan: [...priority, ...small.plan("filled")],
+      firstFloor: [...priority, programs.floor, small.socket, "each"],
       firstPlan: [...priority, ...small.plan("none")],
       largePlan: [...priority, ...large.plan("filled")],
       firstLargePlan: [...priority, ...large.plan("none")],
@@ -70,7 +72,7 @@ async function main(): Promise<number> {
   console.log(`\n${runLines(runs).join("\n")}`);
   const idle = await measureIdle(small.agent(), idleSeconds);
   console.log(`\n${idleLines(idle).join("\n")}`);
-  const figures = judge({ line: runs.line, plan: runs.plan, idle });
+  const figures = judge({ ...runs, idle });
   console.log(`\n${figureLines(figures).join("\n")}`);
   await measureLarge(programs.crigc, priority);
   return values.check && figures.some(({ missed }) => missed) ? 1 : 0;

@@ -6,13 +6,25 @@ import type { AgentResult, LargeResult } from "./large.ts";
 import { median, type Runs, spread } from "./runs.ts";
 
 export type Measured = Readonly<
-  Record<"line" | "version" | "plan" | "firstPlan" | "largePlan" | "firstLargePlan", Runs>
+  Record<
+    | "line"
+    | "version"
+    | "floor"
+    | "plan"
+    | "firstFloor"
+    | "firstPlan"
+    | "largePlan"
+    | "firstLargePlan",
+    Runs
+  >
 >;
 
 const titles: readonly (readonly [keyof Measured, string])[] = [
   ["line", "a program that prints one line"],
   ["version", "crigc version"],
+  ["floor", "the calls of the next row alone"],
   ["plan", "crigc plan, 100 images and 100 containers, ledger"],
+  ["firstFloor", "the calls of the next row alone"],
   ["firstPlan", "the same without a ledger"],
   ["largePlan", "crigc plan, 1000 images and 1000 containers, ledger"],
   ["firstLargePlan", "the same without a ledger"],
@@ -102,12 +114,13 @@ export function idleLines(idle: Idle): readonly string[] {
 
 export function figureLines(figures: readonly Figure[]): readonly string[] {
   return figures.map(({ name, measured, allowed, noise, unit, missed }) => {
-    const said = unit === "ms" ? milliseconds : megabytes;
+    const said = unit === "times" ? times : megabytes;
     const doubt = noise === 0 ? "" : ` (noise ${said(noise)})`;
     return `${missed ? "MISSED" : "ok    "}  ${name}: ${said(measured)}, at most ${said(allowed)}${doubt}`;
   });
 }
 
+const times = (ratio: number): string => `${ratio.toFixed(2)} times`;
 export const milliseconds = (ms: number): string => `${ms.toFixed(1)} ms`;
 export const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 export const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;

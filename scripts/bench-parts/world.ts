@@ -11,6 +11,8 @@ const top = join(import.meta.dir, "../..");
 export interface Programs {
   readonly crigc: string;
   readonly printLine: string;
+  /** The calls of a plan with the same libraries, and nothing else. */
+  readonly floor: string;
 }
 
 /** `executable`: one that is there already. */
@@ -24,7 +26,9 @@ export async function buildPrograms(
   writeFileSync(source, 'console.log("a line");\n');
   const printLine = join(directory, "print-line");
   await done([process.execPath, "build", "--compile", "--outfile", printLine, source]);
-  return { crigc, printLine };
+  const floor = join(directory, "floor");
+  await done([join(top, "scripts/build"), "--entry", join(import.meta.dir, "floor.ts"), floor]);
+  return { crigc, printLine, floor };
 }
 
 async function done(command: Command): Promise<void> {
@@ -74,6 +78,10 @@ export class NodeUnderTest {
     return node;
   }
 
+  get socket(): string {
+    return join(this.#directory, "cri.sock");
+  }
+
   plan(ledger: "filled" | "none"): Command {
     return [this.#program, "plan", ...this.#flags(ledger)];
   }
@@ -97,7 +105,7 @@ export class NodeUnderTest {
   #flags(ledger: "filled" | "none"): readonly string[] {
     const at = (name: string): string => join(this.#directory, name);
     return Object.entries({
-      "container-runtime-endpoint": at("cri.sock"),
+      "container-runtime-endpoint": this.socket,
       "state-dir": at(`state-${ledger}`),
       "run-dir": at(`run-${ledger}`),
       "pod-logs-dir": at("logs"),

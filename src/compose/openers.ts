@@ -14,7 +14,6 @@ import type {
   SocketFact,
 } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
-import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import { directoryFact, rootDirectoryId } from "../host/disk/directory-fact.ts";
 import { deviceOf } from "../host/disk/disk.ts";
@@ -204,6 +203,7 @@ function endpointOf(text: string): string {
 
 async function socketFact(endpoint: string): Promise<SocketFact> {
   try {
+    const { probeEndpoint } = await import("../cri/discover.ts");
     const { name, version } = await probeEndpoint(endpoint);
     return { endpoint, answer: { kind: "runtime", name, version } };
   } catch (thrown) {

@@ -3,8 +3,7 @@
 import { realpath } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
-import { openRuntime, type Runtime } from "../cri/client.ts";
-import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
+import type { Runtime } from "../cri/client.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { socketFiles } from "../host/files/socket-files.ts";
 import { compileWhenBusy } from "../host/process/busy.ts";
@@ -18,6 +17,9 @@ export interface Connected {
   readonly endpoint: string;
 }
 
+/** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
+const discovery = async () => import("../cri/discover.ts");
+
 /** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
 export async function connect(
   config: Config,
@@ -25,7 +27,8 @@ export async function connect(
 ): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
   const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
-  if (imageEndpoint !== endpoint) await probeImageEndpoint(imageEndpoint);
+  if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
+  const { openRuntime } = await import("../cri/client.ts");
   const busy = compileWhenBusy(() => performance.now());
   const runtime = openRuntime({
     endpoint,
@@ -36,7 +39,6 @@ export async function connect(
       giveBack();
       onCall(call);
     },
-    onPiece: () => giveBack(),
   });
   const reader: RuntimeReader = {
     ...runtime.reader,
@@ -76,6 +78,7 @@ const NAMED_PROBE_MS = 1_500;
 
 async function runtimeEndpoint(config: Config): Promise<string> {
   const named = config.endpoints.runtime;
+  const { discoverEndpoint, probeEndpoint } = await discovery();
   if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
   return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
 }

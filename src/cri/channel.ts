@@ -1,21 +1,16 @@
-/** One connection to one socket. Every call has a deadline, can be cancelled, is recorded, and fails with RuntimeError. */
+/** The methods of CRI on one socket. Every call has a timeout, can be cancelled, is recorded, and fails with RuntimeError. */
 import type { CallRecord } from "../model/ports.ts";
-import { type Attempt, CallError, codeName, toRuntimeError } from "./errors.ts";
-import { type OnPiece, wholeMessages } from "./frames.ts";
-import {
-  decodeAnswer,
-  encodeRequest,
-  ENTRIES_FIELD,
-  isStream,
-  type ListMethod,
-  pathOf,
-  type StreamMethod,
-  type StreamMethods,
-  type UnaryMethod,
-  type UnaryMethods,
+import { decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
+import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
+import type {
+  ListMethod,
+  StreamMethod,
+  StreamMethods,
+  UnaryMethod,
+  UnaryMethods,
 } from "./messages.ts";
-import type { Line } from "./transport.ts";
-import { EntryCutter } from "./wire.ts";
+import { openConnection } from "./transport.ts";
+import { cutEntries } from "./wire.ts";
 
 /** One entry of a list, with its bytes as a list of this entry alone, valid until the receiver returns. */
 export type Entry<M extends ListMethod> = readonly [method: M, bytes: Buffer];
@@ -28,11 +23,9 @@ type Nothing = Readonly<Record<never, never>>;
 export interface ChannelOptions {
   /** `unix:///…`. */
   readonly endpoint: string;
-  /** Default deadline of a call. */
+  /** Default timeout of a call. */
   readonly requestTimeoutMs: number;
   readonly onCall: (call: CallRecord) => void;
-  /** Told of each piece of a list: a long one leaves much garbage before its call has ended. */
-  readonly onPiece?: (() => void) | undefined;
 }
 
 export interface UnaryOptions<Answer, Result> {
@@ -41,9 +34,9 @@ export interface UnaryOptions<Answer, Result> {
   /** What the call is about, for messages. */
   readonly about?: string;
   readonly signal?: AbortSignal;
-  /** Added to the deadline. */
+  /** Added to the timeout. */
   readonly extraMs?: number;
-  /** The deadline is no longer than this. */
+  /** The timeout is no longer than this. */
   readonly mostMs?: number;
 }
 
@@ -78,77 +71,53 @@ export interface Channel {
 }
 
 export function openChannel(options: ChannelOptions): Channel {
-  let line: Promise<Line> | undefined;
-  const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
-  /** Once for a single response, any number of times for a stream. */
-  const send = async (
-    { method, deadlineMs, signal }: Guard,
-    request: object,
-    onPiece: OnPiece,
-  ): Promise<void> => {
-    const bytes = encodeRequest(method, request);
-    const connection = await connected();
-    await connection.call({ path: pathOf(method), request: bytes, deadlineMs, signal, onPiece });
-  };
+  const connection = openConnection(options.endpoint);
+  const callOf = ({ method, timeoutMs, signal }: Guard, request: object) => ({
+    path: pathOf(method),
+    request: encodeRequest(method, request),
+    timeoutMs,
+    signal,
+  });
   const { requestTimeoutMs } = options;
   return {
     call: async (method, request, unary) => {
       const { decode, about = "", signal, extraMs = 0, mostMs = Infinity } = unary;
-      const deadlineMs = Math.min(requestTimeoutMs + extraMs, mostMs);
-      const guard = { method, about, deadlineMs, signal, options };
-      return guarded(guard, async () => {
-        const answers: Buffer[] = [];
-        const onMessage = (bytes: Buffer): unknown => answers.push(bytes);
-        await send(guard, request, wholeMessages(onMessage));
-        return decode(decodeAnswer(method, only(answers)));
-      });
+      const timeoutMs = Math.min(requestTimeoutMs + extraMs, mostMs);
+      const guard = { method, about, timeoutMs, signal, options };
+      return guarded(guard, async () =>
+        decode(decodeAnswer(method, await connection.unary(callOf(guard, request)))),
+      );
     },
     list: async (method, request, { onEntry, signal }) => {
-      const guard = { method, about: "", deadlineMs: requestTimeoutMs, signal, options };
-      const onBytes = (bytes: Buffer): void => onEntry(method, bytes);
-      const cutter = new EntryCutter(ENTRIES_FIELD, onBytes);
+      const guard = { method, about: "", timeoutMs: requestTimeoutMs, signal, options };
+      const onMessage = (bytes: Buffer): void =>
+        cutEntries(bytes, (entry) => onEntry(method, entry));
       return guarded(guard, async () => {
-        const ends: true[] = [];
-        await send(guard, request, (piece, isLast) => {
-          cutter.push(piece, isLast);
-          options.onPiece?.();
-          if (isLast) ends.push(true);
-        });
-        if (!isStream(method)) only(ends);
+        const call = callOf(guard, request);
+        if (isStream(method)) await connection.stream(call, onMessage);
+        else onMessage(await connection.unary(call));
       });
     },
     stream: async (method, { onItem, signal, endless = false }) => {
-      const deadlineMs = endless ? null : requestTimeoutMs;
-      const guard = { method, about: "", deadlineMs, signal, options };
+      const timeoutMs = endless ? null : requestTimeoutMs;
+      const guard = { method, about: "", timeoutMs, signal, options };
       const onMessage = (bytes: Buffer): void => onItem(decodeAnswer(method, bytes));
-      return guarded(guard, async () => send(guard, {}, wholeMessages(onMessage)));
+      return guarded(guard, async () => connection.stream(callOf(guard, {}), onMessage));
     },
-    close: () => {
-      // If loading fails, each call reports it.
-      void line?.then(
-        (it) => it.close(),
-        () => undefined,
-      );
-    },
+    close: () => connection.close(),
   };
-}
-
-/** The first call loads the transport: commands without calls do not pay for it. */
-async function connect(endpoint: string): Promise<Line> {
-  const { openLine } = await import("./transport.ts");
-  return openLine(endpoint);
 }
 
 interface Guard {
   readonly method: UnaryMethod | StreamMethod;
   readonly about: string;
-  readonly deadlineMs: number | null;
+  readonly timeoutMs: number | null;
   readonly signal: AbortSignal | undefined;
   readonly options: ChannelOptions;
 }
 
 async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promise<Result> {
-  const { method, about, deadlineMs, signal, options } = guard;
+  const { method, about, timeoutMs, signal, options } = guard;
   const startedAt = performance.now();
   const record = (code: string): void =>
     options.onCall({ method, code, tookMs: performance.now() - startedAt });
@@ -158,19 +127,10 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
     return result;
   } catch (thrown) {
     const aborted = signal?.aborted ?? false;
-    // For an endless stream, reaching the deadline is success.
-    const aborting = deadlineMs === null ? "OK" : "CANCELLED";
+    // Only crigc ends an endless stream.
+    const aborting = timeoutMs === null ? "OK" : "CANCELLED";
     record(aborted ? aborting : codeName(thrown));
-    const attempt: Attempt = { method, about, endpoint: options.endpoint, deadlineMs, aborted };
+    const attempt: Attempt = { method, about, endpoint: options.endpoint, timeoutMs, aborted };
     throw toRuntimeError(thrown, attempt);
   }
-}
-
-/** For a call with a single response. */
-function only<Answer>([answer, ...others]: readonly Answer[]): Answer {
-  if (answer !== undefined && others.length === 0) return answer;
-  throw new CallError(
-    "INTERNAL",
-    `it sent ${others.length + (answer === undefined ? 0 : 1)} answers instead of one`,
-  );
 }

@@ -10,12 +10,10 @@ export interface RuntimeOptions {
   /** `unix:///…`, from `parseEndpoint`. */
   readonly endpoint: string;
   readonly imageEndpoint: string;
-  /** Default deadline of a call. */
+  /** Default timeout of a call. */
   readonly requestTimeout: Duration;
   /** Receives every finished call, for metrics. */
   readonly onCall?: (call: CallRecord) => void;
-  /** Told of each piece of a list that came. */
-  readonly onPiece?: () => void;
 }
 
 export interface Runtime {
@@ -28,13 +26,13 @@ export interface Runtime {
 
 /** Connects with the first call, and again when a call finds the connection broken. Never retries a call. */
 export function openRuntime(options: RuntimeOptions): Runtime {
-  const { endpoint, imageEndpoint, requestTimeout, onPiece, onCall = () => undefined } = options;
+  const { endpoint, imageEndpoint, requestTimeout, onCall = () => undefined } = options;
   const requestTimeoutMs = toMs(requestTimeout);
-  const runtime = openChannel({ endpoint, requestTimeoutMs, onCall, onPiece });
+  const runtime = openChannel({ endpoint, requestTimeoutMs, onCall });
   const image =
     imageEndpoint === endpoint
       ? runtime
-      : openChannel({ endpoint: imageEndpoint, requestTimeoutMs, onCall, onPiece });
+      : openChannel({ endpoint: imageEndpoint, requestTimeoutMs, onCall });
   return {
     reader: makeReader({ runtime, image, endpoint, imageEndpoint }),
     writer: makeWriter(runtime, image),

@@ -1,8 +1,9 @@
 /** Probes sockets for a CRI runtime, and finds the one that answers. */
-import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { openChannel } from "./channel.ts";
 import { decodeVersion } from "./decode.ts";
 import { wellKnownSockets } from "./endpoint.ts";
+import { detailsOf } from "./errors.ts";
 
 export interface Answering {
   /** `unix:///…`. */
@@ -83,7 +84,7 @@ function refined(error: RuntimeError, asked: Asked): RuntimeError {
   if (error.kind === "unimplemented" || error.kind === "malformed")
     return failed(
       "not-cri",
-      `it answers, but not runtime.v1 (${messageOf(error.cause)}); enable its CRI plugin, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
+      `it answers, but not runtime.v1 (${detailsOf(error.cause)}); enable its CRI plugin, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
     );
   return error;
 }
@@ -168,7 +169,7 @@ function whyNone(probes: readonly Probe[]): string {
 }
 
 function shortReason(error: RuntimeError | null): string {
-  const details = messageOf(error?.cause);
+  const details = detailsOf(error?.cause);
   if (error?.kind === "permission") return "permission denied";
   if (error?.kind === "not-cri") return `answers, but not runtime.v1: ${details}`;
   return `does not answer: ${details}`;

@@ -1,4 +1,6 @@
 /** Turns every failure of a call into a RuntimeError; the only place that words one. */
+import { status } from "@grpc/grpc-js";
+
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import type { StreamMethod, UnaryMethod } from "./messages.ts";
 import { MalformedError } from "./wire.ts";
@@ -8,8 +10,8 @@ export interface Attempt {
   /** What the call was about; "" for calls about the whole node. */
   readonly about: string;
   readonly endpoint: string;
-  /** `null` for a call without a deadline. */
-  readonly deadlineMs: number | null;
+  /** `null` for a call without a timeout. */
+  readonly timeoutMs: number | null;
   /** crigc cancelled the call itself. */
   readonly aborted: boolean;
 }
@@ -25,40 +27,31 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
 /** The name of a call's gRPC code, as `onCall` reports it. */
 export function codeName(thrown: unknown): string {
   if (thrown instanceof MalformedError) return "INTERNAL";
-  return thrown instanceof CallError ? (codeNames[thrown.code] ?? "UNKNOWN") : "UNKNOWN";
+  return status[statusOf(thrown).code] ?? "UNKNOWN";
 }
 
-/** By number, as in every implementation of gRPC. */
-const codeNames = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-] as const;
+/** What the runtime or the system said, without the code that the library puts before it. */
+export const detailsOf = (thrown: unknown): string => statusOf(thrown).details;
 
-export type Code = (typeof codeNames)[number];
-
-/** A call that ended with a status other than OK; its message comes from the runtime or the system. */
-export class CallError extends Error {
-  override readonly name = "CallError";
+interface CallStatus {
   readonly code: number;
-  constructor(code: Code | number, message: string) {
-    super(message);
-    this.code = typeof code === "number" ? code : codeNames.indexOf(code);
-  }
+  readonly details: string;
+}
+
+/** Where the library's status is misleading, a better one. */
+function statusOf(thrown: unknown): CallStatus {
+  if (!(thrown instanceof Error && "details" in thrown && "code" in thrown))
+    return { code: status.UNKNOWN, details: messageOf(thrown) };
+  const { code, details } = thrown;
+  if (typeof details !== "string")
+    return { code: status.INTERNAL, details: "a message cannot be read; it may be compressed" };
+  // UNIMPLEMENTED would mean that the runtime lacks the method.
+  if (details === "No message received") return { code: status.INTERNAL, details };
+  // How Bun reports a peer that ends the HTTP/2 session.
+  if (details.startsWith("Received RST_STREAM with code 0 "))
+    return { code: status.UNAVAILABLE, details: "the call ended without a status" };
+  const reason = /^No connection established\. Last error: (?:Error: )?(.+?)\.? Resolution note: /;
+  return { code: Number(code), details: reason.exec(details)?.[1] ?? details };
 }
 
 function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
@@ -75,9 +68,9 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
     case "UNIMPLEMENTED":
       return "unimplemented";
     case "UNAVAILABLE":
-      return connectionKind(messageOf(thrown));
+      return connectionKind(detailsOf(thrown));
     default:
-      return isRemoval(attempt.method) && BUSY.test(messageOf(thrown)) ? "busy" : "failed";
+      return isRemoval(attempt.method) && BUSY.test(detailsOf(thrown)) ? "busy" : "failed";
   }
 }
 
@@ -91,7 +84,7 @@ const BUSY =
 const dockerLacks = (thrown: unknown, id: string): boolean =>
   id !== "" &&
   codeName(thrown) === "UNKNOWN" &&
-  messageOf(thrown).endsWith(`No such container: ${id}`);
+  detailsOf(thrown).endsWith(`No such container: ${id}`);
 
 /** The transport reports the system's error only as text. */
 function connectionKind(details: string): RuntimeErrorKind {
@@ -103,7 +96,7 @@ function connectionKind(details: string): RuntimeErrorKind {
 
 function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): string {
   const { endpoint, method } = attempt;
-  const details = messageOf(thrown);
+  const details = detailsOf(thrown);
   switch (kind) {
     case "absent":
       return `${endpoint}: socket not found; start the runtime, or set --container-runtime-endpoint`;
@@ -114,7 +107,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "not-cri":
       return `${endpoint} does not speak gRPC; set --container-runtime-endpoint to the runtime's socket`;
     case "deadline":
-      return `${endpoint} did not answer within ${(attempt.deadlineMs ?? 0) / 1000} s; check what keeps the runtime busy, or raise --runtime-request-timeout`;
+      return `${endpoint} did not answer within ${(attempt.timeoutMs ?? 0) / 1000} s; check what keeps the runtime busy, or raise --runtime-request-timeout`;
     case "cancelled":
       return `the call to ${endpoint} was cancelled`;
     case "not-found":
@@ -124,7 +117,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "too-large":
       return `the response of ${endpoint} exceeds the size limit of a message (${details}); ${tooLargeAdvice(method)}`;
     case "malformed":
-      return `the response of ${endpoint} violates CRI (${messageOf(thrown)}), so crigc ignores it; report this with the runtime's version`;
+      return `the response of ${endpoint} violates CRI (${details}), so crigc ignores it; report this with the runtime's version`;
     case "busy":
     case "failed":
     case "ambiguous":

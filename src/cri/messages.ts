@@ -1,148 +1,113 @@
-/** The part of CRI v1 that crigc uses: which fields it reads and sends. `proto/runtime-v1.proto` declares the same. */
-import {
-  flag,
-  int32,
-  int64,
-  list,
-  type Message,
-  message,
-  type RequestTable,
-  strings,
-  text,
-  uint32,
-  uint64,
-  type ValueOf,
-  written,
-} from "./fields.ts";
+/** The part of CRI v1 that crigc uses, as types of what `codec.ts` encodes and decodes. `proto/runtime-v1.proto` declares it. */
 
-const info = strings();
-/** The only labels in lists that a rule reads. */
-const podLabels = strings([
-  "io.kubernetes.pod.uid",
-  "io.kubernetes.pod.name",
-  "io.kubernetes.pod.namespace",
-]);
+type Strings = Readonly<Record<string, string>>;
+type ImageSpec = { readonly image: string };
 
-const sandbox = message({
-  id: [1, text],
-  metadata: [
-    2,
-    message({ name: [1, text], uid: [2, text], namespace: [3, text], attempt: [4, uint32] }),
-  ],
-  state: [3, int32],
-  created_at: [4, int64],
-  labels: [5, podLabels],
-});
+export interface SandboxMessage {
+  readonly id: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly namespace: string;
+    readonly attempt: number;
+  } | null;
+  readonly state: number;
+  readonly created_at: bigint;
+  readonly labels: Strings;
+}
 
-const imageSpec = message({ image: [1, text] });
+export interface ContainerMessage {
+  readonly id: string;
+  readonly pod_sandbox_id: string;
+  readonly metadata: { readonly name: string; readonly attempt: number } | null;
+  readonly image: ImageSpec | null;
+  readonly image_ref: string;
+  readonly state: number;
+  readonly created_at: bigint;
+  readonly labels: Strings;
+  readonly image_id: string;
+}
 
-const container = message({
-  id: [1, text],
-  pod_sandbox_id: [2, text],
-  metadata: [3, message({ name: [1, text], attempt: [2, uint32] })],
-  image: [4, imageSpec],
-  image_ref: [5, text],
-  state: [6, int32],
-  created_at: [7, int64],
-  labels: [8, podLabels],
-  image_id: [10, text],
-});
+export interface ContainerStatusMessage {
+  readonly id: string;
+  readonly state: number;
+  readonly finished_at: bigint;
+  readonly image: ImageSpec | null;
+  readonly image_ref: string;
+  readonly labels: Strings;
+  readonly annotations: Strings;
+  readonly mounts: readonly { readonly image: ImageSpec | null }[];
+  readonly log_path: string;
+  readonly image_id: string;
+}
 
-const containerStatus = message({
-  id: [1, text],
-  state: [3, int32],
-  finished_at: [6, int64],
-  image: [8, imageSpec],
-  image_ref: [9, text],
-  labels: [12, strings()],
-  annotations: [13, strings()],
-  mounts: [14, list(message({ image: [9, imageSpec] }))],
-  log_path: [15, text],
-  image_id: [17, text],
-});
+export interface ImageMessage {
+  readonly id: string;
+  readonly repo_tags: readonly string[];
+  readonly repo_digests: readonly string[];
+  readonly size: bigint;
+  readonly pinned: boolean;
+}
 
-const image = message({
-  id: [1, text],
-  repo_tags: [2, list(text)],
-  repo_digests: [3, list(text)],
-  size: [4, uint64],
-  pinned: [8, flag],
-});
+type Amount = { readonly value: bigint };
 
-const amount = message({ value: [1, uint64] });
-const filesystemUsage = message({
-  fs_id: [2, message({ mountpoint: [1, text] })],
-  used_bytes: [3, amount],
-  inodes_used: [4, amount],
-});
+export interface FilesystemUsageMessage {
+  readonly fs_id: { readonly mountpoint: string } | null;
+  readonly used_bytes: Amount | null;
+  readonly inodes_used: Amount | null;
+}
 
-const containerStats = message({
-  attributes: [1, message({ id: [1, text] })],
-  writable_layer: [4, filesystemUsage],
-});
+export interface ContainerStatsMessage {
+  readonly attributes: { readonly id: string } | null;
+  readonly writable_layer: FilesystemUsageMessage | null;
+}
 
-export type SandboxMessage = ValueOf<typeof sandbox>;
-export type ContainerMessage = ValueOf<typeof container>;
-export type ContainerStatusMessage = ValueOf<typeof containerStatus>;
-export type ImageMessage = ValueOf<typeof image>;
-export type FilesystemUsageMessage = ValueOf<typeof filesystemUsage>;
-export type ContainerStatsMessage = ValueOf<typeof containerStats>;
-export type VersionMessage = Answers["Version"];
-export type ContainerEventMessage = Answers["GetContainerEvents"];
+export interface VersionMessage {
+  readonly runtime_name: string;
+  readonly runtime_version: string;
+  readonly runtime_api_version: string;
+}
 
-const nothing = message({});
+export interface ContainerEventMessage {
+  readonly container_id: string;
+  readonly container_event_type: number;
+  readonly containers_statuses: readonly ContainerStatusMessage[];
+}
+
+type Empty = Readonly<Record<never, never>>;
 
 /** By method; for streams, one message. */
-const answers = {
-  Version: message({
-    runtime_name: [2, text],
-    runtime_version: [3, text],
-    runtime_api_version: [4, text],
-  }),
-  Status: message({ info: [2, info] }),
-  ListPodSandbox: message({ items: [1, list(sandbox)] }),
-  StreamPodSandboxes: message({ pod_sandboxes: [1, list(sandbox)] }),
-  PodSandboxStatus: message({
-    status: [
-      1,
-      message({ id: [1, text], state: [3, int32], network: [5, message({ ip: [1, text] })] }),
-    ],
-    info: [2, info],
-  }),
-  StopPodSandbox: nothing,
-  RemovePodSandbox: nothing,
-  ListContainers: message({ containers: [1, list(container)] }),
-  StreamContainers: message({ containers: [1, list(container)] }),
-  ContainerStatus: message({ status: [1, containerStatus] }),
-  ListContainerStats: message({ stats: [1, list(containerStats)] }),
-  StopContainer: nothing,
-  RemoveContainer: nothing,
-  ExecSync: message({ exit_code: [3, int32] }),
-  GetContainerEvents: message({
-    container_id: [1, text],
-    container_event_type: [2, int32],
-    containers_statuses: [5, list(containerStatus)],
-  }),
-  ListImages: message({ images: [1, list(image)] }),
-  StreamImages: message({ images: [1, list(image)] }),
-  ImageStatus: message({ image: [1, image], info: [2, info] }),
-  RemoveImage: nothing,
-  ImageFsInfo: message({
-    image_filesystems: [1, list(filesystemUsage)],
-    container_filesystems: [2, list(filesystemUsage)],
-  }),
-} as const;
-
-/** Every list has its entries in the field with this number, and no other field. */
-export const ENTRIES_FIELD = 1;
-
-export type Answers = { readonly [M in keyof typeof answers]: ValueOf<(typeof answers)[M]> };
-
-/** Throws `MalformedError`. */
-export function decodeAnswer<M extends keyof Answers>(method: M, bytes: Buffer): Answers[M] {
-  const answer: Message<Record<never, never>> = answers[method].whole(bytes);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of the same method
-  return answer as Answers[M];
+export interface Answers {
+  readonly Version: VersionMessage;
+  readonly Status: { readonly info: Strings };
+  readonly ListPodSandbox: { readonly items: readonly SandboxMessage[] };
+  readonly StreamPodSandboxes: { readonly pod_sandboxes: readonly SandboxMessage[] };
+  readonly PodSandboxStatus: {
+    readonly status: {
+      readonly id: string;
+      readonly state: number;
+      readonly network: { readonly ip: string } | null;
+    } | null;
+    readonly info: Strings;
+  };
+  readonly StopPodSandbox: Empty;
+  readonly RemovePodSandbox: Empty;
+  readonly ListContainers: { readonly containers: readonly ContainerMessage[] };
+  readonly StreamContainers: { readonly containers: readonly ContainerMessage[] };
+  readonly ContainerStatus: { readonly status: ContainerStatusMessage | null };
+  readonly ListContainerStats: { readonly stats: readonly ContainerStatsMessage[] };
+  readonly StopContainer: Empty;
+  readonly RemoveContainer: Empty;
+  readonly ExecSync: { readonly exit_code: number };
+  readonly GetContainerEvents: ContainerEventMessage;
+  readonly ListImages: { readonly images: readonly ImageMessage[] };
+  readonly StreamImages: { readonly images: readonly ImageMessage[] };
+  readonly ImageStatus: { readonly image: ImageMessage | null; readonly info: Strings };
+  readonly RemoveImage: Empty;
+  readonly ImageFsInfo: {
+    readonly image_filesystems: readonly FilesystemUsageMessage[];
+    readonly container_filesystems: readonly FilesystemUsageMessage[];
+  };
 }
 
 export type ContainerFilterMessage = {
@@ -150,7 +115,6 @@ export type ContainerFilterMessage = {
   readonly pod_sandbox_id?: string;
 };
 
-type Empty = Readonly<Record<never, never>>;
 type ForContainer = { readonly container_id: string };
 type ForSandbox = { readonly pod_sandbox_id: string };
 type ForImage = { readonly image: { readonly image: string } };
@@ -175,51 +139,6 @@ interface Requests {
   readonly RemoveImage: ForImage;
   readonly ImageFsInfo: Empty;
 }
-
-const forContainer = { container_id: 1 };
-const forSandbox = { pod_sandbox_id: 1 };
-const forImage = { image: [1, { image: 1 }] } as const;
-const state = [2, { state: 1 }] as const;
-
-const requests: Readonly<Partial<Record<keyof Answers, RequestTable>>> = {
-  Status: { verbose: 1 },
-  ListPodSandbox: { filter: [1, { state }] },
-  PodSandboxStatus: { ...forSandbox, verbose: 2 },
-  StopPodSandbox: forSandbox,
-  RemovePodSandbox: forSandbox,
-  ListContainers: { filter: [1, { state, pod_sandbox_id: 3 }] },
-  ContainerStatus: forContainer,
-  StopContainer: { ...forContainer, timeout: 2 },
-  RemoveContainer: forContainer,
-  ExecSync: { ...forContainer, cmd: 2, timeout: 3 },
-  ImageStatus: { ...forImage, verbose: 2 },
-  RemoveImage: forImage,
-};
-
-export const encodeRequest = (method: keyof Answers, request: object): Buffer =>
-  written(requests[method] ?? {}, request);
-
-const ofImages: ReadonlySet<keyof Answers> = new Set<keyof Answers>([
-  "ListImages",
-  "StreamImages",
-  "ImageStatus",
-  "RemoveImage",
-  "ImageFsInfo",
-]);
-
-const streams: ReadonlySet<keyof Answers> = new Set<StreamMethod>([
-  "StreamPodSandboxes",
-  "StreamContainers",
-  "StreamImages",
-  "GetContainerEvents",
-]);
-
-/** The response is any number of messages. */
-export const isStream = (method: keyof Answers): boolean => streams.has(method);
-
-/** The HTTP/2 path of a call: `/runtime.v1.ImageService/ListImages`. */
-export const pathOf = (method: keyof Answers): string =>
-  `/runtime.v1.${ofImages.has(method) ? "ImageService" : "RuntimeService"}/${method}`;
 
 export type UnaryMethod = keyof Requests;
 export type StreamMethod = Exclude<keyof Answers, UnaryMethod>;

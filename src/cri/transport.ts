@@ -1,150 +1,165 @@
-/** gRPC over HTTP/2 on one Unix socket, as far as CRI needs it. Knows nothing of CRI. */
-import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
-import { connect as connectSocket, type Socket } from "node:net";
+/** Calls on one Unix socket with `@grpc/grpc-js`. Requests and responses are bytes. */
+import { Client, connectivityState, credentials, Metadata } from "@grpc/grpc-js";
 
-import { messageOf } from "../model/errors.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
-import { CallError } from "./errors.ts";
-import { type Call, Exchange } from "./exchange.ts";
 
-/** The connection to one socket. The first call opens it, and so does the next call after it broke. */
-export interface Line {
-  /** Resolves once the response is complete and its status OK; otherwise rejects. Never retries. */
-  call(call: Call): Promise<void>;
+export interface Call {
+  /** `/runtime.v1.ImageService/ListImages`. */
+  readonly path: string;
+  readonly request: Buffer;
+  /** `null` for no timeout. */
+  readonly timeoutMs: number | null;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Connection {
+  /** For methods with a single response. */
+  unary(call: Call): Promise<Buffer>;
+  /** Resolves when the stream ends with status OK; if `onMessage` throws, the call is cancelled and rejects with that. */
+  stream(call: Call, onMessage: (bytes: Buffer) => void): Promise<void>;
   /** Calls in flight continue. */
   close(): void;
 }
 
-/** With the usual 64 KiB, the runtime waits for crigc three hundred times in one set of lists of a large node. */
+/** The largest message that runtimes send; the library's default is 4 MiB. */
+const MESSAGE_LIMIT_BYTES = 16 * 1024 * 1024;
+
+/** With the usual 64 KiB, the runtime waits for crigc hundreds of times while it sends the lists of a large node. */
 const WINDOW_BYTES = 1024 * 1024;
 
-/** One connection per socket, so that a probe leaves it to whatever uses the socket next. */
-const lines = new Map<string, SocketLine>();
+const OPTIONS = {
+  "grpc.max_receive_message_length": MESSAGE_LIMIT_BYTES,
+  "grpc-node.flow_control_window": WINDOW_BYTES,
+  // Servers written in Go reject the path of a socket as authority.
+  "grpc.default_authority": "localhost",
+  "grpc.primary_user_agent": "crigc",
+  "grpc.enable_http_proxy": 0,
+  "grpc.enable_retries": 0,
+  "grpc.enable_channelz": 0,
+  "grpc.service_config_disable_resolution": 1,
+  // Another client must not wait in the back-off of this one.
+  "grpc.use_local_subchannel_pool": 1,
+};
 
-/** `endpoint`: `unix:///…`. */
-export function openLine(endpoint: string): Line {
-  const line = lines.get(endpoint) ?? new SocketLine(endpoint);
-  lines.set(endpoint, line);
-  line.users += 1;
+/** One client per socket, so that whatever uses a socket after a probe finds it connected. */
+const sockets = new Map<string, Socket>();
+
+/** `endpoint`: `unix:///…`. Connects with the first call, and again with the next call after the connection broke. */
+export function openConnection(endpoint: string): Connection {
+  const socket = sockets.get(endpoint) ?? new Socket(endpoint);
+  sockets.set(endpoint, socket);
+  socket.users += 1;
   let isOpen = true;
   return {
-    call: async (call) => line.call(call),
+    unary: async (call) => unary(socket.client(), call),
+    stream: async (call, onMessage) => stream(socket.client(), call, onMessage),
     close: () => {
       if (!isOpen) return;
       isOpen = false;
-      line.users -= 1;
-      if (line.users > 0) return;
-      lines.delete(endpoint);
-      line.close();
+      socket.users -= 1;
+      if (socket.users > 0 || socket.isConnecting) return;
+      sockets.delete(endpoint);
+      socket.close();
     },
   };
 }
 
-interface Connection {
-  readonly socket: Socket;
-  readonly session: ClientHttp2Session;
-  /** Calls in flight; without any, the connection does not keep the process alive. */
-  calls: number;
-}
-
-class SocketLine {
-  readonly #path: string;
-  readonly #closing = new AbortController();
-  #connection: Promise<Connection> | null = null;
+class Socket {
+  readonly #endpoint: string;
+  #client: Client | null = null;
   users = 0;
 
   constructor(endpoint: string) {
-    this.#path = endpoint.replace(/^unix:\/\//, "");
+    this.#endpoint = endpoint;
   }
 
-  async call(call: Call): Promise<void> {
-    call.signal?.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const exchange = new Exchange(call, (error) => (error === null ? resolve() : reject(error)));
-    const abort = (): void => exchange.fail(new CallError("CANCELLED", "cancelled"));
-    const { deadlineMs, signal } = call;
-    // A pod's grace period may make it longer than timers count.
-    signal?.addEventListener("abort", abort, { once: true });
-    const timer =
-      deadlineMs === null
-        ? undefined
-        : setTimeout(
-            () => {
-              exchange.fail(
-                new CallError("DEADLINE_EXCEEDED", `no answer within ${deadlineMs} ms`),
-              );
-            },
-            Math.min(deadlineMs, TIMER_MS_MAX),
-          );
-    try {
-      this.#begin(exchange).catch((thrown: unknown) => exchange.fail(thrown));
-      await promise;
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-    }
+  /** The library cannot abandon a connection whose peer says nothing: it is kept for the next user of the socket. */
+  get isConnecting(): boolean {
+    return this.#state === connectivityState.CONNECTING;
+  }
+
+  /** After a failed attempt a client rejects calls for up to two minutes; a new one connects at once. */
+  client(): Client {
+    if (this.#state === connectivityState.TRANSIENT_FAILURE) this.close();
+    this.#client ??= new Client(this.#endpoint, credentials.createInsecure(), OPTIONS);
+    return this.#client;
   }
 
   close(): void {
-    this.#closing.abort();
+    this.#client?.close();
+    this.#client = null;
   }
 
-  async #begin(exchange: Exchange): Promise<void> {
-    const connection = await this.#connected();
-    if (exchange.isOver) return;
-    connection.calls += 1;
-    if (connection.calls === 1) connection.socket.ref();
-    exchange.begin(connection.session, () => {
-      connection.calls -= 1;
-      if (connection.calls === 0) connection.socket.unref();
-    });
-  }
-
-  /** A connection that is closed, or that the runtime is about to close, takes no more calls. */
-  #connected(): Promise<Connection> {
-    if (this.#connection !== null) return this.#connection;
-    const over = (): void => {
-      if (this.#connection === connecting) this.#connection = null;
-    };
-    const connecting = connected(this.#path, over, this.#closing.signal);
-    this.#connection = connecting;
-    return connecting;
+  get #state(): connectivityState | undefined {
+    return this.#client?.getChannel().getConnectivityState(false);
   }
 }
 
-/**
- * Resolves once the peer has spoken HTTP/2. `over`: the connection takes no more calls, or never did. `closing`: it is
- * no longer needed.
- */
-function connected(path: string, over: () => void, closing: AbortSignal): Promise<Connection> {
-  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
-  const failed = (why: string): void => {
-    over();
-    reject(new CallError("UNAVAILABLE", why));
-  };
-  const socket = connectSocket({ path });
-  let close = (): unknown => socket.destroy();
-  closing.addEventListener("abort", () => close(), { once: true });
-  socket.on("error", (error) => failed(messageOf(error)));
-  // The error that explains the close may arrive right after it.
-  socket.once("close", () => setImmediate(() => failed("the connection was closed")));
-  socket.once("connect", () => {
-    const session = connectHttp2("http://localhost", {
-      createConnection: () => socket,
-      settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
-    });
-    session.on("error", (error) => failed(messageOf(error)));
-    session.once("close", () => setImmediate(() => failed("the connection was closed")));
-    session.once("goaway", () => {
-      over();
-      session.close();
-    });
-    session.once("remoteSettings", () => {
-      session.setLocalWindowSize(WINDOW_BYTES);
-      socket.unref();
-      close = () => session.close();
-      resolve({ socket, session, calls: 0 });
-    });
+const asTheyAre = (bytes: Buffer): Buffer => bytes;
+
+/** The library throws at timeouts that gRPC has no digits for, and no timer counts further than this. */
+const deadlineOf = (timeoutMs: number | null): { readonly deadline: number } => ({
+  deadline: timeoutMs === null ? Infinity : Date.now() + Math.min(timeoutMs, TIMER_MS_MAX),
+});
+
+async function unary(client: Client, call: Call): Promise<Buffer> {
+  const { path, request, timeoutMs, signal } = call;
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const calling = client.makeUnaryRequest(
+    path,
+    asTheyAre,
+    asTheyAre,
+    request,
+    new Metadata(),
+    deadlineOf(timeoutMs),
+    (error, response) => {
+      if (response === undefined) reject(error ?? new Error("the call has no response"));
+      else resolve(response);
+    },
+  );
+  return abortable(promise, calling, signal);
+}
+
+async function stream(
+  client: Client,
+  call: Call,
+  onMessage: (bytes: Buffer) => void,
+): Promise<void> {
+  const { path, request, timeoutMs, signal } = call;
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const calling = client.makeServerStreamRequest(
+    path,
+    asTheyAre,
+    asTheyAre,
+    request,
+    new Metadata(),
+    deadlineOf(timeoutMs),
+  );
+  calling.on("data", (bytes: Buffer) => {
+    try {
+      onMessage(bytes);
+    } catch (thrown) {
+      reject(thrown);
+      calling.cancel();
+    }
   });
-  return promise;
+  calling.on("error", reject);
+  calling.on("end", resolve);
+  return abortable(promise, calling, signal);
+}
+
+async function abortable<Result>(
+  result: Promise<Result>,
+  calling: { cancel(): void },
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  const cancel = (): void => calling.cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    return await result;
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+  }
 }

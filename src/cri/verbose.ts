@@ -4,7 +4,7 @@ import { type ChainId, chainId } from "../model/ids.ts";
 import type { ImageOrigin } from "../model/snapshot.ts";
 import { fromRfc3339 } from "../model/time.ts";
 import { isMap } from "../model/values.ts";
-import { digestOfText } from "./digest-table.ts";
+import { digestOf } from "./entries.ts";
 
 type Info = Readonly<Record<string, string>>;
 
@@ -70,7 +70,7 @@ function chainOf(diffIds: unknown): readonly ChainId[] | null {
   let last = "";
   for (const diff of diffIds as readonly unknown[]) {
     if (typeof diff !== "string" || !DIGEST.test(diff)) return null;
-    last = last === "" ? diff : `sha256:${digestOfText(`${last} ${diff}`)}`;
+    last = last === "" ? diff : `sha256:${digestOf(`${last} ${diff}`)}`;
     chain.push(chainId(last));
   }
   return chain;

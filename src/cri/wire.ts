@@ -1,4 +1,7 @@
-/** Reads protobuf's wire format; rejects whatever exceeds the bounds of its message. */
+/**
+ * What crigc checks in protobuf's wire format before the library decodes it. The library truncates a string whose
+ * length exceeds its message, ignores wire types of known fields, and skips groups and field number 0.
+ */
 
 /** A response that is not the expected message, or leaves something to guess. */
 export class MalformedError extends Error {
@@ -10,198 +13,92 @@ const FIXED64 = 1;
 export const BYTES = 2;
 const FIXED32 = 5;
 
-/** A 64-bit varint is kept in two numbers; the lower one has this many bits. */
-const LOW_BITS = 28;
-const LOW_BYTES = 4;
+/** By number: the wire type of a field, or its fields if it is a message. Undeclared fields are skipped. */
+export type Shape = readonly (typeof VARINT | typeof BYTES | Shape | undefined)[];
 
-/** A position in a message; nothing nested may read past the message's end. */
-export class Cursor {
-  at: number;
-  end: number;
-  readonly #bytes: Buffer;
-  #low = 0;
-  #high = 0;
+/** Throws `MalformedError` if the bytes are not a message of this shape. */
+export const checkMessage = (bytes: Buffer, shape: Shape): void =>
+  checkFields(bytes, shape, { start: 0, end: bytes.length });
 
-  constructor(bytes: Buffer, at = 0, end = bytes.length) {
-    this.#bytes = bytes;
-    this.at = at;
-    this.end = end;
-  }
-
-  /** Returns the number of the next field and sets `wireType`. */
-  tag(): number {
-    const tag = this.#length();
-    this.wireType = tag % 8;
-    const number = Math.floor(tag / 8);
-    if (number === 0) throw new MalformedError("a field has the number 0");
-    return number;
-  }
-
-  wireType = VARINT;
-
-  /** Enters a message after its length; returns the end of the enclosing one, for `leave`. */
-  enter(): number {
-    const around = this.end;
-    this.end = this.#past(this.#length());
-    return around;
-  }
-
-  leave(around: number): void {
-    this.end = around;
-  }
-
-  text(): string {
-    const start = this.span();
-    return this.slice(start, this.at);
-  }
-
-  /** Skips a string or message; returns where it begins, after its length. */
-  span(): number {
-    const length = this.#length();
-    const end = this.#past(length);
-    this.at = end;
-    return end - length;
-  }
-
-  slice(start: number, end: number): string {
-    return this.#bytes.toString("utf8", start, end);
-  }
-
-  /** The lowest 32 bits. */
-  uint32(): number {
-    this.#varint();
-    return ((this.#high % 16) * 2 ** LOW_BITS + this.#low) >>> 0;
-  }
-
-  uint64(): bigint {
-    this.#varint();
-    return BigInt.asUintN(64, (BigInt(this.#high) << BigInt(LOW_BITS)) | BigInt(this.#low));
-  }
-
-  /** Skips a field of the wire type read last. */
-  skip(): void {
-    if (this.wireType === VARINT) this.#varint();
-    else if (this.wireType === BYTES) this.span();
-    else if (this.wireType === FIXED64) this.at = this.#past(8);
-    else if (this.wireType === FIXED32) this.at = this.#past(4);
-    // Groups predate proto3, in which CRI is written.
-    else throw new MalformedError(`a field has wire type ${this.wireType}`);
-  }
-
-  /** Where that ends which `skip` passes over, by its own word: as far as it is one that may be long. */
-  endOfField(): number {
-    if (this.wireType !== BYTES) return this.at;
-    const start = this.at;
-    const end = this.#length() + this.at;
-    this.at = start;
-    return end;
-  }
-
-  /** A tag or a length, at most 32 bits. */
-  #length(): number {
-    let value = 0;
-    for (let factor = 1; factor < 2 ** 35; factor *= 128) {
-      const byte = this.#byte();
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80 && value < 2 ** 32) return value;
-    }
-    throw new MalformedError("a length is too large");
-  }
-
-  #varint(): void {
-    this.#low = 0;
-    this.#high = 0;
-    let factor = 1;
-    for (let count = 1; count <= 10; count += 1) {
-      const byte = this.#byte();
-      if (count <= LOW_BYTES) this.#low += (byte & 0x7f) * factor;
-      else this.#high += (byte & 0x7f) * factor;
-      if (byte < 0x80) return;
-      factor = count === LOW_BYTES ? 1 : factor * 128;
-    }
-    throw new MalformedError("an integer is longer than ten bytes");
-  }
-
-  #byte(): number {
-    const byte = this.at < this.end ? this.#bytes[this.at] : undefined;
-    if (byte === undefined) throw new MalformedError("an integer is truncated");
-    this.at += 1;
-    return byte;
-  }
-
-  #past(length: number): number {
-    const end = this.at + length;
-    if (end > this.end)
-      throw new MalformedError("a field is longer than the message that holds it");
-    return end;
+function checkFields(bytes: Buffer, shape: Shape, { start, end }: Span): void {
+  for (let at = start; at < end;) {
+    readField(bytes, at, end);
+    at = field.end;
+    const declared = shape[field.number];
+    const expected = typeof declared === "object" ? BYTES : declared;
+    if (expected !== undefined && field.wireType !== expected)
+      throw new MalformedError(`a field has wire type ${field.wireType} instead of ${expected}`);
+    // Its start and end are read before the next field is.
+    if (typeof declared === "object") checkFields(bytes, declared, field);
   }
 }
 
-/** A tag and an integer are never longer, so with this many bytes neither is truncated. */
-const HEAD_BYTES = 16;
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
 
-/** Cuts the entries of a list out of the response while it arrives, each as a message with this entry alone. */
-export class EntryCutter {
-  readonly #field: number;
-  readonly #onEntry: (entry: Buffer) => void;
-  /** Of the field that has begun. */
-  #pieces: Buffer[] = [];
-  #bytes = 0;
-  /** With so many bytes of it, it is worth while to look. */
-  #neededBytes = 0;
+/** Every list has its entries in the field with this number, and no other field. */
+export const ENTRIES_FIELD = 1;
 
-  constructor(field: number, onEntry: (entry: Buffer) => void) {
-    this.#field = field;
-    this.#onEntry = onEntry;
+/** Calls `onEntry` with each entry of a list, as a list with this entry alone, which shares the memory of `list`. */
+export function cutEntries(list: Buffer, onEntry: (entry: Buffer) => void): void {
+  for (let at = 0; at < list.length;) {
+    readField(list, at, list.length);
+    const { number, wireType, end } = field;
+    if (number === ENTRIES_FIELD && wireType !== BYTES)
+      throw new MalformedError(`an entry of a list has wire type ${wireType}`);
+    if (number === ENTRIES_FIELD) onEntry(list.subarray(at, end));
+    at = end;
   }
+}
 
-  /** `isLast`: the answer ends with this piece, and another one may begin. Only what lies across pieces is put together. */
-  push(piece: Buffer, isLast: boolean): void {
-    let at = 0;
-    while (this.#bytes > 0) {
-      const begunBytes = this.#bytes;
-      const more = piece.subarray(at, at + this.#neededBytes - begunBytes);
-      this.#keep(more);
-      const isEnd = isLast && at + more.length === piece.length;
-      if (this.#bytes < this.#neededBytes && !isEnd) return;
-      const begun = Buffer.concat(this.#pieces);
-      const cut = this.#cut(begun, isEnd);
-      this.#pieces = [];
-      this.#bytes = 0;
-      if (cut >= begunBytes) at += cut - begunBytes;
-      else {
-        at += more.length;
-        this.#keep(begun.subarray(cut));
-      }
-    }
-    const rest = at === 0 ? piece : piece.subarray(at);
-    this.#keep(rest.subarray(this.#cut(rest, isLast)));
-  }
+/** The field read last; one object, because lists have hundreds of thousands of fields. */
+const field = { number: 0, wireType: VARINT, /** After a length. */ start: 0, end: 0 };
 
-  #keep(bytes: Buffer): void {
-    if (bytes.length === 0) return;
-    this.#pieces.push(Buffer.from(bytes));
-    this.#bytes += bytes.length;
-  }
+/** Nothing may pass the end of the message that holds it. */
+function readField(bytes: Buffer, at: number, messageEnd: number): void {
+  const tag = readLength(bytes, at, messageEnd);
+  field.number = tag >>> 3;
+  field.wireType = tag & 7;
+  if (field.number === 0) throw new MalformedError("a field has the number 0");
+  if (field.wireType === BYTES) {
+    const length = readLength(bytes, field.start, messageEnd);
+    field.end = field.start + length;
+  } else if (field.wireType === VARINT) field.end = endOfInteger(bytes, field.start, messageEnd);
+  else if (field.wireType === FIXED64) field.end = field.start + 8;
+  else if (field.wireType === FIXED32) field.end = field.start + 4;
+  // Groups predate proto3, in which CRI is written.
+  else throw new MalformedError(`a field has wire type ${field.wireType}`);
+  if (field.end > messageEnd)
+    throw new MalformedError("a field is longer than the message that holds it");
+}
 
-  /** Returns where the first incomplete field begins. */
-  #cut(answer: Buffer, isLast: boolean): number {
-    const cursor = new Cursor(answer);
-    let start = 0;
-    this.#neededBytes = HEAD_BYTES;
-    while (isLast ? cursor.at < cursor.end : cursor.end - cursor.at >= HEAD_BYTES) {
-      const isEntry = cursor.tag() === this.#field;
-      if (isEntry && cursor.wireType !== BYTES)
-        throw new MalformedError(`an entry of a list has wire type ${cursor.wireType}`);
-      const end = cursor.endOfField();
-      if (!isLast && end > cursor.end) {
-        this.#neededBytes = end - start;
-        break;
-      }
-      cursor.skip();
-      if (isEntry) this.#onEntry(answer.subarray(start, cursor.at));
-      start = cursor.at;
-    }
-    return start;
+/** A tag or a length, at most 32 bits; `field.start` is then after it. */
+function readLength(bytes: Buffer, at: number, messageEnd: number): number {
+  const first = byteAt(bytes, at, messageEnd);
+  field.start = at + 1;
+  if (first < 0x80) return first;
+  let value = first & 0x7f;
+  for (let factor = 128; factor < 2 ** 35; factor *= 128) {
+    const byte = byteAt(bytes, field.start, messageEnd);
+    field.start += 1;
+    value += (byte & 0x7f) * factor;
+    if (byte < 0x80 && value < 2 ** 32) return value;
   }
+  throw new MalformedError("a length is too large");
+}
+
+const INTEGER_BYTES_MAX = 10;
+
+function endOfInteger(bytes: Buffer, start: number, messageEnd: number): number {
+  for (let at = start; at < start + INTEGER_BYTES_MAX; at += 1)
+    if (byteAt(bytes, at, messageEnd) < 0x80) return at + 1;
+  throw new MalformedError("an integer is longer than ten bytes");
+}
+
+function byteAt(bytes: Buffer, at: number, messageEnd: number): number {
+  const byte = at < messageEnd ? bytes[at] : undefined;
+  if (byte === undefined) throw new MalformedError("an integer is truncated");
+  return byte;
 }

@@ -3,12 +3,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import {
-  type Answers,
-  type ContainerMessage,
-  decodeAnswer,
-  type ImageMessage,
-} from "../../src/cri/messages.ts";
+import { decodeAnswer } from "../../src/cri/codec.ts";
+import type { Answers, ContainerMessage, ImageMessage } from "../../src/cri/messages.ts";
 import { MalformedError } from "../../src/cri/wire.ts";
 import { methods } from "./declared.ts";
 
@@ -133,22 +129,6 @@ describe("decoding", () => {
       else expect(read).toThrow(MalformedError);
     }
   });
-});
-
-test("a list keeps only the labels that identify the pod", () => {
-  const pod = {
-    "io.kubernetes.pod.uid": "uid",
-    "io.kubernetes.pod.name": "name",
-    "io.kubernetes.pod.namespace": "",
-  };
-  // One of the same length as each.
-  const labels = {
-    app: "web",
-    ...pod,
-    "io.kubernetes.pod.UID": "x",
-    "example.com/app-name-1": "y",
-  };
-  expect(readContainer({ labels })?.labels).toEqual(pod);
 });
 
 describe("the library", () => {

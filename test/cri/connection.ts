@@ -16,8 +16,6 @@ export interface Connection extends AsyncDisposable {
   readonly runtime: Runtime;
   /** What the client said of its calls. */
   readonly records: readonly CallRecord[];
-  /** Of lists, as the client said when they came. */
-  readonly pieces: () => number;
   readonly signal: AbortSignal;
 }
 
@@ -26,19 +24,16 @@ export async function connected(
 ): Promise<Connection> {
   const fake = await startFakeRuntime(options);
   const records: CallRecord[] = [];
-  let pieces = 0;
   const runtime = openRuntime({
     endpoint: fake.endpoint,
     imageEndpoint: fake.endpoint,
     requestTimeout: seconds(options.timeoutSeconds ?? 10),
     onCall: (call) => records.push(call),
-    onPiece: () => (pieces += 1),
   });
   return {
     fake,
     runtime,
     records,
-    pieces: () => pieces,
     signal: new AbortController().signal,
     [Symbol.asyncDispose]: async () => {
       runtime.close();

@@ -4,7 +4,7 @@ import { chmodSync } from "node:fs";
 
 import { openChannel } from "../../src/cri/channel.ts";
 import { openRuntime } from "../../src/cri/client.ts";
-import { CallError, toRuntimeError } from "../../src/cri/errors.ts";
+import { toRuntimeError } from "../../src/cri/errors.ts";
 import { containerId, imageId } from "../../src/model/ids.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
@@ -101,18 +101,25 @@ describe("a call that fails", () => {
   });
 
   test.each([
-    ["connect EACCES /run/cri.sock", "permission"],
-    ["connect ENOENT /run/cri.sock", "absent"],
-    ["connect ECONNREFUSED /run/cri.sock", "unreachable"],
-    ["Protocol error", "not-cri"],
-  ] as const)("tells what the system said of the connection: %s is %s", (said, kind) => {
-    const error = toRuntimeError(new CallError("UNAVAILABLE", said), {
-      method: "ListImages",
-      about: "",
-      endpoint: "unix:///run/cri.sock",
-      deadlineMs: 1000,
-      aborted: false,
-    });
+    [14, "connect EACCES /run/cri.sock", "permission"],
+    [14, "connect ENOENT /run/cri.sock", "absent"],
+    [14, "connect ECONNREFUSED /run/cri.sock", "unreachable"],
+    [14, "Protocol error", "not-cri"],
+    [13, "Received RST_STREAM with code 0 (Call ended without gRPC status)", "unreachable"],
+    [12, "No message received", "failed"],
+    [undefined, undefined, "failed"],
+    [12, "unknown method ListImages", "unimplemented"],
+  ] as const)("with code %p and details %p is %s", (code, details, kind) => {
+    const error = toRuntimeError(
+      Object.assign(new Error(`${code}: ${details}`), { code, details }),
+      {
+        method: "ListImages",
+        about: "",
+        endpoint: "unix:///run/cri.sock",
+        timeoutMs: 1000,
+        aborted: false,
+      },
+    );
     expect(error.kind).toBe(kind);
   });
 

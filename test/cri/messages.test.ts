@@ -1,19 +1,17 @@
 // What the program reads of answers and writes into requests is what the proto declares, field by field.
 import { describe, expect, test } from "bun:test";
 
-import {
-  type Answers,
-  type ContainerMessage,
-  type ContainerStatusMessage,
-  decodeAnswer,
-  encodeRequest,
-  ENTRIES_FIELD,
-  type FilesystemUsageMessage,
-  type ImageMessage,
-  pathOf,
-  type SandboxMessage,
-  type UnaryMethods,
+import { decodeAnswer, encodeRequest, pathOf } from "../../src/cri/codec.ts";
+import type {
+  Answers,
+  ContainerMessage,
+  ContainerStatusMessage,
+  FilesystemUsageMessage,
+  ImageMessage,
+  SandboxMessage,
+  UnaryMethods,
 } from "../../src/cri/messages.ts";
+import { ENTRIES_FIELD } from "../../src/cri/wire.ts";
 import { type Field, fieldsOfMessage, methods } from "./declared.ts";
 
 const strings = { key: "value" };

@@ -6,9 +6,9 @@ import { loadSync } from "@grpc/proto-loader";
 import fc from "fast-check";
 
 import type { Channel } from "../../src/cri/channel.ts";
-import { decodeAnswer } from "../../src/cri/messages.ts";
+import { decodeAnswer } from "../../src/cri/codec.ts";
 import { makeReader } from "../../src/cri/reader.ts";
-import { EntryCutter } from "../../src/cri/wire.ts";
+import { cutEntries } from "../../src/cri/wire.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
@@ -232,13 +232,13 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
       return decode(decodeAnswer(method, bytesOf(method, answer ?? {})));
     },
     list: async (method, request, { onEntry }) => {
-      const cutter = new EntryCutter(1, (bytes) => onEntry(method, bytes));
       const list = listStreams[method]?.(speaker);
       const answers =
         list === undefined
           ? [(await answerOf(method, request)) ?? {}]
           : list.items.map((item) => ({ [list.field]: [item] }));
-      for (const answer of answers) cutter.push(bytesOf(method, answer), true);
+      for (const answer of answers)
+        cutEntries(bytesOf(method, answer), (bytes) => onEntry(method, bytes));
     },
     stream: async () => undefined,
     close: () => undefined,

@@ -16,8 +16,9 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
   cri: {
     folders: ["model"],
-    packages: ["node:http2", "node:net"],
-    oneFile: ["Bun"],
+    packages: ["@grpc/grpc-js", "@grpc/proto-loader", "Bun"],
+    // The macro that reads the schema.
+    oneFile: ["node:fs", "node:path", "protobufjs"],
   },
   host: { folders: ["model"], packages: ["node:*", "bun:ffi", "bun:jsc", "Bun"] },
   store: { folders: ["model"], packages: ["bun:sqlite"] },

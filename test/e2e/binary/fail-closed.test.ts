@@ -83,6 +83,23 @@ describe("a list with an invalid entry", () => {
   });
 });
 
+// The transport cannot tell a stream that was cut inside a message from a complete one.
+test.each([
+  ["StreamContainers", "containers"],
+  ["StreamPodSandboxes", "pod_sandboxes"],
+])("a stream of %s that ends early, with status OK, stops everything", async (method, field) => {
+  await using it = await startNode({
+    ...options,
+    traits: { ...options.traits, runtimeStreams: true, batchSize: 1 },
+  });
+  await it.crigc("gc", "--images", "--minimum-image-ttl-duration=1h");
+  it.runtime.fail(method, { kind: "edit", edit: () => ({ [field]: [] }) });
+  const { exitCode, stderr } = await it.crigc("gc", "--all-unused");
+  expect(exitCode).toBe(3);
+  expect(stderr).toContain("which still exists");
+  expect(it.changes()).toEqual([]);
+});
+
 describe("the status of a container", () => {
   test("that fails leaves its image volumes unknown: no image is removed, exit 3, and the container is named", async () => {
     await using it = await startNode(options);

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 
+import { decodeAnswer } from "../../../src/cri/codec.ts";
 import {
   containerIn,
   decodeDetail,
@@ -13,14 +14,14 @@ import {
   imagesOf,
   sandboxIn,
 } from "../../../src/cri/decode.ts";
-import { decodeAnswer, ENTRIES_FIELD, type ListMethod } from "../../../src/cri/messages.ts";
+import type { ListMethod } from "../../../src/cri/messages.ts";
 import {
   imageOfSandbox,
   imageOrigin,
   logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "../../../src/cri/verbose.ts";
-import { EntryCutter, MalformedError } from "../../../src/cri/wire.ts";
+import { cutEntries, MalformedError } from "../../../src/cri/wire.ts";
 import { containerId, sandboxId } from "../../../src/model/ids.ts";
 import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
@@ -63,10 +64,7 @@ const lists: readonly (readonly [ListMethod, Uint8Array])[] = [
 function checkList(method: ListMethod, bytes: Buffer): void {
   const read = (): number => {
     const entries: Buffer[] = [];
-    const cutter = new EntryCutter(ENTRIES_FIELD, (entry) => entries.push(entry));
-    const whole = Buffer.from(bytes);
-    cutter.push(whole.subarray(0, whole.length >> 1), false);
-    cutter.push(whole.subarray(whole.length >> 1), true);
+    cutEntries(bytes, (entry) => entries.push(entry));
     const shared = <Text extends string>(text: Text): Text => text;
     for (const entry of entries) {
       if (method === "ListImages") imageIn(decodeAnswer(method, entry));
