@@ -83,22 +83,26 @@ export interface ReleaseRecord {
   readonly lateRemovals: number;
 }
 
-/** The measured and expected bytes of removals. */
+/** The measured and expected bytes of removals whose sharers were all known and whose layers tell what they free. */
 export interface GainRecord {
-  /** Removals whose gain the layers bound to within a quarter: the rest of the difference is compression. */
   readonly removals: number;
   /** In the unit of reported sizes. */
   readonly estimatedBytes: bigint;
   readonly measuredBytes: bigint;
-  /** If removals of a repository's images left shared layers whose size no image tells: what these take, as reported. */
-  readonly left: { readonly chain: ChainId; readonly bytes: bigint } | null;
+  /** The latest of them, for the largest gain. */
+  readonly recentRemovals: number;
+  readonly largestPerMille: bigint;
+  /** Observed time of the latest removal. */
+  readonly measuredWatched: Watched;
 }
 
 export const noGain: GainRecord = {
   removals: 0,
   estimatedBytes: 0n,
   measuredBytes: 0n,
-  left: null,
+  recentRemovals: 0,
+  largestPerMille: 0n,
+  measuredWatched: 0n as Watched,
 };
 
 /** What an image was built from, read once: it never changes for an image ID. */
@@ -141,7 +145,7 @@ export interface Ledger {
   readonly origins: ReadonlyMap<ImageId, OriginRecord>;
   /** By the last chain of the run. */
   readonly layers: ReadonlyMap<ChainId, LayerRun>;
-  /** By `NAME/VERSION` of the runtime, and by `NAME/VERSION REPOSITORY` for the images of one repository. */
+  /** By `NAME/VERSION` of the runtime. */
   readonly gains: ReadonlyMap<string, GainRecord>;
   /** By `NAME/VERSION` of the runtime. */
   readonly releases: ReadonlyMap<string, ReleaseRecord>;

@@ -116,8 +116,6 @@ export interface ImageCandidate {
    * if `frees` is.
    */
   readonly sharersKnown?: boolean;
-  /** The chain of layers that its removal leaves to other images; `null`: none. */
-  readonly leaves?: ChainId | null;
   /** The chain that ends with its last layer; present if `frees` is. */
   readonly chain?: ChainId;
   /** Candidates before it that have all of its layers: while one of them exists, its removal frees nothing. */
@@ -159,6 +157,8 @@ export interface DiskBreakdown {
   readonly availableBytes: bigint;
   /** At most. */
   readonly imagesBytes: bigint;
+  /** At least; 0 if the runtime tells neither what they take nor their layers. */
+  readonly imagesAtLeastBytes: bigint;
   /** Writable layers; `null` if the runtime does not tell them from images. */
   readonly containersBytes: bigint | null;
   readonly logsBytes: bigint | null;

@@ -9,7 +9,9 @@ import type { Image, Snapshot } from "../model/snapshot.ts";
 import { ownership } from "./container/ownership.ts";
 import { isImportName, repositoryOf } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
+import { gainOf } from "./layer/gain.ts";
 import { keptContent } from "./layer/kept-content.ts";
+import { forestOf } from "./layer/origins.ts";
 import { breakdownOf, BYTES_PER_REPORTED_BYTE, reportedBytes } from "./space/futility.ts";
 import { releaseOf } from "./space/release.ts";
 
@@ -34,7 +36,7 @@ export function auditFindings({
   return [
     ...snapshot.images.flatMap((image) => ghostFindings(image, ledger)),
     ...snapshot.images.flatMap((image) => nameFindings(image, usage, kept)),
-    ...diskFindings(snapshot),
+    ...diskFindings(snapshot, ledger),
     ...keptContent(removals, releaseOf(ledger, snapshot.runtime)),
     ...useFindings(snapshot, usage),
     ...ownerFindings(snapshot),
@@ -81,11 +83,13 @@ const UNEXPLAINED_PERCENT = 10n;
 /** Figures lag behind, and an empty store has files of its own. */
 const STORE_SLACK_BYTES = 256n << 20n;
 
-function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
+function diskFindings(snapshot: Snapshot, ledger: Ledger): readonly AuditFinding[] {
+  const mostPerMille = gainOf(ledger, snapshot.runtime).most;
+  const layers = { forest: forestOf(snapshot.images, ledger), mostPerMille };
   return snapshot.filesystems
     .filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
     .flatMap((filesystem): readonly AuditFinding[] => {
-      const breakdown = breakdownOf(filesystem, snapshot);
+      const breakdown = breakdownOf(filesystem, { ...snapshot, layers });
       const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
       const unexplained = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
       const listed = reportedBytes(snapshot.images);

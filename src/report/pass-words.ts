@@ -13,7 +13,7 @@ import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
+import { counted, humanBytes, humanDuration, humanRange, usedPercent } from "./bytes.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { clean, present } from "./terminal.ts";
 
@@ -211,10 +211,10 @@ export const invalidDiskCapacityWords = (message: string): string =>
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {
   const parts = present([
-    `images up to ${humanBytes(it.imagesBytes)}`,
+    `images ${humanRange(it.imagesAtLeastBytes, it.imagesBytes)}`,
     it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
     it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
-    `other data ${humanBytes(it.otherBytes)}`,
+    `other data ${it.imagesAtLeastBytes > 0n && it.imagesAtLeastBytes < it.imagesBytes ? "at least " : ""}${humanBytes(it.otherBytes)}`,
   ]);
   return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }

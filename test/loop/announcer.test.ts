@@ -41,6 +41,7 @@ const futilityAt = (availableBytes: bigint, change: Partial<Futility> = {}): Fut
     capacityBytes: 100n * GIB,
     availableBytes,
     imagesBytes: GIB,
+    imagesAtLeastBytes: 0n,
     containersBytes: null,
     logsBytes: null,
     otherBytes: 90n * GIB,

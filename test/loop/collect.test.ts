@@ -477,7 +477,9 @@ describe("events of passes", () => {
     expect(fake.writes).toEqual([]);
     expect(first.pass.images?.end).toBe("futile");
     expect(fake.events).toHaveLength(1);
-    expect(fake.events[0]?.message).toContain("images up to 2.2 GiB");
+    expect(fake.events[0]?.message).toContain(
+      "images 2.0 GiB to 2.2 GiB, other data at least 94.8 GiB",
+    );
     expect(first.pass.events).toHaveLength(1);
     expect(second.pass.events).toEqual([]);
   });

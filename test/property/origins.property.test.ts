@@ -48,7 +48,7 @@ test("after any history of images that come and go, the chain of each listed ima
         );
         const next = rememberOrigins(known, listed, read);
         expect([...next.origins.keys()].toSorted()).toEqual(listed.map(({ id }) => id).toSorted());
-        const forest = forestOf(listed, { ...next, gains: new Map() });
+        const forest = forestOf(listed, next);
         const needed = new Set<string>();
         for (const { id } of listed) {
           const { chain } = originOf(layers[indexOf(id)] ?? []);

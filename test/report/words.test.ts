@@ -246,6 +246,7 @@ describe("events", () => {
         capacityBytes: 10n * GIB,
         availableBytes: GIB,
         imagesBytes: 2n * GIB,
+        imagesAtLeastBytes: 0n,
         containersBytes: null,
         logsBytes: GIB,
         otherBytes: 6n * GIB,

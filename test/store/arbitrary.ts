@@ -82,7 +82,9 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
       removals: count,
       estimatedBytes: someAmount,
       measuredBytes: someAmount,
-      left: nullable(fc.record({ chain: aChain, bytes: someAmount })),
+      recentRemovals: count,
+      largestPerMille: someAmount,
+      measuredWatched: aWatched,
     }),
   ),
   origins: mapOf(

@@ -26,7 +26,7 @@ const DIRECTORIES_MAX = 10;
 export const df = command({
   name: "df",
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
+  doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports, shown as a range where sizes do not tell how they are divided, and never more than is in use. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
   options: [
     option("by VIEW", "group images by repository, namespace or family [repository]", {
       choices: VIEWS,

@@ -3,7 +3,7 @@
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
-import { gainsOf, scaled } from "../../policy/layer/gain.ts";
+import { gainOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
 import {
   explanationDocument,
@@ -56,7 +56,8 @@ function layersOf(
   matches: readonly ReferenceMatch[],
 ): ReadonlyMap<ImageId, ImageLayers> {
   const forest = forestOf(snapshot.images, ledger);
-  const gainOf = gainsOf(ledger, snapshot.runtime);
+  const gain = gainOf(ledger, snapshot.runtime);
+  const sharersKnown = forest.isComplete;
   const images = matches.flatMap((match) =>
     match.kind === "kept-image"
       ? [match.kept.image]
@@ -69,7 +70,7 @@ function layersOf(
       const chain = forest.chainOf(image.id);
       const frees = forest.removals().remove(image.id);
       if (chain === null || frees === null) return [];
-      return [[image.id, { chain, frees: scaled(frees, gainOf(image)) }] as const];
+      return [[image.id, { chain, frees: scaled(frees, gain, { sharersKnown }) }] as const];
     }),
   );
 }

@@ -47,7 +47,7 @@ class ImageRemovals {
   readonly #pace: Pace;
   readonly #stall = new Stall();
   readonly #removing: Removing;
-  readonly #canReachTargets: (progress: Progress) => boolean;
+  readonly #canReachTargets: ReturnType<typeof targetReach>;
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
   readonly #removed = new Set<ImageId>();
@@ -79,8 +79,7 @@ class ImageRemovals {
     this.#pace = new Pace({ ...limits, timer, signal });
     const others = new OthersRemovals(timer, signal);
     this.#removing = { ...execution, info: snapshot.runtime, others };
-    this.#canReachTargets =
-      limits.whenFutile === "collect" ? () => true : targetReach(facts, plan.targets);
+    this.#canReachTargets = limits.whenFutile === "collect" ? () => true : targetReach(facts, plan);
   }
 
   async run(): Promise<ImageEnd> {
@@ -127,7 +126,7 @@ class ImageRemovals {
     for (const candidate of candidates) {
       const reached = this.#reached();
       if (reached !== null) return reached;
-      if (!this.#canReachTargets(this.#progress())) return "futile";
+      if (!this.#canReachTargets(this.#progress(), this.#items)) return "futile";
       const trigger = candidate.triggers[0] ?? { kind: "space" };
       const end = await this.#step(candidate, trigger);
       if (end !== null) return end;
@@ -252,14 +251,14 @@ class ImageRemovals {
   }
 
   async #credit(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
-    const { image } = candidate;
+    const { image, unscaled } = candidate;
     const mayWait = trigger.kind !== "age" && this.#mayWait();
     await this.#meter.gainedNow();
     const settled =
       this.#limits.accounting === "reported"
         ? "not-waited"
         : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
-    const measuredBytes = this.#meter.credit(image.sizeBytes);
+    const measuredBytes = this.#meter.credit(image.sizeBytes, unscaled?.estimateBytes);
     this.#stall.noteGain(candidate, this.#meter.gainedOnTargets());
     return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };
   }

@@ -44,6 +44,7 @@ export class Meter {
   #wantedBytes: bigint | null;
   #reportedBytes = 0n;
   #reportedTotal = 0n;
+  #estimatedBytes = 0n;
   #removed = 0;
   #imageCount: number;
 
@@ -114,9 +115,13 @@ export class Meter {
     return largest;
   }
 
-  /** Credits the removal by the last measurement, and returns its gain on the devices of the totals; never below 0. */
-  credit(reportedBytes: bigint): bigint {
+  /**
+   * Credits the removal by the last measurement, and returns its gain on the devices of the totals; never below 0.
+   * `estimatedBytes`: what it frees by its layers, in reported sizes.
+   */
+  credit(reportedBytes: bigint, estimatedBytes = reportedBytes): bigint {
     this.#imageCount -= 1;
+    this.#estimatedBytes += estimatedBytes;
     this.#reportedBytes += reportedBytes;
     this.#reportedTotal += reportedBytes;
     this.#removed += 1;
@@ -164,6 +169,7 @@ export class Meter {
       imageCount: this.#imageCount,
       mayAppear,
       reportedBytes: this.#reportedBytes,
+      estimatedBytes: this.#estimatedBytes,
       removed: this.#removed,
     };
   }

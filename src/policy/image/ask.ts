@@ -5,9 +5,15 @@ import type { Futility, ImageTarget, Purpose } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Facts } from "../facts.ts";
+import { gainOf } from "../layer/gain.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
-import { type DiskTarget, futilityOf, noGainFutility } from "../space/futility.ts";
+import {
+  type DiskTarget,
+  futilityOf,
+  type KnownLayers,
+  noGainFutility,
+} from "../space/futility.ts";
 import { type DiskJudgement, judgeDisks, storeTargets } from "../space/targets.ts";
 import type { Judgement } from "./judge.ts";
 
@@ -69,7 +75,11 @@ function wantedTargets(input: Facts, disks: DiskJudgement): readonly ImageTarget
     case "periodic":
       return [
         ...disks.targets,
-        ...storeTargets(input.snapshot, input.limits.images),
+        ...storeTargets(
+          input.snapshot,
+          input.limits.images,
+          knownLayers(input, [])?.forest ?? null,
+        ),
         ...pressureTargets(input),
       ];
     default:
@@ -105,13 +115,23 @@ function judgeTarget(
     filesystems: snapshot.filesystems,
     logs: snapshot.logs,
     users: usage.users,
-    forest: layersCount(facts.limits.images, facts.purpose, [target])
-      ? forestOf(snapshot.images, facts.ledger)
-      : null,
+    layers: knownLayers(facts, [target]),
   };
   const judge = facts.noGainDevices?.has(target.device) === true ? noGainFutility : futilityOf;
   return { target, futility: judge(target, filesystem, futilityFacts) };
 }
+
+/** `null` where layers do not matter. */
+const knownLayers = (
+  { limits, purpose, snapshot, ledger }: Facts,
+  targets: readonly ImageTarget[],
+): KnownLayers | null =>
+  layersCount(limits.images, purpose, targets)
+    ? {
+        forest: forestOf(snapshot.images, ledger),
+        mostPerMille: gainOf(ledger, snapshot.runtime).most,
+      }
+    : null;
 
 /**
  * Disks whose pressure cannot be ended. It ends with the last of its thresholds: if one of them stays met whatever is

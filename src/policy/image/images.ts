@@ -12,7 +12,7 @@ import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reas
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
-import { gainsOf } from "../layer/gain.ts";
+import { gainOf } from "../layer/gain.ts";
 import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
 import { evictionMarks } from "../pressure/judge.ts";
@@ -70,7 +70,7 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
           chosen,
           {
             forest: forestOf(input.snapshot.images, input.ledger),
-            gainOf: gainsOf(input.ledger, input.snapshot.runtime),
+            gain: gainOf(input.ledger, input.snapshot.runtime),
           },
           distinctTriggers(asks.targets),
         )

@@ -5,7 +5,7 @@ import type { Bounds, ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import { atLeastZero } from "../../model/values.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
 import type { Ranked } from "../image/rank.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import { nameOf } from "./layer-order.ts";
@@ -19,17 +19,19 @@ export interface ImageUsageFacts {
   readonly plan: Pick<ImagePlan, "candidates" | "kept">;
   readonly snapshot: Pick<Snapshot, "containers" | "sandboxes">;
   readonly forest: LayerForest;
+  /** All that is in use on the filesystems with images: no group takes more. */
+  readonly inUseBytes: bigint;
 }
 
 /** Groups every image of a plan; the groups of a view come largest first. */
-export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUsage {
+export function imageUsage({ plan, snapshot, forest, inUseBytes }: ImageUsageFacts): ImageUsage {
   const subjects = subjectsOf(plan);
   const namespaces = namespacesOf(snapshot);
   const families = familyNames(subjects, forest);
   const by = (namesOf: (subject: Subject) => readonly (string | null)[]): readonly ImageShare[] =>
-    grouped(subjects, namesOf).map(([name, group]) => shareOf(name, group, forest));
+    grouped(subjects, namesOf).map(([name, group]) => shareOf(name, group, { forest, inUseBytes }));
   return {
-    total: shareOf(null, subjects, forest),
+    total: shareOf(null, subjects, { forest, inUseBytes }),
     byState: by(({ reason }) => [stateOf(reason)]).toSorted(bySize),
     byRepository: by((subject) => [repositoryOf(subject)]).toSorted(bySize),
     byNamespace: by(({ reason }) => namespaces(reason)).toSorted(bySize),
@@ -77,8 +79,13 @@ export function grouped<Item, Name extends string>(
 export function shareOf(
   name: string | null,
   group: readonly Subject[],
-  forest: LayerForest,
+  { forest, inUseBytes }: Pick<ImageUsageFacts, "forest" | "inUseBytes">,
 ): ImageShare {
+  const within = (bounds: Bounds): Bounds => ({
+    lowerBytes: smaller(bounds.lowerBytes, inUseBytes),
+    estimateBytes: smaller(bounds.estimateBytes, inUseBytes),
+    upperBytes: smaller(bounds.upperBytes, inUseBytes),
+  });
   const removals = forest.removals();
   let unique = NOTHING;
   let reportedBytes = 0n;
@@ -90,16 +97,20 @@ export function shareOf(
       lastUsedAt = record.lastUsedAt;
   }
   const union = forest.union(group.map(({ image }) => image));
+  // Where the estimates agree, so do the real sizes, however wide the bounds of both.
+  const shares = union.estimateBytes > unique.estimateBytes;
   return {
     name,
     images: group.length,
     reportedBytes,
-    unique,
-    shared: {
-      lowerBytes: atLeastZero(union.lowerBytes - unique.upperBytes),
-      estimateBytes: atLeastZero(union.estimateBytes - unique.estimateBytes),
-      upperBytes: atLeastZero(union.upperBytes - unique.lowerBytes),
-    },
+    unique: within(unique),
+    shared: shares
+      ? within({
+          lowerBytes: atLeastZero(union.lowerBytes - unique.upperBytes),
+          estimateBytes: union.estimateBytes - unique.estimateBytes,
+          upperBytes: union.upperBytes - unique.lowerBytes,
+        })
+      : NOTHING,
     lastUsedAt,
   };
 }

@@ -1,81 +1,77 @@
 /**
  * How much a removal frees per byte expected from layers: reported sizes may be compressed, while a removal frees blobs
- * and unpacked layers.
+ * and unpacked layers. Learned only where nothing but compression explains the difference.
  */
-import type { ChainId } from "../../model/ids.ts";
 import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
 import type { ImageItem, Settled } from "../../model/outcome.ts";
 import type { Bounds } from "../../model/plan.ts";
-import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import type { RuntimeInfo } from "../../model/snapshot.ts";
+import { hours, watchedSince } from "../../model/time.ts";
 import { smaller } from "../../model/values.ts";
-import { repositoryOfNames } from "../image/reference.ts";
+import { BYTES_PER_REPORTED_BYTE } from "../space/futility.ts";
 import { releaseKey, releaseOf, type SpaceRelease } from "../space/release.ts";
 
+/** Both per thousand reported bytes. */
 export interface Gain {
-  /** Measured bytes per thousand estimated ones. */
-  readonly perMille: bigint;
-  /**
-   * Whether it was learned from images of the same repository; otherwise from the whole node, which may compress
-   * differently.
-   */
-  readonly isOwn: boolean;
+  /** What removals freed altogether; `null`: not learned yet. */
+  readonly typical: bigint | null;
+  /** The most that an image may take. */
+  readonly most: bigint;
 }
-
-/** The gain for an image; `null` if not learned yet. */
-export type GainOf = (image: Pick<Image, "repoTags" | "repoDigests">) => Gain | null;
 
 const ONE = 1000n;
-/** Removals after which a gain is known, for a runtime version or a repository. */
+const MOST_UNMEASURED = BYTES_PER_REPORTED_BYTE * ONE;
+/** Removals after which a gain is known. */
 const REMOVALS_MIN = 3;
-/** Beyond this many removals what was learned counts for half, so that the gain follows a node whose images change. */
+/** After this many, sums count for half and the largest is measured again, so that both follow a node whose images change. */
 const REMOVALS_MAX = 200;
+/** What was measured longer ago no longer bounds anything: a factor that is too low would prevent its own correction. */
+const LARGEST_FOR = hours(24);
 /** Below this a gain cannot be told from what other programs do to the disk. */
 const TELLING_BYTES = 1_048_576n;
-/** No image takes less than a fifth or more than five times its reported size, but content may be kept for other reasons. */
-const GAIN_MIN = 200n;
-const GAIN_MAX = 5000n;
-/** Images of one repository compress alike, but not equally: their bounds are this far around what was learned. */
-const OWN_TOLERANCE = 250n;
-/** Maximum number of remembered repositories; beyond it, those whose last removal is oldest are dropped. */
-const REPOSITORIES_MAX = 500;
+/** A removal that frees less than this share shows that something else keeps the content, not how it is compressed. */
+const TELLING_SHARE = 10n;
 
-/** Of all removals of this runtime version; `null` if not learned yet. */
-export const nodeGain = (ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): bigint | null =>
-  perMilleOf(ledger.gains.get(releaseKey(runtime)));
-
-/** Images of one repository compress alike; if theirs is not learned, the node's gain is used. */
-export function gainsOf(ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): GainOf {
-  const ofNode = nodeGain(ledger, runtime);
-  return (image) => {
-    const key = repositoryKey(runtime, image);
-    const own = key === null ? null : perMilleOf(ledger.gains.get(key));
-    if (own !== null) return { perMille: own, isOwn: true };
-    return ofNode === null ? null : { perMille: ofNode, isOwn: false };
-  };
+/** Of a runtime version, on this node. */
+export function gainOf(
+  { gains, watched }: Pick<Ledger, "gains" | "watched">,
+  runtime: Pick<RuntimeInfo, "name" | "version">,
+): Gain {
+  const record = gains.get(releaseKey(runtime)) ?? noGain;
+  const { removals, estimatedBytes, measuredBytes } = record;
+  const isKnown = removals >= REMOVALS_MIN && estimatedBytes > 0n;
+  const typical = isKnown ? (measuredBytes * ONE) / estimatedBytes : null;
+  return { typical, most: mostOf(current(record, watched), runtime.name.toLowerCase()) };
 }
 
-function perMilleOf(sum: GainRecord | undefined): bigint | null {
-  if (sum === undefined || sum.removals < REMOVALS_MIN) return null;
-  if (sum.estimatedBytes < TELLING_BYTES) return null;
-  const gain = (sum.measuredBytes * ONE) / sum.estimatedBytes;
-  return gain < GAIN_MIN ? GAIN_MIN : gain > GAIN_MAX ? GAIN_MAX : gain;
+function mostOf({ recentRemovals, largestPerMille }: GainRecord, runtime: string): bigint {
+  // Its sizes are those of unpacked layers.
+  if (runtime === "cri-o") return ONE;
+  if (recentRemovals < REMOVALS_MIN) return MOST_UNMEASURED;
+  const most = largestPerMille + largestPerMille / 4n;
+  // Docker does not compress either. Others keep blobs beside the layers that they unpacked from them.
+  const least = runtime === "docker" ? ONE : 2n * ONE;
+  return most < least ? least : most;
 }
 
-function repositoryKey(runtime: RuntimeInfo, image: Parameters<GainOf>[0]): string | null {
-  const repository = repositoryOfNames([...image.repoTags, ...image.repoDigests]);
-  return repository === null ? null : `${releaseKey(runtime)} ${repository}`;
-}
+/** Without a largest that was measured too long ago. */
+const current = (record: GainRecord, watched: Ledger["watched"]): GainRecord =>
+  watchedSince(watched, record.measuredWatched) > LARGEST_FOR
+    ? { ...record, recentRemovals: 0, largestPerMille: 0n }
+    : record;
 
 /**
  * Converts an estimate in reported sizes to bytes on disk. What other images taught is an expectation, not a bound: an
- * image frees at least what the runtime reports, unless others freed less, and at most five times as much.
+ * image frees at least what the runtime reports, unless others freed less, or images of unknown layers share its own.
  */
-export function scaled(bounds: Bounds, gain: Gain | null): Bounds {
-  const { perMille, isOwn } = gain ?? { perMille: ONE, isOwn: false };
-  const least = isOwn ? perMille - (perMille * OWN_TOLERANCE) / ONE : smaller(perMille, ONE);
-  const most = isOwn ? perMille + (perMille * OWN_TOLERANCE) / ONE : GAIN_MAX;
+export function scaled(
+  bounds: Bounds,
+  { typical, most }: Gain,
+  { sharersKnown }: { readonly sharersKnown: boolean },
+): Bounds {
+  const perMille = smaller(typical ?? ONE, most);
   return {
-    lowerBytes: (bounds.lowerBytes * least) / ONE,
+    lowerBytes: sharersKnown ? (bounds.lowerBytes * smaller(perMille, ONE)) / ONE : 0n,
     estimateBytes: (bounds.estimateBytes * perMille) / ONE,
     upperBytes: (bounds.upperBytes * most) / ONE,
   };
@@ -89,7 +85,7 @@ const isExact = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): boolean =>
 export const isWholeGain = (settled: Settled, release: SpaceRelease): boolean =>
   settled === "not-waited" ? release === "immediate" : settled !== "not-seen";
 
-/** The ledger after a pass planned with these gains; the same if the pass taught nothing. */
+/** The ledger after these removals; the same if they taught nothing. */
 export function rememberGain(
   ledger: Ledger,
   pass: {
@@ -97,63 +93,40 @@ export function rememberGain(
     readonly items: readonly ImageItem[];
   },
 ): Ledger {
-  const { runtime } = pass;
-  const key = releaseKey(runtime);
-  const release = releaseOf(ledger, runtime);
-  const gains = new Map(ledger.gains);
-  let isTaught = false;
-  for (const { candidate, result } of pass.items) {
-    if (result.kind !== "removed" || !isWholeGain(result.settled, release)) continue;
-    const { image, unscaled, leaves = null } = candidate;
-    if (unscaled === undefined) continue;
+  const key = releaseKey(pass.runtime);
+  const release = releaseOf(ledger, pass.runtime);
+  const { watched, gains } = ledger;
+  const before = gains.get(key) ?? noGain;
+  const after = pass.items.reduce((record, { candidate, result }) => {
+    const { unscaled, sharersKnown = false } = candidate;
+    if (result.kind !== "removed" || !isWholeGain(result.settled, release)) return record;
+    if (!sharersKnown || unscaled === undefined || !isExact(unscaled)) return record;
+    const estimated = unscaled.estimateBytes;
     const { measuredBytes } = result;
-    const own = repositoryKey(runtime, image);
-    const learned = isExact(unscaled)
-      ? (before: GainRecord) => withRemoval(before, unscaled.estimateBytes, measuredBytes)
-      : (before: GainRecord) => {
-          const perMille = perMilleOf(before) ?? perMilleOf(gains.get(key)) ?? ONE;
-          const freed = (measuredBytes * ONE) / perMille;
-          return leaves === null ? before : withLeft(before, leaves, image.sizeBytes - freed);
-        };
-    for (const one of isExact(unscaled) ? [key, own] : [own]) {
-      if (one === null) continue;
-      const record = learned(gains.get(one) ?? noGain);
-      // Keeps the entry that was taught last at the end.
-      gains.delete(one);
-      gains.set(one, record);
-      isTaught = true;
-    }
-  }
-  return isTaught ? { ...ledger, gains: bounded(gains) } : ledger;
+    if (estimated < TELLING_BYTES || measuredBytes * TELLING_SHARE < estimated) return record;
+    // Whatever is more was deleted by others.
+    const measured = smaller(measuredBytes, BYTES_PER_REPORTED_BYTE * estimated);
+    return {
+      ...withRemoval(current(record, watched), estimated, measured),
+      measuredWatched: watched,
+    };
+  }, before);
+  return after === before ? ledger : { ...ledger, gains: new Map(gains).set(key, after) };
 }
 
 function withRemoval(before: GainRecord, estimated: bigint, measured: bigint): GainRecord {
+  const perMille = (measured * ONE) / estimated;
+  const { largestPerMille } = before;
   const removals = before.removals + 1;
   const estimatedBytes = before.estimatedBytes + estimated;
   const measuredBytes = before.measuredBytes + measured;
-  if (removals < REMOVALS_MAX) return { ...before, removals, estimatedBytes, measuredBytes };
+  const halves = removals >= REMOVALS_MAX;
   return {
     ...before,
-    removals: Math.floor(removals / 2),
-    estimatedBytes: estimatedBytes / 2n,
-    measuredBytes: measuredBytes / 2n,
+    removals: halves ? Math.floor(removals / 2) : removals,
+    estimatedBytes: halves ? estimatedBytes / 2n : estimatedBytes,
+    measuredBytes: halves ? measuredBytes / 2n : measuredBytes,
+    recentRemovals: halves ? 0 : before.recentRemovals + 1,
+    largestPerMille: halves ? 0n : perMille > largestPerMille ? perMille : largestPerMille,
   };
-}
-
-/**
- * What an image left to others, as its removal showed: averaged with the known value, so that a disturbed measurement
- * counts for less.
- */
-function withLeft({ left, ...before }: GainRecord, chain: ChainId, bytes: bigint): GainRecord {
-  const shown = bytes > 0n ? bytes : 0n;
-  const isSame = left?.chain === chain;
-  return { ...before, left: { chain, bytes: isSame ? (left.bytes + shown) / 2n : shown } };
-}
-
-function bounded(gains: ReadonlyMap<string, GainRecord>): ReadonlyMap<string, GainRecord> {
-  const ofRepositories = [...gains.keys()].filter((key) => key.includes(" "));
-  const tooMany = ofRepositories.slice(0, Math.max(0, ofRepositories.length - REPOSITORIES_MAX));
-  if (tooMany.length === 0) return gains;
-  const dropped = new Set(tooMany);
-  return new Map([...gains].filter(([key]) => !dropped.has(key)));
 }

@@ -8,7 +8,7 @@ import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../mode
 import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
 import type { ProtectionContext } from "../image/protect.ts";
-import { type GainOf, scaled } from "./gain.ts";
+import { type Gain, scaled } from "./gain.ts";
 import type { LayerForest } from "./layers.ts";
 
 export interface Choice {
@@ -42,7 +42,7 @@ export const layersCount = (
  */
 export function orderByLayers(
   choice: Choice,
-  { forest, gainOf }: { readonly forest: LayerForest; readonly gainOf: GainOf },
+  { forest, gain }: { readonly forest: LayerForest; readonly gain: Gain },
   triggers: readonly ImageTrigger[],
 ): Choice {
   const order = basesAfterChildren(forest, choice.candidates);
@@ -56,6 +56,7 @@ export function orderByLayers(
     ? order.candidates.map((one, at) => (at < firstOther ? one : { ...one, triggers }))
     : order.candidates;
   const removals = forest.removals();
+  const sharersKnown = forest.isComplete;
   const before = new Set<ImageId>();
   const candidates = ordered.map((candidate) => {
     const { id } = candidate.image;
@@ -68,10 +69,9 @@ export function orderByLayers(
     return {
       ...candidate,
       tried,
-      frees: scaled(frees, gainOf(candidate.image)),
+      frees: scaled(frees, gain, { sharersKnown }),
       unscaled: frees,
-      sharersKnown: forest.isComplete,
-      leaves: frees.leaves,
+      sharersKnown,
       chain: whole.chain,
       ...(follows.length === 0 ? {} : { follows }),
     };

@@ -17,7 +17,6 @@ import {
   type LayeredImage,
   NOTHING,
   type Path,
-  type PathSizes,
   plus,
 } from "./path.ts";
 
@@ -40,18 +39,14 @@ export class LayerForest {
    * Linear in the number of distinct layers. Images listed twice count once; those without a complete chain are left
    * out. `others`: whether the node has images whose layers are unknown.
    */
-  constructor(
-    images: Iterable<LayeredImage>,
-    parents: ChainParents,
-    { learned = new Map(), others = false }: { learned?: PathSizes; others?: boolean } = {},
-  ) {
+  constructor(images: Iterable<LayeredImage>, parents: ChainParents, others = false) {
     let isComplete = !others;
     for (const image of images) {
       this.#insert(image, parents);
       isComplete &&= this.#leaves.has(image.id);
     }
     this.isComplete = isComplete;
-    this.#bound(learned);
+    this.#bound();
   }
 
   has(id: ImageId): boolean {
@@ -186,25 +181,20 @@ export class LayerForest {
    * A path is at least as large as the largest image that ends on it, and at most as large as the smallest image that
    * goes through it.
    */
-  #bound(learned: PathSizes): void {
+  #bound(): void {
     const paths = [...this.#paths.values()];
     for (const path of paths.toReversed()) {
       for (const { sizeBytes } of path.ending) boundAbove(path, sizeBytes, path.layers);
       for (const child of path.children) boundAbove(path, child.upperBytes, child.upperLayers);
     }
-    for (const path of paths) boundBelow(path, learned);
+    for (const path of paths) boundBelow(path);
   }
 }
 
 /** Follows a sequence of removals: what each frees depends on the earlier ones. */
 export interface LayerRemovals {
   /** What the removal of this image frees after the earlier ones; `null` if its layers are unknown. */
-  remove(id: ImageId): Freed | null;
-}
-
-export interface Freed extends Bounds {
-  /** The chain of the layers that it leaves to other images; `null`: none. */
-  readonly leaves: ChainId | null;
+  remove(id: ImageId): Bounds | null;
 }
 
 class Removals implements LayerRemovals {
@@ -219,20 +209,18 @@ class Removals implements LayerRemovals {
     this.#images = images;
   }
 
-  remove(id: ImageId): Freed | null {
+  remove(id: ImageId): Bounds | null {
     const leaf = this.#leaves.get(id);
     const image = this.#images.get(id);
     if (leaf === undefined || image === undefined) return null;
-    if (this.#removed.has(id)) return { ...NOTHING, leaves: leaf.chain };
+    if (this.#removed.has(id)) return NOTHING;
     this.#removed.add(id);
     let path: Path | null = leaf;
     while (path !== null && this.#release(path) === 0) path = path.parent;
     // Others have all of its layers, so only its configuration is freed.
-    const freed =
-      path === leaf
-        ? { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) }
-        : above(image.sizeBytes, path);
-    return { ...freed, leaves: path?.chain ?? null };
+    return path === leaf
+      ? { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) }
+      : above(image.sizeBytes, path);
   }
 
   /** Decrements the number of users of the path, and returns it. */

@@ -29,37 +29,24 @@ export function rememberOrigins(
   return { origins, layers };
 }
 
-/** What a forest is built from, besides images. */
-export type LayerMemory = Origins & Pick<Ledger, "gains">;
-
 const forests = new WeakMap<
   readonly Image[],
-  Pick<LayerMemory, "origins" | "gains"> & { readonly forest: LayerForest }
+  { readonly origins: Origins["origins"]; readonly forest: LayerForest }
 >();
 
 /** The forest of all images with known layers; computed once for the same list and records. */
-export function forestOf(images: readonly Image[], known: LayerMemory): LayerForest {
-  const { origins, gains } = known;
+export function forestOf(images: readonly Image[], { origins, layers }: Origins): LayerForest {
   const made = forests.get(images);
-  if (made?.origins === origins && made.gains === gains) return made.forest;
-  const forest = plantForest(images, known);
-  forests.set(images, { origins, gains, forest });
-  return forest;
-}
-
-function plantForest(
-  images: readonly Image[],
-  { origins, layers, gains }: LayerMemory,
-): LayerForest {
+  if (made?.origins === origins) return made.forest;
   const layered = images.flatMap(({ id, sizeBytes }) => {
     const chain = origins.get(id)?.chain ?? null;
     return chain === null ? [] : [{ id, sizeBytes, chain }];
   });
-  const learned = [...gains.values()].flatMap(({ left }) => left ?? []);
-  const sizes = new Map(learned.map(({ chain, bytes }) => [chain, bytes]));
   // One whose status named no layers, such as an artifact, shares none.
   const others = images.some(({ id }) => !origins.has(id));
-  return new LayerForest(layered, chainParents(layers), { learned: sizes, others });
+  const forest = new LayerForest(layered, chainParents(layers), others);
+  forests.set(images, { origins, forest });
+  return forest;
 }
 
 const parentsOf = new WeakMap<Origins["layers"], ChainParents>();

@@ -11,9 +11,6 @@ export interface LayeredImage {
   readonly chain: ChainId;
 }
 
-/** Sizes seen for layers up to a chain where no image ends: an estimate, within the bounds of the sizes. */
-export type PathSizes = ReadonlyMap<ChainId, bigint>;
-
 /** The size of an image includes its configuration and manifest, which are not layers; no real image has more. */
 export const CONFIG_MAX_BYTES = 32n * 1024n;
 /** A layer in its place: the path from a first layer to here. */
@@ -60,7 +57,7 @@ export function boundAbove(path: Path, bytes: bigint, layers: number): void {
 }
 
 /** Needs the parent's bounds and its own upper bound. */
-export function boundBelow(path: Path, learned: PathSizes): void {
+export function boundBelow(path: Path): void {
   const { parent, ending } = path;
   path.lowerBytes = parent?.lowerBytes ?? 0n;
   path.baseBytes = parent?.baseBytes ?? 0n;
@@ -69,9 +66,8 @@ export function boundBelow(path: Path, learned: PathSizes): void {
     const layersBytes = atLeastZero(sizeBytes - CONFIG_MAX_BYTES);
     if (layersBytes > path.lowerBytes) path.lowerBytes = layersBytes;
   }
-  const known = ending.length === 0 ? learned.get(path.chain) : path.upperBytes;
-  if (known === undefined) return;
-  path.baseBytes = smaller(known > path.lowerBytes ? known : path.lowerBytes, path.upperBytes);
+  if (ending.length === 0) return;
+  path.baseBytes = path.upperBytes;
   path.baseLayers = path.layers;
 }
 

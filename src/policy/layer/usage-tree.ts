@@ -15,7 +15,8 @@ import {
 export function usageTree({
   plan,
   forest,
-}: Pick<ImageUsageFacts, "plan" | "forest">): readonly FamilyUsage[] {
+  inUseBytes,
+}: Pick<ImageUsageFacts, "plan" | "forest" | "inUseBytes">): readonly FamilyUsage[] {
   const subjects = subjectsOf(plan);
   const names = familyNames(subjects, forest);
   return grouped(subjects, ({ image }) => [forest.familyOf(image.id)])
@@ -25,10 +26,10 @@ export function usageTree({
           name,
           images: images.length,
           removable: images.filter(isRemovable).length,
-          uniqueBytes: shareOf(name, images, forest).unique.estimateBytes,
+          uniqueBytes: shareOf(name, images, { forest, inUseBytes }).unique.estimateBytes,
         }))
         .toSorted((one, other) => Number(other.uniqueBytes - one.uniqueBytes));
-      const bytes = shareOf(null, members, forest).unique.estimateBytes;
+      const bytes = shareOf(null, members, { forest, inUseBytes }).unique.estimateBytes;
       const unique = repositories.reduce((sum, { uniqueBytes }) => sum + uniqueBytes, 0n);
       return {
         name: names.get(family) ?? null,

@@ -1,9 +1,10 @@
 /** Decides whether removing images can relieve a disk at all. If even an upper bound is too small, none is removed. */
 import type { ImageId } from "../../model/ids.ts";
-import type { DiskBreakdown, Futility, ImageTarget } from "../../model/plan.ts";
+import type { Bounds, DiskBreakdown, Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
-import { atLeastZero } from "../../model/values.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
+import { distinctImages } from "../image/image-index.ts";
 import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import type { LayerForest } from "../layer/layers.ts";
 
@@ -25,20 +26,35 @@ export const unitOf = ({ kind }: DiskTarget): Unit =>
 export interface Bound {
   /** What the runtime reports for its images; `null`: no figure. */
   readonly used: bigint | null;
-  /** For the unused images: their reported sizes added up, or their number. */
+  /** For the unused images: their reported sizes added up, each known layer once; or their number. */
   readonly unused: bigint;
+  /** The most that a thousand bytes of these take; `null`: their layers are unknown, or inodes are short. */
+  readonly mostPerMille: bigint | null;
+  /** All that is in use on the filesystem. */
+  readonly inUse: bigint;
 }
 
 /** The most that removing every unused image could free; `null` for inodes that the runtime does not count. */
-export function boundOf(unit: Unit, { used, unused }: Bound): bigint | null {
-  if (unit === "bytes") return used === null ? BYTES_PER_REPORTED_BYTE * unused : used + unused;
-  return used === null ? null : used + INODES_BESIDE_LAYERS * atLeastZero(unused);
+export function boundOf(unit: Unit, bound: Bound): bigint | null {
+  const { used, unused, mostPerMille, inUse } = bound;
+  if (unit === "inodes")
+    return used === null ? null : used + INODES_BESIDE_LAYERS * atLeastZero(unused);
+  const byFigure = used === null ? BYTES_PER_REPORTED_BYTE * unused : used + unused;
+  if (mostPerMille === null) return smaller(byFigure, inUse);
+  const byLayers = (unused * mostPerMille) / 1000n;
+  return smaller(used === null ? byLayers : smaller(byFigure, byLayers), inUse);
+}
+
+/** The layers of a node's images, where they matter, and what the node has taught about their sizes. */
+export interface KnownLayers {
+  readonly forest: LayerForest;
+  /** The most that a thousand reported bytes take on disk. */
+  readonly mostPerMille: bigint;
 }
 
 export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
-  /** Shared layers, if they matter; `null` if unknown. */
-  readonly forest?: LayerForest | null;
+  readonly layers: KnownLayers | null;
 };
 
 /** Judges one target before the pass begins; `null` if it cannot be judged. */
@@ -48,11 +64,13 @@ export function futilityOf(
   facts: FutilityFacts,
 ): Futility | null {
   const unit = unitOf(target);
-  const unused = facts.images.filter(({ id }) => !facts.users.has(id));
+  const images = facts.images.filter(({ id }) => !facts.users.has(id));
+  const unused = new UnusedImages(images, facts.layers?.forest ?? null);
   const bound = boundOf(unit, {
     used: imageUseOf(filesystem, facts)[unit],
-    // Layers of a used image remain, however many unused images have them too.
-    unused: unit === "bytes" ? mostFreed(unused, facts.forest ?? null) : BigInt(unused.length),
+    unused: unit === "bytes" ? unused.bytesAfter([]) : BigInt(images.length),
+    mostPerMille: unused.hasLayers ? (facts.layers?.mostPerMille ?? null) : null,
+    inUse: inUseOf(filesystem),
   });
   const needed = atLeastZero(relievedOf(target) - freeOf(filesystem, unit));
   return bound === null ? null : futilityIn({ unit, filesystem, bound, needed, facts });
@@ -96,17 +114,55 @@ const relievedOf = (target: DiskTarget): bigint =>
 const freeOf = ({ availableBytes, inodesFree }: Filesystem, unit: Unit): bigint =>
   unit === "bytes" ? availableBytes : inodesFree;
 
-/** The most that removing these images frees, in reported sizes: each layer once, and none that another image has. */
-function mostFreed(images: readonly Image[], forest: LayerForest | null): bigint {
-  if (forest === null) return reportedBytes(images);
-  const removals = forest.removals();
-  return images.reduce(
-    (sum, { id, sizeBytes }) => sum + (removals.remove(id)?.upperBytes ?? sizeBytes),
-    0n,
-  );
+export const inUseOf = ({ capacityBytes, availableBytes }: Filesystem): bigint =>
+  atLeastZero(capacityBytes - availableBytes);
+
+/**
+ * The most that removing images frees, in reported sizes: each layer once, at the upper end of its bounds, and none that
+ * another image has: layers of a used image remain, however many unused images have them too.
+ */
+export class UnusedImages {
+  readonly count: number;
+  /** Whether the layers of any of them are known. */
+  readonly hasLayers: boolean;
+  readonly #forest: LayerForest | null;
+  #images: readonly Image[];
+  /** For each place in the order of removal, what is left from there on. */
+  #left: readonly bigint[];
+
+  constructor(images: readonly Image[], forest: LayerForest | null) {
+    this.count = images.length;
+    this.hasLayers = forest !== null && images.some(({ id }) => forest.has(id));
+    this.#forest = forest;
+    this.#images = images;
+    this.#left = this.#leftFrom();
+  }
+
+  /** What is left after these removals; cheap as long as they follow the order in which the images were given. */
+  bytesAfter(removed: readonly ImageId[]): bigint {
+    if (removed.some((id, at) => this.#images[at]?.id !== id)) {
+      const gone = new Map(removed.map((id, at) => [id, at]));
+      const place = ({ id }: Image): number => gone.get(id) ?? removed.length;
+      this.#images = this.#images.toSorted((one, other) => place(one) - place(other));
+      this.#left = this.#leftFrom();
+    }
+    return this.#left[removed.length] ?? 0n;
+  }
+
+  #leftFrom(): readonly bigint[] {
+    const removals = this.#forest?.removals();
+    const frees = this.#images.map(
+      ({ id, sizeBytes }) => removals?.remove(id)?.upperBytes ?? sizeBytes,
+    );
+    let sum = 0n;
+    return frees
+      .toReversed()
+      .map((bytes) => (sum += bytes))
+      .toReversed();
+  }
 }
 
-/** All in the target's unit; `used` as it was when the plan was made, `unused` what still exists. */
+/** All in the target's unit; `used` as it was when the plan was made, `unused` what still exists, `inUse` now. */
 export interface Remaining extends Bound {
   readonly target: DiskTarget;
   /** As measured after the removal. */
@@ -116,25 +172,26 @@ export interface Remaining extends Bound {
 }
 
 /** Judges again after a removal: whether the rest could still end what triggered the target. */
-export function stillUseful({ target, free, used, gained, unused }: Remaining): boolean {
-  const left = used === null ? null : atLeastZero(used - gained);
-  const bound = boundOf(unitOf(target), { used: left, unused });
+export function stillUseful({ target, free, gained, ...given }: Remaining): boolean {
+  const used = given.used === null ? null : atLeastZero(given.used - gained);
+  const bound = boundOf(unitOf(target), { ...given, used });
   return bound === null || free + bound >= relievedOf(target);
 }
 
 /** What fills the disk, as far as known; the parts never add up to more than the usage. */
 export function breakdownOf(
   filesystem: Filesystem,
-  facts: Pick<Snapshot, "images" | "filesystems" | "logs">,
+  facts: Pick<Snapshot, "images" | "filesystems" | "logs"> & Pick<FutilityFacts, "layers">,
 ): DiskBreakdown {
   const { capacityBytes, availableBytes, containerUsedBytes, roles } = filesystem;
-  let unexplained = atLeastZero(capacityBytes - availableBytes);
+  let unexplained = inUseOf(filesystem);
   const share = (bytes: bigint): bigint => {
     const part = bytes < 0n ? 0n : bytes < unexplained ? bytes : unexplained;
     unexplained -= part;
     return part;
   };
-  const imagesBytes = share(mostBytesOf(imageUseOf(filesystem, facts).bytes, facts.images));
+  const images = imageBytesOf(filesystem, facts);
+  const imagesBytes = share(images.upperBytes);
   const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
   // Pod logs are on the node's own filesystem.
   const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;
@@ -143,6 +200,7 @@ export function breakdownOf(
     capacityBytes,
     availableBytes,
     imagesBytes,
+    imagesAtLeastBytes: smaller(images.lowerBytes, imagesBytes),
     containersBytes,
     logsBytes,
     otherBytes: unexplained,
@@ -150,13 +208,20 @@ export function breakdownOf(
 }
 
 /**
- * The most that images take. containerd's figure covers their snapshots without the compressed blobs, which take no
- * more than the snapshots, and no more than the sizes that it reports.
+ * What images take. containerd's figure covers their snapshots without the compressed blobs, which take no more than the
+ * snapshots, and no more than the sizes that it reports.
  */
-function mostBytesOf(used: bigint | null, images: readonly Image[]): bigint {
-  const reported = reportedBytes(images);
-  if (used === null) return reported;
-  return used + (reported < used ? reported : used);
+function imageBytesOf(
+  filesystem: Filesystem,
+  facts: Pick<Snapshot, "images" | "filesystems"> & Pick<FutilityFacts, "layers">,
+): Pick<Bounds, "lowerBytes" | "upperBytes"> {
+  const images = distinctImages(facts.images, "any");
+  const forest = facts.layers?.forest ?? null;
+  const used = imageUseOf(filesystem, facts).bytes;
+  const all = forest?.union(images).upperBytes ?? reportedBytes(images);
+  if (used !== null) return { lowerBytes: used, upperBytes: used + smaller(all, used) };
+  const known = images.filter(({ id }) => forest?.has(id) === true);
+  return { lowerBytes: forest?.union(known).lowerBytes ?? 0n, upperBytes: all };
 }
 
 /** How many percent the bound or the disk has to change to count as another state. */

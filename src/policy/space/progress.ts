@@ -17,6 +17,8 @@ export interface Progress {
   readonly mayAppear: boolean;
   /** Reported sizes of images removed for the targets, added up. */
   readonly reportedBytes: bigint;
+  /** The same for all images removed in this pass, each layer once where layers are known. */
+  readonly estimatedBytes: bigint;
   /** How many images were removed for the targets. */
   readonly removed: number;
 }
@@ -67,8 +69,8 @@ type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
 function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
   const { storeBytes, mayAppear } = progress;
   const removedEnough = progress.reportedBytes >= wantedBytes;
-  if (progress.accounting === "reported" || storeBytes === null)
-    return removedEnough ? "target-reached" : null;
+  if (progress.accounting === "reported") return removedEnough ? "target-reached" : null;
+  if (storeBytes === null) return progress.estimatedBytes >= wantedBytes ? "target-reached" : null;
   if (storeBytes <= maximumBytes) return "target-reached";
   return removedEnough && mayAppear ? "settle-exhausted" : null;
 }

@@ -5,6 +5,7 @@ import type { ImageBlock } from "../../model/reason.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { distinctImages } from "../image/image-index.ts";
 import { imageUseOf } from "../image/image-use.ts";
+import type { LayerForest } from "../layer/layers.ts";
 import { reportedBytes } from "./futility.ts";
 import { checkedInodes, checkedSpace, shortageOf, usedPercent } from "./space.ts";
 
@@ -42,10 +43,14 @@ export function judgeDisks(
 }
 
 /** Targets independent of a filesystem's thresholds: the size of the store, and the number of images. */
-export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly ImageTarget[] {
+export function storeTargets(
+  snapshot: Snapshot,
+  limits: ImageLimits,
+  forest: LayerForest | null,
+): readonly ImageTarget[] {
   const { storeBudgetBytes: maximumBytes, maximumImages } = limits;
   const targets: ImageTarget[] = [];
-  const wantedBytes = maximumBytes === null ? 0n : storeBytes(snapshot) - maximumBytes;
+  const wantedBytes = maximumBytes === null ? 0n : storeBytes(snapshot, forest) - maximumBytes;
   if (maximumBytes !== null && wantedBytes > 0n) {
     targets.push({ kind: "store-bytes", trigger: { kind: "budget" }, maximumBytes, wantedBytes });
   }
@@ -57,9 +62,19 @@ export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly 
   return targets;
 }
 
-/** The size of the image store: the runtime's figure, or the reported sizes if it gives none. */
-export const storeBytes = (snapshot: Pick<Snapshot, "filesystems" | "images">): bigint =>
-  countedStoreBytes(snapshot) ?? reportedBytes(distinctImages(snapshot.images, "any"));
+/**
+ * The size of the image store: the runtime's figure. If it gives none, the reported sizes, with each layer once; where
+ * layers do not matter, they are added up.
+ */
+export function storeBytes(
+  snapshot: Pick<Snapshot, "filesystems" | "images">,
+  forest: LayerForest | null,
+): bigint {
+  const counted = countedStoreBytes(snapshot);
+  if (counted !== null) return counted;
+  const images = distinctImages(snapshot.images, "any");
+  return forest?.union(images).estimateBytes ?? reportedBytes(images);
+}
 
 /** The runtime's figure, of all filesystems that hold images; `null` if it gives none. */
 export function countedStoreBytes(

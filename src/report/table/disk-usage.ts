@@ -9,11 +9,11 @@ import type {
   WritableLayers,
 } from "../../model/disk-usage.ts";
 import type { ContainerId } from "../../model/ids.ts";
-import type { DiskUsage } from "../../model/plan.ts";
+import type { Bounds, DiskUsage } from "../../model/plan.ts";
 import type { Container } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
-import { counted, dayOf, humanBytes } from "../bytes.ts";
+import { counted, dayOf, humanBytes, humanRange } from "../bytes.ts";
 import { document, type JsonObject, picked, timeOf } from "../document/json.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { containerName } from "../names.ts";
@@ -95,6 +95,8 @@ const shareJson = (row: ImageShare): JsonObject => ({
   uniqueAtLeastBytes: row.unique.lowerBytes,
   uniqueAtMostBytes: row.unique.upperBytes,
   sharedBytes: row.shared.estimateBytes,
+  sharedAtLeastBytes: row.shared.lowerBytes,
+  sharedAtMostBytes: row.shared.upperBytes,
   lastUsedAt: timeOf(row.lastUsedAt),
 });
 
@@ -147,8 +149,8 @@ function shareTable(title: string, rows: readonly ImageShare[], screen: Screen):
     shown.map((row) => [
       clean(row.name ?? ""),
       String(row.images),
-      humanBytes(row.unique.estimateBytes),
-      humanBytes(row.shared.estimateBytes),
+      boundsText(row.unique),
+      boundsText(row.shared),
       humanBytes(row.reportedBytes),
       row.lastUsedAt === null ? "never" : dayOf(row.lastUsedAt),
     ]),
@@ -156,6 +158,12 @@ function shareTable(title: string, rows: readonly ImageShare[], screen: Screen):
   );
   return [...lines, ...moreLine(rows.length - shown.length)];
 }
+
+/** A range where the sizes tell too little about how they are divided. */
+const boundsText = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): string =>
+  (upperBytes - lowerBytes) * 4n <= estimateBytes
+    ? humanBytes(estimateBytes)
+    : humanRange(lowerBytes, upperBytes);
 
 const moreLine = (more: number): readonly string[] =>
   more > 0 ? [`${counted(more, "more row")}; -o json has all`] : [];

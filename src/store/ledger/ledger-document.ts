@@ -8,6 +8,7 @@ import {
   type ImageRecord,
   type LayerRun,
   type Ledger,
+  noGain,
   type OriginRecord,
   type PodRecord,
   type ReleaseRecord,
@@ -78,7 +79,9 @@ const gain = record<GainRecord>({
   removals: count,
   estimatedBytes: amount,
   measuredBytes: amount,
-  left: added(nullable(record({ chain: aChain, bytes: amount })), null),
+  recentRemovals: added(count, noGain.recentRemovals),
+  largestPerMille: added(amount, noGain.largestPerMille),
+  measuredWatched: added(watchedNs, noGain.measuredWatched),
 });
 
 const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable(time) });

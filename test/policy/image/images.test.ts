@@ -583,7 +583,7 @@ test.each([
     ]),
     layers: new Map([[child, { below: null, chain: [base, child] }]]),
   };
-  const plan = planOf({ images: [gib("a"), gib("b")], limits, ledger, snapshot: onDisk(10n) });
+  const plan = planOf({ images: [gib("a"), gib("b")], limits, ledger, snapshot: onDisk(12n) });
   expect(words(plan.candidates)).toEqual([...order]);
 });
 

@@ -30,12 +30,17 @@ const kept = (
 
 const usageOf = (
   images: readonly KeptImage[],
-  { forest = NO_LAYERS, snapshot = {} }: { forest?: LayerForest; snapshot?: object } = {},
+  {
+    forest = NO_LAYERS,
+    snapshot = {},
+    inUseBytes = 1n << 60n,
+  }: { forest?: LayerForest; snapshot?: object; inUseBytes?: bigint } = {},
 ) =>
   imageUsage({
     plan: { candidates: [], kept: images },
     snapshot: { containers: [], sandboxes: [], ...snapshot },
     forest,
+    inUseBytes,
   });
 
 describe("disk usage of images", () => {
@@ -51,6 +56,7 @@ describe("disk usage of images", () => {
       },
       snapshot: { containers: [], sandboxes: [] },
       forest: NO_LAYERS,
+      inUseBytes: 1n << 60n,
     });
     expect(usage.byState.map(({ name, images }) => [name, images])).toEqual([
       ["removable", 3],
@@ -87,8 +93,19 @@ describe("disk usage of images", () => {
         { lowerBytes: 20n * MIB - CONFIG, estimateBytes: 20n * MIB, upperBytes: 20n * MIB },
       ],
     ]);
-    // All together share nothing with others, but for what the configuration may be; nothing is below 0.
-    expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: CONFIG });
+    // All together share nothing with others.
+    expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n });
+  });
+
+  test("never exceeds what is in use on the filesystem", () => {
+    const images = ["a", "b", "c"].map((word) => kept(anImage(word, { sizeBytes: 40n * MIB })));
+    const { total } = usageOf(images, { inUseBytes: 100n * MIB });
+    expect(total.unique).toEqual({
+      lowerBytes: 0n,
+      estimateBytes: 100n * MIB,
+      upperBytes: 100n * MIB,
+    });
+    expect(total.reportedBytes).toBe(120n * MIB);
   });
 
   test("has the last use of its most recently used image, or none", () => {

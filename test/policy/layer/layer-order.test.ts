@@ -54,7 +54,8 @@ const pinned = (image: Image): KeptImage => ({
 const ordered = (
   candidates: readonly ImageCandidate[],
   { of = forest, kept = [] }: { of?: LayerForest; kept?: readonly KeptImage[] } = {},
-) => orderByLayers({ candidates, kept }, { forest: of, gainOf: () => null }, SPACE);
+) =>
+  orderByLayers({ candidates, kept }, { forest: of, gain: { typical: null, most: 5000n } }, SPACE);
 const idsOf = (images: readonly { readonly image: Image }[]) => images.map(({ image }) => image.id);
 
 describe("the order of removal", () => {
@@ -64,14 +65,12 @@ describe("the order of removal", () => {
     expect(kept).toEqual([]);
     expect(candidates[0]).toMatchObject({
       chain: chainId("b/c"),
-      leaves: chainId("b"),
       unscaled: { estimateBytes: 10n * MIB },
       tried: ["in-use", "shares-all-layers"],
     });
     expect(candidates[0]).not.toHaveProperty("follows");
     expect(candidates[1]).toMatchObject({
       chain: chainId("b"),
-      leaves: null,
       unscaled: { estimateBytes: 20n * MIB },
       follows: [child.id],
     });
@@ -118,7 +117,7 @@ describe("the sharers of a candidate", () => {
     new LayerForest(
       [{ id: child.id, sizeBytes: child.sizeBytes, chain: chainId("b") }],
       new Map([[chainId("b"), null]]),
-      { others },
+      others,
     );
 
   test("are known only if the layers of every image on the node are", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { type ChainId, chainId, imageId } from "../../../src/model/ids.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
-import type { LayeredImage, PathSizes } from "../../../src/policy/layer/path.ts";
+import type { LayeredImage } from "../../../src/policy/layer/path.ts";
 import { MIB } from "../../support/build/values.ts";
 
 /** An image of so many MiB on layers that are named from the first to the last: `base/app`. */
@@ -24,10 +24,8 @@ const parentsOf = (chains: readonly string[]): ReadonlyMap<ChainId, ChainId | nu
     }),
   );
 
-const forestOf = (images: readonly LayeredImage[], learned?: PathSizes): LayerForest =>
-  new LayerForest(images, parentsOf(images.map(({ chain }) => chain)), {
-    ...(learned && { learned }),
-  });
+const forestOf = (images: readonly LayeredImage[]): LayerForest =>
+  new LayerForest(images, parentsOf(images.map(({ chain }) => chain)));
 
 const CONFIG = 32n * 1024n;
 const unknown = imageId("unknown");
@@ -112,17 +110,14 @@ describe("what a removal frees", () => {
       lowerBytes: 10n * MIB,
       estimateBytes: 10n * MIB,
       upperBytes: 10n * MIB + CONFIG,
-      leaves: chainId("base"),
     });
     expect(removals.remove(imageId("base"))).toEqual({
       lowerBytes: 0n,
       estimateBytes: 0n,
       upperBytes: CONFIG,
-      leaves: chainId("base"),
     });
     expect(removals.remove(imageId("two"))).toMatchObject({
       estimateBytes: 50n * MIB,
-      leaves: null,
     });
   });
 
@@ -141,10 +136,9 @@ describe("what a removal frees", () => {
       lowerBytes: 0n,
       estimateBytes: 0n,
       upperBytes: 0n,
-      leaves: chainId("base/one"),
     });
     // The base is still needed by the one that is there.
-    expect(removals.remove(imageId("two"))).toMatchObject({ leaves: chainId("base") });
+    expect(removals.remove(imageId("two"))?.estimateBytes).toBe(30n * MIB);
   });
 });
 
@@ -215,35 +209,5 @@ describe("the bounds of a path", () => {
       estimateBytes: 15n * MIB,
       upperBytes: 20n * MIB - CONFIG,
     });
-  });
-
-  test("contain what was learned of a path on which no image ends, right or wrong", () => {
-    const images = [
-      image("base", "base", 20n),
-      image("one", "base/lib/one", 40n),
-      image("two", "base/lib/two", 40n),
-    ];
-    const estimate = (learned?: bigint) =>
-      pathsOf(
-        forestOf(
-          images,
-          learned === undefined ? new Map() : new Map([[chainId("base/lib"), learned]]),
-        ),
-        "one",
-      )?.[1]?.estimateBytes;
-    expect(estimate()).toBe(30n * MIB);
-    expect(estimate(35n * MIB)).toBe(35n * MIB);
-    expect(estimate(1n * MIB)).toBe(20n * MIB - CONFIG);
-    expect(estimate(90n * MIB)).toBe(40n * MIB);
-  });
-
-  test("lie above a base that was learned to be smaller than the image below it", () => {
-    const images = [
-      image("base", "base", 20n),
-      image("one", "base/lib/x/one", 40n),
-      image("two", "base/lib/x/two", 40n),
-    ];
-    const forest = forestOf(images, new Map([[chainId("base/lib"), 1n * MIB]]));
-    expect(pathsOf(forest, "one")?.[2]?.estimateBytes).toBe(30n * MIB - CONFIG / 2n);
   });
 });

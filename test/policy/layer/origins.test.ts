@@ -101,8 +101,8 @@ describe("the recorded layers", () => {
 describe("the forest of a node", () => {
   const images = ["base", "app", "silent"].map((name) => anImage(name, { sizeBytes: 50n * MIB }));
   const [base, app, silent] = images.map(({ id }) => id);
-  const remembered = () => ({
-    ...rememberOrigins(
+  const remembered = () =>
+    rememberOrigins(
       NOTHING,
       images,
       new Map([
@@ -110,9 +110,7 @@ describe("the forest of a node", () => {
         [app!, origin("b", "b/l", "b/l/a")],
         [silent!, { chain: null, builtAt: null }],
       ]),
-    ),
-    gains: new Map(),
-  });
+    );
 
   test("has the images whose layers are known", () => {
     const forest = forestOf([...images], remembered());
@@ -129,20 +127,7 @@ describe("the forest of a node", () => {
     const memory = remembered();
     const forest = forestOf(images, memory);
     expect(forestOf(images, memory)).toBe(forest);
-    expect(forestOf(images, { ...memory, gains: new Map() })).not.toBe(forest);
+    expect(forestOf(images, { ...memory, origins: new Map(memory.origins) })).not.toBe(forest);
     expect(forestOf([...images], memory)).not.toBe(forest);
-  });
-
-  test("estimates a path on which no image ends by what removals of a repository left there", () => {
-    const larger = images.map((one) => (one.id === app ? { ...one, sizeBytes: 90n * MIB } : one));
-    const record = { removals: 0, estimatedBytes: 0n, measuredBytes: 0n };
-    const gains = new Map([
-      ["containerd/1", { ...record, left: null }],
-      ["containerd/1 app", { ...record, left: { chain: chainId("b/l"), bytes: 60n * MIB } }],
-    ]);
-    const estimate = (of: typeof gains) =>
-      forestOf(larger, { ...remembered(), gains: of }).chainOf(app!)?.[1]?.path.estimateBytes;
-    expect(estimate(new Map())).toBe(70n * MIB);
-    expect(estimate(gains)).toBe(60n * MIB);
   });
 });

@@ -46,8 +46,10 @@ const plan = {
   })),
 };
 
+const inUseBytes = 1n << 60n;
+
 describe("the tree of image usage", () => {
-  const tree = usageTree({ plan, forest });
+  const tree = usageTree({ plan, forest, inUseBytes });
 
   test("has families with the unique bytes of each repository and the bytes that they share", () => {
     const known = tree.filter(({ name }) => name !== null);
@@ -74,7 +76,12 @@ describe("the tree of image usage", () => {
   });
 
   test("adds up to what crigc df shows: each repository's own, and all together", () => {
-    const usage = imageUsage({ plan, forest, snapshot: { containers: [], sandboxes: [] } });
+    const usage = imageUsage({
+      plan,
+      forest,
+      inUseBytes,
+      snapshot: { containers: [], sandboxes: [] },
+    });
     const own = new Map<string | null, bigint>();
     for (const { name, uniqueBytes } of tree.flatMap(({ repositories }) => repositories))
       own.set(name, (own.get(name) ?? 0n) + uniqueBytes);

@@ -28,15 +28,28 @@ const target: DiskTarget = {
 const images = [anImage("a", { sizeBytes: 2n * GIB }), anImage("b", { sizeBytes: 1n * GIB })];
 const full = (change: Partial<Filesystem> = {}) =>
   aFilesystem({ availableBytes: 3n * GIB, ...change });
-const none = { images, filesystems: [], logs: null, users: new Map() };
+const none = { images, filesystems: [], logs: null, users: new Map(), layers: null };
+
+const few = { used: null, unused: 3n, mostPerMille: null, inUse: 1_000n };
 
 describe("the bound", () => {
   test("is the used bytes of the image filesystem plus the sizes of unused images", () => {
-    expect(boundOf("bytes", { used: 10n, unused: 3n })).toBe(13n);
+    expect(boundOf("bytes", { ...few, used: 10n })).toBe(13n);
   });
 
   test("is five times the reported sizes without a figure of the runtime", () => {
-    expect(boundOf("bytes", { used: null, unused: 3n })).toBe(15n);
+    expect(boundOf("bytes", few)).toBe(15n);
+  });
+
+  test.each([
+    ["what the layers can take", { mostPerMille: 2500n }, 7n],
+    ["the layers where they are tighter than the figure", { used: 10n, mostPerMille: 1000n }, 3n],
+    ["the figure where it is tighter than the layers", { used: 10n, mostPerMille: 5000n }, 13n],
+    ["no more than is in use, by the figure", { used: 10n, inUse: 12n }, 12n],
+    ["no more than is in use, without one", { inUse: 14n }, 14n],
+    ["no more than is in use, by the layers", { mostPerMille: 5000n, inUse: 14n }, 14n],
+  ])("is %s", (_, change, most) => {
+    expect(boundOf("bytes", { ...few, ...change })).toBe(most);
   });
 });
 
@@ -84,11 +97,12 @@ test("layers of an image in use do not count in the bound, and an image of unkno
     parents,
   );
   const users = new Map([[anImage("used").id, []]]);
+  const large = full({ imageUsedBytes: null, capacityBytes: 1_000n * GIB });
   const facts = { ...none, images: all, users };
-  const without = futilityOf(target, full({ imageUsedBytes: null }), facts);
+  const without = futilityOf(target, large, facts);
   expect(without?.boundBytes).toBe(5n * (9n + 10n + 11n + 2n) * GIB);
-  const withLayers = { ...facts, forest };
-  const most = futilityOf(target, full({ imageUsedBytes: null }), withLayers)?.boundBytes;
+  const withLayers = { ...facts, layers: { forest, mostPerMille: 5000n } };
+  const most = futilityOf(target, large, withLayers)?.boundBytes;
   // 1 and 2 GiB of their own, 2 GiB of the unknown one; the root frees no more than its configuration.
   expect(most).toBeGreaterThanOrEqual(5n * 5n * GIB);
   expect(most).toBeLessThan(5n * 5n * GIB + GIB / 100n);
@@ -101,6 +115,8 @@ describe("after each removal", () => {
     gained: 0n,
     unused: 3n * GIB,
     free: 3n * GIB,
+    mostPerMille: null,
+    inUse: 97n * GIB,
   };
 
   test("a pass is not futile while the remaining images can reach the threshold", () => {
@@ -133,12 +149,12 @@ describe("what fills the disk", () => {
 
   test("adds up to what is used, with the blobs that containerd does not count as image usage", () => {
     const parts = breakdownOf(full({ imageUsedBytes: 10n * GIB, containerUsedBytes: 2n * GIB }), {
-      images,
-      filesystems: [],
+      ...none,
       logs,
     });
     expect(parts).toMatchObject({
       imagesBytes: 13n * GIB,
+      imagesAtLeastBytes: 10n * GIB,
       containersBytes: 2n * GIB,
       logsBytes: 5n * GIB,
       otherBytes: 77n * GIB,
@@ -147,8 +163,7 @@ describe("what fills the disk", () => {
 
   test("is never negative, however large the reported parts", () => {
     const parts = breakdownOf(full({ imageUsedBytes: 93n * GIB, containerUsedBytes: 9n * GIB }), {
-      images,
-      filesystems: [],
+      ...none,
       logs,
     });
     expect(parts).toMatchObject({
@@ -161,17 +176,42 @@ describe("what fills the disk", () => {
 
   test("counts a part that is reported below nothing as nothing", () => {
     const parts = breakdownOf(full({ imageUsedBytes: 10n * GIB, containerUsedBytes: -GIB }), {
-      images,
-      filesystems: [],
+      ...none,
       logs: null,
     });
     expect(parts).toMatchObject({ containersBytes: 0n, otherBytes: 84n * GIB });
   });
 
+  test("counts shared layers once where the runtime has no figure, and unknown ones at most", () => {
+    const forest = new LayerForest(
+      [
+        { ...anImage("a", { sizeBytes: 2n * GIB }), chain: chainId("x/a") },
+        { ...anImage("b", { sizeBytes: 2n * GIB }), chain: chainId("x") },
+      ],
+      new Map([
+        [chainId("x"), null],
+        [chainId("x/a"), chainId("x")],
+      ]),
+    );
+    const all = ["a", "b", "other"].map((word) => anImage(word, { sizeBytes: 2n * GIB }));
+    const layers = { forest, mostPerMille: 1000n };
+    const crio = full({ imageUsedBytes: 65_000n });
+    const facts = { images: all, filesystems: [crio], logs: null, layers };
+    const { imagesBytes, imagesAtLeastBytes, otherBytes } = breakdownOf(crio, facts);
+    const inTenths = (bytes: bigint) => Math.round(Number((bytes * 10n) / GIB));
+    expect(imagesAtLeastBytes).toBe(2n * GIB);
+    expect(inTenths(imagesBytes)).toBe(40);
+    expect(inTenths(otherBytes)).toBe(930);
+    const crammed = full({ imageUsedBytes: 65_000n, availableBytes: 99n * GIB });
+    const parts = breakdownOf(crammed, { ...facts, filesystems: [crammed] });
+    expect(parts).toMatchObject({ imagesBytes: GIB, imagesAtLeastBytes: GIB, otherBytes: 0n });
+    const nothing = breakdownOf(crio, { ...facts, layers: null });
+    expect(nothing).toMatchObject({ imagesBytes: 6n * GIB, imagesAtLeastBytes: 0n });
+  });
+
   test("omits unknown parts, and logs on another filesystem", () => {
     const parts = breakdownOf(full({ roles: ["imagefs"], imageUsedBytes: null }), {
-      images,
-      filesystems: [],
+      ...none,
       logs,
     });
     expect(parts).toMatchObject({
@@ -237,7 +277,7 @@ describe("a filesystem that is short of inodes", () => {
 });
 
 test("the remaining inodes count after each removal", () => {
-  const remaining = { target: inodes, used: 45_000n, unused: 0n };
+  const remaining = { ...few, target: inodes, used: 45_000n, unused: 0n };
   const useful = (free: bigint, gained: bigint) => stillUseful({ ...remaining, free, gained });
   expect(useful(10_000n, 0n)).toBeTrue();
   // Somebody else took what was gained.

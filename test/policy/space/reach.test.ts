@@ -1,17 +1,25 @@
 import { describe, expect, test } from "bun:test";
 
 import { Meter } from "../../../src/execute/image/meter.ts";
-import type { ImageTarget, Purpose } from "../../../src/model/plan.ts";
+import { chainId } from "../../../src/model/ids.ts";
+import type { Ledger } from "../../../src/model/ledger.ts";
+import type { ImageItem } from "../../../src/model/outcome.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget, Purpose } from "../../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
+import { duration } from "../../../src/model/time.ts";
 import type { Progress } from "../../../src/policy/space/progress.ts";
 import { targetReach } from "../../../src/policy/space/reach.ts";
 import {
+  aCandidate,
   aContainer,
   aFilesystem,
+  aLedger,
   anImage,
   aSnapshot,
+  defaultLimits,
   GIB,
   idOf,
+  NOW,
   spaceTarget,
 } from "../../support/build/values.ts";
 
@@ -30,8 +38,38 @@ const after = (change: Partial<Progress>): Progress => ({
   imageCount: 2,
   mayAppear: false,
   reportedBytes: 0n,
+  estimatedBytes: 0n,
   removed: 0,
   ...change,
+});
+
+/** How a pass judges on this node; candidates are its images in order. */
+const reachOf = (
+  {
+    snapshot,
+    purpose = { kind: "periodic" },
+    ledger = aLedger(),
+    candidates = [],
+  }: {
+    readonly snapshot: Snapshot;
+    readonly purpose?: Purpose;
+    readonly ledger?: Ledger;
+    readonly candidates?: ImagePlan["candidates"];
+  },
+  targets: readonly ImageTarget[],
+) => targetReach({ snapshot, purpose, ledger, limits: defaultLimits }, { targets, candidates });
+
+const removed = (candidate: ImageCandidate, measuredBytes = 0n): ImageItem => ({
+  candidate,
+  trigger: { kind: "space" },
+  result: {
+    kind: "removed",
+    reportedBytes: candidate.image.sizeBytes,
+    measuredBytes,
+    settled: "at-once",
+  },
+  startedAt: NOW,
+  took: duration(0n),
 });
 
 const pressure: Purpose = { kind: "pressure", signals: ["nodefs.available", "imagefs.available"] };
@@ -42,7 +80,7 @@ async function isUseful(
   images: readonly Image[] = [],
 ): Promise<boolean> {
   const snapshot = aSnapshot({ filesystems: [filesystem], images });
-  const canReach = targetReach({ snapshot, purpose }, targets);
+  const canReach = reachOf({ snapshot, purpose }, targets);
   const meter = new Meter({
     disk: { measure: async () => filesystem },
     targets,
@@ -52,7 +90,7 @@ async function isUseful(
     accounting: "measured",
   });
   await meter.start();
-  return canReach(meter.progress(false));
+  return canReach(meter.progress(false), []);
 }
 
 test("pressure on a disk can be ended only if all of its thresholds are in reach", async () => {
@@ -78,14 +116,15 @@ test("an image listed twice counts once", async () => {
 
 test("what is in use, or was removed before, cannot be gained", async () => {
   const images = ["a", "b"].map((name) => anImage(name, { sizeBytes: 2n * GIB }));
-  const reaches = (change: Partial<Snapshot>, progress: Partial<Progress>) => {
+  const reaches = (change: Partial<Snapshot>, items: readonly ImageItem[]) => {
     const snapshot = aSnapshot({ filesystems: [filesystem], images, ...change });
-    const judged = { availableBytes: new Map([["8:1", 3n * GIB]]), ...progress };
-    return targetReach({ snapshot, purpose: { kind: "periodic" } }, [stricter])(after(judged));
+    const judged = after({ availableBytes: new Map([["8:1", 3n * GIB]]) });
+    return reachOf({ snapshot }, [stricter])(judged, items);
   };
-  expect(reaches({}, {})).toBeTrue();
-  expect(reaches({ containers: [aContainer("c", { imageId: idOf("a") })] }, {})).toBeFalse();
-  expect(reaches({}, { reportedBytes: 2n * GIB })).toBeFalse();
+  expect(reaches({}, [])).toBeTrue();
+  expect(reaches({ containers: [aContainer("c", { imageId: idOf("a") })] }, [])).toBeFalse();
+  const [image] = images;
+  expect(reaches({}, [removed(aCandidate("a", { image: image! }))])).toBeFalse();
 });
 
 test("a target that is met helps no other one", async () => {
@@ -113,17 +152,21 @@ describe("inodes", () => {
     wantedInodes: 8_900n,
     relievedInodes,
   });
-  const reaches = (relievedInodes: bigint, change: Partial<Progress> = {}): boolean =>
-    targetReach(
-      { snapshot: aSnapshot({ filesystems: [disk], images }), purpose: { kind: "periodic" } },
-      [inodes(relievedInodes)],
-    )(after(change));
+  const reaches = (
+    relievedInodes: bigint,
+    change: Partial<Progress> = {},
+    items: readonly ImageItem[] = [],
+  ): boolean =>
+    reachOf({ snapshot: aSnapshot({ filesystems: [disk], images }) }, [inodes(relievedInodes)])(
+      after(change),
+      items,
+    );
 
   test("within reach are those of images, and a few for each remaining image", () => {
     expect(reaches(100n + 1_000n + 64n)).toBeTrue();
     expect(reaches(100n + 1_000n + 65n)).toBeFalse();
-    expect(reaches(100n + 1_000n + 64n, { removed: 1 })).toBeFalse();
-    expect(reaches(100n + 1_000n + 32n, { removed: 1 })).toBeTrue();
+    expect(reaches(100n + 1_000n + 64n, {}, [removed(aCandidate("a"))])).toBeFalse();
+    expect(reaches(100n + 1_000n + 32n, {}, [removed(aCandidate("a"))])).toBeTrue();
   });
 
   test("count once, and an unmeasured disk has none free", () => {
@@ -136,7 +179,86 @@ describe("inodes", () => {
   test("of an unknown disk count as in reach", () => {
     const elsewhere = { ...inodes(10_000n), device: "8:2" };
     const snapshot = aSnapshot({ filesystems: [disk], images });
-    const reach = targetReach({ snapshot, purpose: { kind: "periodic" } }, [elsewhere]);
-    expect(reach(after({}))).toBeTrue();
+    expect(reachOf({ snapshot }, [elsewhere])(after({}), [])).toBeTrue();
+  });
+});
+
+describe("the layers of what is left", () => {
+  const chain = (word: string) => ({ chain: chainId(word), builtAt: null });
+  const sized = (word: string, gibibytes: bigint) =>
+    aCandidate(word, { image: anImage(word, { sizeBytes: gibibytes * GIB }) });
+  /** Two images of a base of 4 GiB, which is one too, and one of its own: 7 GiB in all, 15 GiB as reported. */
+  const [one, two, base, lone] = [
+    sized("one", 5n),
+    sized("two", 5n),
+    sized("base", 4n),
+    sized("lone", 1n),
+  ];
+  const candidates = [one, two, base, lone].map((candidate, at) => ({
+    ...candidate,
+    sharersKnown: true,
+    unscaled: {
+      lowerBytes: [1n, 1n, 4n, 1n][at]! * GIB,
+      estimateBytes: [1n, 1n, 4n, 1n][at]! * GIB,
+      upperBytes: [1n, 1n, 4n, 1n][at]! * GIB,
+    },
+  }));
+  const ledger = aLedger({
+    origins: new Map([
+      [one.image.id, chain("b/1")],
+      [two.image.id, chain("b/2")],
+      [base.image.id, chain("b")],
+      [lone.image.id, chain("l")],
+    ]),
+    layers: new Map([
+      [chainId("b"), { below: null, chain: [chainId("b")] }],
+      [chainId("b/1"), { below: chainId("b"), chain: [chainId("b/1")] }],
+      [chainId("b/2"), { below: chainId("b"), chain: [chainId("b/2")] }],
+      [chainId("l"), { below: null, chain: [chainId("l")] }],
+    ]),
+  });
+  /** What has to become free so that it is just in reach, to a hundredth of a GiB; nothing is free now. */
+  const boundOf = (items: readonly ImageItem[], runtime: Partial<Snapshot["runtime"]> = {}) => {
+    const images = candidates.map(({ image }) => image);
+    const disk = aFilesystem({ availableBytes: 0n, imageUsedBytes: 65_000n });
+    const snapshot = aSnapshot({ images, filesystems: [disk] });
+    const node = { ...snapshot, runtime: { ...snapshot.runtime, ...runtime } };
+    const reaches = (bytes: bigint) =>
+      reachOf({ snapshot: node, ledger, candidates }, [spaceTarget(bytes, bytes)])(
+        after({ availableBytes: new Map([["8:1", 0n]]) }),
+        items,
+      );
+    let [low, high] = [0n, 100n * GIB];
+    while (high - low > GIB / 100n) {
+      const middle = (low + high) / 2n;
+      if (reaches(middle)) low = middle;
+      else high = middle;
+    }
+    return Math.round(Number(low) / Number(GIB));
+  };
+  const crio = { name: "cri-o", version: "1.37.0" };
+
+  test("count once, five times without a measurement, and as reported on CRI-O", () => {
+    expect(boundOf([])).toBe(35);
+    expect(boundOf([], crio)).toBe(7);
+  });
+
+  test("are fewer after each removal, in whatever order", () => {
+    const [first, second, third, fourth] = candidates.map((candidate) => removed(candidate));
+    expect(boundOf([first!], crio)).toBe(6);
+    expect(boundOf([first!, second!], crio)).toBe(5);
+    expect(boundOf([first!, second!, third!], crio)).toBe(1);
+    expect(boundOf([first!, second!, third!, fourth!], crio)).toBe(0);
+    expect(boundOf([fourth!, third!], crio)).toBe(6);
+    expect(boundOf([fourth!, third!, second!], crio)).toBe(5);
+  });
+
+  test("count by what the removals of the pass itself have shown, from the third on", () => {
+    const gave = (at: number, tenths: bigint): ImageItem => {
+      const candidate = candidates[at]!;
+      return removed(candidate, (candidate.unscaled.estimateBytes * tenths) / 10n);
+    };
+    expect(boundOf([gave(3, 24n), gave(0, 20n)])).toBe(25);
+    expect(boundOf([gave(3, 24n), gave(0, 20n), gave(1, 20n)])).toBe(12);
   });
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
+import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
+import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
   judgeDisks,
   storeBytes,
@@ -39,8 +41,8 @@ describe("a threshold on inodes", () => {
 test("a budget or a number of images asks for nothing where it is kept", () => {
   const snapshot = aSnapshot({ images: [anImage("a"), anImage("b")] });
   const kinds = (limits: Partial<ImageLimits>) =>
-    storeTargets(snapshot, { ...defaultImageLimits, ...limits }).map(({ kind }) => kind);
-  const taken = storeBytes(snapshot);
+    storeTargets(snapshot, { ...defaultImageLimits, ...limits }, null).map(({ kind }) => kind);
+  const taken = storeBytes(snapshot, null);
   expect(kinds({ storeBudgetBytes: taken - 1n, maximumImages: 1 })).toEqual([
     "store-bytes",
     "image-count",
@@ -54,4 +56,25 @@ test("the image filesystem is the first that holds images, or none if the runtim
   const [first, second] = [aFilesystem({ path: "/a" }), aFilesystem({ path: "/b" })];
   expect(storeFilesystem({ filesystems: [root, first, second] })).toBe(first);
   expect(storeFilesystem({ filesystems: [root] })).toBeNull();
+});
+
+test("a budget counts shared layers once where the runtime has no figure of its own", () => {
+  const [one, two, other] = ["one", "two", "other"].map((word) =>
+    anImage(word, { sizeBytes: 100n }),
+  );
+  const forest = new LayerForest(
+    [
+      { ...one!, chain: chainId("x") },
+      { ...two!, chain: chainId("x/y") },
+    ],
+    new Map([
+      [chainId("x"), null],
+      [chainId("x/y"), chainId("x")],
+    ]),
+  );
+  const images = [one!, two!, other!];
+  const of = (imageUsedBytes: bigint | null) =>
+    storeBytes(aSnapshot({ images, filesystems: [aFilesystem({ imageUsedBytes })] }), forest);
+  expect(of(null)).toBe(200n);
+  expect(of(150n)).toBe(150n);
 });

@@ -204,9 +204,10 @@ export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
       ...layered.map(({ id, base }): [ChainId, ChainId] => [chainId(`own-${id}`), base]),
     ]),
   );
+  const inUseBytes = 1n << 60n;
   return {
-    images: imageUsage({ plan, forest, snapshot: { containers: [], sandboxes: [] } }),
-    families: usageTree({ plan, forest }),
+    images: imageUsage({ plan, forest, inUseBytes, snapshot: { containers: [], sandboxes: [] } }),
+    families: usageTree({ plan, forest, inUseBytes }),
     imagesWithoutLayers: all.length - layered.length,
     measuredPerEstimated: 2.04,
   };

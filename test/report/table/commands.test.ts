@@ -371,6 +371,7 @@ describe("audit", () => {
         capacityBytes: 10n * GIB,
         availableBytes: GIB,
         imagesBytes: GIB,
+        imagesAtLeastBytes: 0n,
         containersBytes: null,
         logsBytes: null,
         otherBytes: 8n * GIB,

@@ -111,6 +111,7 @@ threshold.
                 capacityBytes: 50n * GIB,
                 availableBytes: 2n * GIB,
                 imagesBytes: GIB,
+                imagesAtLeastBytes: 0n,
                 containersBytes: null,
                 logsBytes: 0n,
                 otherBytes: 47n * GIB,
