@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { defaultRootDirectory, diskOf } from "../host/disk/disk.ts";
 import { readKeepRules } from "../host/keep/keep-files.ts";
 import { steadyKeepRules } from "../host/keep/steady-keep-rules.ts";
+import { readContainerMarks } from "../host/kubelet/container-marks.ts";
 import { MANIFEST_DIRECTORIES } from "../host/kubelet/manifests.ts";
 import { readPods } from "../host/kubelet/pods.ts";
 import type { Kubelet } from "../host/kubelet/settings.ts";
@@ -70,6 +71,8 @@ export async function hostOf(
         hadKubelet ||= pods.kind === "none" || pods.source !== "cri";
         return pods;
       },
+      // Each pass has looked for the root directory before.
+      containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
       logs: logReader(first.paths),
     },
   };

@@ -181,6 +181,7 @@ export class StatusServer {
       configurationError: difference(),
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached),
+      waiting: state?.waiting ?? null,
       podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
       loops: state?.loops ?? [],
       lastPasses: [...(state?.lastPasses.values() ?? [])],

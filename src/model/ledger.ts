@@ -1,6 +1,6 @@
 /** The records kept between observations. `remember` in policy makes the next ledger; the store saves it. */
 
-import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { ChainId, ContainerId, CreationId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant, Watched } from "./time.ts";
 
 export interface ImageRecord {
@@ -75,6 +75,17 @@ export interface PodRecord {
   readonly origin: "api" | "pending" | "static" | null;
 }
 
+/** A container that is being created, or (name "") a new sandbox without a container. */
+export interface CreationRecord {
+  readonly sandboxId: SandboxId;
+  readonly name: string;
+  /** The first mark that crigc saw. */
+  readonly markedAt: Instant;
+  readonly firstSeenWatched: Watched;
+  /** Whether a pass under pressure has waited for it. */
+  readonly awaited: boolean;
+}
+
 /** How one version of a runtime frees space after a removal. */
 export interface ReleaseRecord {
   /** Removals whose space appeared at once; three make the runtime immediate. */
@@ -140,6 +151,9 @@ export interface Ledger {
   readonly images: ReadonlyMap<ImageId, ImageRecord>;
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
+  readonly creations: ReadonlyMap<CreationId, CreationRecord>;
+  /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
+  readonly heldUpPasses: number;
   /** The image that a sandbox's own status names, read once; "" if it names none. */
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
   readonly origins: ReadonlyMap<ImageId, OriginRecord>;
@@ -167,6 +181,8 @@ export const emptyLedger: Ledger = {
   images: new Map(),
   containers: new Map(),
   pods: new Map(),
+  creations: new Map(),
+  heldUpPasses: 0,
   sandboxImages: new Map(),
   origins: new Map(),
   layers: new Map(),

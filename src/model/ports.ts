@@ -3,8 +3,9 @@
  * observes cannot remove.
  */
 
+import type { ContainerMark, MarkReading } from "./creation.ts";
 import type { WritableLayers } from "./disk-usage.ts";
-import type { ContainerId, ImageId, SandboxId } from "./ids.ts";
+import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
 import type {
   Clocks,
@@ -86,6 +87,11 @@ export interface HostReader {
   keepRules(keepDirectoriesKnown: readonly string[]): Promise<KeepRules>;
   /** Never throws: a source that fails is a reading of kind `failed`. */
   pods(signal: AbortSignal): Promise<PodReading>;
+  /** The kubelet's marks of these pods' containers, of those that are `isNew`. Never throws. */
+  containerMarks(
+    pods: readonly PodUid[],
+    isNew: (mark: ContainerMark) => boolean,
+  ): Promise<MarkReading>;
   /** `null` if the log directory does not exist. Never throws on read errors: these are a reading of kind `failed`. */
   logs(): Promise<LogReading | null>;
 }

@@ -116,11 +116,13 @@ export type ImageBlock =
   | { readonly kind: "pods-unknown"; readonly message: string }
   /** The kubelet's list lacks pods that this node has, so their images are unknown (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-incomplete"; readonly message: string; readonly passes?: true }
-  /** A ready sandbox younger than 2 min has no container yet: its images may be present and not in use so far. */
+  /** Containers are being created: their images are present, and not in use so far. */
   | {
       readonly kind: "pod-starting";
-      readonly sandboxes: readonly SandboxId[];
+      /** `name` is "" where crigc knows only the sandbox. */
+      readonly containers: readonly { readonly sandboxId: SandboxId; readonly name: string }[];
       readonly remaining: Duration;
+      readonly until: Instant;
     }
   | { readonly kind: "invalid-capacity"; readonly path: string; readonly message: string }
   | {

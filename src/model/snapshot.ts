@@ -1,5 +1,6 @@
 /** The state of the node at one moment: plain facts, no decisions. */
 
+import type { ContainerCreation } from "./creation.ts";
 import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant } from "./time.ts";
 import { compared } from "./values.ts";
@@ -250,6 +251,13 @@ export interface Clocks {
 export const PROCESS_BOOT = "process:";
 export const isBootId = (id: string): boolean => id !== "" && !id.startsWith(PROCESS_BOOT);
 
+/** Read after the lists: a creation that begins in between must not be missed. */
+export interface CreationReading {
+  /** After the marks were read. */
+  readonly clocks: Clocks;
+  readonly inProgress: readonly ContainerCreation[];
+}
+
 /**
  * A node at one moment. Each list is complete: a failed list is an error, never a shorter snapshot. Parts that only
  * some passes need record their own read errors.
@@ -273,6 +281,8 @@ export interface Snapshot {
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
   readonly filesystems: readonly Filesystem[];
   readonly pods: PodReading;
+  /** `null`: not read, or none in progress. */
+  readonly creations: CreationReading | null;
   /** `null`: there is no directory of pod logs, or it was not requested. */
   readonly logs: LogReading | null;
   readonly keep: KeepRules;

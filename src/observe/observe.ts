@@ -3,7 +3,15 @@
 import { messageOf } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { Container, Image, Resolution, Sandbox, Snapshot } from "../model/snapshot.ts";
+import type {
+  Container,
+  CreationReading,
+  Image,
+  Resolution,
+  Sandbox,
+  Snapshot,
+} from "../model/snapshot.ts";
+import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
 import { imageVolumesSupported } from "../policy/image/image-volumes.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { mapBounded } from "./concurrency.ts";
@@ -13,7 +21,7 @@ import {
   readContainerDetails,
   readSandboxImages,
 } from "./detail.ts";
-import { expectRemembered, withSandboxesOfContainers } from "./whole-lists.ts";
+import { expectRemembered, type PodLists, withSandboxesOfContainers } from "./whole-lists.ts";
 
 export interface ObservePorts {
   readonly runtime: RuntimeReader;
@@ -74,6 +82,7 @@ export async function observe(
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
   return {
     ...facts,
+    creations: null,
     clocks,
     observedAt: host.clocks().wall,
     containerEnds: details.ends,
@@ -112,10 +121,39 @@ export async function refresh(
     sandboxes,
     imageVolumes: details.volumes,
     sandboxImages,
-    pods: previous.pods,
+    ...(await creationsAndPods(host, { previous, containers, sandboxes }, signal)),
   };
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
   return { ...previous, ...facts, observedAt, resolutions };
+}
+
+/**
+ * The containers that are being created. Where the kubelet lists pods and one of them creates a container, the pods are
+ * read again, so that they are no older than the lists and name the images of every such pod.
+ */
+async function creationsAndPods(
+  host: HostReader,
+  { previous, ...lists }: PodLists & { readonly previous: Snapshot },
+  signal: AbortSignal,
+): Promise<Pick<Snapshot, "creations" | "pods">> {
+  const creations = await readCreations(host, lists);
+  const isListed = previous.pods.kind !== "none" && previous.pods.source === "kubelet-api";
+  const pods =
+    creations.inProgress.length > 0 && isListed ? await host.pods(signal) : previous.pods;
+  return { creations, pods };
+}
+
+/** To be read after the lists. */
+export async function readCreations(
+  host: Pick<HostReader, "clocks" | "containerMarks">,
+  lists: PodLists,
+): Promise<CreationReading> {
+  const listed = new ListedTimes(lists, host.clocks().wall);
+  const marks = await host.containerMarks(
+    listed.pods(),
+    (mark) => listed.sandboxFor(mark) !== null,
+  );
+  return creationsOf(listed, marks, host.clocks());
 }
 
 /**

@@ -1,10 +1,22 @@
 /** The input of every decision of a pass. */
 import type { HoldState } from "../model/hold.ts";
+import type { CreationId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Duration, Instant } from "../model/time.ts";
+import type { Instant } from "../model/time.ts";
+
+/** How long a pass waits for containers that are being created. */
+export interface CreationPatience {
+  /** It has waited, and goes on whatever is being created. */
+  readonly isOver: boolean;
+  /**
+   * Under pressure: the creations that this pass waits for. It waits for no other for which a pass has waited already.
+   * `null`: not under pressure.
+   */
+  readonly own: ReadonlySet<CreationId> | null;
+}
 
 export interface Facts {
   readonly snapshot: Snapshot;
@@ -19,6 +31,5 @@ export interface Facts {
   readonly pressureTargets: readonly ImageTarget[];
   /** Devices on which removals recently gained nothing; unknown without an agent. */
   readonly noGainDevices?: ReadonlySet<string>;
-  /** How long the pass has already waited for starting pods. */
-  readonly waitedForPods: Duration;
+  readonly creationPatience: CreationPatience;
 }

@@ -12,6 +12,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { byParts, sameOr } from "./by-object.ts";
+import { rememberCreations } from "./image/creations.ts";
 import { ghostNow } from "./image/ghost.ts";
 import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
@@ -57,6 +58,8 @@ export function remember(input: Remember): Ledger {
       ends: snapshot.containerEnds,
     }),
     pods: input.pods,
+    creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now.watched),
+    heldUpPasses: ledger.heldUpPasses,
     sandboxImages: sandboxImages({
       sandboxes: snapshot.sandboxes,
       known: ledger.sandboxImages,

@@ -135,10 +135,15 @@ export const imageBlock = reasons<ImageBlock>({
     text: ({ message }) => `invalid filesystem figures: ${clean(message)}`,
   },
   "pod-starting": {
-    title: "a pod is starting",
-    text: ({ sandboxes, remaining }) =>
-      `a pod is starting and has no container yet (${startingWords(sandboxes)}); no image is removed for up to ${humanDuration(remaining)}`,
-    data: ({ sandboxes, remaining }) => ({ sandboxes, remainingMs: toMs(remaining) }),
+    title: "a container is being created",
+    text: ({ containers, remaining, until }) =>
+      `${counted(containers.length, "container")} being created (${creationWords(containers)}); no image is removed until then, or until ${secondOf(until)} (${humanDuration(remaining)})`,
+    data: ({ containers, remaining, until }) => ({
+      sandboxes: [...new Set(containers.map(({ sandboxId }) => sandboxId))].toSorted(),
+      containers: containers.map(({ sandboxId, name }) => ({ sandbox: sandboxId, name })),
+      remainingMs: toMs(remaining),
+      until: timeOf(until),
+    }),
   },
   futile: {
     title: "too little can be freed",
@@ -194,9 +199,14 @@ function issuesWords(issues: readonly string[]): string {
   return rest.length === 0 ? first : `${first}; and ${rest.length} more`;
 }
 
-function startingWords(sandboxes: readonly string[]): string {
-  const [first = "", ...rest] = sandboxes.map(shortId);
-  return rest.length === 0 ? `sandbox ${first}` : `sandbox ${first} and ${rest.length} more`;
+function creationWords(
+  containers: Extract<ImageBlock, { readonly kind: "pod-starting" }>["containers"],
+): string {
+  const [first] = containers;
+  if (first === undefined) return "";
+  const sandbox = `sandbox ${shortId(first.sandboxId)}`;
+  const named = first.name === "" ? sandbox : `${clean(first.name)} in ${sandbox}`;
+  return containers.length === 1 ? named : `${named}, and ${containers.length - 1} more`;
 }
 
 const USERS_NAMED = 3;

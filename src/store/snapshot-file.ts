@@ -1,5 +1,6 @@
 // A node as one JSON document, written by `crigc snapshot` and read by `crigc plan --snapshot`, without loss.
 
+import type { ContainerCreation } from "../model/creation.ts";
 import { messageOf, StoreError } from "../model/errors.ts";
 import { exactJson, parseExactJson } from "../model/exact-json.ts";
 import { containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
@@ -7,6 +8,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type {
   Clocks,
   Container,
+  CreationReading,
   Filesystem,
   Image,
   ImageVolumes,
@@ -183,12 +185,23 @@ const logs = byKind<LogReading>(
   "read",
 );
 
+const clocks = record<Clocks>({ wall: time, uptime: durationNs, bootId: text });
+
+const creation = record<ContainerCreation>({
+  podUid: branded(podUid),
+  sandboxId: branded(sandboxId),
+  name: text,
+  markedAt: time,
+});
+
+const creations = record<CreationReading>({ clocks, inProgress: list(creation) });
+
 type Node = typeof head & Snapshot & { readonly ledger: Ledger };
 
 const nodeCodec = record<Node>({
   apiVersion: oneOf(head.apiVersion),
   kind: oneOf(head.kind),
-  clocks: record<Clocks>({ wall: time, uptime: durationNs, bootId: text }),
+  clocks,
   observedAt: time,
   runtime: record<RuntimeInfo>({
     endpoint: text,
@@ -208,6 +221,7 @@ const nodeCodec = record<Node>({
   sandboxImages: ledgerMaps.sandboxImages,
   filesystems: list(filesystem),
   pods,
+  creations: added(nullable(creations), null),
   logs: nullable(logs),
   keep: record<KeepRules>({
     rules: list(record({ pattern: text, source: text })),

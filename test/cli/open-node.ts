@@ -5,6 +5,7 @@ import { volatileMemory } from "../../src/loop/ports.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { aLedger, aSnapshot } from "../support/build/values.ts";
+import { noMarks } from "../support/no-creations.ts";
 
 export interface SeenNode {
   readonly snapshot?: Partial<Snapshot>;
@@ -53,6 +54,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
             clocks: () => snapshot.clocks,
             keepRules: async () => snapshot.keep,
             pods: async () => snapshot.pods,
+            containerMarks: noMarks,
             logs: async () => snapshot.logs,
           },
         },

@@ -21,7 +21,6 @@ import {
   anImage,
   anImagePlan,
   aRecord,
-  aSandbox,
   aSnapshot,
   defaultImageLimits,
   defaultLimits,
@@ -31,6 +30,7 @@ import {
   spaceTarget,
   withImageLimits,
 } from "../support/build/values.ts";
+import { noCreations } from "../support/no-creations.ts";
 
 interface World {
   available: bigint;
@@ -115,7 +115,7 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
     memory: volatileMemory(ledger),
     hold: () => ({ kind: "none" }),
-    hurry: new AbortController().signal,
+    creations: noCreations,
     waiting: (_, wait) => wait(),
     writer: { removeImage },
     disk: {
@@ -719,75 +719,6 @@ describe("while other programs change the images", () => {
   });
 });
 
-describe("a pod that is starting", () => {
-  const sandbox = aSandbox("new", { createdAt: NOW });
-
-  test("is waited for until it has its container, and then its image is in use", async () => {
-    let looks = 0;
-    const { world, execution } = worldOf(["a"], 1_000n * MIB, {
-      node: () => {
-        looks += 1;
-        const its = { sandboxId: sandbox.id, imageId: anImage("a").id };
-        return { sandboxes: [sandbox], containers: looks < 4 ? [] : [aContainer("c", its)] };
-      },
-    });
-    const outcome = await run(execution(1_100n * MIB));
-    expect(outcome.items.map((item) => item.result.kind)).toEqual(["skipped"]);
-    expect(world.removals).toEqual([]);
-  });
-
-  test("is looked at no more once the pass is asked to stop", async () => {
-    const stop = new AbortController();
-    let looks = 0;
-    const { world, execution } = worldOf(["a"], 1_000n * MIB, {
-      node: () => {
-        looks += 1;
-        return { sandboxes: [sandbox] };
-      },
-    });
-    const timer = { monotonicNs: () => 0n, sleep: async () => stop.abort() };
-    const { outcome } = await executeImages(execution(1_100n * MIB, {}, { timer }), stop.signal);
-    expect(outcome.end).toBe("stopped");
-    expect(looks).toBe(1);
-    expect(world.removals).toEqual([]);
-  });
-
-  test("is waited for two minutes at most", async () => {
-    const node = () => ({ sandboxes: [sandbox] });
-    const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
-    expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
-    expect(world.clockMs).toBe(120_000);
-  });
-
-  test("is waited for until a pass under pressure waits for this one, or until a stop", async () => {
-    const waits = async (end: "hurry" | "stop"): Promise<readonly boolean[]> => {
-      const ended: boolean[] = [];
-      const signals = { hurry: new AbortController(), stop: new AbortController() };
-      const sleep = async (_: number, signal: AbortSignal): Promise<void> => {
-        signals[end].abort();
-        ended.push(signal.aborted);
-      };
-      const node = () => ({ sandboxes: [sandbox] });
-      const { execution } = worldOf(["a"], 1_000n * MIB, { node });
-      const timer = { monotonicNs: () => 0n, sleep };
-      const given = execution(1_100n * MIB, {}, { timer, hurry: signals.hurry.signal });
-      await executeImages(given, signals.stop.signal);
-      return ended;
-    };
-    expect(await waits("hurry")).toEqual([true]);
-    expect(await waits("stop")).toEqual([true]);
-  });
-
-  test("is not waited for once a pass under pressure waits for this one, which ends", async () => {
-    const node = () => ({ sandboxes: [sandbox] });
-    const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
-    const outcome = await run(execution(1_100n * MIB, {}, { hurry: AbortSignal.abort() }));
-    expect(outcome.end).toBe("blocked");
-    expect(world.removals).toEqual([]);
-    expect(world.clockMs).toBe(0);
-  });
-});
-
 describe("removals that time out", () => {
   const deadline = new RuntimeError("deadline", "RemoveImage was not answered within 2m");
 
@@ -1035,12 +966,4 @@ test("an unknown use during a pass ends it, and the report names container and r
   const reason = result?.kind === "skipped" ? imageKeep.text(result.reason) : "";
   expect(reason).toContain("registry.example/unknown:1");
   expect(reason).toContain("web");
-});
-
-test("a pass that has waited for starting pods already waits no longer than two minutes in all", async () => {
-  const sandbox = aSandbox("new", { createdAt: NOW });
-  const node = () => ({ sandboxes: [sandbox] });
-  const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
-  await run(execution(1_100n * MIB, { waitedForPods: seconds(90) }));
-  expect(world.clockMs).toBe(30_000);
 });

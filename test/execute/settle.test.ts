@@ -28,6 +28,7 @@ import {
   spaceTarget,
 } from "../support/build/values.ts";
 import { familyImages, unsharedBytes } from "../support/families.ts";
+import { noCreations } from "../support/no-creations.ts";
 
 const CONTAINERD = { name: "containerd", version: "2.1.9" };
 
@@ -92,7 +93,7 @@ async function passOver(setting: Setting = {}) {
       }),
       memory: volatileMemory(ledger),
       hold: () => ({ kind: "none" }),
-      hurry: new AbortController().signal,
+      creations: noCreations,
       waiting: (_, wait) => wait(),
       runtime: { imageStatus: async (id) => listed.get(id as ImageId) ?? null },
       writer: {

@@ -413,56 +413,6 @@ describe("containers first, then images", () => {
   });
 });
 
-describe("a pod that is starting", () => {
-  const young = aSandbox("new", { createdAt: NOW });
-
-  test("delays images until it has its container, whose image is then kept", async () => {
-    const fake = aNode({ sandboxes: [aSandbox("a"), young] });
-    let looks = 0;
-    fake.world.before = (method) => {
-      if (method !== "ListContainers" || (looks += 1) !== 4) return;
-      const started = aContainer("new", { sandboxId: young.id, imageId: idOf("a") });
-      fake.world.containers = [...fake.world.containers, started];
-    };
-    await run(fake, ALL);
-    expect(fake.writes).toEqual([...removed("b", "c", "d")]);
-    expect(fake.world.wall - NOW).toBeLessThan(seconds(10));
-  });
-
-  test("delays images for two minutes at most per pass", async () => {
-    const fake = aNode({ sandboxes: [aSandbox("a"), young] });
-    // Another one is always only just starting.
-    fake.world.before = (method) => {
-      if (method === "ListPodSandbox")
-        fake.world.sandboxes = [aSandbox("a"), aSandbox("new", { createdAt: fake.world.wall })];
-    };
-    await run(fake, ALL);
-    expect(fake.writes).toHaveLength(4);
-    expect(fake.world.wall - NOW).toBe(minutes(2));
-    expect(fake.calls.filter((call) => call === "ListImages").length).toBeLessThan(60);
-  });
-
-  test("does not delay containers", async () => {
-    const fake = aNode({
-      sandboxes: [aSandbox("a"), young],
-      limits: {
-        ...defaultLimits,
-        containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
-      },
-      containers: [
-        aContainer("web", { name: "web", imageId: idOf("used") }),
-        aContainer("dead", { name: "web", state: "exited", imageId: idOf("a") }),
-      ],
-    });
-    let goneAfter: bigint | null = null;
-    fake.world.before = (method) => {
-      if (method === "RemoveContainer") goneAfter = fake.world.wall - NOW;
-    };
-    await run(fake, { containers: "all", ...ALL });
-    expect(goneAfter as bigint | null).toBe(0n);
-  });
-});
-
 describe("events of passes", () => {
   const full = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 2n * GIB });
 

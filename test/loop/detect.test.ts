@@ -16,6 +16,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
+import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import {
   aContainer,
   aFilesystem,
@@ -56,7 +57,7 @@ async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> 
       purpose: { kind: "all-unused" },
       parts: { containers: "none", images: true },
       pressureTargets: [],
-      waitedForPods: duration(0n),
+      creationPatience: FULL_PATIENCE,
       remembers: true,
       ...change,
     },

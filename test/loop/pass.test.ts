@@ -112,18 +112,6 @@ describe("the limit of removals in one pass", () => {
   });
 });
 
-test("a pass that waits for a starting pod ends once a pass under pressure waits for it", async () => {
-  const starting = aSandbox("starting", { createdAt: NOW });
-  const world = { ...crowded(null), sandboxes: [aSandbox("pod"), starting] };
-  const pass = (hurry: AbortSignal): Promise<Pass> =>
-    gc(fakeEngine(world), { containers: "none", hurry });
-  const hurried = await pass(AbortSignal.abort());
-  expect(hurried.images?.end).toBe("blocked");
-  const patient = await pass(new AbortController().signal);
-  expect(patient.images?.end).toBe("candidates-exhausted");
-  expect(patient.steps.length).toBeGreaterThan(hurried.steps.length);
-});
-
 test("a pass that is stopped while it observes the node again after its containers is stopped, not failed", async () => {
   const stop = new AbortController();
   const removed: string[] = [];

@@ -1,20 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
 import type { HoldState } from "../../src/model/hold.ts";
-import { sandboxId } from "../../src/model/ids.ts";
+import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Plan } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
-import {
-  type Duration,
-  hours,
-  instant,
-  minutes,
-  seconds,
-  toMs,
-  watched,
-} from "../../src/model/time.ts";
-import { podPause, waitsForPods } from "../../src/policy/blocks.ts";
+import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { waitsForCreations } from "../../src/policy/blocks.ts";
 import { aContainer, anImage, anImagePlan, aSandbox, NOW } from "../support/build/values.ts";
 import { fateOf, type Node, planOf, WATCHED } from "./judging.ts";
 
@@ -70,8 +62,17 @@ describe("each block stops every image and says why", () => {
     ],
     [
       "pod-starting",
-      { snapshot: { sandboxes: [aSandbox("s", { createdAt: instant(NOW - seconds(30)) })] } },
-      { sandboxes: [sandboxId("sandbox-s")], remaining: seconds(90) },
+      {
+        snapshot: {
+          creations: {
+            clocks: { wall: NOW, uptime: hours(48), bootId: "boot-1" },
+            inProgress: [
+              { podUid: podUid("u"), sandboxId: sandboxId("s"), name: "web", markedAt: NOW },
+            ],
+          },
+        },
+      },
+      { containers: [{ sandboxId: sandboxId("s"), name: "web" }], remaining: seconds(150) },
     ],
   ];
   for (const [kind, node, fields] of rows) {
@@ -145,71 +146,16 @@ describe("pods that cannot be read", () => {
   });
 });
 
-describe("a pod that is starting", () => {
-  const young = aSandbox("s", { createdAt: instant(NOW - seconds(30)) });
-  const blocked = (snapshot: Node["snapshot"], waited = seconds(0)): boolean =>
-    planOf({ images: [image], snapshot: { ...snapshot }, facts: { waitedForPods: waited } }).blocks
-      .length > 0;
-
-  test("is waited for until it has a container, is 2 min old, or has been waited for so long", () => {
-    expect(blocked({ sandboxes: [young] })).toBeTrue();
-    expect(
-      blocked({
-        sandboxes: [young],
-        containers: [aContainer("c", { sandboxId: young.id, imageId: image.id })],
-      }),
-    ).toBeFalse();
-    expect(
-      blocked({ sandboxes: [{ ...young, createdAt: instant(NOW - minutes(2)) }] }),
-    ).toBeFalse();
-    expect(blocked({ sandboxes: [{ ...young, state: "not-ready" }] })).toBeFalse();
-    expect(blocked({ sandboxes: [young] }, minutes(2))).toBeFalse();
-  });
-
-  test("is waited for until the youngest is 2 min old, whatever the order of the list", () => {
-    const younger = aSandbox("t", { createdAt: instant(NOW - seconds(10)) });
-    for (const sandboxes of [
-      [young, younger],
-      [younger, young],
-    ])
-      expect(planOf({ images: [image], snapshot: { sandboxes } }).blocks).toMatchObject([
-        { sandboxes: ["sandbox-s", "sandbox-t"].map(sandboxId), remaining: seconds(110) },
-      ]);
-  });
-
-  test("is waited for no longer than the remaining patience", () => {
-    const remaining = (waitedForPods: Duration) =>
-      planOf({ images: [image], snapshot: { sandboxes: [young] }, facts: { waitedForPods } })
-        .blocks;
-    expect(remaining(seconds(29))).toMatchObject([{ remaining: seconds(90) }]);
-    expect(remaining(seconds(31))).toMatchObject([{ remaining: seconds(89) }]);
-  });
-
-  test.each([
-    [0, 500],
-    [1, 500],
-    [4, 1_000],
-    [20, 5_000],
-    [60, 5_000],
-    [118, 2_000],
-  ])("is looked at again, after %d s of waiting, in %d ms", (waited, pauseMs) => {
-    expect(toMs(podPause(seconds(waited)))).toBe(pauseMs);
-  });
-
-  test("does not include a sandbox from the far future", () => {
-    for (const ahead of [minutes(2), hours(1)])
-      expect(blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + ahead) }] })).toBeFalse();
-    expect(
-      blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + seconds(10)) }] }),
-    ).toBeTrue();
-  });
-});
-
-describe("a pass waits for pods that are starting", () => {
-  const starting: ImageBlock = { kind: "pod-starting", sandboxes: [], remaining: minutes(1) };
+describe("a pass waits for containers that are being created", () => {
+  const starting: ImageBlock = {
+    kind: "pod-starting",
+    containers: [],
+    remaining: minutes(1),
+    until: NOW,
+  };
   const onHold: ImageBlock = { kind: "on-hold", until: null, reason: "" };
   const waits = (...change: Parameters<typeof anImagePlan>): boolean =>
-    waitsForPods({ containers: null, images: anImagePlan(...change) });
+    waitsForCreations({ containers: null, images: anImagePlan(...change) });
 
   test("if no block applies to images and a trigger is met", () => {
     expect(waits([], { blocks: [starting] })).toBeTrue();
@@ -220,6 +166,6 @@ describe("a pass waits for pods that are starting", () => {
 
   test("and never if its plan has no images", () => {
     const plan: Plan = { containers: null, images: null };
-    expect(waitsForPods(plan)).toBeFalse();
+    expect(waitsForCreations(plan)).toBeFalse();
   });
 });

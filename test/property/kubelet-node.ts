@@ -12,9 +12,10 @@ import type {
   Sandbox,
   Snapshot,
 } from "../../src/model/snapshot.ts";
-import { duration, hours, instant, minutes, seconds } from "../../src/model/time.ts";
+import { duration, hours, instant, seconds } from "../../src/model/time.ts";
 import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
+import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
 import { noLogs } from "../support/build/pods.ts";
@@ -180,7 +181,7 @@ export class KubeletNode {
       hold: { kind: "none" },
       startedAt: null,
       pressureTargets: [],
-      waitedForPods: minutes(2),
+      creationPatience: FULL_PATIENCE,
     });
     const faults = this.#faults(plan);
     this.#apply(plan);

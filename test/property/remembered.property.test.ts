@@ -20,6 +20,7 @@ import { duration, hours, instant, watched } from "../../src/model/time.ts";
 import { observe } from "../../src/observe/observe.ts";
 import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
+import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
 import { aFilesystem, aLedger, defaultLimits, NOW } from "../support/build/values.ts";
@@ -31,6 +32,7 @@ import type {
 import { listStreams, Refusal, unaryMethods } from "../support/fake-runtime/methods.ts";
 import { FakeNode } from "../support/fake-runtime/node.ts";
 import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
+import { noMarks } from "../support/no-creations.ts";
 
 const hex = (seed: string): string => new Bun.CryptoHasher("sha256").update(seed).digest("hex");
 const some = <Item>(...items: readonly Item[]) => fc.constantFrom(...items);
@@ -273,6 +275,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
           directoriesRead: [],
         }),
         pods: async () => world.pods,
+        containerMarks: noMarks,
         logs: async () => null,
       },
     },
@@ -326,7 +329,7 @@ const decided = (
     hold: { kind: "none" },
     startedAt: instant(NOW - hours(1)),
     pressureTargets: [],
-    waitedForPods: duration(0n),
+    creationPatience: FULL_PATIENCE,
   });
 
 test.each([false, true])(

@@ -346,6 +346,7 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
   configurationError: null,
   hold: { kind: "none" },
   bootGrace: null,
+  waiting: null,
   podSource: null,
   loops: [
     {

@@ -106,10 +106,14 @@ const blocks: readonly (readonly [ImageBlock, string])[] = [
   [
     {
       kind: "pod-starting",
-      sandboxes: [sandboxId(hex(1)), sandboxId(hex(2))],
+      containers: [
+        { sandboxId: sandboxId(hex(1)), name: "web" },
+        { sandboxId: sandboxId(hex(2)), name: "" },
+      ],
       remaining: seconds(80),
+      until: at("2026-01-01T00:00:00Z"),
     },
-    "a pod is starting and has no container yet (sandbox 000100010001 and 1 more); no image is removed for up to 1m20s",
+    "2 containers being created (web in sandbox 000100010001, and 1 more); no image is removed until then, or until 2026-01-01T00:00:00Z (1m20s)",
   ],
   [
     { kind: "futile", filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB },

@@ -3,6 +3,7 @@
 import { Backoff } from "../../src/execute/backoff.ts";
 import { LogUsers } from "../../src/execute/container/log-users.ts";
 import type { Engine, EventFeed, Seen } from "../../src/loop/ports.ts";
+import type { ContainerMark } from "../../src/model/creation.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { HoldState } from "../../src/model/hold.ts";
 import type { ImageId } from "../../src/model/ids.ts";
@@ -64,6 +65,8 @@ export class SimRecord {
   /** What the images took when the filesystems were read last. */
   storeSeen = 0n;
   listedSandboxes: readonly Sandbox[] = [];
+  /** The marks of containers that were read last. */
+  marks: readonly ContainerMark[] = [];
   /** Every RemoveImage call. */
   removals: { readonly atNs: bigint; readonly id: ImageId; readonly kind: PassKind | null }[] = [];
 }
@@ -138,6 +141,10 @@ export function simEngine(ports: SimPorts): Engine {
             images: [],
           })),
         }),
+        containerMarks: async (pods, isNew) => {
+          record.marks = [...node.marks.values()].filter(({ podUid }) => pods.includes(podUid));
+          return { marks: record.marks.filter(isNew), unreadable: new Set() };
+        },
         logs: async () => null,
       },
     },

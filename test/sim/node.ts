@@ -1,5 +1,6 @@
 // A simulated node: images made of layers that they share, containers, and disks on which others write too.
 
+import type { ContainerMark } from "../../src/model/creation.ts";
 import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageId, PodUid } from "../../src/model/ids.ts";
 import type {
@@ -70,6 +71,8 @@ export class SimNode {
   readonly removedOnce = new Set<ImageId>();
   /** Which image a pod is about to run, by its sandbox. */
   readonly wanted = new Map<string, ImageId>();
+  /** The kubelet's marks of containers, by pod. */
+  readonly marks = new Map<PodUid, ContainerMark>();
   /** Told of each container that comes. */
   readonly listeners = new Set<(container: Container) => void>();
   lateMs: number;
@@ -174,6 +177,11 @@ export class SimNode {
     this.pods.add(sandbox.podUid);
     this.wanted.set(sandbox.id, image);
     return sandbox;
+  }
+
+  /** The kubelet is about to create the pod's container. */
+  mark({ podUid: uid }: Sandbox): void {
+    this.marks.set(uid, { podUid: uid, name: "main", at: this.wall() });
   }
 
   addContainer(sandbox: Sandbox, image: ImageId): Container {

@@ -2,7 +2,7 @@
 
 import { Agent, type Periods } from "../../src/loop/agent/agent.ts";
 import type { Engine } from "../../src/loop/ports.ts";
-import type { ImageId } from "../../src/model/ids.ts";
+import { creationId, type ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import { type Duration, duration, minutes } from "../../src/model/time.ts";
 import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts";
@@ -165,20 +165,29 @@ export class Simulation {
     return this.weather.limits.images.minimumAge;
   }
 
-  /** A pod without a container that the runtime had named, while the pass cannot have waited for two minutes yet. */
-  #startingOn(id: ImageId): string | null {
+  /** A container that was being created at the last look, while the pass cannot have waited for it long enough yet. */
+  #creatingOn(id: ImageId): string | null {
     const { node, record, clock } = this;
-    const patience = 120_000_000_000n;
+    const patience = record.kind === "pressure" ? 5_000_000_000n : 30_000_000_000n;
     if (clock.monotonicNs() - record.passStartedNs >= patience) return null;
-    const starting = record.listedSandboxes.find(
-      (sandbox) =>
+    const creating = record.listedSandboxes.find((sandbox) => {
+      const mark = record.marks.find(({ podUid }) => podUid === sandbox.podUid);
+      const key = creationId({ sandboxId: sandbox.id, name: "main" });
+      const known = record.ledger.creations.get(key);
+      const awaited = known?.awaited === true;
+      const knownNs = known === undefined ? 0n : record.ledger.watched - known.firstSeenWatched;
+      return (
         sandbox.state === "ready" &&
         node.wanted.get(sandbox.id) === id &&
-        node.wall() - sandbox.createdAt < patience &&
-        node.wall() >= sandbox.createdAt &&
-        !record.listed.some(({ sandboxId }) => sandboxId === sandbox.id),
-    );
-    return starting?.id ?? null;
+        mark !== undefined &&
+        knownNs < 150_000_000_000n &&
+        mark.at > sandbox.createdAt &&
+        mark.at <= node.wall() &&
+        !(awaited && record.kind === "pressure") &&
+        !record.listed.some(({ sandboxId }) => sandboxId === sandbox.id)
+      );
+    });
+    return creating?.id ?? null;
   }
 
   /** Judged on the truth, but for containers: there it counts what the runtime said last. */
@@ -198,8 +207,8 @@ export class Simulation {
         (container) => container.imageRef === id && record.remembered.has(container.id),
       );
     if (user !== undefined) return `${user.id} uses it, which the runtime had named`;
-    const starting = this.#startingOn(id);
-    if (starting !== null) return `${starting} has only just started and is about to run it`;
+    const creating = this.#creatingOn(id);
+    if (creating !== null) return `a container of it is being created in ${creating}`;
     if (weather.hold.kind === "held") return "collection is on hold";
     // They are read once in a pass.
     if ((record.keepRead?.problems ?? []).length > 0) return "the keep rules are invalid";

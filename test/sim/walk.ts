@@ -75,8 +75,12 @@ export class Walk {
       await clock.sleep(random.between(1, 40) * SECOND);
       if (!node.pull(release)) return this.#endPod(sandbox);
     }
-    // Between the image and the container lie volumes, networks and a busy kubelet.
+    // Before the kubelet looks for the image lie volumes and networks.
     await clock.sleep(random.between(0, 60) * SECOND);
+    if (node.bootId !== boot) return;
+    if (!node.images.has(id)) return this.#endPod(sandbox);
+    node.mark(sandbox);
+    await clock.sleep(random.pick([300, 3 * SECOND, 40 * SECOND]));
     if (node.bootId !== boot) return;
     if (!node.images.has(id)) return this.#endPod(sandbox);
     node.addContainer(sandbox, id);

@@ -116,6 +116,18 @@ const pods = fc.oneof(
   fc.record({ kind: kind("failed"), source, message: text }),
 );
 
+const creations = fc.record({
+  clocks: fc.record({ wall: anInstant, uptime: aDuration, bootId: text }),
+  inProgress: some(
+    fc.record({
+      podUid: text.map(podUid),
+      sandboxId: text.map(sandboxId),
+      name: text,
+      markedAt: anInstant,
+    }),
+  ),
+});
+
 const logFacts = fc.record({
   kind: kind("read"),
   podLogsDirectory: text,
@@ -148,6 +160,7 @@ export const aSnapshot: fc.Arbitrary<Snapshot> = fc.record({
   sandboxImages: mapOf(text.map(sandboxId), text),
   filesystems: some(filesystem),
   pods,
+  creations: nullable(creations),
   logs: nullable(logs),
   keep: fc.record({
     rules: some(fc.record({ pattern: text, source: text })),

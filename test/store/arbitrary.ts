@@ -2,7 +2,14 @@
 
 import fc from "fast-check";
 
-import { chainId, containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import {
+  chainId,
+  containerId,
+  creationId,
+  imageId,
+  podUid,
+  sandboxId,
+} from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 
@@ -75,6 +82,17 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
       origin: fc.constantFrom("api" as const, "pending" as const, "static" as const, null),
     }),
   ),
+  creations: mapOf(
+    fc.tuple(key, key).map(([id, name]) => creationId({ sandboxId: sandboxId(id), name })),
+    fc.record({
+      sandboxId: key.map(sandboxId),
+      name: text,
+      markedAt: anInstant,
+      firstSeenWatched: aWatched,
+      awaited: fc.boolean(),
+    }),
+  ),
+  heldUpPasses: count,
   sandboxImages: mapOf(key.map(sandboxId), text),
   gains: mapOf(
     key,

@@ -4,6 +4,7 @@ import { Backoff } from "../../src/execute/backoff.ts";
 import { LogUsers } from "../../src/execute/container/log-users.ts";
 import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
+import type { ContainerMark } from "../../src/model/creation.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
@@ -28,6 +29,8 @@ export interface FakeWorld {
   filesystem: Filesystem;
   keep: Snapshot["keep"];
   pods: PodReading;
+  /** The kubelet's marks of containers; `null`: its directory cannot be read. */
+  marks: readonly ContainerMark[] | null;
   logs: Snapshot["logs"];
   ledger: Ledger;
   limits: Limits;
@@ -72,6 +75,7 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     filesystem: aFilesystem(),
     keep: { rules: [], problems: [], directoriesRead: [] },
     pods: { kind: "none", why: "a test" },
+    marks: [],
     logs: null,
     ledger: emptyLedger,
     limits: defaultLimits,
@@ -187,6 +191,12 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         clocks: () => ({ wall: world.wall, uptime: duration(world.uptime), bootId: "boot-1" }),
         keepRules: async () => world.keep,
         pods: async () => world.pods,
+        containerMarks: async (pods, isNew) => {
+          await call("marks");
+          if (world.marks === null) return { marks: [], unreadable: new Set(pods) };
+          const marks = world.marks.filter((it) => pods.includes(it.podUid) && isNew(it));
+          return { marks, unreadable: new Set() };
+        },
         logs: async () => world.logs,
       },
     },

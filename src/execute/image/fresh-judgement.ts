@@ -1,10 +1,8 @@
 /** Judges candidates again on the current node: the node once per set of lists, then each candidate. */
 
 import type { ImageCandidate } from "../../model/plan.ts";
-import type { ImageKeepReason } from "../../model/reason.ts";
+import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type Duration, duration, toMs } from "../../model/time.ts";
-import { podPause, podStarting } from "../../policy/blocks.ts";
 import { changed, type Recheck, recheckImages } from "../../policy/image/recheck.ts";
 import type { FreshLists, ImageExecution } from "./image-execution.ts";
 
@@ -16,39 +14,30 @@ interface Judged {
 export class FreshJudgement {
   readonly #execution: ImageExecution;
   readonly #signal: AbortSignal;
-  /** For starting pods, in the whole pass. */
-  #waited: Duration;
+  /** By the latest lists: containers that are being created, for which the pass may wait no longer. */
+  #block: ImageBlock | null = null;
   #judged: Judged | null = null;
 
   constructor(execution: ImageExecution, signal: AbortSignal) {
     this.#execution = execution;
     this.#signal = signal;
-    this.#waited = execution.facts.waitedForPods;
   }
 
-  /**
-   * Returns fresh lists, and waits for starting pods: they may pull what no container uses yet. In a hurry it does not
-   * wait, and their block ends the pass.
-   */
+  /** Fresh lists, after a wait for containers that are being created. In a hurry their block ends the pass. */
   async lists(): Promise<FreshLists> {
-    const { lists, timer, hurry, waiting } = this.#execution;
-    for (;;) {
-      const fresh = await lists(this.#signal);
-      if (this.#judged?.snapshot === fresh.snapshot) return fresh;
-      const waited = this.#waited;
-      const starting = podStarting({ snapshot: fresh.snapshot, waitedForPods: waited });
-      if (starting.length === 0 || hurry.aborted) return fresh;
-      const pause = podPause(waited);
-      const soonest = AbortSignal.any([this.#signal, hurry]);
-      await waiting("creation", () => timer.sleep(toMs(pause), soonest));
-      if (this.#signal.aborted) return fresh;
-      this.#waited = duration(waited + pause);
-    }
+    const { lists, timer, creations } = this.#execution;
+    const first = await lists(this.#signal);
+    if (this.#judged?.snapshot === first.snapshot) return first;
+    const next = (): Promise<FreshLists> => lists(this.#signal, timer.monotonicNs());
+    const { fresh, block } = await creations.settled(first, next);
+    this.#block = block;
+    return fresh;
   }
 
   /** Why the candidate is kept after all; `null`: it may be removed. */
   recheck(candidate: ImageCandidate, fresh: FreshLists): ImageKeepReason | null {
     if (this.#execution.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
+    if (this.#block !== null) return { kind: "blocked", block: this.#block.kind };
     return (
       this.#rechecking(fresh.snapshot)(candidate) ?? this.#recreatedSincePlan(candidate, fresh)
     );
@@ -60,7 +49,8 @@ export class FreshJudgement {
       ...this.#execution.facts,
       snapshot,
       hold: { kind: "none" },
-      waitedForPods: this.#waited,
+      // Judged with the lists, by the newest records.
+      creationPatience: { isOver: true, own: null },
     });
     this.#judged = { snapshot, recheck };
     return recheck;

@@ -13,6 +13,7 @@ import type {
   RuntimeWriter,
   Timer,
 } from "../../model/ports.ts";
+import type { ImageBlock } from "../../model/reason.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { Facts } from "../../policy/facts.ts";
@@ -24,6 +25,19 @@ export interface FreshLists {
   readonly snapshot: Snapshot;
   /** Images of the plan's snapshot that were missing from a list of this pass. */
   readonly missed: ReadonlySet<ImageId>;
+}
+
+/** What a pass does while containers are being created. */
+export interface AwaitsCreations {
+  /** The block by these lists; `null`: no container is being created for which the pass may wait. */
+  block(lists: FreshLists): ImageBlock | null;
+  /** Resolves with lists without such a container, or with a block once the pass may no longer wait. */
+  settled(first: FreshLists, next: () => Promise<FreshLists>): Promise<SettledCreations>;
+}
+
+export interface SettledCreations {
+  readonly fresh: FreshLists;
+  readonly block: ImageBlock | null;
 }
 
 export interface ImageExecution {
@@ -39,10 +53,10 @@ export interface ImageExecution {
   readonly memory: LedgerMemory;
   /** A new hold also stops the running pass. */
   readonly hold: () => HoldState;
-  /** Aborts when the pass should no longer wait for starting pods, because a more urgent one waits for it. */
-  readonly hurry: AbortSignal;
-  /** Rejects if a list fails. */
-  readonly lists: (signal: AbortSignal) => Promise<FreshLists>;
+  /** The pass's wait for containers that are being created. */
+  readonly creations: AwaitsCreations;
+  /** Rejects if a list fails. `sinceNs`: lists requested before are too old, by the monotonic clock. */
+  readonly lists: (signal: AbortSignal, sinceNs?: bigint) => Promise<FreshLists>;
   /** Times a wait as a step of the pass. */
   readonly waiting: <T>(name: WaitName, wait: () => Promise<T>) => Promise<T>;
   /** Called with each item as soon as it is done. */

@@ -1,6 +1,7 @@
 /** A running agent's state: read by status, health and metrics, written only by the loops. */
 
 import type { LoopName, LoopStatus, Pass } from "../../model/pass.ts";
+import type { ImageBlock } from "../../model/reason.ts";
 import type { Image, MeasuredFilesystem } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { PressureVerdict } from "../../policy/pressure/judge.ts";
@@ -21,6 +22,8 @@ export interface AgentState {
   /** The filesystems of `seen`, as last measured by an observation, the pressure check, or between two removals. */
   readonly filesystems: readonly MeasuredFilesystem[];
   readonly pressure: PressureVerdict | null;
+  /** The containers being created for which a pass waits now; `null`: none waits. */
+  readonly waiting: ImageBlock | null;
   /** Without the decisions on single containers. */
   readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
   /** When the runtime last answered a complete run of a loop; `null`: not yet. */
@@ -36,6 +39,7 @@ export const initialState: AgentState = {
   seen: null,
   filesystems: [],
   pressure: null,
+  waiting: null,
   lastPasses: new Map(),
   runtimeAnsweredAt: null,
   runtimeError: null,

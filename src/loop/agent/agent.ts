@@ -206,7 +206,8 @@ export class Agent {
       this.#yield.abort();
       this.#yield = new AbortController();
     }
-    const common = { now, random, announcer: this.#announcer, noGain: this.#noGain };
+    const waits: PassRequest["waits"] = (waiting) => (this.#state = { ...this.#state, waiting });
+    const common = { waits, now, random, announcer: this.#announcer, noGain: this.#noGain };
     const [startedAt, startNs] = [now(), this.#options.engine.timer.monotonicNs()];
     const ended = await this.#inTurn(request.kind, async (engine) => {
       // If asked to stop during another pass, this one does not begin.

@@ -19,12 +19,10 @@ import type { Engine } from "../ports.ts";
 import { freshLists } from "./fresh-lists.ts";
 import type { Prepared } from "./prepare.ts";
 
-export interface ExecuteRun extends Pick<ImageExecution, "waiting"> {
+export interface ExecuteRun extends Pick<ImageExecution, "waiting" | "creations"> {
   readonly id: PassId;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
-  /** Aborts when images should no longer wait for starting pods. */
-  readonly hurry: AbortSignal;
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
   /** Called after each container, sandbox and log. */
   readonly containerDone?: () => void;
@@ -110,7 +108,7 @@ export async function executeImagePlan(
     ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    lists: (stop) => run.waiting("lists", () => lists(stop)),
+    lists: (stop, sinceNs) => run.waiting("lists", () => lists(stop, sinceNs)),
     done: (item) => engine.journal.imageDone(run.id, item),
   };
   const { outcome, release } = await executeImages(execution, run.signal).finally(() =>
@@ -125,6 +123,11 @@ export async function executeImagePlan(
     );
   return outcome;
 }
+
+/** Whether anything was removed, or at least tried. */
+export const collected = (outcome: ContainerOutcome | null): boolean =>
+  outcome !== null &&
+  [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
 
 /** What both parts of a pass freed side by side cannot be told apart: it counts once, for the images. */
 export const withoutImageGain = (

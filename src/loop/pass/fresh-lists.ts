@@ -36,15 +36,19 @@ interface Listed {
 }
 
 /** Lists for one pass: the whole node once a second, and at once when an event announces another container. */
-export function freshLists(looking: Looking): (signal: AbortSignal) => Promise<FreshLists> {
+export function freshLists(
+  looking: Looking,
+): (signal: AbortSignal, sinceNs?: bigint) => Promise<FreshLists> {
   const { timer, events } = looking;
   const lists = new Lists(looking);
   let listed: Listed | null = null;
   let isSlow = false;
-  const isValid = ({ startNs, ageNsMax, containersNs }: Listed): boolean =>
-    timer.monotonicNs() - startNs <= ageNsMax && events.announcedSince(containersNs).length === 0;
-  return async (signal) => {
-    if (listed !== null && isValid(listed)) return listed.lists;
+  const isValid = ({ startNs, ageNsMax, containersNs }: Listed, sinceNs: bigint): boolean =>
+    startNs >= sinceNs &&
+    timer.monotonicNs() - startNs <= ageNsMax &&
+    events.announcedSince(containersNs).length === 0;
+  return async (signal, sinceNs = 0n) => {
+    if (listed !== null && isValid(listed, sinceNs)) return listed.lists;
     for (let attempt = isSlow ? ATTEMPTS : 1; ; attempt += 1) {
       const next = await lists.read(signal);
       const tookNs = timer.monotonicNs() - next.startNs;
@@ -89,6 +93,7 @@ class Lists {
     const snapshot = await refresh(observe, { previous, announced }, signal);
     if (snapshot.containers.length === 0 && previous.containers.length > 0)
       throw new RuntimeError("failed", vanishedWords(previous));
+    if (snapshot.pods !== previous.pods) this.#podsNs = timer.monotonicNs();
     this.#snapshot = snapshot;
     this.#containersNs = containersNs;
     this.#noteMissing(snapshot);

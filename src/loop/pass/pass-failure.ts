@@ -48,7 +48,7 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
   }
 }
 
-/** A hold, a grace period or a starting pod is not a failure; invalid rules and unknown usage are. */
+/** A hold, a grace period or a container being created is not a failure; invalid rules and unknown usage are. */
 function blockFailure(pass: Pass): string | null {
   const planned = (pass.plan.images?.blocks ?? []).find(({ kind }) => isFailure(kind));
   if (planned !== undefined) return imageBlock.text(planned);

@@ -1,21 +1,29 @@
 /** One pass: lock, observe, remember, decide, execute, and its record. */
 
+import type { CreationWait } from "../../execute/image/creation-wait.ts";
 import type { Meter } from "../../execute/image/meter.ts";
 import { HostError, messageOf } from "../../model/errors.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
 import type { Event, Pass, PassKind, Step } from "../../model/pass.ts";
 import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../../model/plan.ts";
-import { type Duration, duration, type Instant, toMs } from "../../model/time.ts";
-import { POD_START_WAIT, podPause, waitsForPods } from "../../policy/blocks.ts";
+import type { Instant } from "../../model/time.ts";
+import { waitsForCreations } from "../../policy/blocks.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { remainingPurpose } from "../../policy/selection.ts";
 import type { NoGainDevices } from "../../policy/space/no-gain.ts";
 import type { Announcer } from "../agent/announcer.ts";
 import { seenOf } from "../detect.ts";
 import type { Engine, Seen } from "../ports.ts";
+import {
+  creationWaitOf,
+  rememberHeldUp,
+  untilCreated,
+  type WaitReport,
+} from "./creation-waiting.ts";
 import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
 import {
+  collected,
   executeContainerPlan,
   executeImagePlan,
   type ExecuteRun,
@@ -27,7 +35,7 @@ import { withPassLists } from "./pass-lists.ts";
 import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
-export interface PassRequest {
+export interface PassRequest extends WaitReport {
   readonly kind: PassKind;
   readonly purpose: Purpose;
   readonly containers: Parts["containers"];
@@ -45,7 +53,7 @@ export interface PassRequest {
   /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
   readonly evictions?: PrepareRequest["evictions"];
-  /** Aborts once a pass under pressure waits for this one, which then waits for no starting pod. */
+  /** Aborts once a pass under pressure waits for this one, which then waits for no container that is being created. */
   readonly hurry?: AbortSignal;
   /** Called before each image removal, to show progress on a terminal. */
   readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
@@ -88,8 +96,7 @@ class Running {
   readonly #id: PassId;
   readonly #startedAt: Instant;
   #prepared: Prepared | null = null;
-  /** During the whole pass. */
-  #waitedForPods: Duration = duration(0n);
+  readonly #wait: CreationWait;
   #plan: Plan = NO_PLAN;
   #containers: ContainerOutcome | null = null;
   /** Finished items of that part, whatever their result. */
@@ -102,6 +109,7 @@ class Running {
     this.#signal = signal;
     this.#hurry = AbortSignal.any([signal, request.hurry ?? signal]);
     this.#steps = new Steps(engine, request.now);
+    this.#wait = creationWaitOf(engine, request, { steps: this.#steps, soonest: this.#hurry });
     if (request.turn !== undefined) this.#steps.waited("turn", request.turn);
     this.#startedAt = request.now();
     this.#id = makePassId(this.#startedAt, request.random());
@@ -210,7 +218,7 @@ class Running {
   async #preparedForImages(first: Prepared): Promise<Prepared | null> {
     const { retarget } = this.#request;
     if (first.plan.containers === null) return first;
-    const waits = waitsForPods(first.plan);
+    const waits = waitsForCreations(first.plan);
     if (!waits && !collected(this.#containers)) return first;
     const targets = (await retarget?.()) ?? [];
     if (retarget !== undefined && targets.length === 0) return null;
@@ -219,7 +227,7 @@ class Running {
     const images = again.plan.images;
     if (images === null) return null;
     const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
-    // A plan that had to wait for starting pods has no candidates yet, so the one after the wait counts as the first.
+    // A plan that had to wait for containers has no candidates yet, so the one after the wait counts as the first.
     const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
     const plan: Plan = { containers: first.plan.containers, images: { ...images, candidates } };
     this.#plan = plan;
@@ -231,35 +239,33 @@ class Running {
     pressureTargets: readonly ImageTarget[],
     purpose: Purpose = this.#request.purpose,
   ): Promise<Prepared> {
-    const { dryRun, noGain, evictions } = this.#request;
-    for (;;) {
+    const { dryRun, noGain, retarget, evictions } = this.#request;
+    for (let targets = pressureTargets; ;) {
       const prepared = await prepare(
         this.#engine,
         {
           purpose,
           parts,
-          pressureTargets,
+          pressureTargets: targets,
           evictions,
           noGainDevices: (filesystems) => noGain?.among(filesystems) ?? new Set(),
-          waitedForPods: this.#waitedForPods,
+          creationPatience: this.#wait.patience(),
           remembers: !dryRun,
         },
         { steps: this.#steps, signal: this.#signal, hurry: this.#hurry },
       );
-      // Containers do not wait for starting pods; images do, after the containers.
-      const waits = parts.containers === "none" && waitsForPods(prepared.plan);
-      const isOver = this.#waitedForPods >= POD_START_WAIT || this.#hurry.aborted;
-      if (dryRun || !waits || isOver) return prepared;
-      const pause = podPause(this.#waitedForPods);
-      await this.#steps.wait("creation", () => this.#engine.timer.sleep(toMs(pause), this.#hurry));
-      this.#waitedForPods = duration(this.#waitedForPods + pause);
+      // Containers are collected first.
+      const waits = parts.containers === "none" && waitsForCreations(prepared.plan);
+      if (dryRun || !waits || !this.#wait.mayWait()) return prepared;
+      await untilCreated(this.#engine, { wait: this.#wait, prepared }, this.#signal);
+      targets = (await retarget?.()) ?? targets;
     }
   }
 
   #run() {
     const { now } = this.#request;
     const waiting: ExecuteRun["waiting"] = (name, wait) => this.#steps.wait(name, wait);
-    return { id: this.#id, now, signal: this.#signal, hurry: this.#hurry, waiting };
+    return { id: this.#id, now, signal: this.#signal, waiting, creations: this.#wait };
   }
 
   #end(failure: unknown): PassEnd {
@@ -277,6 +283,7 @@ class Running {
       steps: this.#steps.list(),
       error: failure === null ? null : messageOf(failure),
     };
+    rememberHeldUp(this.#engine.memory, pass, this.#wait);
     const prepared = this.#prepared;
     const seen = prepared === null ? null : seenOf(prepared.snapshot);
     return { pass, seen, prepared, failure };
@@ -286,15 +293,8 @@ class Running {
     const { images } = this.#plan;
     if (images === null || this.#images === null || this.#request.dryRun) return [];
     const { accounting } = this.#engine.limits().images;
-    const events = imageEvents(images, this.#images, {
-      id: this.#id,
-      now: this.#request.now(),
-      accounting,
-    });
+    const about = { id: this.#id, now: this.#request.now(), accounting };
+    const events = imageEvents(images, this.#images, about);
     return this.#request.announcer.passed(events, images);
   }
 }
-
-const collected = (outcome: ContainerOutcome | null): boolean =>
-  outcome !== null &&
-  [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");

@@ -4,10 +4,11 @@ import type { Ledger } from "../../model/ledger.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Plan } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
-import { duration } from "../../model/time.ts";
+import { readCreations } from "../../observe/observe.ts";
 import { readOrigins } from "../../observe/origins.ts";
 import { rememberPods } from "../../policy/container/pods.ts";
 import { type Decide, decide } from "../../policy/decide.ts";
+import { FULL_PATIENCE, rememberCreations } from "../../policy/image/creations.ts";
 import { layersCount } from "../../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../../policy/layer/origins.ts";
 import { metTargets } from "../../policy/pressure/judge.ts";
@@ -17,7 +18,7 @@ import type { Steps } from "./steps.ts";
 
 export interface PrepareRequest extends Pick<
   Decide,
-  "purpose" | "parts" | "pressureTargets" | "waitedForPods"
+  "purpose" | "parts" | "pressureTargets" | "creationPatience"
 > {
   /** Which of these filesystems recently gained nothing from removals. */
   readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
@@ -57,7 +58,7 @@ export async function prepare(
   },
 ): Promise<Prepared> {
   const { steps, signal, hurry } = run;
-  const { purpose, parts, pressureTargets, waitedForPods, noGainDevices, evictions } = request;
+  const { purpose, parts, pressureTargets, creationPatience, noGainDevices, evictions } = request;
   const logs = parts.containers !== "none";
   const listedNs = engine.timer.monotonicNs();
   const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
@@ -75,13 +76,39 @@ export async function prepare(
         ? pressureTargets
         : metNow(engine.limits(), snapshot.filesystems, evictions),
     ...(noGainDevices && { noGainDevices: noGainDevices(snapshot.filesystems) }),
-    waitedForPods,
+    creationPatience,
   };
-  const plan = await steps.run("decide", () => decide(decided));
-  const prepared = { snapshot, ledger, plan, decided, listedNs };
+  const prepared = await steps.run("decide", () => {
+    const planned = { snapshot, ledger, plan: decide(decided), decided, listedNs };
+    return needsCreations(planned, request) ? withCreations(engine, planned, request) : planned;
+  });
   return needsLayers(prepared, request)
     ? await steps.run("layers", () => withLayers(engine, { prepared, request, hurry }, signal))
     : prepared;
+}
+
+/** Only what would be removed can be held up; commands that show a plan show the block in any case. */
+const needsCreations = ({ plan: { images } }: Prepared, { remembers }: PrepareRequest): boolean =>
+  images !== null && (images.candidates.length > 0 || !remembers);
+
+/** The same plan with the containers that are being created. */
+async function withCreations(
+  engine: ReadEngine,
+  prepared: Prepared,
+  { remembers }: PrepareRequest,
+): Promise<Prepared> {
+  const creations = await readCreations(engine.observe.host, prepared.snapshot);
+  const seen = { ...prepared.snapshot, creations };
+  const joined = (ledger: Ledger): Ledger => {
+    const known = rememberCreations(ledger, { ...seen, now: seen.observedAt }, ledger.watched);
+    return known === ledger.creations ? ledger : { ...ledger, creations: known };
+  };
+  const now = engine.memory.current();
+  if (remembers && joined(now) !== now) engine.memory.replace(joined(now));
+  if (creations.inProgress.length === 0) return prepared;
+  const ledger = joined(prepared.ledger);
+  const decided = { ...prepared.decided, snapshot: seen, ledger };
+  return { ...prepared, snapshot: seen, ledger, decided, plan: decide(decided) };
 }
 
 /**
@@ -147,13 +174,13 @@ const metNow = (
 /** The basis of an offline plan: a recorded node instead of an observation. */
 export function prepareRecorded(
   recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
-  input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods" | "pressureTargets">,
+  input: Omit<Decide, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
 ): Prepared {
   const decided: Decide = {
     ...input,
     ...recorded,
     pressureTargets: metNow(input.limits, recorded.snapshot.filesystems, { softDue: null }),
-    waitedForPods: duration(0n),
+    creationPatience: FULL_PATIENCE,
   };
   return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
 }

@@ -4,7 +4,6 @@ import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import {
   type Duration,
-  duration,
   instant,
   instantFromMs,
   instantToMs,
@@ -12,6 +11,7 @@ import {
   watched as watchedAt,
 } from "../../model/time.ts";
 import { decide } from "../../policy/decide.ts";
+import { FULL_PATIENCE } from "../../policy/image/creations.ts";
 import { unusedFor } from "../../policy/image/rank.ts";
 import { usageOf } from "../../policy/image/usage.ts";
 import { remember } from "../../policy/remember.ts";
@@ -32,7 +32,7 @@ export async function readOnlyPass(
   const request = {
     ...pass,
     pressureTargets: [],
-    waitedForPods: duration(0n),
+    creationPatience: FULL_PATIENCE,
     remembers: false,
   };
   return prepare(engine, request, { steps, signal });

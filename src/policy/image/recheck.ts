@@ -12,8 +12,7 @@ export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
 /**
  * Judges the node once; a candidate then costs a lookup. `input.snapshot` is the plan's with fresh lists, image volumes
  * and resolutions. Its clocks and `input.ledger` stay those of the plan, so that no image ages while the pass runs. A
- * reason of kind `blocked` holds for every candidate on these facts: with `pod-starting` the pass looks again a little
- * later, until it has waited for `POD_START_WAIT` in total, as `waitedForPods` says.
+ * reason of kind `blocked` holds for every candidate on these facts.
  */
 export function recheckImages(input: Facts): Recheck {
   // A container that the plan removed first is no longer listed.

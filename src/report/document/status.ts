@@ -6,8 +6,10 @@ import type { HoldState } from "../../model/hold.ts";
 import type { Thresholds } from "../../model/limits.ts";
 import type { Event, LoopStatus, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
+import type { ImageBlock } from "../../model/reason.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, toMs } from "../../model/time.ts";
+import { imageBlock } from "../image-reasons.ts";
 import { passSummary } from "../log/pass.ts";
 import { passHeadJson, stepJson } from "./gc.ts";
 import { document, type Json, type JsonObject, picked, timeOf } from "./json.ts";
@@ -58,6 +60,8 @@ export interface StatusReport {
   readonly hold: HoldState;
   /** Remaining grace period after a boot; `null`: none. */
   readonly bootGrace: Duration | null;
+  /** The containers for which image removal waits now; `null`: it does not wait. */
+  readonly waiting: ImageBlock | null;
   /** The pod source as of the last container pass; `null`: no pass yet. */
   readonly podSource: PodSourceState | null;
   readonly loops: readonly LoopStatus[];
@@ -87,6 +91,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     ...picked(report, "ledgerError", "configurationError"),
     hold: holdJson(report.hold),
     bootGraceMs: report.bootGrace === null ? null : toMs(report.bootGrace),
+    waiting: report.waiting === null ? null : imageBlock.json(report.waiting),
     podSource: report.podSource === null ? null : { ...report.podSource },
     loops: report.loops.map(loopJson),
     lastPasses: report.lastPasses.map(passJson),

@@ -94,6 +94,7 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
   registry.set("crigc_runtime_up", flag(node.runtimeError === null && node.runtime !== null));
   if (node.runtime !== null)
     registry.replace("crigc_runtime_info", [[[node.runtime.name, node.runtime.version], 1]]);
+  if (node.waiting !== null) registry.set("crigc_image_removal_blocked", 1, [node.waiting.kind]);
   setFilesystems(registry, node.filesystems);
   registry.replace(
     "crigc_pass_period_seconds",

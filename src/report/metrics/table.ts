@@ -94,7 +94,7 @@ export const METRICS = {
   crigc_futile_passes_total: counter("Image passes that ended because too little can be freed."),
   crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
   crigc_image_removal_blocked: gauge(
-    "1 for each reason for which no image was removed in the last pass that evaluated images.",
+    "1 for each reason for which no image was removed in the last pass that evaluated images, or for which one waits now.",
     "block",
   ),
   crigc_images_kept: gauge(

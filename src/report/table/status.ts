@@ -9,6 +9,7 @@ import { podSourceWords } from "../container-reasons.ts";
 import { type Json, toJson } from "../document/json.ts";
 import type { FilesystemStatus, PressureStatus, StatusReport } from "../document/status.ts";
 import { forecastWords } from "../forecast.ts";
+import { imageBlock } from "../image-reasons.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventWords } from "../pass-words.ts";
 import { clean, present, type Screen } from "../terminal.ts";
@@ -82,6 +83,7 @@ function problemLines(report: StatusReport, screen: Screen): readonly string[] {
     report.hold.kind === "held" && holdWords(report.hold),
     bootGrace !== null &&
       `Grace period after a boot: nothing is removed for another ${humanDuration(bootGrace)}`,
+    report.waiting !== null && `Image removal waits: ${imageBlock.text(report.waiting)}`,
     ...report.pressure.map(thresholdWords),
     report.pressure.length === 0 &&
       report.underPressure &&

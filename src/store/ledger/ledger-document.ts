@@ -1,8 +1,9 @@
 // How the ledger is written: each field is declared once, for the state file and for a recorded node.
 
-import { chainId, containerId, imageId, podUid, sandboxId } from "../../model/ids.ts";
+import { chainId, containerId, creationKey, imageId, podUid, sandboxId } from "../../model/ids.ts";
 import {
   type ContainerRecord,
+  type CreationRecord,
   type GainRecord,
   type Ghost,
   type ImageRecord,
@@ -71,6 +72,14 @@ const pod = record<PodRecord>({
   origin: added(nullable(oneOf("api", "pending", "static")), null),
 });
 
+const creation = record<CreationRecord>({
+  sandboxId: branded(sandboxId),
+  name: text,
+  markedAt: time,
+  firstSeenWatched: watchedNs,
+  awaited: flag,
+});
+
 const release = record<ReleaseRecord>({ promptRemovals: count, lateRemovals: count });
 
 const aChain = branded(chainId);
@@ -93,6 +102,7 @@ export const ledgerMaps = {
   images: mapBy("id", imageId, record<ImageRecord>(imageFields)),
   containers: mapBy("id", containerId, container),
   pods: mapBy("uid", podUid, pod),
+  creations: mapBy("id", creationKey, creation),
   sandboxImages: mapBy("id", sandboxId, under("name", text)),
   gains: mapBy("runtime", (runtime) => runtime, gain),
   origins: mapBy("id", imageId, origin),
@@ -112,6 +122,7 @@ const stateFields = {
   ageRestartedWatched: rare(watchedNs),
   ageRestartDue: added(flag, false),
   hadContainers: flag,
+  heldUpPasses: added(count, 0),
   keepDirectories: texts,
 } as const;
 
@@ -137,6 +148,7 @@ export const imageRow = record<ImageRecord & { readonly inUse: boolean }>({
 export const ledgerCodec: Codec<Ledger> = record<Ledger>({
   ...stateFields,
   ...ledgerMaps,
+  creations: added(ledgerMaps.creations, new Map()),
   gains: added(ledgerMaps.gains, new Map()),
   origins: added(ledgerMaps.origins, new Map()),
   layers: added(ledgerMaps.layers, new Map()),

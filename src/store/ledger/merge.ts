@@ -1,7 +1,7 @@
 // Merges what two processes made of one ledger, record by record; if both changed one, the younger and safer one
 // counts.
 
-import type { ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
+import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
 import type { Watched } from "../../model/time.ts";
 import { isEqual } from "./ledger.ts";
 
@@ -28,6 +28,9 @@ export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
     images: join((ledger) => ledger.images, youngerImage),
     containers: join((ledger) => ledger.containers),
     pods: join((ledger) => ledger.pods, livelierPod),
+    creations: join((ledger) => ledger.creations, olderCreation),
+    // Whoever ended a pass since.
+    heldUpPasses: ours.heldUpPasses === base.heldUpPasses ? theirs.heldUpPasses : ours.heldUpPasses,
     sandboxImages: join((ledger) => ledger.sandboxImages),
     releases: join((ledger) => ledger.releases),
     keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
@@ -69,6 +72,11 @@ function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
     ghost: ours.ghost ?? theirs.ghost,
   };
 }
+
+const olderCreation = (ours: CreationRecord, theirs: CreationRecord): CreationRecord => ({
+  ...(ours.firstSeenWatched <= theirs.firstSeenWatched ? ours : theirs),
+  awaited: ours.awaited || theirs.awaited,
+});
 
 const livelierPod = (ours: PodRecord, theirs: PodRecord): PodRecord => ({
   ...ours,

@@ -3,17 +3,9 @@ import { describe, expect, test } from "bun:test";
 import type { ImageId } from "../../../src/model/ids.ts";
 import type { OriginRecord } from "../../../src/model/ledger.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
-import { instant, minutes, seconds } from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import { recheckImages } from "../../../src/policy/image/recheck.ts";
-import {
-  aContainer,
-  aFilesystem,
-  anImage,
-  aSandbox,
-  GIB,
-  NOW,
-} from "../../support/build/values.ts";
+import { aContainer, aFilesystem, anImage, GIB } from "../../support/build/values.ts";
 import { inputOf, type Node, planOf } from "../judging.ts";
 
 const app = anImage("app");
@@ -91,13 +83,6 @@ describe("a change since the plan stops a removal", () => {
 
 test("a relieved disk does not stop a removal here, because measuring does", () => {
   expect(again({ filesystems: [aFilesystem({ availableBytes: 90n * GIB })] })).toBeNull();
-});
-
-test("a pod that started during a long pass delays removal, by the age of the lists", () => {
-  const observedAt = instant(NOW + minutes(30));
-  const sandboxes = [aSandbox("s", { createdAt: instant(observedAt - seconds(5)) })];
-  expect(again({ observedAt, sandboxes })).toEqual({ kind: "blocked", block: "pod-starting" });
-  expect(again({ observedAt, sandboxes }, { facts: { waitedForPods: minutes(2) } })).toBeNull();
 });
 
 test("with compat kubelet names do not matter, and an image removed for age may be young", () => {

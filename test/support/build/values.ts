@@ -27,6 +27,7 @@ import {
   watched,
 } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
+import { FULL_PATIENCE } from "../../../src/policy/image/creations.ts";
 
 export const NOW: Instant = fromRfc3339("2026-01-01T00:00:00Z") ?? instant(0n);
 export const MIB = 1024n * 1024n;
@@ -150,6 +151,7 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     sandboxImages: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },
+    creations: null,
     logs: null,
     keep: { rules: [], problems: [], directoriesRead: [] },
     ...change,
@@ -215,7 +217,7 @@ export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits)
   hold: { kind: "none" },
   startedAt: null,
   pressureTargets: [],
-  waitedForPods: duration(0n),
+  creationPatience: FULL_PATIENCE,
 });
 
 export const withImageLimits = (facts: Facts, change: Partial<ImageLimits>): Facts => ({

@@ -1,0 +1,95 @@
+// Containers that are being created, as the kubelet's directory shows them, hold up image removal; pods without one do not.
+
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { until } from "../../support/containerd/until.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { put } from "../../support/scratch.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const images = [1, 2, 3].map((index) => ({
+  id: imageIdOf(index),
+  repoTags: [`r.example/i${index}:1`],
+  sizeBytes: 1_000_000,
+}));
+/** Any disk is under pressure, and what can be freed does not matter. */
+const flags = [
+  "--minimum-image-ttl-duration=0s",
+  "--eviction-hard=imagefs.available<99.99%",
+  "--when-futile=collect",
+  "--pressure-period=1s",
+  "--image-gc-period=1h",
+  "--container-gc-period=1h",
+  "--boot-grace=0s",
+];
+
+/** A pod whose sandbox has just become ready, with the kubelet's directory of it. */
+const aPod = async (): Promise<TestNode> => {
+  const node = {
+    images,
+    sandboxes: [
+      { id: "pod", uid: "uid-pod", createdAt: new Date(Date.now() - 1_000).toISOString() },
+    ],
+  };
+  const it = await startNode({ node, flags });
+  put(it.home, "root/pods/uid-pod/etc-hosts");
+  return it;
+};
+/** What the kubelet does just before CreateContainer. */
+const begin = (it: TestNode): unknown => put(it.home, "root/pods/uid-pod/containers/web/0a1b2c3d");
+const create = (it: TestNode): void =>
+  it.runtime.node.addContainer({
+    id: "web",
+    name: "web",
+    sandboxId: "pod",
+    image: "r.example/i1:1",
+    createdAt: new Date().toISOString(),
+  });
+const socket = (it: TestNode): string => join(it.runDir, "crigc.sock");
+
+describe("an agent under pressure", () => {
+  test("removes images at once beside a pod in ErrImagePull", async () => {
+    await using it = await aPod();
+    await using agent = it.start("run");
+    await until("an image went", 10_000, () => it.removedImages().length > 0);
+    await agent.stop();
+  }, 30_000);
+
+  test("waits for a container that is being created, says so, and keeps its image", async () => {
+    await using it = await aPod();
+    begin(it);
+    await using agent = it.start("run");
+    const waiting = await until("the pass waits", 10_000, async () => {
+      if (!existsSync(socket(it))) return undefined;
+      const document = await it.json(["status"]);
+      return document.waiting === null ? undefined : document.waiting;
+    });
+    expect(waiting).toMatchObject({
+      code: "pod-starting",
+      containers: [{ sandbox: "pod", name: "web" }],
+    });
+    const metrics = await (await fetch("http://agent/metrics", { unix: socket(it) })).text();
+    expect(metrics).toContain('crigc_image_removal_blocked{block="pod-starting"} 1');
+    expect(it.removedImages()).toEqual([]);
+    create(it);
+    await until("the other images went", 10_000, () => it.removedImages().length === 2);
+    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf(1)]);
+    const pass = await until("the pass has ended", 10_000, async () =>
+      (await it.json(["status"])).lastPasses.find((one: Json) => one.passKind === "pressure"),
+    );
+    expect(pass.steps.map((step: Json) => step.name)).toContain("creation");
+    await agent.stop();
+    expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
+  }, 60_000);
+});
+
+test("plan shows a creation as a block until 150 s after crigc first saw it", async () => {
+  await using it = await aPod();
+  begin(it);
+  const plan = await it.json(["plan", "--all-unused"]);
+  expect(plan.images.blocks).toMatchObject([{ code: "pod-starting", remainingMs: 150_000 }]);
+  expect(Date.parse(plan.images.blocks[0].until) - Date.now()).toBeGreaterThan(140_000);
+  expect(plan.images.candidates).toEqual([]);
+});

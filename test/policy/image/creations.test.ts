@@ -1,0 +1,242 @@
+// Which containers are being created, from when each counts, and which of them hold up the removal of images.
+
+import { describe, expect, test } from "bun:test";
+
+import type { ContainerMark } from "../../../src/model/creation.ts";
+import { creationId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import type { Ledger } from "../../../src/model/ledger.ts";
+import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
+import {
+  type Duration,
+  duration,
+  instant,
+  minutes,
+  seconds,
+  toMs,
+  watched,
+} from "../../../src/model/time.ts";
+import type { CreationPatience } from "../../../src/policy/facts.ts";
+import {
+  creationBlock,
+  creationsOf,
+  FULL_PATIENCE,
+  ListedTimes,
+  rememberAwaited,
+  rememberCreations,
+} from "../../../src/policy/image/creations.ts";
+import { aContainer, aLedger, aSandbox, defaultLimits, NOW } from "../../support/build/values.ts";
+
+const ago = (span: Duration) => instant(NOW - span);
+const ahead = (span: Duration) => instant(NOW + span);
+
+const pod = aSandbox("pod", { createdAt: ago(minutes(10)) });
+const aMark = (change: Partial<ContainerMark> = {}): ContainerMark => ({
+  podUid: pod.podUid,
+  name: "web",
+  at: ago(seconds(1)),
+  ...change,
+});
+const listed = (change: Partial<Container> = {}): Container =>
+  aContainer("web", { name: "web", sandboxId: pod.id, createdAt: ago(seconds(5)), ...change });
+
+interface Look {
+  readonly sandboxes?: readonly Sandbox[];
+  readonly containers?: readonly Container[];
+  readonly marks?: readonly ContainerMark[];
+  readonly unreadable?: boolean;
+  readonly pods?: PodReading;
+  readonly patience?: CreationPatience;
+  /** Since the first look. */
+  readonly after?: Duration;
+}
+
+/** A node that is looked at again and again, with the ledger in between. */
+class Node {
+  ledger: Ledger = aLedger({ observedAt: NOW });
+
+  /** Milliseconds for which images are held up; 0: they are not. */
+  look({ sandboxes = [pod], containers = [], marks = [], ...look }: Look): number {
+    const after = look.after ?? seconds(0);
+    const start = aLedger();
+    const uptime = duration(start.uptime + after);
+    const clocks = { wall: instant(NOW + after), uptime, bootId: start.bootId };
+    const times = new ListedTimes({ sandboxes, containers }, clocks.wall);
+    const isUnreadable = look.unreadable === true;
+    const reading = {
+      marks: isUnreadable ? [] : marks,
+      unreadable: new Set(isUnreadable ? times.pods() : []),
+    };
+    const creations = creationsOf(times, reading, clocks);
+    const seen = { sandboxes, containers, now: clocks.wall, creations };
+    const now = watched(start.watched + after);
+    this.ledger = {
+      ...this.ledger,
+      creations: rememberCreations(this.ledger, seen, now),
+      uptime,
+      watched: now,
+      observedAt: clocks.wall,
+      sandboxImages: new Map(sandboxes.map(({ id }) => [id, ""])),
+    };
+    const [block] = creationBlock({
+      snapshot: { creations, pods: look.pods ?? { kind: "none", why: "a test" } },
+      ledger: this.ledger,
+      limits: defaultLimits,
+      creationPatience: look.patience ?? FULL_PATIENCE,
+    });
+    return block?.kind === "pod-starting" ? toMs(block.remaining) : 0;
+  }
+}
+
+const IN_FULL = 150_000;
+
+describe("a marked container of a ready sandbox", () => {
+  const rows: readonly [string, Look, number][] = [
+    ["is being created until it is listed", { marks: [aMark()] }, IN_FULL],
+    [
+      "is not being created once it is listed",
+      { marks: [aMark()], containers: [listed({ createdAt: ago(seconds(0.5)) })] },
+      0,
+    ],
+    [
+      "is being created again beside an older instance",
+      { marks: [aMark()], containers: [listed()] },
+      IN_FULL,
+    ],
+    [
+      "is being created beside another container of the pod",
+      { marks: [aMark()], containers: [listed({ name: "sidecar", createdAt: NOW })] },
+      IN_FULL,
+    ],
+    [
+      "is being created beside one that is listed without a time",
+      { marks: [aMark()], containers: [listed({ createdAt: instant(0n) })] },
+      IN_FULL,
+    ],
+    [
+      "is being created beside one that is listed with a time in the future",
+      { marks: [aMark()], containers: [listed({ createdAt: ahead(minutes(60)) })] },
+      IN_FULL,
+    ],
+    ["does not count with a mark in the future", { marks: [aMark({ at: ahead(minutes(1)) })] }, 0],
+    [
+      "does not count with a mark older than the sandbox, which replaced another",
+      { marks: [aMark({ at: ago(minutes(11)) })] },
+      0,
+    ],
+    [
+      "does not count during teardown",
+      { marks: [aMark()], sandboxes: [{ ...pod, state: "not-ready" }] },
+      0,
+    ],
+    [
+      "does not count in a pod without a sandbox",
+      { marks: [aMark({ podUid: podUid("other") })] },
+      0,
+    ],
+    [
+      "is known by the sandbox's own UID where it has no label",
+      { marks: [aMark()], sandboxes: [{ ...pod, podUid: podUid(""), metadataUid: pod.podUid }] },
+      IN_FULL,
+    ],
+  ];
+  test.each(rows)("%s", (_, look, heldMs) => {
+    expect(new Node().look(look)).toBe(heldMs);
+  });
+});
+
+test("a pod in ErrImagePull, which has a ready sandbox and no mark, holds up nothing", () => {
+  expect(new Node().look({})).toBe(0);
+});
+
+describe("a creation counts from its first mark", () => {
+  test("and ends after 150 s, however often the kubelet tries again", () => {
+    const node = new Node();
+    const held = [0, 12, 60, 149, 150, 300].map((at) =>
+      node.look({ after: seconds(at), marks: [aMark({ at: ahead(seconds(at)) })] }),
+    );
+    expect(held).toEqual([150_000, 138_000, 90_000, 1_000, 0, 0]);
+  });
+
+  test("and begins anew once a container is listed, seen by any observation", () => {
+    const node = new Node();
+    node.look({ marks: [aMark({ at: NOW })] });
+    const second = aMark({ at: ahead(seconds(100)) });
+    const first = listed({ state: "exited", createdAt: ahead(seconds(1)) });
+    const look = { after: seconds(100), marks: [second], containers: [first] };
+    expect(node.look(look)).toBe(IN_FULL);
+  });
+
+  test("and begins anew in another sandbox of the pod", () => {
+    const node = new Node();
+    node.look({ marks: [aMark({ at: NOW })] });
+    const next = aSandbox("next", { podUid: pod.podUid, createdAt: ahead(seconds(90)) });
+    const marks = [aMark({ at: ahead(seconds(99)) })];
+    const sandboxes = [{ ...pod, state: "not-ready" as const }, next];
+    expect(node.look({ after: seconds(100), sandboxes, marks })).toBe(IN_FULL);
+  });
+});
+
+describe("where the kubelet's pods cannot be read", () => {
+  const look = { unreadable: true };
+
+  test("a new sandbox without a container counts for 10 s, a known one does not", () => {
+    const node = new Node();
+    const fresh = aSandbox("fresh", { createdAt: NOW });
+    expect(node.look(look)).toBe(10_000);
+    const sandboxes = [pod, fresh];
+    expect(node.look({ ...look, after: seconds(60), sandboxes })).toBe(10_000);
+    expect(node.look({ ...look, after: seconds(69), sandboxes })).toBe(1_000);
+    expect(node.look({ ...look, after: seconds(70), sandboxes })).toBe(0);
+  });
+
+  test("a sandbox counts neither with a container, nor once that is gone, nor if it is not ready", () => {
+    const node = new Node();
+    expect(node.look({ ...look, containers: [listed()] })).toBe(0);
+    expect(node.look({ ...look, after: seconds(1) })).toBe(0);
+    expect(new Node().look({ ...look, sandboxes: [{ ...pod, state: "not-ready" }] })).toBe(0);
+  });
+});
+
+describe("a pod that the kubelet lists", () => {
+  const known = { uid: pod.podUid, finished: false, evicted: false, images: [] };
+  const pods = (
+    source: "kubelet-api" | "kubelet-dir",
+    origin: "api" | "directory",
+  ): PodReading => ({
+    kind: "ready",
+    source,
+    pods: [{ ...known, origin }],
+  });
+
+  test("holds up nothing, because its specification names its images", () => {
+    const held = (reading: PodReading): number =>
+      new Node().look({ marks: [aMark()], pods: reading });
+    expect(held(pods("kubelet-api", "api"))).toBe(0);
+    expect(held(pods("kubelet-api", "directory"))).toBe(IN_FULL);
+    expect(held(pods("kubelet-dir", "directory"))).toBe(IN_FULL);
+  });
+});
+
+test("a pass that goes on is held up by nothing", () => {
+  expect(new Node().look({ marks: [aMark()], patience: { isOver: true, own: null } })).toBe(0);
+});
+
+test("under pressure a pass waits for a creation only if no other pass has", () => {
+  const node = new Node();
+  const id = creationId({ sandboxId: pod.id, name: "web" });
+  const held = (own: CreationPatience["own"]): number =>
+    node.look({ marks: [aMark()], patience: { isOver: false, own } });
+  expect(held(new Set())).toBe(IN_FULL);
+  node.ledger = rememberAwaited(node.ledger, [
+    id,
+    creationId({ sandboxId: sandboxId("x"), name: "" }),
+  ]);
+  expect([held(new Set([id])), held(new Set()), held(null)]).toEqual([IN_FULL, 0, IN_FULL]);
+});
+
+test("looks without a creation leave the same records, so that nothing is written", () => {
+  const node = new Node();
+  const before = node.ledger.creations;
+  node.look({ containers: [listed()] });
+  expect(node.ledger.creations).toBe(before);
+});
