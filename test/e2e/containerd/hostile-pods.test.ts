@@ -19,6 +19,7 @@ import {
 import { releases } from "../../support/containerd/release.ts";
 import { gc } from "../../support/containerd/reports.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
+import { passesApart } from "../binary/watched.ts";
 
 setDefaultTimeout(120_000);
 
@@ -71,6 +72,7 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     for (let pass = 0; pass < 3; pass += 1) {
       const { exitCode } = await gc(node, ...flags);
       expect([0, 3]).toContain(exitCode);
+      await passesApart(node.stateDirectory);
     }
     expect(changesOf(before, others())).toEqual({});
     expect(await execInContainer(node, app.id, ["echo", "alive"])).toBe("alive\n");
