@@ -121,9 +121,15 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "busy":
     case "failed":
     case "ambiguous":
-      return `${endpoint} answered ${codeName(thrown)} (${details}); see the runtime's log`;
+      return `${endpoint} answered ${codeName(thrown)} (${details}); ${DAMAGED.test(details) ? DAMAGED_ADVICE : "see the runtime's log"}`;
   }
 }
+
+/** CRI-O lists no image at all while the record of one manifest, configuration or layer is missing. */
+const DAMAGED =
+  /layer not known|(?:locating|reading) (?:item|image|manifest|config)|unknown layer/i;
+const DAMAGED_ADVICE =
+  "the data of an image are damaged: find its name in the runtime's log and pull it again";
 
 /** By then containers and sandboxes were split as far as CRI's filters go; images have no filter. */
 function tooLargeAdvice(method: Attempt["method"]): string {

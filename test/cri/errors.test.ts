@@ -17,6 +17,11 @@ describe("a call that fails", () => {
       { kind: "error", code: "UNKNOWN", message: "disk on fire" },
       /^cannot list the images: unix:\/\/\S+ answered UNKNOWN \(disk on fire\); see the runtime's log$/,
     ],
+    [
+      "failed",
+      { kind: "error", code: "UNKNOWN", message: "layer not known" },
+      /layer not known\); the data of an image are damaged: find its name .* and pull it again$/,
+    ],
     ["failed", { kind: "error", code: "INTERNAL" }, /answered INTERNAL/],
     ["failed", { kind: "error", code: "PERMISSION_DENIED" }, /answered PERMISSION_DENIED/],
     [
