@@ -18,7 +18,7 @@ import { type Engine, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { LedgerMemory } from "../model/ports.ts";
+import type { LedgerMemory, UsedLog } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import type { StoreNotice } from "../store/notice.ts";
@@ -43,8 +43,10 @@ export async function openNode(config: Config, kubelet: NodeKubelet): Promise<Op
   const [{ runtime }, { host, ledger }] = await Promise.all([connect(config), opened()]);
   return {
     ledger,
-    // Also with compat kubelet: a kubelet that forgot everything would find every image too young.
-    engine: { ...reading(() => config, runtime, host), memory: volatileMemory(ledger) },
+    engine: {
+      ...reading(() => config, runtime, host),
+      memory: volatileMemory(known(config, ledger)),
+    },
     notices,
     [Symbol.dispose]: () => runtime.close(),
   };
@@ -55,6 +57,9 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
   timer,
   limits: () => config().limits,
   hold: () => readHold(config().paths, wallClock()),
+  remover: {
+    placesOf: (logs: readonly UsedLog[]) => logDeleter(config().paths).placesOf(logs),
+  },
   startedAt: null,
   stepDone: () => giveBack(MUCH),
 });
@@ -80,12 +85,13 @@ export async function openEngine(
   const { memory, recorder } = await openState(config(), self, ({ message }) =>
     log().warning(message),
   );
+  const reader = reading(config, runtime, host);
   const engine: Engine = {
-    ...reading(config, runtime, host),
+    ...reader,
     memory,
     startedAt,
     writer: dryRun ? noWriter : runtime.writer,
-    remover: dryRun ? noRemover : logDeleter(paths),
+    remover: dryRun ? { ...noRemover, ...reader.remover } : logDeleter(paths),
     logUsers: new LogUsers(runtime.reader, timer),
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
@@ -114,8 +120,7 @@ export async function openState(
   const directory = config.paths.stateDir;
   if (config.dryRun) {
     const ledger = ledgerOnDisk(config, notify);
-    const known = config.compat === "kubelet" ? forgotten(ledger) : ledger;
-    return { memory: volatileMemory(known), recorder: null };
+    return { memory: volatileMemory(known(config, ledger)), recorder: null };
   }
   const channel = processChannel({ program, directory });
   const recorder = await openStore({ channel, directory, notify });
@@ -125,6 +130,10 @@ export async function openState(
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
   return { memory, recorder };
 }
+
+/** What a process that starts now knows. */
+const known = ({ compat }: Config, ledger: Ledger): Ledger =>
+  compat === "kubelet" ? forgotten(ledger) : ledger;
 
 function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
   using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify });
@@ -143,11 +152,10 @@ const noWriter: Engine["writer"] = {
   removeSandbox: refuse,
   execSync: refuse,
 };
-const noRemover: Engine["remover"] = {
+const noRemover: Omit<Engine["remover"], "placesOf"> = {
   removeContainerLogs: refuse,
   removeLegacyLink: refuse,
   removePodLogs: refuse,
-  placesOf: refuse,
 };
 
 function passLock(options: CollectorOptions, recorder: Recorder | null): PassLock {

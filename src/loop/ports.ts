@@ -75,6 +75,7 @@ export interface ReadEngine {
   readonly timer: Timer;
   readonly limits: () => Limits;
   readonly hold: () => HoldState;
+  readonly remover: Pick<LogRemover, "placesOf">;
   /**
    * When the agent started; `null` for a single pass without an agent. With `compat: kubelet` the maximum age waits for
    * it.

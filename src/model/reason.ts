@@ -180,8 +180,8 @@ export type LogKeepReason =
   | { readonly kind: "pod-known" }
   | { readonly kind: "pod-not-gone-yet" }
   | { readonly kind: "stray" }
-  | { readonly kind: "container-not-gone"; readonly state: string }
-  | { readonly kind: "unreadable"; readonly message: string }
+  /** A listed container or sandbox writes to it, or may. */
+  | { readonly kind: "in-use"; readonly what: string }
   | CommonKeepReason;
 
 export type LogRemoveReason =

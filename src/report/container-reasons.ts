@@ -110,14 +110,7 @@ export const logKeep = reasons<LogKeepReason>({
   "pod-known": { title: "its pod is on this node" },
   "pod-not-gone-yet": { title: "its pod is not known to be deleted yet" },
   stray: { title: "not a pod log directory" },
-  "container-not-gone": {
-    title: "its container exists",
-    text: ({ state }) => `its container is ${clean(state)}`,
-  },
-  unreadable: {
-    title: "cannot be read",
-    text: ({ message }) => `cannot read it: ${clean(message)}`,
-  },
+  "in-use": { title: "in use", text: ({ what }) => clean(what) },
 });
 
 export const logRemove = reasons<LogRemoveReason>({

@@ -62,6 +62,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
         timer: { monotonicNs: () => 0n, sleep: async () => undefined },
         limits: () => config.limits,
         hold: () => ({ kind: "none" }),
+        remover: { placesOf: async (logs) => logs.map(() => []) },
         startedAt: null,
       },
       notices: seen.notices ?? [],

@@ -132,7 +132,7 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     imageKeep.text({ kind: "changed", what: evil }),
     imageBlock.text({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
     containerKeep.text({ kind: "end-unknown", message: evil }),
-    logKeep.text({ kind: "unreadable", message: evil }),
+    logKeep.text({ kind: "in-use", what: evil }),
     imageResultWords({ kind: "failed", message: evil, code: "failed" }),
     invalidDiskCapacityWords(evil),
     imageName(image(1, { repoTags: [evil] })),

@@ -15,6 +15,7 @@ import { metTargets } from "../../policy/pressure/judge.ts";
 import { look, remembered } from "../detect.ts";
 import type { ReadEngine } from "../ports.ts";
 import type { Steps } from "./steps.ts";
+import { withUsedLogs } from "./used-logs.ts";
 
 export interface PrepareRequest extends Pick<
   Decide,
@@ -82,9 +83,12 @@ export async function prepare(
     const planned = { snapshot, ledger, plan: decide(decided), decided, listedNs };
     return needsCreations(planned, request) ? withCreations(engine, planned, request) : planned;
   });
-  return needsLayers(prepared, request)
+  const whole = needsLayers(prepared, request)
     ? await steps.run("layers", () => withLayers(engine, { prepared, request, hurry }, signal))
     : prepared;
+  if (request.remembers) return whole;
+  const containers = await withUsedLogs(engine, whole.plan.containers, signal);
+  return { ...whole, plan: { ...whole.plan, containers } };
 }
 
 /** Only what would be removed can be held up; commands that show a plan show the block in any case. */

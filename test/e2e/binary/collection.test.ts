@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { minutes } from "../../../src/model/time.ts";
+import { hours, minutes } from "../../../src/model/time.ts";
 import {
   type ImageDescription,
   imageIdOf,
@@ -124,15 +124,25 @@ describe("gc", () => {
     expect(tookMs).toBeLessThan(400 * 3 + 1_000);
   });
 
-  test("with --compat kubelet plans from the ledger like the kubelet, and ignores it in gc like a kubelet that has just started", async () => {
-    await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 5 }] } });
+  test("with --compat kubelet, plan, explain, a dry run and gc decide as a kubelet that has just started", async () => {
+    await using it = await startNode({ node: { images: five } });
     await it.crigc("gc");
+    await observedFor(it.stateDir, hours(3));
     const [{ firstSeenAt }] = (await it.json(["images"])).images;
     it.configure({ compat: "kubelet" });
-    expect((await it.json(["images"])).images).toMatchObject([{ firstSeenAt }]);
-    expect((await it.json(["explain", imageIdOf("a")])).things).toMatchObject([{ firstSeenAt }]);
-    const [planned] = (await it.json(["plan"])).images.kept;
-    expect(planned.firstSeenAt).toBe(firstSeenAt);
+    expect((await it.json(["images"])).images).toMatchObject(five.map(() => ({ firstSeenAt })));
+    const asked = ["--images", "--all-unused"];
+    const planned = (await it.json(["plan", ...asked])).images;
+    const dry = (await it.json(["gc", "--dry-run", ...asked])).plan.images;
+    const report = await it.json(["gc", ...asked], 4);
+    for (const plan of [planned, dry, report.plan.images]) {
+      expect(plan.candidates).toEqual([]);
+      expect(plan.kept.map((one: Json) => one.reason.code)).toEqual(five.map(() => "too-young"));
+    }
+    expect(it.removedImages()).toEqual([]);
+    expect((await it.json(["explain", imageIdOf("a")])).things).toMatchObject([
+      { firstSeenAt, reason: { code: "too-young" } },
+    ]);
   });
 
   test("--compat kubelet keeps what a keep rule names, as always", async () => {

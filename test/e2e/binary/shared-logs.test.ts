@@ -76,8 +76,14 @@ describe("the log directory of a deleted pod", () => {
       await using node = await startNode({ flags });
       const file = log(node, entry, "0.log");
       add(node);
-      for (let pass = 0; pass < 3; pass += 1) await gc(node);
+      for (let pass = 0; pass < 2; pass += 1) await gc(node);
+      const [planned] = (await node.json(["plan"])).containers.podLogs;
+      const [dry] = (await node.json(["gc", "--dry-run"])).plan.containers.podLogs;
+      await gc(node);
       expect(existsSync(file)).toBe(who !== "nobody");
+      if (who === "nobody") return;
+      expect(planned).toMatchObject({ decision: "keep", reason: { code: "in-use" } });
+      expect(dry).toEqual(planned);
     },
   );
 

@@ -1,0 +1,39 @@
+/** Log directories that a plan would delete, but that a listed container or sandbox uses: `gc` skips them in every pass. */
+
+import { LogUse } from "../../execute/container/log-use.ts";
+import { LogUsers } from "../../execute/container/log-users.ts";
+import { messageOf } from "../../model/errors.ts";
+import type { ContainerPlan, PlannedPodLogs } from "../../model/plan.ts";
+import type { ReadEngine } from "../ports.ts";
+
+/** For a plan that is shown and not executed; costs nothing unless it deletes a log directory. */
+export async function withUsedLogs(
+  engine: Pick<ReadEngine, "observe" | "timer" | "remover">,
+  plan: ContainerPlan | null,
+  signal: AbortSignal,
+): Promise<ContainerPlan | null> {
+  if (plan === null || !plan.podLogs.some(isRemoved)) return plan;
+  // What the plan removes no longer uses anything by the time of the logs.
+  const removed = new Set<string>([
+    ...plan.containers.filter(isRemoved).map(({ container }) => container.id),
+    ...plan.sandboxes.filter(isRemoved).map(({ sandbox }) => sandbox.id),
+  ]);
+  const listed = {
+    containers: plan.containers.map(({ container }) => container),
+    sandboxes: plan.sandboxes.map(({ sandbox }) => sandbox),
+  };
+  const users = new LogUsers(engine.observe.runtime, engine.timer);
+  const use = new LogUse({ users, logs: engine.remover }, removed, signal);
+  const judged = async (planned: PlannedPodLogs): Promise<PlannedPodLogs> => {
+    const { directory, decision } = planned;
+    if (decision.kind === "keep") return planned;
+    const what = await use.userOf(directory, listed).catch(messageOf);
+    if (what === null) return planned;
+    const reason = { kind: "in-use", what } as const;
+    return { directory, decision: { kind: "keep", reason, tried: [...decision.tried, "in-use"] } };
+  };
+  return { ...plan, podLogs: await Promise.all(plan.podLogs.map(judged)) };
+}
+
+const isRemoved = ({ decision }: { readonly decision: { readonly kind: string } }): boolean =>
+  decision.kind === "remove";
