@@ -479,6 +479,20 @@ describe("a removal that is refused because somebody else", () => {
     expect(looks).toBe(1 + 5_000 / 250 + 1);
   });
 
+  test("removes it while it is stopped counts as removed already", async () => {
+    const unknown = dead("a", "c", { state: "unknown" });
+    const { outcome } = await collect({
+      containers: [unknown],
+      prepare: (fake) => {
+        fake.before = () => {
+          all(fake);
+          throw new RuntimeError("failed", "no such task");
+        };
+      },
+    });
+    expect(resultsOf(outcome)).toEqual(["already-gone"]);
+  });
+
   test("has just removed it counts as removed already, whatever the runtime answered", async () => {
     expect((await refused("failed", all)).results).toEqual(["already-gone"]);
   });

@@ -13,7 +13,7 @@ import { command, type CommandContext, type Invocation, option, textOf } from ".
 import { exit, exitOf } from "../exit.ts";
 import { momentOf } from "../read/history-request.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
-import { planNode } from "../read/node-plan.ts";
+import { shownNode } from "../read/node-plan.ts";
 import { readHistory } from "../read/read-history.ts";
 
 const PERIOD = hours(24 * 7);
@@ -67,7 +67,7 @@ type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
 
 async function nodeNow(context: CommandContext, invocation: Invocation): Promise<NodeNow> {
   try {
-    return { prepared: await planNode(context, invocation, { allLayers: true }) };
+    return { prepared: await shownNode(context, invocation, { allLayers: true }) };
   } catch (thrown) {
     // A report that is interrupted must not replace the one of before.
     const isOfNode = thrown instanceof RuntimeError || thrown instanceof HostError;

@@ -2,7 +2,7 @@
 
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
-import { planNode } from "../read/node-plan.ts";
+import { shownNode } from "../read/node-plan.ts";
 
 export const snapshot = command({
   name: "snapshot",
@@ -11,7 +11,7 @@ export const snapshot = command({
   readOnly: true,
   alwaysJson: true,
   run: async (context, invocation) => {
-    const node = await planNode(context, invocation, { allLayers: true });
+    const node = await shownNode(context, invocation, { allLayers: true });
     context.stdout(context.open.snapshotText({ snapshot: node.snapshot, ledger: node.ledger }));
     return exit.done;
   },

@@ -14,6 +14,7 @@ import {
   readOnlyPass,
   withMemory,
 } from "../../loop/pass/read-only.ts";
+import { withUsedLogs } from "../../loop/pass/used-logs.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type { Duration } from "../../model/time.ts";
@@ -99,7 +100,9 @@ async function openedPlan(
   for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
   const evictions = await dueEvictions(context);
   const pass: ReadOnlyPass = { purpose, parts, allLayers, evictions };
-  const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
+  const first = await readOnlyPass(node.engine, pass, context.signal);
+  const prepared =
+    assumeSeen === null ? first : await withUsedLogs(node.engine, assumed(first), context.signal);
   return { prepared, ledger: node.ledger };
 }
 

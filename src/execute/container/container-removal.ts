@@ -71,15 +71,14 @@ export async function removeContainer(
       if (ports.signal.aborted) return ended(GIVEN_UP, true);
       note = handlerError === null ? null : `container ${container.id}: ${handlerError}`;
     } catch (thrown) {
-      return givenUp(thrown, "stop");
+      const result = await othersResult(thrown, container, ports);
+      return result === null ? givenUp(thrown, "stop") : ended(result, true);
     }
   }
   try {
     await ports.writer.removeContainer(container.id);
   } catch (thrown) {
-    const isThere = async () =>
-      (await ports.runtime.containerDetail(container.id, ports.signal)) !== null;
-    const result = RESULT_OF[await ports.others.fateAfter(thrown, isThere)];
+    const result = await othersResult(thrown, container, ports);
     return {
       ...(result === null ? failed("remove", thrown, stopFirst) : ended(result, stopFirst)),
       note,
@@ -88,6 +87,16 @@ export async function removeContainer(
   const logs = await removeLogs(container, detail, ports);
   const result: RemovalResult = { kind: "removed" };
   return { item: { ...removal, ...logs, result, stopped: stopFirst }, note, unanswered: false };
+}
+
+/** The result of a refused call if somebody else removes the container; `null`: the call has failed. */
+async function othersResult(
+  thrown: unknown,
+  { id }: Container,
+  { runtime, others, signal }: RemovalPorts,
+): Promise<RemovalResult | null> {
+  const isThere = async () => (await runtime.containerDetail(id, signal)) !== null;
+  return RESULT_OF[await others.fateAfter(thrown, isThere)];
 }
 
 export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };

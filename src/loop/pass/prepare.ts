@@ -86,9 +86,7 @@ export async function prepare(
   const whole = needsLayers(prepared, request)
     ? await steps.run("layers", () => withLayers(engine, { prepared, request, hurry }, signal))
     : prepared;
-  if (request.remembers) return whole;
-  const containers = await withUsedLogs(engine, whole.plan.containers, signal);
-  return { ...whole, plan: { ...whole.plan, containers } };
+  return request.remembers ? whole : await withUsedLogs(engine, whole, signal);
 }
 
 /** Only what would be removed can be held up; commands that show a plan show the block in any case. */

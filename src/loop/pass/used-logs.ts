@@ -3,16 +3,17 @@
 import { LogUse } from "../../execute/container/log-use.ts";
 import { LogUsers } from "../../execute/container/log-users.ts";
 import { messageOf } from "../../model/errors.ts";
-import type { ContainerPlan, PlannedPodLogs } from "../../model/plan.ts";
+import type { Plan, PlannedPodLogs } from "../../model/plan.ts";
 import type { ReadEngine } from "../ports.ts";
 
 /** For a plan that is shown and not executed; costs nothing unless it deletes a log directory. */
-export async function withUsedLogs(
+export async function withUsedLogs<Of extends { readonly plan: Plan }>(
   engine: Pick<ReadEngine, "observe" | "timer" | "remover">,
-  plan: ContainerPlan | null,
+  prepared: Of,
   signal: AbortSignal,
-): Promise<ContainerPlan | null> {
-  if (plan === null || !plan.podLogs.some(isRemoved)) return plan;
+): Promise<Of> {
+  const plan = prepared.plan.containers;
+  if (plan === null || !plan.podLogs.some(isRemoved)) return prepared;
   // What the plan removes no longer uses anything by the time of the logs.
   const removed = new Set<string>([
     ...plan.containers.filter(isRemoved).map(({ container }) => container.id),
@@ -32,7 +33,8 @@ export async function withUsedLogs(
     const reason = { kind: "in-use", what } as const;
     return { directory, decision: { kind: "keep", reason, tried: [...decision.tried, "in-use"] } };
   };
-  return { ...plan, podLogs: await Promise.all(plan.podLogs.map(judged)) };
+  const containers = { ...plan, podLogs: await Promise.all(plan.podLogs.map(judged)) };
+  return { ...prepared, plan: { ...prepared.plan, containers } };
 }
 
 const isRemoved = ({ decision }: { readonly decision: { readonly kind: string } }): boolean =>

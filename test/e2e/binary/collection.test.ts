@@ -131,6 +131,8 @@ describe("gc", () => {
     const [{ firstSeenAt }] = (await it.json(["images"])).images;
     it.configure({ compat: "kubelet" });
     expect((await it.json(["images"])).images).toMatchObject(five.map(() => ({ firstSeenAt })));
+    const recorded = await it.json(["snapshot"]);
+    expect(recorded.ledger.images).toMatchObject(five.map(() => ({ firstSeenAt })));
     const asked = ["--images", "--all-unused"];
     const planned = (await it.json(["plan", ...asked])).images;
     const dry = (await it.json(["gc", "--dry-run", ...asked])).plan.images;
