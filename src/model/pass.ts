@@ -27,9 +27,9 @@ export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 
 /**
  * What a pass waits for. `turn`: another loop's pass. `lock`: another process. Within other steps, added up: `lists`
- * before removals, `creation` of containers, `space` that appears late.
+ * before removals, removal of `containers`, `creation` of containers, `space` that appears late.
  */
-export type WaitName = "turn" | "lock" | "lists" | "creation" | "space";
+export type WaitName = "turn" | "lock" | "lists" | "containers" | "creation" | "space";
 
 export interface Step {
   readonly name: WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store";

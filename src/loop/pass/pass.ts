@@ -69,9 +69,9 @@ export interface PassEnd {
 }
 
 /** How long images wait for containers under pressure. */
-const HEAD_START_MS = 2_000;
-/** How long after the images the containers may make no progress before the rest is left to the next pass. */
-const HANGING_MS = 5_000;
+const HEAD_START_MS = 500;
+/** How long after the images containers may make no progress before the pass ends; less if others fill the disk. */
+const [HANGING_MS, OUTRUN_MS] = [5_000, 1_000];
 
 const NO_PLAN: Plan = { containers: null, images: null };
 
@@ -117,8 +117,7 @@ class Running {
 
   async run(): Promise<PassEnd> {
     const { dryRun, lockWaitMs, kind, purpose } = this.#request;
-    const startedAt = this.#startedAt;
-    this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt });
+    this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt: this.#startedAt });
     let release: (() => void) | null = null;
     try {
       // A dry run changes nothing, so it need not wait for a pass that does.
@@ -154,17 +153,18 @@ class Running {
       this.#images = first.plan.images === null ? null : dryImages(first.plan);
       return;
     }
+    const { timer } = this.#engine;
     const [enough, ended] = [new AbortController(), new AbortController()];
     let isParallel = false;
     const collecting = this.#collectContainers(first, enough.signal).finally(() => ended.abort());
     try {
       const soonest = AbortSignal.any([this.#signal, ended.signal]);
       await (this.#imagesWaitBriefly(first)
-        ? this.#engine.timer.sleep(HEAD_START_MS, soonest)
+        ? this.#steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest))
         : collecting);
       isParallel = !ended.signal.aborted;
       if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
-      await this.#untilHanging(ended.signal);
+      await this.#steps.wait("containers", () => this.#untilHanging(ended.signal));
     } finally {
       // Something that hangs must not delay the next pass.
       enough.abort();
@@ -175,10 +175,10 @@ class Running {
 
   /** Until the container part has ended, or has made no progress for a while. */
   async #untilHanging(ended: AbortSignal): Promise<void> {
-    const { timer } = this.#engine;
+    const patienceMs = this.#images?.end === "own-gain-reached" ? OUTRUN_MS : HANGING_MS;
     for (let before = -1; before !== this.#containersDone && !ended.aborted;) {
       before = this.#containersDone;
-      await timer.sleep(HANGING_MS, AbortSignal.any([ended, this.#signal]));
+      await this.#engine.timer.sleep(patienceMs, AbortSignal.any([ended, this.#signal]));
     }
   }
 

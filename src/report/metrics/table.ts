@@ -37,7 +37,7 @@ export const METRICS = {
   ),
   crigc_pass_duration_seconds: histogram("Duration of passes.", PASS_SECONDS, ["kind"]),
   crigc_step_duration_seconds: histogram(
-    "Duration of each step of a pass, and of its waits within steps: turn, lock, lists, creation, space.",
+    "Duration of each step of a pass, and of its waits within steps: turn, lock, lists, containers, creation, space.",
     PASS_SECONDS,
     ["step"],
   ),
