@@ -3,7 +3,7 @@
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import type { Openers } from "./cli/openers.ts";
-import { STATE_PROCESS } from "./compose/state-word.ts";
+import { COMMIT_PROCESS, STATE_PROCESS } from "./compose/state-word.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/files/errno.ts";
 import { nodeKubelet } from "./host/kubelet/settings.ts";
@@ -33,6 +33,11 @@ if (process.argv[2] === STATE_PROCESS) {
   const { runStateProcess } = await import("./compose/state-process.ts");
   await runStateProcess(process.argv[3] ?? "");
   process.exit(0);
+}
+
+if (process.argv[2] === COMMIT_PROCESS) {
+  const { commitHere } = await import("./host/disk/commit.ts");
+  process.exit(commitHere(process.argv[3] ?? "") ? 0 : 1);
 }
 
 const stop = new AbortController();

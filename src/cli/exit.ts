@@ -22,7 +22,7 @@ export const exitTable: Readonly<Record<number, string>> = {
   [exit.runtime]:
     "runtime unreachable or too old, a list or stat failed, or capacity 0; log directories unreadable (the rest was done)",
   [exit.shortfall]:
-    "too little could be freed, or futile; images still too young, in the grace period after a boot, or a container being created",
+    "too little could be freed, or futile (`futile`, `nothing-freed`); images still too young, in the grace period after a boot, or a container being created",
   [exit.partial]: "some removals failed, the rest was done",
   [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
   [exit.held]: "on hold",

@@ -49,6 +49,7 @@ const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
   "boot-grace": null,
   "pod-starting": null,
   futile: null,
+  "nothing-freed": null,
 };
 
 function someFailed({ images, containers }: Pass): boolean {
@@ -77,7 +78,8 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
     kept.some(({ reason }) => reason.kind === "too-young"),
   blocked: ({ triggers }) => triggers.length > 0,
   "dry-run": ({ triggers, blocks }) =>
-    triggers.length > 0 && blocks.some(({ kind }) => kind === "futile" || kind === "boot-grace"),
+    triggers.length > 0 &&
+    blocks.some(({ kind }) => ["futile", "nothing-freed", "boot-grace"].includes(kind)),
   futile: always,
   "nothing-freed": always,
   "settle-exhausted": always,

@@ -5,6 +5,7 @@ import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
+import { commitBy } from "../host/disk/commit.ts";
 import { sendHook } from "../host/http/pre-stop.ts";
 import type { NodeKubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/remover.ts";
@@ -29,6 +30,7 @@ import { journalOf, type JournalOptions } from "./journal.ts";
 import { forgotten, kubeletMemory } from "./kubelet-memory.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
+import { COMMIT_PROCESS } from "./state-word.ts";
 import type { Process } from "./world.ts";
 
 /** Where to look for holds and locks besides the configured directories. */
@@ -95,6 +97,7 @@ export async function openEngine(
     logUsers: new LogUsers(runtime.reader, timer),
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
+    commit: commitBy([...self.program, COMMIT_PROCESS]),
     journal: journalOf({ ...options, recorder, now: () => host.reader.clocks().wall }),
     lock: passLock(options, recorder),
     events: eventSource(runtime, () => timer.monotonicNs()),

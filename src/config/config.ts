@@ -107,6 +107,7 @@ function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
     },
     memory: {
       detectionPeriod: values.imageDetectionPeriod,
+      imageGcPeriod: values.imageGCPeriod,
       bootGrace: asKubelet ? duration(0n) : values.bootGrace,
       deadPodTtl: values.deadPodTTL,
       compat,

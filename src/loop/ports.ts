@@ -11,7 +11,14 @@ import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { Event, Pass, PassStart } from "../model/pass.ts";
-import type { HookCaller, LedgerMemory, LogRemover, RuntimeWriter, Timer } from "../model/ports.ts";
+import type {
+  CommitFilesystem,
+  HookCaller,
+  LedgerMemory,
+  LogRemover,
+  RuntimeWriter,
+  Timer,
+} from "../model/ports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { ObservePorts } from "../observe/observe.ts";
@@ -93,6 +100,7 @@ export interface Engine extends ReadEngine {
   /** What recently timed out; kept from pass to pass. */
   readonly backoff: Backoff;
   readonly hooks: HookCaller;
+  readonly commit: CommitFilesystem;
   readonly journal: Journal;
   readonly lock: PassLock;
   readonly events: EventSource;

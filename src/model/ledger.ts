@@ -86,12 +86,18 @@ export interface CreationRecord {
   readonly awaited: boolean;
 }
 
-/** How one version of a runtime frees space after a removal. */
-export interface ReleaseRecord {
-  /** Removals whose space appeared at once; three make the runtime immediate. */
-  readonly promptRemovals: number;
-  /** Removals whose space appeared later. */
-  readonly lateRemovals: number;
+/** Removals in a row on one filesystem that gave no space back. */
+export interface NothingFreedRecord {
+  /** Those that no image with unknown layers could share. */
+  readonly knownSharers: number;
+  readonly removals: number;
+  /** As after the last of them; if much more is available later, the record ends. */
+  readonly availableBytes: bigint;
+  readonly capacityBytes: bigint;
+  /** Passes that ended for it in a row; from the first on, one image is tried after each pause. */
+  readonly pauses: number;
+  /** When the next one is tried. */
+  readonly retryWatched: Watched;
 }
 
 /** The measured and expected bytes of removals whose sharers were all known and whose layers tell what they free. */
@@ -161,8 +167,8 @@ export interface Ledger {
   readonly layers: ReadonlyMap<ChainId, LayerRun>;
   /** By `NAME/VERSION` of the runtime. */
   readonly gains: ReadonlyMap<string, GainRecord>;
-  /** By `NAME/VERSION` of the runtime. */
-  readonly releases: ReadonlyMap<string, ReleaseRecord>;
+  /** By the filesystem's path. */
+  readonly nothingFreed: ReadonlyMap<string, NothingFreedRecord>;
   /** Keep directories from which rules were once read. */
   readonly keepDirectories: readonly string[];
 }
@@ -187,6 +193,6 @@ export const emptyLedger: Ledger = {
   origins: new Map(),
   layers: new Map(),
   gains: new Map(),
-  releases: new Map(),
+  nothingFreed: new Map(),
   keepDirectories: [],
 };

@@ -54,6 +54,8 @@ export interface ContainerLimits {
 export interface MemoryLimits {
   /** A gap between two observations counts for at most twice this. */
   readonly detectionPeriod: Duration;
+  /** The first pause after removals that gave no space back. */
+  readonly imageGcPeriod: Duration;
   /** Observed time after a boot in which nothing is removed; 0: none. */
   readonly bootGrace: Duration;
   /** With pod source `cri`: observed time after which a dead pod counts as deleted. */

@@ -49,7 +49,7 @@ export type ImageEnd =
   | "removal-limit"
   /** The time to wait for delayed space is used up; the rest is left to the next pass. */
   | "settle-exhausted"
-  /** Three removals in a row gained nothing on the full device. */
+  /** Removals in a row gave no space back, so something else holds the content. */
   | "nothing-freed"
   /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
   | "age-removal-errors"
@@ -71,6 +71,20 @@ export interface ImageOutcome {
   /** The error if `end` is `observation-failed`. */
   readonly error: string | null;
   readonly ghosts: readonly Image[];
+  /** If `end` is `nothing-freed`. */
+  readonly nothingFreed?: NothingFreed;
+}
+
+/** What ended a pass that gave no space back. */
+export interface NothingFreed {
+  readonly filesystem: string;
+  /** In a row, also of earlier passes. */
+  readonly removals: number;
+  /** Of those of this pass. */
+  readonly estimatedBytes: bigint;
+  readonly gainedBytes: bigint;
+  /** The first pass that ended so. */
+  readonly isNew: boolean;
 }
 
 export type RemovalResult =

@@ -187,6 +187,8 @@ export type PlanNote =
   /** The filesystem reports more available than its capacity. */
   | { readonly kind: "clamped"; readonly path: string }
   | { readonly kind: "removal-limit"; readonly limit: number }
+  /** Removals gave no space back there: the pass goes on after the first image only if that one does. */
+  | { readonly kind: "one-tried"; readonly path: string }
   /** A high threshold of 100 without a maximum age. */
   | { readonly kind: "space-off" }
   /** `waits`: like the kubelet, it removes nothing before an agent has run for that long. */

@@ -71,7 +71,12 @@ export interface DiskReading {
   readonly availableBytes: bigint;
   readonly inodes: bigint;
   readonly inodesFree: bigint;
+  /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
+  readonly freesOnCommit?: true;
 }
+
+/** Has the filesystem of a path commit what it holds back; returns after 5 s at the latest. Never rejects. */
+export type CommitFilesystem = (path: string) => Promise<void>;
 
 /** The machine's filesystems. Throws `HostError` of kind `stat`. */
 export interface DiskReader {

@@ -132,7 +132,9 @@ export type ImageBlock =
       readonly neededBytes: bigint;
       /** If inodes are short; the amounts in bytes are 0 then. */
       readonly inodes?: { readonly bound: bigint; readonly needed: bigint };
-    };
+    }
+  /** Removals in a row gave no space back; after `remaining` one image is tried. */
+  | { readonly kind: "nothing-freed"; readonly filesystem: string; readonly remaining: Duration };
 
 /** Why something that belongs to a pod is kept. */
 type CommonKeepReason =

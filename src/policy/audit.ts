@@ -13,7 +13,6 @@ import { gainOf } from "./layer/gain.ts";
 import { keptContent } from "./layer/kept-content.ts";
 import { forestOf } from "./layer/origins.ts";
 import { breakdownOf, BYTES_PER_REPORTED_BYTE, reportedBytes } from "./space/futility.ts";
-import { releaseOf } from "./space/release.ts";
 
 export function auditFindings({
   snapshot,
@@ -37,7 +36,7 @@ export function auditFindings({
     ...snapshot.images.flatMap((image) => ghostFindings(image, ledger)),
     ...snapshot.images.flatMap((image) => nameFindings(image, usage, kept)),
     ...diskFindings(snapshot, ledger),
-    ...keptContent(removals, releaseOf(ledger, snapshot.runtime)),
+    ...keptContent(removals),
     ...useFindings(snapshot, usage),
     ...ownerFindings(snapshot),
     ...logFindings(snapshot),

@@ -29,7 +29,5 @@ export interface Facts {
   readonly startedAt: Instant | null;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
-  /** Devices on which removals recently gained nothing; unknown without an agent. */
-  readonly noGainDevices?: ReadonlySet<string>;
   readonly creationPatience: CreationPatience;
 }

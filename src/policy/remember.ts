@@ -1,15 +1,9 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import { mapFor, withEntry, withoutKey } from "../model/large-maps.ts";
-import type {
-  ContainerRecord,
-  ImageRecord,
-  Ledger,
-  PodRecord,
-  ReleaseRecord,
-} from "../model/ledger.ts";
+import type { ContainerRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
+import type { Image, ImageOrigin, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { byParts, sameOr } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
@@ -17,7 +11,7 @@ import { ghostNow } from "./image/ghost.ts";
 import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
-import { releaseKey } from "./space/release.ts";
+import { stillNothingFreed } from "./space/nothing-freed.ts";
 import { ageRestart, watch } from "./watch.ts";
 
 export interface Remember {
@@ -67,7 +61,7 @@ export function remember(input: Remember): Ledger {
     }),
     ...rememberOrigins(ledger, snapshot.images, NOTHING_READ),
     gains: ledger.gains,
-    releases: ledger.releases,
+    nothingFreed: stillNothingFreed(ledger.nothingFreed, snapshot.filesystems),
     keepDirectories: union(ledger.keepDirectories, snapshot.keep.directoriesRead),
   };
 }
@@ -119,16 +113,6 @@ function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<
   for (const [key, value] of map) if (!gone.has(key)) left.set(key, value);
   return left;
 }
-
-/** Records what a pass learned about how the runtime frees space. */
-export const rememberRelease = (
-  ledger: Ledger,
-  runtime: RuntimeInfo,
-  release: ReleaseRecord,
-): Ledger => ({
-  ...ledger,
-  releases: new Map(ledger.releases).set(releaseKey(runtime), release),
-});
 
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };

@@ -1,6 +1,12 @@
-/** Compares runtime versions. */
+/** Names and compares versions of runtimes. */
+
+import type { RuntimeInfo } from "../model/snapshot.ts";
 
 export type Version = readonly [major: number, minor: number, patch: number];
+
+/** Tells one version of a runtime from another. */
+export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>
+  `${name}/${version}`;
 
 /**
  * A pre-release counts as its version: `2.0.0-rc.1` is within a range from 2.0.0. Text that is not a version is in no

@@ -159,6 +159,12 @@ export const imageBlock = reasons<ImageBlock>({
       neededInodes: inodes?.needed,
     }),
   },
+  "nothing-freed": {
+    title: "removals give no space back",
+    text: ({ filesystem, remaining }) =>
+      `removing images gives no space back on ${clean(filesystem)}, because something else holds the content; crigc tries the next image in ${humanDuration(remaining)}`,
+    data: ({ filesystem, remaining }) => ({ filesystem, remainingMs: toMs(remaining) }),
+  },
 });
 
 export const planNote = reasons<PlanNote>({
@@ -170,6 +176,11 @@ export const planNote = reasons<PlanNote>({
   "removal-limit": {
     title: "maximum removals per pass",
     text: ({ limit }) => `at most ${counted(limit, "removal")} per pass; the next pass continues`,
+  },
+  "one-tried": {
+    title: "one image is tried",
+    text: ({ path }) =>
+      `removals gave no space back on ${clean(path)}: a pass goes on after its first image only if that one does`,
   },
   "space-off": {
     title: "no collection by disk usage",

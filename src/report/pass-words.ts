@@ -6,6 +6,7 @@ import {
   type ImageEnd,
   type ImageResult,
   isFailed,
+  type NothingFreed,
   type RemovalResult,
   type Settled,
 } from "../model/outcome.ts";
@@ -26,7 +27,7 @@ const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   blocked: "removal is blocked",
   "removal-limit": "maximum removals per pass reached",
   "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
-  "nothing-freed": "three removals in a row freed nothing on the full filesystem",
+  "nothing-freed": "removals give no space back; something else holds the content",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
   "invalid-capacity": "invalid filesystem figures",
   "observation-failed": "a list or a measurement failed, so the pass stopped",
@@ -127,6 +128,15 @@ export function endWords(end: string, purpose: string): string {
   if (end === "candidates-exhausted" && purpose !== "periodic") return "no candidates left";
   return known(IMAGE_ENDS, end) ?? clean(end);
 }
+
+/** Why removing goes on with one image at a time. */
+export const nothingFreedWords = ({
+  filesystem,
+  removals,
+  estimatedBytes,
+  gainedBytes,
+}: NothingFreed): string =>
+  `Removing images frees no space on ${clean(filesystem)}: ${counted(removals, "removal")} in a row gave nothing back, ${humanBytes(gainedBytes)} of ${humanBytes(estimatedBytes)} expected in this pass; something else holds the content, so crigc tries one image at a time, after growing pauses`;
 
 export function imageResultWords(result: ImageResult): string {
   switch (result.kind) {

@@ -23,6 +23,7 @@ function meterOf(readings: readonly (readonly [bigint, bigint])[], capacityBytes
   });
   const meter = new Meter({
     disk: { measure },
+    timer: { monotonicNs: () => 0n },
     targets: [target, count],
     stores: [{ device: "8:9", path: "/other" }],
     storeBytes: null,
@@ -66,6 +67,7 @@ test("what a removal frees counts on the first device that a target names, or el
     const place = (path: string) => ({ device: path, path });
     const meter = new Meter({
       disk: { measure },
+      timer: { monotonicNs: () => 0n },
       targets,
       stores: [place("/b"), place("/c")],
       storeBytes: 5_000n,
@@ -78,7 +80,7 @@ test("what a removal frees counts on the first device that a target names, or el
     await meter.gainedNow();
     const gained = meter.credit(1n);
     const { measuredFreedBytes } = meter.totals();
-    return [gained, measuredFreedBytes, meter.progress(false).storeBytes ?? 0n];
+    return [gained, measuredFreedBytes, meter.progress().storeBytes ?? 0n];
   };
   const on = (path: string): ImageTarget => ({ ...target, device: path, path }) as ImageTarget;
   expect(await credited([on("/a"), on("/b")])).toEqual([1n, 1n, 5_000n - 110n]);

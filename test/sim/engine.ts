@@ -60,10 +60,6 @@ export class SimRecord {
   passStartedNs = 0n;
   /** What others wrote to the disk of images since the pass began: it hides as much of what removals gain. */
   writtenInPass = 0n;
-  /** Reported sizes of what the pass removed. */
-  reportedInPass = 0n;
-  /** What the images took when the filesystems were read last. */
-  storeSeen = 0n;
   listedSandboxes: readonly Sandbox[] = [];
   /** The marks of containers that were read last. */
   marks: readonly ContainerMark[] = [];
@@ -109,7 +105,6 @@ export function simEngine(ports: SimPorts): Engine {
       runtime: reader,
       disk: {
         filesystems: async () => {
-          record.storeSeen = node.layersUse().bytes;
           return node.disks.map((one) => filesystemOf(node, one, weather.told));
         },
         measure: async (path) => {
@@ -176,12 +171,12 @@ export function simEngine(ports: SimPorts): Engine {
     logUsers: new LogUsers(reader, clock),
     backoff: new Backoff(clock),
     hooks: { get: async () => 200 },
+    commit: async () => undefined,
     journal: {
       passStarted: ({ kind }) => {
         record.kind = kind;
         record.surplus = 0;
         record.writtenInPass = 0n;
-        record.reportedInPass = 0n;
         record.passStartedNs = clock.monotonicNs();
       },
       imageDone: () => undefined,
@@ -281,7 +276,6 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
       const surplusBefore = record.surplus;
       // A hostile runtime is judged by what it was asked, whenever and however often it does it.
       if (hostility === null) noteRemoval(ports, id);
-      const reported = node.images.get(id)?.image.sizeBytes ?? 0n;
       await call();
       if (weather.removalsHang) await never;
       const dice = random.next() * 100;
@@ -289,8 +283,6 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
         record.surplus = surplusBefore;
         throw new RuntimeError("failed", "device is busy");
       }
-      // A ghost's size counts for nothing.
-      if (!node.ghosts.has(id)) record.reportedInPass += reported;
       if (dice < weather.refusedPercent + weather.tooLatePercent) {
         node.clock.after(DEADLINE_MS * 1.5, () => node.removeImage(id));
         await node.clock.sleep(DEADLINE_MS);

@@ -1,4 +1,4 @@
-// Whether anything still asks for the removal of images, judged on the truth: what is about to come free is free.
+// Whether anything still asks for the removal of images, judged on what the disks show.
 
 import type { PassKind } from "../../src/model/pass.ts";
 import { available, inodesFree, type SimDisk } from "./node.ts";
@@ -18,11 +18,8 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   if (maximumAge > 0n) return true;
   if (maximumImages !== null && node.images.size > maximumImages) return true;
   if (storeBudgetBytes === null) return false;
-  // A budget waits for nothing: where space comes late it goes by reported sizes, which are compressed on some runtimes.
-  const wanted = sim.record.storeSeen - storeBudgetBytes;
-  if (node.lateMs > 0 && sim.record.reportedInPass < wanted) return true;
-  // Else it goes by what removals gained on the disk.
-  const told = node.layersUse().bytes - node.toBeReleased().bytes + sim.record.writtenInPass;
+  // A budget goes by what removals gained on the disk.
+  const told = node.layersUse().bytes + sim.record.writtenInPass;
   const reported = [...node.images.values()].reduce(
     (sum, { image }) => sum + image.sizeBytes,
     sim.record.writtenInPass,
@@ -32,9 +29,8 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
 
 /** In thousandths of a percent. */
 function freeShare({ node }: Simulation, disk: SimDisk): { bytes: bigint; inodes: bigint } {
-  const coming = node.toBeReleased();
   return {
-    bytes: (100_000n * (available(node, disk) + coming.bytes)) / disk.capacity,
-    inodes: (100_000n * (inodesFree(node, disk) + coming.inodes)) / disk.inodes,
+    bytes: (100_000n * available(node, disk)) / disk.capacity,
+    inodes: (100_000n * inodesFree(node, disk)) / disk.inodes,
   };
 }

@@ -144,18 +144,6 @@ export class SimNode {
     return { bytes, inodes };
   }
 
-  /** Bytes and inodes of layers that no image has any more and that are still there. */
-  toBeReleased(): { readonly bytes: bigint; readonly inodes: bigint } {
-    let bytes = 0n;
-    let inodes = 0n;
-    for (const layer of this.#layers.values()) {
-      if ((this.#users.get(layer.id) ?? 0) > 0) continue;
-      bytes += layer.bytes;
-      inodes += layer.inodes;
-    }
-    return { bytes, inodes };
-  }
-
   imageDisk(): SimDisk {
     const disk = this.disks.find(({ roles }) => roles.includes("imagefs"));
     if (disk === undefined) throw new Error("a node has a disk for images");

@@ -113,6 +113,16 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
     aChain,
     fc.record({ below: nullable(aChain), chain: fc.array(aChain, { minLength: 1 }) }),
   ),
-  releases: mapOf(key, fc.record({ promptRemovals: count, lateRemovals: count })),
+  nothingFreed: mapOf(
+    key,
+    fc.record({
+      knownSharers: count,
+      removals: count,
+      availableBytes: someBytes,
+      capacityBytes: someBytes,
+      pauses: count,
+      retryWatched: aWatched,
+    }),
+  ),
   keepDirectories: fc.array(text),
 });

@@ -85,10 +85,10 @@ describe("a recorded node", () => {
     [text.replace('"watchedNs"', '"watched"'), "ledger.watchedNs is invalid"],
     [
       text.replace(
-        /"releases": \[[^\]]*\]/,
-        `"releases": [${'{"runtime":"a","promptRemovals":1,"lateRemovals":0},'.repeat(2).slice(0, -1)}]`,
+        /"origins": \[[^\]]*\]/,
+        `"origins": [${'{"id":"a","chain":null,"builtAt":null},'.repeat(2).slice(0, -1)}]`,
       ),
-      "ledger.releases is invalid: duplicate key",
+      "ledger.origins is invalid: duplicate key",
     ],
   ])("that is invalid is refused: %#", (changed, expected) => {
     const error = refusal(changed);

@@ -265,6 +265,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     ),
     backoff: new Backoff({ monotonicNs: () => monotonicNs }),
     hooks: { get: async () => 200 },
+    commit: async () => undefined,
     journal: journalOf(record),
     lock: { acquire: async () => (world.lockIsFree ? () => undefined : null) },
     events: noAnnouncements,

@@ -1,9 +1,5 @@
 // Images as real nodes have them: families that share a base, of which each member adds a little of its own.
-import {
-  type ImageDescription,
-  imageIdOf,
-  type LayerDescription,
-} from "./fake-runtime/describe.ts";
+import { type ImageDescription, imageIdOf } from "./fake-runtime/describe.ts";
 
 export interface Families {
   /** Begins every name and layer, so that two sets of families share nothing. */
@@ -30,20 +26,4 @@ export function familyImages(of: Families): readonly ImageDescription[] {
       ],
     };
   });
-}
-
-/** What a removal frees where images share layers: those that no other image has, each once. */
-export function unsharedBytes(
-  images: readonly ImageDescription[],
-): (image: { readonly id: string }) => bigint {
-  const layers = new Map(images.map(({ id, layers: own = [] }) => [id, own]));
-  const users = new Map<LayerDescription["id"], number>();
-  for (const { id } of [...layers.values()].flat()) users.set(id, (users.get(id) ?? 0) + 1);
-  return ({ id }) => {
-    const own = layers.get(id) ?? [];
-    layers.delete(id);
-    for (const layer of own) users.set(layer.id, (users.get(layer.id) ?? 1) - 1);
-    const freed = own.filter((layer) => users.get(layer.id) === 0);
-    return freed.reduce((sum, { bytes }) => sum + BigInt(bytes), 0n);
-  };
 }

@@ -11,7 +11,7 @@ import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/sandbox-image.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { evictionMarks } from "../../policy/pressure/judge.ts";
-import { noRelease, spaceReleaseOf } from "../../policy/space/release.ts";
+import { isVersionWithin } from "../../policy/version.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
@@ -83,6 +83,11 @@ function blockCheck(block: ImageBlock): Verdict | null {
     case "on-hold":
     case "futile":
       return warning(imageBlock.text(block), null);
+    case "nothing-freed":
+      return warning(
+        imageBlock.text(block),
+        "crigc audit shows which content is kept; check what else uses the runtime, and its log",
+      );
     case "boot-grace":
     case "pod-starting":
       return ok(imageBlock.text(block));
@@ -171,11 +176,11 @@ function logCheck({ logs }: Snapshot): Verdict {
   );
 }
 
-/** The versions are those that policy knows to free space late. */
 export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Verdict {
-  if (spaceReleaseOf(runtime, noRelease) === "delayed")
+  const frees = { from: [2, 0, 0], until: [2, 0, 5] } as const;
+  if (runtime.name.toLowerCase() === "containerd" && isVersionWithin(runtime.version, frees))
     return warning(
-      "containerd 2.0.0 to 2.0.4 frees space long after a removal returns: crigc measures and waits; a kubelet does not and removes too much",
+      "containerd 2.0.0 to 2.0.4 frees space long after a removal returns, so that a pass may remove more than needed",
       "update containerd to 2.0.5, 2.1 or later",
     );
   return ok(`no known faults in ${runtime.name} ${runtime.version}`);

@@ -2,11 +2,11 @@
 
 import type { HoldState } from "../../model/hold.ts";
 import type { ImageId } from "../../model/ids.ts";
-import type { ReleaseRecord } from "../../model/ledger.ts";
 import type { ImageItem, ImageOutcome } from "../../model/outcome.ts";
 import type { WaitName } from "../../model/pass.ts";
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import type {
+  CommitFilesystem,
   DiskReader,
   LedgerMemory,
   RuntimeReader,
@@ -17,6 +17,7 @@ import type { ImageBlock } from "../../model/reason.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { Facts } from "../../policy/facts.ts";
+import type { FreedHere } from "../../policy/space/nothing-freed.ts";
 import type { Meter } from "./meter.ts";
 
 /** The node as listed within the last second. */
@@ -47,6 +48,7 @@ export interface ImageExecution {
   readonly runtime: Pick<RuntimeReader, "imageStatus">;
   readonly writer: Pick<RuntimeWriter, "removeImage">;
   readonly disk: Pick<DiskReader, "measure">;
+  readonly commit: CommitFilesystem;
   readonly timer: Timer;
   readonly now: () => Instant;
   /** The current ledger, including what another process or loop recorded since the plan was made. */
@@ -66,6 +68,5 @@ export interface ImageExecution {
 
 export interface ImageExecuted {
   readonly outcome: ImageOutcome;
-  /** What is known so far about how the runtime frees space. */
-  readonly release: ReleaseRecord;
+  readonly freed: readonly FreedHere[];
 }

@@ -4,15 +4,13 @@ import { failureCode, HostError, messageOf } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import { type ImageEnd, type ImageItem, type ImageResult, isFailed } from "../../model/outcome.ts";
-import type { ImageCandidate, ImagePlan, ImageTarget } from "../../model/plan.ts";
+import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import type { ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { distinctImages } from "../../policy/image/image-index.ts";
 import { changed } from "../../policy/image/recheck.ts";
 import { childStillThere, withListed } from "../../policy/layer/layer-order.ts";
-import { metAfterAll, type Progress, targetsMet } from "../../policy/space/progress.ts";
-import { targetReach } from "../../policy/space/reach.ts";
 import { countedStoreBytes } from "../../policy/space/targets.ts";
 import { OthersRemovals } from "../others-removal.ts";
 import { Pace } from "../pace.ts";
@@ -20,8 +18,8 @@ import { FreshJudgement } from "./fresh-judgement.ts";
 import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
 import { type ImageRemoved, removeImage, type Removing } from "./image-removal.ts";
 import { Meter } from "./meter.ts";
-import { expectedGain, Settler } from "./settle.ts";
 import { Stall } from "./stall.ts";
+import { Worth } from "./worth.ts";
 
 /** A local filesystem answers in microseconds; after this, the lists count as old. */
 const MEASURE_NS_MAX = 250_000_000n;
@@ -42,18 +40,15 @@ class ImageRemovals {
   readonly #limits: ImageLimits;
   readonly #signal: AbortSignal;
   readonly #meter: Meter;
-  readonly #settler: Settler;
+  readonly #worth: Worth;
   readonly #judgement: FreshJudgement;
   readonly #pace: Pace;
   readonly #stall = new Stall();
   readonly #removing: Removing;
-  readonly #canReachTargets: ReturnType<typeof targetReach>;
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
   readonly #removed = new Set<ImageId>();
   #error: string | null = null;
-  /** The plan's targets; with reported sizes, the disk's targets after removals for age. */
-  #targets: readonly ImageTarget[];
   /** The lists by which images were counted. */
   #counted: Snapshot;
 
@@ -65,21 +60,20 @@ class ImageRemovals {
     this.#limits = limits;
     this.#signal = signal;
     this.#counted = snapshot;
-    this.#targets = plan.targets;
     this.#meter = new Meter({
       disk,
+      timer,
       targets: plan.targets,
       stores: snapshot.filesystems.filter(holdsImages),
       storeBytes: countedStoreBytes(snapshot),
       imageCount: distinctImages(snapshot.images, "any").length,
       accounting: limits.accounting,
     });
-    this.#settler = new Settler(execution, { meter: this.#meter, signal });
+    this.#worth = new Worth(execution, this.#meter, signal);
     this.#judgement = new FreshJudgement(execution, signal);
     this.#pace = new Pace({ ...limits, timer, signal });
     const others = new OthersRemovals(timer, signal);
     this.#removing = { ...execution, info: snapshot.runtime, others };
-    this.#canReachTargets = limits.whenFutile === "collect" ? () => true : targetReach(facts, plan);
   }
 
   async run(): Promise<ImageEnd> {
@@ -90,6 +84,7 @@ class ImageRemovals {
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
       await this.#meter.start();
+      this.#worth.begin();
       const aged = plan.candidates.filter(isAged);
       if (plan.blocks.length > 0) return (await this.#removeAged(aged)) ?? blockedEnd(plan);
       const rest = plan.candidates.filter((candidate) => !isAged(candidate));
@@ -118,40 +113,18 @@ class ImageRemovals {
     }
     if (this.#limits.accounting === "reported") {
       this.#meter.countForTargets();
-      if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
+      if (this.#items.length > 0) this.#worth.begin(await this.#meter.targetsNow());
     }
-    // Removals for age were not waited for, but their space counts.
-    if (this.#settler.release() === "delayed" && this.#mayWait())
-      await this.#settler.settle(this.#meter.totals().reportedFreedBytes, null, true);
+    if (this.#items.length > 0) await this.#worth.settleAged();
     for (const candidate of candidates) {
-      const reached = this.#reached();
+      const reached = this.#worth.reached();
       if (reached !== null) return reached;
-      if (!this.#canReachTargets(this.#progress(), this.#items)) return "futile";
+      if (this.#worth.isFutile(this.#items)) return "futile";
       const trigger = candidate.triggers[0] ?? { kind: "space" };
       const end = await this.#step(candidate, trigger);
       if (end !== null) return end;
-      if (this.#mayGainElsewhere() && this.#stall.gainsNothing())
-        return this.#reached() ?? "nothing-freed";
     }
-    return metAfterAll(this.#targets, this.#progress()) ?? "candidates-exhausted";
-  }
-
-  /** Whether removals may never free anything on the full device; a count or a budget is not about a disk. */
-  #mayGainElsewhere(): boolean {
-    return this.#execution.plan.targets.every(isOfDisk) && this.#meter.measuresSeveral();
-  }
-
-  #reached(): ImageEnd | null {
-    return targetsMet(this.#targets, this.#progress());
-  }
-
-  #progress(): Progress {
-    return this.#meter.progress(this.#settler.mayAppear());
-  }
-
-  /** Only space on a disk is worth waiting for: a count is known at once, and a budget adds up reported sizes. */
-  #mayWait(): boolean {
-    return targetsMet(this.#targets.filter(isOfDisk), this.#progress()) === null;
+    return this.#worth.reachedAfterAll() ?? "candidates-exhausted";
   }
 
   /** Processes one candidate; `null` to continue with the next. */
@@ -161,7 +134,8 @@ class ImageRemovals {
     if (leave !== "go") return leave;
     const fresh = await this.#listAndMeasure();
     if (this.#signal.aborted) return "stopped";
-    const relieved = this.#relievedMeanwhile(trigger);
+    // Others may have freed space while this pass waited, paused or listed.
+    const relieved = trigger.kind === "age" ? null : this.#worth.reached();
     if (relieved !== null) return relieved;
     const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();
@@ -180,14 +154,7 @@ class ImageRemovals {
     if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
     // What blocks one image blocks the rest of the pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
-    return this.#settler.isExhausted() && this.#mayWait()
-      ? (this.#reached() ?? "settle-exhausted")
-      : null;
-  }
-
-  /** Others may have freed space while this pass waited, paused or listed. */
-  #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
-    return trigger.kind === "age" ? null : this.#reached();
+    return this.#worth.end();
   }
 
   /** Measures last, so that nothing comes between it and the removal; if it hangs, the lists are too old. */
@@ -197,7 +164,7 @@ class ImageRemovals {
       const fresh = await this.#judgement.lists();
       this.#count(fresh.snapshot);
       const startNs = timer.monotonicNs();
-      await this.#meter.beforeRemoval();
+      await this.#worth.beforeRemoval();
       if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return fresh;
       if (attempt === MEASURE_ATTEMPTS)
         throw new HostError(
@@ -234,7 +201,7 @@ class ImageRemovals {
     this.#stall.noteAnswer(removed.kind === "failed" && removed.isUnanswered);
     switch (removed.kind) {
       case "gone":
-        return await this.#credit(candidate, trigger);
+        return await this.#worth.removed(candidate, trigger);
       case "ghost":
         this.#ghosts.push(candidate.image);
         await this.#meter.afterGhost();
@@ -250,29 +217,15 @@ class ImageRemovals {
     }
   }
 
-  async #credit(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
-    const { image, unscaled } = candidate;
-    const mayWait = trigger.kind !== "age" && this.#mayWait();
-    await this.#meter.gainedNow();
-    const settled =
-      this.#limits.accounting === "reported"
-        ? "not-waited"
-        : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
-    const measuredBytes = this.#meter.credit(image.sizeBytes, unscaled?.estimateBytes);
-    this.#stall.noteGain(candidate, this.#meter.gainedOnTargets());
-    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };
-  }
-
   executed(end: ImageEnd): ImageExecuted {
     // What was cancelled on request has not failed.
     const error = end === "stopped" ? null : this.#error;
-    const told = { end, items: this.#items, ghosts: this.#ghosts, error };
-    return { outcome: { ...told, ...this.#meter.totals() }, release: this.#settler.learned };
+    const { nothingFreed } = this.#worth;
+    const why = end === "nothing-freed" && nothingFreed !== undefined ? { nothingFreed } : {};
+    const told = { end, items: this.#items, ghosts: this.#ghosts, error, ...why };
+    return { outcome: { ...told, ...this.#meter.totals() }, freed: this.#worth.freed() };
   }
 }
-
-const isOfDisk = ({ kind }: ImageTarget): boolean =>
-  kind === "available-bytes" || kind === "free-inodes";
 
 const holdsImages = ({ roles }: Filesystem): boolean => roles.includes("imagefs");
 
@@ -280,8 +233,10 @@ const isAged = (candidate: ImageCandidate): boolean =>
   candidate.triggers.some((trigger) => trigger.kind === "age");
 
 function blockedEnd(plan: ImagePlan): ImageEnd {
-  if (plan.blocks.some((block) => block.kind === "invalid-capacity")) return "invalid-capacity";
-  return plan.blocks.every((block) => block.kind === "futile") ? "futile" : "blocked";
+  const kinds = new Set(plan.blocks.map(({ kind }) => kind));
+  if (kinds.has("invalid-capacity")) return "invalid-capacity";
+  const end = kinds.has("nothing-freed") ? "nothing-freed" : "futile";
+  return [...kinds].every((kind) => kind === end || kind === "futile") ? end : "blocked";
 }
 
 /** Removed according to the runtime; its space was not measured. */

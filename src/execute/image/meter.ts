@@ -2,10 +2,11 @@
 
 import type { ImageOutcome } from "../../model/outcome.ts";
 import type { ImageTarget } from "../../model/plan.ts";
-import type { DiskReader, DiskReading } from "../../model/ports.ts";
-import { atLeastZero } from "../../model/values.ts";
+import type { DiskReader, DiskReading, Timer } from "../../model/ports.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../../policy/space/futility.ts";
 import type { Progress } from "../../policy/space/progress.ts";
+import { Drift } from "./drift.ts";
 
 /** A filesystem by its device, and a path to measure it by. */
 export interface Place {
@@ -15,6 +16,7 @@ export interface Place {
 
 export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
+  readonly timer: Pick<Timer, "monotonicNs">;
   readonly targets: readonly ImageTarget[];
   /** The filesystems that hold images, measured in addition to the targets'. */
   readonly stores: readonly Place[];
@@ -24,7 +26,7 @@ export interface MeterInput {
   readonly accounting: "measured" | "reported";
 }
 
-interface Gain {
+export interface Gain {
   readonly bytes: bigint;
   readonly inodes: bigint;
 }
@@ -34,12 +36,15 @@ type Readings = ReadonlyMap<string, DiskReading>;
 /** The measurements of one pass. Space that appears before the next removal counts for the previous one. */
 export class Meter {
   readonly #input: MeterInput;
-  readonly #places: readonly Place[];
+  readonly places: readonly Place[];
   /** The devices for the totals: the first that a target names, else those that hold images. */
   readonly #counted: readonly string[];
   readonly #gains = new Map<string, Gain>();
   #readings: Readings = new Map();
+  #readNs = 0n;
   #beforeRemoval: Readings | null = null;
+  #beforeNs = 0n;
+  readonly #drift = new Drift();
   #first: DiskReading | null = null;
   #wantedBytes: bigint | null;
   #reportedBytes = 0n;
@@ -51,10 +56,10 @@ export class Meter {
   constructor(input: MeterInput) {
     this.#input = input;
     const wanted = measuredPlaces(input.targets);
-    const devices = (wanted.length > 0 ? wanted.slice(0, 1) : input.stores).map(deviceOf);
-    this.#counted = [...new Set(devices)];
+    const counted = wanted.length > 0 ? wanted.slice(0, 1) : input.stores;
+    this.#counted = [...new Set(counted.map(deviceOf))];
     const places = [...wanted, ...input.stores];
-    this.#places = [...new Map(places.map((place) => [place.device, place])).values()];
+    this.places = [...new Map(places.map((place) => [place.device, place])).values()];
     this.#wantedBytes = wantedOf(input.targets);
     this.#imageCount = input.imageCount;
   }
@@ -90,29 +95,57 @@ export class Meter {
     return targets;
   }
 
-  async beforeRemoval(): Promise<void> {
+  /** Returns what has appeared since the previous removal: it still belongs to that one. */
+  async beforeRemoval(): Promise<ReadonlyMap<string, bigint>> {
+    const [before, beforeNs] = [this.available(), this.#readNs];
     await this.#read();
-    // Space that appeared late, since the end of the previous removal, still belongs to that one.
+    const rises = this.risesSince(before);
+    const isLate = this.#removed > 0;
+    const bytes = new Map([...rises].map(([on, rise]) => [on, isLate ? smaller(rise, 0n) : rise]));
+    this.#drift.note({ ns: this.#readNs - beforeNs, bytes });
     this.#creditSince(BYTES_PER_REPORTED_BYTE * this.#reportedTotal);
     this.#beforeRemoval = this.#readings;
+    this.#beforeNs = this.#readNs;
+    return isLate ? rises : new Map();
+  }
+
+  /** By device, as last measured. */
+  available(): ReadonlyMap<string, bigint> {
+    return new Map([...this.#readings].map(([on, { availableBytes }]) => [on, availableBytes]));
+  }
+
+  risesSince(before: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {
+    return new Map(
+      [...this.available()].map(([device, now]) => [device, now - (before.get(device) ?? now)]),
+    );
+  }
+
+  /** The gain of the removal in progress by device, less what would have changed without it; may be negative. */
+  gains(): ReadonlyMap<string, Gain> {
+    const tookNs = this.#readNs - this.#beforeNs;
+    return new Map(
+      this.#changes().map(([device, { bytes, inodes }]) => [
+        device,
+        { bytes: bytes - this.#drift.in(tookNs, device), inodes },
+      ]),
+    );
+  }
+
+  /** A path on each filesystem on which freed space appears only with a commit. */
+  committed(): readonly string[] {
+    return this.places
+      .filter(({ device }) => this.#readings.get(device)?.freesOnCommit === true)
+      .map(({ path }) => path);
+  }
+
+  reading(device: string): DiskReading | undefined {
+    return this.#readings.get(device);
   }
 
   /** What has appeared since before the removal on the store's filesystem or the target's, whichever is larger. */
   async gainedNow(): Promise<bigint> {
     await this.#read();
-    return this.gained();
-  }
-
-  /** The same, by the last measurement. */
-  gained(): bigint {
-    let largest = 0n;
-    for (const [device, reading] of this.#readings) {
-      const earlier = this.#beforeRemoval?.get(device);
-      if (earlier === undefined) continue;
-      const gained = reading.availableBytes - earlier.availableBytes;
-      if (gained > largest) largest = gained;
-    }
-    return largest;
+    return this.#changes().reduce((most, [, { bytes }]) => (bytes > most ? bytes : most), 0n);
   }
 
   /**
@@ -125,7 +158,15 @@ export class Meter {
     this.#reportedBytes += reportedBytes;
     this.#reportedTotal += reportedBytes;
     this.#removed += 1;
-    const before = this.#gainOf(this.#counted);
+    return this.creditRest();
+  }
+
+  /** Credits the last removal with what has appeared since, and returns it. */
+  creditRest(): bigint {
+    const before = this.#counted.reduce(
+      (sum, one) => sum + (this.#gains.get(one)?.bytes ?? 0n),
+      0n,
+    );
     this.#creditSince();
     return this.#gainOf(this.#counted) - before;
   }
@@ -136,28 +177,17 @@ export class Meter {
     this.#beforeRemoval = null;
   }
 
-  /** Whether several devices are measured, so that removals may never free anything on the full one. */
-  measuresSeveral(): boolean {
-    return this.#places.length > 1;
-  }
-
-  /** Bytes and inodes gained on the targets' devices, added up, to tell whether there is progress. */
-  gainedOnTargets(): bigint {
-    const gains = measuredPlaces(this.#input.targets).map(({ device }) => this.#gains.get(device));
-    return gains.reduce((sum, gain) => sum + (gain?.bytes ?? 0n) + (gain?.inodes ?? 0n), 0n);
-  }
-
-  /** Records the number of distinct images that the runtime lists. */
   listed(imageCount: number): void {
     this.#imageCount = imageCount;
   }
 
-  progress(mayAppear: boolean): Progress {
+  /** The gain of a removal counts as soon as it is measured. */
+  progress(): Progress {
     const { stores, storeBytes, accounting } = this.#input;
     const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
       new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
     const gained = (of: keyof Gain): ReadonlyMap<string, bigint> =>
-      new Map([...this.#gains].map(([device, gain]) => [device, gain[of]]));
+      new Map([...this.#gainsSoFar()].map(([device, gain]) => [device, gain[of]]));
     return {
       accounting,
       availableBytes: read((reading) => reading.availableBytes),
@@ -167,7 +197,6 @@ export class Meter {
       storeBytes:
         storeBytes === null ? null : storeBytes - this.#gainOf(new Set(stores.map(deviceOf))),
       imageCount: this.#imageCount,
-      mayAppear,
       reportedBytes: this.#reportedBytes,
       estimatedBytes: this.#estimatedBytes,
       removed: this.#removed,
@@ -192,7 +221,31 @@ export class Meter {
 
   /** Bytes that this pass gained on these devices. */
   #gainOf(devices: Iterable<string>): bigint {
-    return [...devices].reduce((sum, device) => sum + (this.#gains.get(device)?.bytes ?? 0n), 0n);
+    const gains = this.#gainsSoFar();
+    return [...devices].reduce((sum, device) => sum + (gains.get(device)?.bytes ?? 0n), 0n);
+  }
+
+  /** With what has not been credited yet. */
+  #gainsSoFar(): ReadonlyMap<string, Gain> {
+    const gains = new Map(this.#gains);
+    for (const [device, { bytes, inodes }] of this.#changes()) {
+      const credited = gains.get(device) ?? { bytes: 0n, inodes: 0n };
+      gains.set(device, {
+        bytes: credited.bytes + atLeastZero(bytes),
+        inodes: credited.inodes + atLeastZero(inodes),
+      });
+    }
+    return gains;
+  }
+
+  /** Since before the removal. */
+  #changes(): readonly (readonly [string, Gain])[] {
+    return [...this.#readings].flatMap(([device, { availableBytes, inodesFree }]) => {
+      const earlier = this.#beforeRemoval?.get(device);
+      if (earlier === undefined) return [];
+      const bytes = availableBytes - earlier.availableBytes;
+      return [[device, { bytes, inodes: inodesFree - earlier.inodesFree }] as const];
+    });
   }
 
   /** Of the first device of the totals, as last measured. */
@@ -203,17 +256,13 @@ export class Meter {
 
   /** `most`: the most that the pass can have gained so far; what others delete meanwhile does not count. */
   #creditSince(most: bigint | null = null): void {
-    const before = this.#beforeRemoval;
-    if (before === null) return;
-    for (const [device, reading] of this.#readings) {
-      const earlier = before.get(device);
-      if (earlier === undefined) continue;
+    if (this.#beforeRemoval === null) return;
+    for (const [device, { bytes, inodes }] of this.#changes()) {
       const credited = this.#gains.get(device) ?? { bytes: 0n, inodes: 0n };
-      const gained = atLeastZero(reading.availableBytes - earlier.availableBytes);
-      const room = most === null ? gained : atLeastZero(most - credited.bytes);
+      const room = most === null ? bytes : smaller(bytes, most - credited.bytes);
       this.#gains.set(device, {
-        bytes: credited.bytes + (gained < room ? gained : room),
-        inodes: credited.inodes + atLeastZero(reading.inodesFree - earlier.inodesFree),
+        bytes: credited.bytes + atLeastZero(room),
+        inodes: credited.inodes + atLeastZero(inodes),
       });
     }
     this.#beforeRemoval = this.#readings;
@@ -221,11 +270,12 @@ export class Meter {
 
   async #read(): Promise<void> {
     const readings = await Promise.all(
-      this.#places.map(
+      this.places.map(
         async ({ device, path }) => [device, await this.#input.disk.measure(path)] as const,
       ),
     );
     this.#readings = new Map(readings);
+    this.#readNs = this.#input.timer.monotonicNs();
   }
 }
 

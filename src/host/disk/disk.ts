@@ -161,8 +161,12 @@ export function readingOf(fs: BigIntStatsFs): DiskReading {
     availableBytes: fs.bavail * unitBytes,
     inodes: fs.files,
     inodesFree: fs.ffree,
+    ...(FREE_ON_COMMIT.has(fs.type) && { freesOnCommit: true }),
   };
 }
+
+/** The kernel's numbers of btrfs and ZFS. */
+const FREE_ON_COMMIT: ReadonlySet<bigint> = new Set([0x9123683en, 0x2fc12fc1n]);
 
 const questions = new Questions();
 

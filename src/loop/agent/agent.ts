@@ -8,7 +8,6 @@ import {
   type PressureState,
   type PressureVerdict,
 } from "../../policy/pressure/judge.ts";
-import { NoGainDevices } from "../../policy/space/no-gain.ts";
 import { collectsImages } from "../../policy/space/targets.ts";
 import { detect } from "../detect.ts";
 import { failureOf } from "../pass/pass-failure.ts";
@@ -51,7 +50,6 @@ export class Agent {
   readonly #options: AgentOptions;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
-  readonly #noGain = new NoGainDevices();
   readonly #layers = new LayerReading();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
@@ -207,7 +205,7 @@ export class Agent {
       this.#yield = new AbortController();
     }
     const waits: PassRequest["waits"] = (waiting) => (this.#state = { ...this.#state, waiting });
-    const common = { waits, now, random, announcer: this.#announcer, noGain: this.#noGain };
+    const common = { waits, now, random, announcer: this.#announcer };
     const [startedAt, startNs] = [now(), this.#options.engine.timer.monotonicNs()];
     const ended = await this.#inTurn(request.kind, async (engine) => {
       // If asked to stop during another pass, this one does not begin.

@@ -1,6 +1,7 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
 import type { Compat } from "../../model/limits.ts";
+import type { ImageEnd } from "../../model/outcome.ts";
 import type { Event, LoopName } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { Instant } from "../../model/time.ts";
@@ -41,9 +42,11 @@ export class Announcer {
   }
 
   /** Raises the events of a pass that are news, and returns them. */
-  passed(events: readonly Event[], plan: ImagePlan): readonly Event[] {
+  passed(events: readonly Event[], plan: ImagePlan, end?: ImageEnd): readonly Event[] {
     this.#disks.forgetChanged(plan);
-    const news = events.filter((event) => this.#isNews(event, plan));
+    // Of the event on removals that give nothing back, the ledger knows whether it is news.
+    const isEpisode = ({ reason }: Event) => reason === "ImageGCFutile" && end === "nothing-freed";
+    const news = events.filter((event) => isEpisode(event) || this.#isNews(event, plan));
     for (const reason of STATES) {
       const those = events.filter((event) => event.reason === reason);
       this.#lasting.set(reason, new Set(those.map(({ message }) => message)));

@@ -13,7 +13,8 @@ import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { decideOnFreshLists } from "../../policy/decide.ts";
 import { rememberGain } from "../../policy/layer/gain.ts";
-import { forgetRemoved, rememberRelease } from "../../policy/remember.ts";
+import { forgetRemoved } from "../../policy/remember.ts";
+import { rememberNothingFreed } from "../../policy/space/nothing-freed.ts";
 import { storeFilesystem } from "../../policy/space/targets.ts";
 import type { Engine } from "../ports.ts";
 import { freshLists } from "./fresh-lists.ts";
@@ -111,16 +112,15 @@ export async function executeImagePlan(
     lists: (stop, sinceNs) => run.waiting("lists", () => lists(stop, sinceNs)),
     done: (item) => engine.journal.imageDone(run.id, item),
   };
-  const { outcome, release } = await executeImages(execution, run.signal).finally(() =>
+  const { outcome, freed } = await executeImages(execution, run.signal).finally(() =>
     listening.abort(),
   );
-  if (outcome.items.length > 0)
-    engine.memory.replace(
-      rememberGain(rememberRelease(engine.memory.current(), snapshot.runtime, release), {
-        runtime: snapshot.runtime,
-        items: outcome.items,
-      }),
-    );
+  if (outcome.items.length > 0) {
+    const { imageGcPeriod } = decided.limits.memory;
+    const { runtime } = snapshot;
+    const learned = rememberGain(engine.memory.current(), { runtime, items: outcome.items });
+    engine.memory.replace(rememberNothingFreed(learned, freed, imageGcPeriod));
+  }
   return outcome;
 }
 

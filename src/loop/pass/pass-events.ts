@@ -13,6 +13,7 @@ import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
+  nothingFreedWords,
   youngWords,
 } from "../../report/pass-words.ts";
 
@@ -47,8 +48,11 @@ export function imageEvents(
       ),
     );
   }
-  if (outcome.end === "futile" || outcome.end === "nothing-freed")
-    events.push(event("ImageGCFutile", futileMessage(plan, outcome)));
+  if (outcome.end === "futile") events.push(event("ImageGCFutile", withFilled(FUTILE, plan)));
+  const { nothingFreed } = outcome;
+  // Once: the pauses that follow belong to the same episode.
+  if (nothingFreed?.isNew === true)
+    events.push(event("ImageGCFutile", withFilled(nothingFreedWords(nothingFreed), plan)));
   if (isShortfall(plan, outcome))
     events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome, pass.accounting)));
   return events;
@@ -86,13 +90,8 @@ function shortfallMessage(
   return withFilled(said, plan);
 }
 
-function futileMessage(plan: ImagePlan, outcome: ImageOutcome): string {
-  const why =
-    outcome.end === "nothing-freed"
-      ? "Three removals in a row freed nothing on the full filesystem"
-      : "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
-  return withFilled(why, plan);
-}
+const FUTILE =
+  "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
 
 /** Says once for each disk in question what fills it. */
 function withFilled(words: string, { futility }: ImagePlan): string {

@@ -11,7 +11,6 @@ import type { Instant } from "../../model/time.ts";
 import { waitsForCreations } from "../../policy/blocks.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { remainingPurpose } from "../../policy/selection.ts";
-import type { NoGainDevices } from "../../policy/space/no-gain.ts";
 import type { Announcer } from "../agent/announcer.ts";
 import { seenOf } from "../detect.ts";
 import type { Engine, Seen } from "../ports.ts";
@@ -48,8 +47,6 @@ export interface PassRequest extends WaitReport {
   /** Random bits for the pass ID. */
   readonly random: () => number;
   readonly announcer: Announcer;
-  /** What earlier passes learned about disks on which removals free nothing; absent without an agent. */
-  readonly noGain?: NoGainDevices;
   /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
   readonly evictions?: PrepareRequest["evictions"];
@@ -207,8 +204,6 @@ class Running {
       executeImagePlan(this.#engine, prepared, run),
     );
     this.#images = outcome;
-    const { images } = prepared.plan;
-    if (images !== null) this.#request.noGain?.note(images, outcome, prepared.snapshot.filesystems);
   }
 
   /**
@@ -239,7 +234,7 @@ class Running {
     pressureTargets: readonly ImageTarget[],
     purpose: Purpose = this.#request.purpose,
   ): Promise<Prepared> {
-    const { dryRun, noGain, retarget, evictions } = this.#request;
+    const { dryRun, retarget, evictions } = this.#request;
     for (let targets = pressureTargets; ;) {
       const prepared = await prepare(
         this.#engine,
@@ -248,7 +243,6 @@ class Running {
           parts,
           pressureTargets: targets,
           evictions,
-          noGainDevices: (filesystems) => noGain?.among(filesystems) ?? new Set(),
           creationPatience: this.#wait.patience(),
           remembers: !dryRun,
         },
@@ -295,6 +289,6 @@ class Running {
     const { accounting } = this.#engine.limits().images;
     const about = { id: this.#id, now: this.#request.now(), accounting };
     const events = imageEvents(images, this.#images, about);
-    return this.#request.announcer.passed(events, images);
+    return this.#request.announcer.passed(events, images, this.#images.end);
   }
 }

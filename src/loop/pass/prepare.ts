@@ -12,6 +12,7 @@ import { FULL_PATIENCE, rememberCreations } from "../../policy/image/creations.t
 import { layersCount } from "../../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../../policy/layer/origins.ts";
 import { metTargets } from "../../policy/pressure/judge.ts";
+import { KNOWN_MAX } from "../../policy/space/nothing-freed.ts";
 import { look, remembered } from "../detect.ts";
 import type { ReadEngine } from "../ports.ts";
 import type { Steps } from "./steps.ts";
@@ -21,8 +22,6 @@ export interface PrepareRequest extends Pick<
   Decide,
   "purpose" | "parts" | "pressureTargets" | "creationPatience"
 > {
-  /** Which of these filesystems recently gained nothing from removals. */
-  readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
   /** For a single pass: eviction thresholds that this observation meets are targets too. */
   readonly evictions?: SinglePassEvictions | undefined;
   /** Whether to read the layers of all images, even if they decide nothing. */
@@ -59,7 +58,7 @@ export async function prepare(
   },
 ): Promise<Prepared> {
   const { steps, signal, hurry } = run;
-  const { purpose, parts, pressureTargets, creationPatience, noGainDevices, evictions } = request;
+  const { purpose, parts, pressureTargets, creationPatience, evictions } = request;
   const logs = parts.containers !== "none";
   const listedNs = engine.timer.monotonicNs();
   const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
@@ -76,7 +75,6 @@ export async function prepare(
       evictions === undefined
         ? pressureTargets
         : metNow(engine.limits(), snapshot.filesystems, evictions),
-    ...(noGainDevices && { noGainDevices: noGainDevices(snapshot.filesystems) }),
     creationPatience,
   };
   const prepared = await steps.run("decide", () => {
@@ -121,14 +119,13 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   const { images } = prepared.plan;
   const { origins } = prepared.ledger;
   const limits = prepared.decided.limits.images;
-  if (limits.compat === "kubelet" || request.purpose.kind !== "periodic") return false;
+  if (limits.compat === "kubelet" || request.purpose.kind === "pressure") return false;
   if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
   if (request.allLayers === true) return true;
-  return (
-    images !== null &&
-    images.candidates.length > 0 &&
-    layersCount(limits, request.purpose, images.targets)
-  );
+  if (images === null || images.candidates.length === 0) return false;
+  if (layersCount(limits, request.purpose, images.targets)) return true;
+  // They tell removals of shared layers from those that give nothing back.
+  return limits.accounting === "measured" && images.candidates.length >= KNOWN_MAX;
 }
 
 /** The same plan with the layers of images that detection has not read yet. */

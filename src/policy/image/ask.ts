@@ -8,13 +8,14 @@ import type { Facts } from "../facts.ts";
 import { gainOf } from "../layer/gain.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
+import { type DiskTarget, futilityOf, type KnownLayers } from "../space/futility.ts";
+import { pausesOf } from "../space/nothing-freed.ts";
 import {
-  type DiskTarget,
-  futilityOf,
-  type KnownLayers,
-  noGainFutility,
-} from "../space/futility.ts";
-import { type DiskJudgement, judgeDisks, storeTargets } from "../space/targets.ts";
+  type DiskJudgement,
+  imageFilesystems,
+  judgeDisks,
+  storeTargets,
+} from "../space/targets.ts";
 import type { Judgement } from "./judge.ts";
 
 export interface Asked {
@@ -26,6 +27,17 @@ export interface Asked {
   readonly futility: readonly Futility[];
   /** Conditions of the disk that block removal. */
   readonly blocks: readonly ImageBlock[];
+  /** Where removals gave no space back, of the filesystems that count here. */
+  readonly nothingFreed: NothingFreed;
+}
+
+export interface NothingFreed {
+  /** No image is removed there for now; reported if nothing else triggers. */
+  readonly paused: readonly Extract<ImageBlock, { readonly kind: "nothing-freed" }>[];
+  /** Paths of those on which one image may be tried. */
+  readonly tried: readonly string[];
+  /** Whether all that hold images are paused, so that no age, count or budget removes any. */
+  readonly isStorePaused: boolean;
 }
 
 export function asked(input: Facts, judgement: Judgement): Asked {
@@ -33,11 +45,14 @@ export function asked(input: Facts, judgement: Judgement): Asked {
   const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
   const collects = input.limits.images.whenFutile === "collect";
   const hopeless = hopelessDevices(wanted);
+  const pauses = pausesOf(input);
+  const nothingFreed = nothingFreedOf(input, pauses);
   // Other triggers (an age, a budget, another disk) are not futile because one disk is.
   const useful = wanted.filter(
     ({ target, futility }) =>
-      collects ||
-      !(futility?.futile === true || (isOfPressure(target) && hopeless.has(target.device))),
+      !isPaused(target, pauses, nothingFreed) &&
+      (collects ||
+        !(futility?.futile === true || (isOfPressure(target) && hopeless.has(target.device)))),
   );
   return {
     disks,
@@ -45,8 +60,31 @@ export function asked(input: Facts, judgement: Judgement): Asked {
     targets: useful.map(({ target }) => target),
     futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
     blocks: looksAtDisks(input.purpose, input.limits.images.compat) ? disks.blocks : [],
+    nothingFreed,
   };
 }
+
+/** By device, how long each is paused. */
+type Pauses = ReturnType<typeof pausesOf>;
+
+function nothingFreedOf({ snapshot, limits }: Facts, pauses: Pauses): NothingFreed {
+  const known = snapshot.filesystems.flatMap(({ device, path }) => {
+    const remaining = pauses.get(device);
+    return remaining === undefined ? [] : [{ filesystem: path, remaining }];
+  });
+  const stores = imageFilesystems(snapshot, limits.images);
+  return {
+    paused: known
+      .filter(({ remaining }) => remaining > 0n)
+      .map((one) => ({ kind: "nothing-freed", ...one })),
+    tried: known.filter(({ remaining }) => remaining === 0n).map(({ filesystem }) => filesystem),
+    isStorePaused:
+      stores.length > 0 && stores.every(({ device }) => (pauses.get(device) ?? 0n) > 0n),
+  };
+}
+
+const isPaused = (target: ImageTarget, pauses: Pauses, { isStorePaused }: NothingFreed): boolean =>
+  "device" in target ? (pauses.get(target.device) ?? 0n) > 0n : isStorePaused;
 
 /** The blocks to report if every target is futile and there is no other trigger. */
 export const futileBlocks = (futility: readonly Futility[]): readonly ImageBlock[] =>
@@ -117,8 +155,7 @@ function judgeTarget(
     users: usage.users,
     layers: knownLayers(facts, [target]),
   };
-  const judge = facts.noGainDevices?.has(target.device) === true ? noGainFutility : futilityOf;
-  return { target, futility: judge(target, filesystem, futilityFacts) };
+  return { target, futility: futilityOf(target, filesystem, futilityFacts) };
 }
 
 /** `null` where layers do not matter. */

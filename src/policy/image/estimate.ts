@@ -32,7 +32,7 @@ export function estimate(
 }
 
 /** The estimate from layers, else the reported size. */
-const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
+export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
   frees?.estimateBytes ?? image.sizeBytes;
 
 interface Estimate {

@@ -4,7 +4,7 @@ import { withEntry } from "../../model/large-maps.ts";
 import type { Ghost, ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Watched, watched } from "../../model/time.ts";
-import { releaseKey } from "../space/release.ts";
+import { releaseKey } from "../version.ts";
 
 /** The first pause before a ghost is tried again; it doubles with each attempt, up to a day. */
 const GHOST_PAUSE_HOURS = 1;

@@ -13,7 +13,12 @@ import { watchedSince } from "../../model/time.ts";
 import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { gainOf } from "../layer/gain.ts";
-import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
+import {
+  type Choice as LayerChoice,
+  layersCount,
+  orderByLayers,
+  withEstimates,
+} from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
 import { evictionMarks } from "../pressure/judge.ts";
 import { selectionOf } from "../selection.ts";
@@ -43,18 +48,22 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
     selection: selectionOf(input.purpose),
   });
   const asks = asked(input, judgement);
-  const aged = agedImages(input, judgement);
+  const due = agedImages(input, judgement);
+  const { paused, tried, isStorePaused } = asks.nothingFreed;
+  const aged = isStorePaused ? new Set<ImageId>() : due;
   const idle = asks.targets.length === 0 && aged.size === 0;
+  const isHeld = asks.triggers.length > 0 || due.size > 0;
   const blocks = [
     ...judgement.blocks,
     ...asks.blocks,
     ...(idle ? futileBlocks(asks.futility) : []),
+    ...(idle && isHeld ? paused : []),
   ];
   const choice = { judgement, asks, aged, blocks, compat: limits.compat };
   const plan = {
     purpose: input.purpose.kind,
     now: input.snapshot.clocks.wall,
-    triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
+    triggers: [...(due.size > 0 ? [AGE] : []), ...asks.triggers],
     targets: asks.targets,
     blocks,
     futility: asks.futility,
@@ -64,18 +73,21 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
   };
   if (idle) return keptWhenRead({ ...plan, candidates: [] }, () => choose(choice).kept);
   const chosen = choose(choice);
+  const layers = () => ({
+    forest: forestOf(input.snapshot.images, input.ledger),
+    gain: gainOf(input.ledger, input.snapshot.runtime),
+  });
+  const isMeasured = limits.compat === "none" && limits.accounting === "measured";
   const { candidates, kept } =
-    chosen.candidates.length > 0 && layersCount(limits, input.purpose, asks.targets)
-      ? orderByLayers(
-          chosen,
-          {
-            forest: forestOf(input.snapshot.images, input.ledger),
-            gain: gainOf(input.ledger, input.snapshot.runtime),
-          },
-          distinctTriggers(asks.targets),
-        )
-      : chosen;
-  const expecting = { ...limits, removedBefore: before.removals };
+    !isMeasured || chosen.candidates.length === 0
+      ? chosen
+      : layersCount(limits, input.purpose, asks.targets)
+        ? orderByLayers(chosen, layers(), distinctTriggers(asks.targets))
+        : { ...chosen, candidates: withEstimates(chosen.candidates, layers()) };
+  const expecting =
+    tried.length > 0
+      ? { compat: limits.compat, maximumRemovals: 1 }
+      : { ...limits, removedBefore: before.removals };
   return { ...plan, candidates: estimate(candidates, asks.targets, expecting), kept };
 }
 
@@ -190,7 +202,10 @@ function triggersFor(
 
 function unprotectedReason({ asks, aged, blocks }: Choice): ImageKeepReason {
   const [first] = blocks;
-  const judged = first?.kind === "invalid-capacity" || first?.kind === "futile";
+  const judged =
+    first?.kind === "invalid-capacity" ||
+    first?.kind === "futile" ||
+    first?.kind === "nothing-freed";
   const asking = asks.targets.length > 0 || aged.size > 0 || judged;
   return first === undefined || !asking
     ? { kind: "no-trigger" }
@@ -205,6 +220,7 @@ function notesOf(facts: Facts, asks: Asked): readonly PlanNote[] {
   const kubelet = compat === "kubelet";
   return [
     ...asks.disks.notes,
+    ...asks.nothingFreed.tried.map((path) => ({ kind: "one-tried" as const, path })),
     ...(maximumRemovals === null
       ? []
       : [{ kind: "removal-limit" as const, limit: maximumRemovals }]),

@@ -9,7 +9,7 @@ import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { hours, watchedSince } from "../../model/time.ts";
 import { smaller } from "../../model/values.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../space/futility.ts";
-import { releaseKey, releaseOf, type SpaceRelease } from "../space/release.ts";
+import { releaseKey } from "../version.ts";
 
 /** Both per thousand reported bytes. */
 export interface Gain {
@@ -81,9 +81,9 @@ export function scaled(
 const isExact = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): boolean =>
   (upperBytes - lowerBytes) * 4n <= estimateBytes;
 
-/** Whether the measured gain is complete: not if space may still appear that was not waited for. */
-export const isWholeGain = (settled: Settled, release: SpaceRelease): boolean =>
-  settled === "not-waited" ? release === "immediate" : settled !== "not-seen";
+/** Whether the measured gain is this image's and complete: a wait may also have shown what earlier ones freed. */
+export const isWholeGain = (settled: Settled): boolean =>
+  settled === "at-once" || settled === "not-waited";
 
 /** The ledger after these removals; the same if they taught nothing. */
 export function rememberGain(
@@ -94,12 +94,11 @@ export function rememberGain(
   },
 ): Ledger {
   const key = releaseKey(pass.runtime);
-  const release = releaseOf(ledger, pass.runtime);
   const { watched, gains } = ledger;
   const before = gains.get(key) ?? noGain;
   const after = pass.items.reduce((record, { candidate, result }) => {
     const { unscaled, sharersKnown = false } = candidate;
-    if (result.kind !== "removed" || !isWholeGain(result.settled, release)) return record;
+    if (result.kind !== "removed" || !isWholeGain(result.settled)) return record;
     if (!sharersKnown || unscaled === undefined || !isExact(unscaled)) return record;
     const estimated = unscaled.estimateBytes;
     const { measuredBytes } = result;

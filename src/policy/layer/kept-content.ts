@@ -3,22 +3,18 @@
  */
 import type { AuditFinding, PastRemoval } from "../../model/audit.ts";
 import { repositoryOfNames } from "../image/reference.ts";
-import type { SpaceRelease } from "../space/release.ts";
 import { isWholeGain } from "./gain.ts";
 
 /** The missing bytes must exceed what other programs do to a disk meanwhile. */
 const MISSING_MIN_BYTES = 1_048_576n;
 
 /** One finding per repository, the most missing bytes first. */
-export function keptContent(
-  removals: readonly PastRemoval[],
-  release: SpaceRelease,
-): readonly AuditFinding[] {
+export function keptContent(removals: readonly PastRemoval[]): readonly AuditFinding[] {
   const found = new Map<string, Extract<AuditFinding, { readonly kind: "content-kept" }>>();
   for (const { names, measuredBytes, freesAtLeastBytes, settled, at } of removals) {
     const repository = repositoryOfNames(names);
     if (repository === null || measuredBytes === null || settled === null) continue;
-    if (freesAtLeastBytes === null || !isWholeGain(settled, release)) continue;
+    if (freesAtLeastBytes === null || !isWholeGain(settled)) continue;
     if (!isFarLess(measuredBytes, freesAtLeastBytes)) continue;
     const before = found.get(repository);
     found.set(repository, {

@@ -42,9 +42,10 @@ export const layersCount = (
  */
 export function orderByLayers(
   choice: Choice,
-  { forest, gain }: { readonly forest: LayerForest; readonly gain: Gain },
+  layers: Layers,
   triggers: readonly ImageTrigger[],
 ): Choice {
+  const { forest } = layers;
   const order = basesAfterChildren(forest, choice.candidates);
   const names = new Map<ImageId, string>(
     [...choice.candidates, ...choice.kept].map(({ image }) => [image.id, nameOf(image)]),
@@ -55,26 +56,14 @@ export function orderByLayers(
   const ordered = mixed
     ? order.candidates.map((one, at) => (at < firstOther ? one : { ...one, triggers }))
     : order.candidates;
-  const removals = forest.removals();
-  const sharersKnown = forest.isComplete;
   const before = new Set<ImageId>();
-  const candidates = ordered.map((candidate) => {
+  const candidates = withEstimates(ordered, layers).map((candidate) => {
     const { id } = candidate.image;
-    const frees = removals.remove(id);
-    const whole = forest.wholeChainOf(id);
     const follows = forest.sharers(id, FOLLOWED_MAX).filter((one) => before.has(one));
     before.add(id);
-    if (frees === null || whole === null) return candidate;
+    if (candidate.frees === undefined) return candidate;
     const tried: ImageCandidate["tried"] = [...candidate.tried, "shares-all-layers"];
-    return {
-      ...candidate,
-      tried,
-      frees: scaled(frees, gain, { sharersKnown }),
-      unscaled: frees,
-      sharersKnown,
-      chain: whole.chain,
-      ...(follows.length === 0 ? {} : { follows }),
-    };
+    return { ...candidate, tried, ...(follows.length === 0 ? {} : { follows }) };
   });
   const staying = order.staying.map((candidate): KeptImage => {
     const { image, record, tried } = candidate;
@@ -82,6 +71,33 @@ export function orderByLayers(
     return { image, record, reason, tried: [...tried, reason.kind] };
   });
   return { candidates, kept: [...choice.kept, ...staying] };
+}
+
+interface Layers {
+  readonly forest: LayerForest;
+  readonly gain: Gain;
+}
+
+/** The same candidates in the same order, with what each removal frees after those before it. */
+export function withEstimates(
+  candidates: readonly ImageCandidate[],
+  { forest, gain }: Layers,
+): readonly ImageCandidate[] {
+  const sharersKnown = forest.isComplete;
+  const removals = forest.removals();
+  return candidates.map((candidate) => {
+    const { id } = candidate.image;
+    const frees = removals.remove(id);
+    const whole = forest.wholeChainOf(id);
+    if (frees === null || whole === null) return candidate;
+    return {
+      ...candidate,
+      frees: scaled(frees, gain, { sharersKnown }),
+      unscaled: frees,
+      sharersKnown,
+      chain: whole.chain,
+    };
+  });
 }
 
 export interface LayerOrder<Candidate> {

@@ -76,17 +76,6 @@ export function futilityOf(
   return bound === null ? null : futilityIn({ unit, filesystem, bound, needed, facts });
 }
 
-/** Removals freed nothing there, and the disk has not changed since: the bound is 0. */
-export function noGainFutility(
-  target: DiskTarget,
-  filesystem: Filesystem,
-  facts: FutilityFacts,
-): Futility {
-  const needed = target.kind === "available-bytes" ? target.wantedBytes : target.wantedInodes;
-  const nothing = { unit: unitOf(target), filesystem, bound: 0n, needed, facts };
-  return { ...futilityIn(nothing), futile: true };
-}
-
 function futilityIn(of: {
   readonly unit: Unit;
   readonly filesystem: Filesystem;

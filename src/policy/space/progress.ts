@@ -2,6 +2,7 @@
 
 import { assertNever } from "../../model/assert.ts";
 import type { ImageTarget } from "../../model/plan.ts";
+import { smaller } from "../../model/values.ts";
 
 /** The measurements after the latest removal, and the gains since the start of the pass; maps are by device. */
 export interface Progress {
@@ -13,8 +14,6 @@ export interface Progress {
   /** The size of the image store now; `null`: the runtime does not say, so reported sizes count. */
   readonly storeBytes: bigint | null;
   readonly imageCount: number;
-  /** Whether space of this pass's removals may still appear. */
-  readonly mayAppear: boolean;
   /** Reported sizes of images removed for the targets, added up. */
   readonly reportedBytes: bigint;
   /** The same for all images removed in this pass, each layer once where layers are known. */
@@ -23,16 +22,13 @@ export interface Progress {
   readonly removed: number;
 }
 
-export type Met = "target-reached" | "own-gain-reached" | "settle-exhausted";
+export type Met = "target-reached" | "own-gain-reached";
 
 /** `null`: the pass continues. It ends when every target is met, so the strictest wins; an empty list is met. */
 export function targetsMet(targets: readonly ImageTarget[], progress: Progress): Met | null {
   const all = targets.map((target) => targetMet(target, progress));
   if (all.includes(null)) return null;
-  return (
-    (["settle-exhausted", "own-gain-reached"] as const).find((end) => all.includes(end)) ??
-    "target-reached"
-  );
+  return all.includes("own-gain-reached") ? "own-gain-reached" : "target-reached";
 }
 
 /** The same if no candidate is left: with reported sizes, a target of 0 is then met without a removal. */
@@ -65,14 +61,27 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
 
 type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
 
-/** A budget never waits: if space may still appear, reported sizes decide. */
 function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
-  const { storeBytes, mayAppear } = progress;
-  const removedEnough = progress.reportedBytes >= wantedBytes;
-  if (progress.accounting === "reported") return removedEnough ? "target-reached" : null;
-  if (storeBytes === null) return progress.estimatedBytes >= wantedBytes ? "target-reached" : null;
-  if (storeBytes <= maximumBytes) return "target-reached";
-  return removedEnough && mayAppear ? "settle-exhausted" : null;
+  const { storeBytes, accounting, reportedBytes, estimatedBytes } = progress;
+  const isMet =
+    accounting === "reported"
+      ? reportedBytes >= wantedBytes
+      : storeBytes === null
+        ? estimatedBytes >= wantedBytes
+        : storeBytes <= maximumBytes;
+  return isMet ? "target-reached" : null;
+}
+
+/** The bytes that a target lacks on its disk or in its budget; `null` if it is not about measured bytes. */
+export function lackedBytes(target: ImageTarget, progress: Progress): bigint | null {
+  if (target.kind === "store-bytes")
+    return progress.storeBytes === null ? null : progress.storeBytes - target.maximumBytes;
+  if (target.kind !== "available-bytes") return null;
+  const { device, availableBytes, wantedBytes } = target;
+  return smaller(
+    availableBytes - (progress.availableBytes.get(device) ?? 0n),
+    wantedBytes - (progress.gainedBytes.get(device) ?? 0n),
+  );
 }
 
 interface Reading {

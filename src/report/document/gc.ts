@@ -64,6 +64,7 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
     availableBeforeBytes: outcome.availableBefore,
     availableAfterBytes: outcome.availableAfter,
     error: outcome.error,
+    nothingFreed: outcome.nothingFreed && { ...outcome.nothingFreed },
     items: lazily(outcome.items, imageItemJson),
     ghosts: outcome.ghosts.map(imageJson),
   };

@@ -10,9 +10,9 @@ import {
   type LayerRun,
   type Ledger,
   noGain,
+  type NothingFreedRecord,
   type OriginRecord,
   type PodRecord,
-  type ReleaseRecord,
 } from "../../model/ledger.ts";
 import type { Instant, Watched } from "../../model/time.ts";
 import {
@@ -80,7 +80,14 @@ const creation = record<CreationRecord>({
   awaited: flag,
 });
 
-const release = record<ReleaseRecord>({ promptRemovals: count, lateRemovals: count });
+const nothingFreed = record<NothingFreedRecord>({
+  knownSharers: count,
+  removals: count,
+  availableBytes: bytes,
+  capacityBytes: bytes,
+  pauses: count,
+  retryWatched: watchedNs,
+});
 
 const aChain = branded(chainId);
 
@@ -107,7 +114,7 @@ export const ledgerMaps = {
   gains: mapBy("runtime", (runtime) => runtime, gain),
   origins: mapBy("id", imageId, origin),
   layers: mapBy("last", chainId, layerRun),
-  releases: mapBy("runtime", (runtime) => runtime, release),
+  nothingFreed: mapBy("path", (path) => path, nothingFreed),
 } as const;
 
 export type LedgerState = Omit<Ledger, keyof typeof ledgerMaps>;
@@ -150,6 +157,7 @@ export const ledgerCodec: Codec<Ledger> = record<Ledger>({
   ...ledgerMaps,
   creations: added(ledgerMaps.creations, new Map()),
   gains: added(ledgerMaps.gains, new Map()),
+  nothingFreed: added(ledgerMaps.nothingFreed, new Map()),
   origins: added(ledgerMaps.origins, new Map()),
   layers: added(ledgerMaps.layers, new Map()),
 });

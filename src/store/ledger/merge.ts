@@ -32,7 +32,10 @@ export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
     // Whoever ended a pass since.
     heldUpPasses: ours.heldUpPasses === base.heldUpPasses ? theirs.heldUpPasses : ours.heldUpPasses,
     sandboxImages: join((ledger) => ledger.sandboxImages),
-    releases: join((ledger) => ledger.releases),
+    nothingFreed: join(
+      (ledger) => ledger.nothingFreed,
+      (one, other) => (one.pauses >= other.pauses ? one : other),
+    ),
     keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
   };
 }

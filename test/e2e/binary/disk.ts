@@ -12,6 +12,7 @@ export interface SmallDisk {
   readonly directory: string;
   usedBytes(): number;
   usedPercent(): number;
+  freeBytes(): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -62,6 +63,7 @@ async function open(sizeBytes: number): Promise<SmallDisk | string> {
     directory,
     usedBytes: () => used().used,
     usedPercent: () => (100 * used().used) / used().all,
+    freeBytes: () => used().all - used().used,
     [Symbol.asyncDispose]: close,
   };
 }

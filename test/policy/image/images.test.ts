@@ -383,36 +383,54 @@ test("a limit of removals is noted in the plan if one is set", () => {
 });
 
 describe("futility", () => {
-  test("a disk on which removals freed nothing costs no image, however much its images could free", () => {
-    const on = (device: string) =>
+  describe("removals that gave no space back", () => {
+    const paused = (retryWatched: bigint) =>
+      new Map([
+        [
+          "/var/lib/containerd",
+          {
+            knownSharers: 3,
+            removals: 3,
+            availableBytes: 14n * GIB,
+            capacityBytes: 100n * GIB,
+            pauses: 1,
+            retryWatched: watched(retryWatched),
+          },
+        ],
+      ]);
+    const minute = 60_000_000_000n;
+    const at = (retryWatched: bigint, change: Partial<Parameters<typeof planOf>[0]> = {}) =>
       planOf({
-        images: [gib("a", 50n)],
+        images: three,
         snapshot: onDisk(14n),
-        facts: { noGainDevices: new Set([device]) },
+        ...change,
+        ledger: { watched: watched(10n * minute), nothingFreed: paused(retryWatched) },
       });
-    expect(on("8:1")).toMatchObject({
-      candidates: [],
-      blocks: [{ kind: "futile", boundBytes: 0n, neededBytes: 6n * GIB }],
-    });
-    expect(words(on("8:2").candidates)).toEqual(["a"]);
-  });
 
-  test("the block says how many inodes are missing if images could not free enough of them", () => {
-    const plan = planOf({
-      images: three,
-      limits: { inodeHighPercent: 85, inodeLowPercent: 70 },
-      snapshot: { filesystems: [{ ...disk(50n), inodes: 1000n, inodesFree: 100n }] },
-      facts: { noGainDevices: new Set(["8:1"]) },
-    });
-    expect(plan.blocks).toEqual([
-      {
-        kind: "futile",
+    test("keep every image until the pause is over, whatever triggers", () => {
+      const block = {
+        kind: "nothing-freed" as const,
         filesystem: "/var/lib/containerd",
-        boundBytes: 0n,
-        neededBytes: 0n,
-        inodes: { bound: 0n, needed: 200n },
-      },
-    ]);
+        remaining: minutes(2),
+      };
+      expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block] });
+      const counted = at(12n * minute, { limits: { maximumImages: 1 } });
+      expect(counted).toMatchObject({ candidates: [], blocks: [block] });
+    });
+
+    test("let one image be expected when the pause is over", () => {
+      const plan = at(10n * minute);
+      expect(plan.blocks).toEqual([]);
+      expect(plan.notes).toEqual([{ kind: "one-tried", path: "/var/lib/containerd" }]);
+      expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+    });
+
+    test("pause nothing that is removed by hand, nothing without a trigger, and no reported sizes", () => {
+      const byHand = at(12n * minute, { facts: { purpose: { kind: "all-unused" } } });
+      expect(byHand.candidates).toHaveLength(3);
+      expect(at(12n * minute, { snapshot: onDisk(50n) }).blocks).toEqual([]);
+      expect(at(12n * minute, { limits: { accounting: "reported" } }).candidates).toHaveLength(3);
+    });
   });
 
   const filled = { filesystems: [disk(3n, 4n)] };

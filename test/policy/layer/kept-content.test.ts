@@ -27,8 +27,8 @@ describe("content that something else keeps", () => {
       }),
       removal({ names: ["registry.example/good:1"], measuredBytes: 8n * MIB }),
     ];
-    expect(keptContent(removals.toReversed(), "immediate")[1]).toMatchObject({ lastAt: later });
-    expect(keptContent(removals, "immediate")).toEqual([
+    expect(keptContent(removals.toReversed())[1]).toMatchObject({ lastAt: later });
+    expect(keptContent(removals)).toEqual([
       {
         kind: "content-kept",
         repository: "registry.example/other",
@@ -50,22 +50,19 @@ describe("content that something else keeps", () => {
 
   test("is not found where three quarters came, less than a MiB is missing, or the row is older than estimates", () => {
     const most = { freesAtLeastBytes: 8n * MIB, measuredBytes: 6n * MIB };
-    expect(keptContent([removal(most)], "immediate")).toEqual([]);
-    expect(
-      keptContent([removal({ freesAtLeastBytes: MIB, measuredBytes: 0n })], "immediate"),
-    ).toHaveLength(1);
+    expect(keptContent([removal(most)])).toEqual([]);
+    expect(keptContent([removal({ freesAtLeastBytes: MIB, measuredBytes: 0n })])).toHaveLength(1);
     const small = removal({ measuredBytes: 0n, freesAtLeastBytes: MIB - 1n });
-    expect(keptContent([small, removal({ freesAtLeastBytes: null })], "immediate")).toEqual([]);
+    expect(keptContent([small, removal({ freesAtLeastBytes: null })])).toEqual([]);
     const some = removal({ measuredBytes: 1n, freesAtLeastBytes: MIB });
-    expect(keptContent([some], "immediate")).toEqual([]);
-    expect(keptContent([removal({ measuredBytes: null })], "immediate")).toEqual([]);
+    expect(keptContent([some])).toEqual([]);
+    expect(keptContent([removal({ measuredBytes: null })])).toEqual([]);
   });
 
   test("is not found if the space may have come later, or was not seen", () => {
     const notWaited = [removal({ settled: "not-waited" })];
-    expect(keptContent(notWaited, "immediate")).toHaveLength(1);
-    expect(keptContent(notWaited, "delayed")).toEqual([]);
-    expect(keptContent(notWaited, "unknown")).toEqual([]);
-    expect(keptContent([removal({ settled: "not-seen" })], "immediate")).toEqual([]);
+    expect(keptContent(notWaited)).toHaveLength(1);
+    expect(keptContent([removal({ settled: "afterwards" })])).toEqual([]);
+    expect(keptContent([removal({ settled: "not-seen" })])).toEqual([]);
   });
 });

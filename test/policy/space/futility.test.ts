@@ -11,7 +11,6 @@ import {
   type DiskTarget,
   futilityDiffers,
   futilityOf,
-  noGainFutility,
   stillUseful,
 } from "../../../src/policy/space/futility.ts";
 import { aFilesystem, anImage, GIB } from "../../support/build/values.ts";
@@ -309,21 +308,4 @@ test("the state of a disk short of inodes changes when the bound or the free ino
   expect(futilityDiffers(state(100n, 10n), state(80n, 10n))).toBeTrue();
   expect(futilityDiffers(state(100n, 10n), state(0n, 10n))).toBeFalse();
   expect(futilityDiffers(state(100n, 10n), state(100n, 30n))).toBeTrue();
-});
-
-test("a filesystem on which removals freed nothing is futile with a bound of 0, whatever its images take", () => {
-  const bytes = noGainFutility(target, full({ imageUsedBytes: 60n * GIB }), none);
-  expect(bytes).toMatchObject({ futile: true, boundBytes: 0n, neededBytes: 17n * GIB });
-  expect(bytes.inodes).toBeUndefined();
-  expect(noGainFutility(inodes, short({ imageInodesUsed: 80_000n }), two)).toMatchObject({
-    futile: true,
-    boundBytes: 0n,
-    neededBytes: 0n,
-    inodes: { bound: 0n, needed: 90_000n, free: 10_000n },
-  });
-});
-
-test("a filesystem on which removals freed nothing is futile even with a target of zero", () => {
-  const met = { ...target, wantedBytes: 0n };
-  expect(noGainFutility(met, full(), none)).toMatchObject({ futile: true, neededBytes: 0n });
 });

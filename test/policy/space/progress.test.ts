@@ -12,7 +12,6 @@ const progress = (available: bigint, gained: bigint): Progress => ({
   gainedInodes: new Map(),
   storeBytes: null,
   imageCount: 0,
-  mayAppear: false,
   reportedBytes: 0n,
   estimatedBytes: 0n,
   removed: 0,
@@ -65,11 +64,6 @@ describe("a budget for the store", () => {
     expect(at({ storeBytes: 101n, reportedBytes: 20n })).toBeNull();
   });
 
-  test("ends when enough was removed and its space may still appear", () => {
-    expect(at({ mayAppear: true, reportedBytes: 19n })).toBeNull();
-    expect(at({ mayAppear: true, reportedBytes: 20n })).toBe("settle-exhausted");
-  });
-
   test("counts shared layers once if the runtime does not report the store's use, and adds up sizes with reported accounting", () => {
     expect(at({ storeBytes: null, reportedBytes: 50n, estimatedBytes: 19n })).toBeNull();
     expect(at({ storeBytes: null, estimatedBytes: 20n })).toBe("target-reached");
@@ -83,7 +77,6 @@ describe("a budget for the store", () => {
       targetsMet([space, target], { ...progress(90n, 10n), storeBytes: 101n, ...change });
     expect(both({})).toBeNull();
     expect(both({ storeBytes: 100n })).toBe("own-gain-reached");
-    expect(both({ mayAppear: true, reportedBytes: 20n })).toBe("settle-exhausted");
   });
 });
 

@@ -201,6 +201,7 @@ export const defaultLimits: Limits = {
   },
   memory: {
     detectionPeriod: minutes(5),
+    imageGcPeriod: minutes(5),
     bootGrace: minutes(5),
     deadPodTtl: hours(24),
     compat: "none",

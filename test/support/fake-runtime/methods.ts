@@ -201,6 +201,7 @@ function removeImage({ node, traits }: FakeSpeaker, reference: string): object {
   );
   if (traits.refusesUsedImages && users.length > 0)
     throw new Refusal("UNKNOWN", `image is in use by container ${users[0]?.id}`);
+  node.keepsContent ||= traits.leavesLayersWhenFull && node.store.isFull;
   node.removeImage(reference);
   return {};
 }

@@ -25,6 +25,8 @@ export class FakeNode {
   readonly ghosts = new Set<string>();
   /** Containers and sandboxes, by ID, that somebody else is removing: their removal is refused until they are gone. */
   readonly beingRemoved = new Set<string>();
+  /** Removed images leave their layers, as if another namespace used them. */
+  keepsContent = false;
   readonly listeners = new Set<(event: NodeEvent) => void>();
 
   constructor(description: NodeDescription, store: StoreOptions = {}) {
@@ -87,7 +89,7 @@ export class FakeNode {
       const candidate = this.images[at];
       if (candidate?.id !== image.id) continue;
       this.images.splice(at, 1);
-      this.store.release(layersOf(candidate));
+      if (!this.keepsContent) this.store.release(layersOf(candidate));
     }
     return true;
   }

@@ -1,5 +1,5 @@
 // The fake runtime's disk: layers that images share, as real files where a directory is given.
-import { closeSync, mkdirSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statfsSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { hexId, type LayerDescription } from "./describe.ts";
@@ -28,6 +28,11 @@ export class LayerStore {
   /** What the layers take, those included whose release is due. */
   get usedBytes(): number {
     return [...this.#layers.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** No byte is available where the layers lie. */
+  get isFull(): boolean {
+    return this.directory !== undefined && statfsSync(this.directory).bavail === 0;
   }
 
   get layerCount(): number {

@@ -21,6 +21,11 @@ export interface Traits {
   readonly sandboxImageIn: "image" | "annotation";
   /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
   readonly refusesUsedImages: boolean;
+  /**
+   * Whether a removal on a full disk is answered, drops the image and frees nothing: its metadata cannot be written
+   * (CRI-O).
+   */
+  readonly leavesLayersWhenFull: boolean;
   /** How a container or sandbox that is gone is told: by the code, or by Docker's text alone (cri-dockerd). */
   readonly gone: "NOT_FOUND" | "docker";
   /** What a message may take. */
@@ -44,6 +49,7 @@ export const containerd17: Traits = {
   idPrefixes: true,
   sandboxImageIn: "image",
   refusesUsedImages: false,
+  leavesLayersWhenFull: false,
   gone: "NOT_FOUND",
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,
@@ -57,6 +63,7 @@ export const crio137: Partial<Traits> = {
   imageRefs: "digest",
   statusInfo: { config: "" },
   refusesUsedImages: true,
+  leavesLayersWhenFull: true,
 };
 
 /** Where cri-dockerd differs: an image is known by its tag or digest, and what is gone has no code. */
