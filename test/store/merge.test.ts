@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { imageId, podUid } from "../../src/model/ids.ts";
+import { creationId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { type Watched, watched } from "../../src/model/time.ts";
+import { instant, type Watched, watched } from "../../src/model/time.ts";
 import { mergeLedgers } from "../../src/store/ledger/merge.ts";
 import { aLedger } from "./arbitrary.ts";
 
@@ -63,4 +63,18 @@ test("a pod seen by one process is not absent for two passes because of another 
     deadSinceWatched: null,
   });
   expect(merged.images.has(imageId("a"))).toBe(false);
+});
+
+test("a container being created counts from when either process first saw it, and is waited for once", () => {
+  const its = { sandboxId: sandboxId("s"), name: "web", markedAt: instant(1n) };
+  const ledger = (firstSeen: bigint, awaited: boolean, heldUpPasses: number): Ledger => ({
+    ...emptyLedger,
+    heldUpPasses,
+    creations: new Map([
+      [creationId(its), { ...its, firstSeenWatched: watched(firstSeen), awaited }],
+    ]),
+  });
+  const [ours, theirs] = [ledger(2n, true, 0), ledger(1n, false, 1)];
+  const merged = mergeLedgers({ base: emptyLedger, ours, theirs });
+  expect(merged).toMatchObject(ledger(1n, true, 1));
 });

@@ -43,7 +43,9 @@ export class ListedTimes {
       if (other === undefined || other.createdAt < sandbox.createdAt)
         this.#ready.set(podOf(sandbox), sandbox);
     }
+    const ready = new Set(this.#sandboxes.map(({ id }) => id));
     for (const container of containers) {
+      if (!ready.has(container.sandboxId)) continue;
       this.#populated.add(container.sandboxId);
       const id = creationId(container);
       const at = this.#counted(container.createdAt);
