@@ -145,7 +145,7 @@ describe("gc", () => {
     expect((await it.json(["explain", imageIdOf("a")])).things).toMatchObject([
       { firstSeenAt, reason: { code: "too-young" } },
     ]);
-  });
+  }, 30_000);
 
   test("--compat kubelet keeps what a keep rule names, as always", async () => {
     const words = ["--compat=kubelet", "--keep=r.example/a"];

@@ -45,26 +45,30 @@ describe("an image of CRI-O that its removal by ID does not remove", () => {
   test.each([
     ["one of a read-only store", { isReadOnly: true }],
     ["an OCI artifact", { artifact: true }],
-  ])("is kept after two removals an hour apart, and listed once: %s", async (_, change) => {
-    const images = [image("stays", change), image("other")];
-    await using it = await startNode({ node: { images }, traits: crio137, flags });
-    const collect = ["gc", "--images", "--all-unused"] as const;
-    const first = await it.json(collect, 5);
-    expect(resultOf(first, "stays")).toMatchObject({ kind: "ghost" });
-    await it.json(collect);
-    await observedFor(it.stateDir, hours(1));
-    await it.json(collect, 5);
-    await observedFor(it.stateDir, hours(100));
-    await it.json(collect);
-    const idOfIt = imageIdOf("stays");
-    expect(removedNames(it).filter((name) => name !== imageIdOf("other"))).toEqual([
-      idOfIt,
-      idOfIt,
-    ]);
-    expect(it.runtime.node.images).toHaveLength(1);
-    const { stdout } = await it.crigc("explain", "r.example/stays:1");
-    expect(stdout).toContain("keeps it until its tags, its digests or the runtime change");
-  });
+  ])(
+    "is kept after two removals an hour apart, and listed once: %s",
+    async (_, change) => {
+      const images = [image("stays", change), image("other")];
+      await using it = await startNode({ node: { images }, traits: crio137, flags });
+      const collect = ["gc", "--images", "--all-unused"] as const;
+      const first = await it.json(collect, 5);
+      expect(resultOf(first, "stays")).toMatchObject({ kind: "ghost" });
+      await it.json(collect);
+      await observedFor(it.stateDir, hours(1));
+      await it.json(collect, 5);
+      await observedFor(it.stateDir, hours(100));
+      await it.json(collect);
+      const idOfIt = imageIdOf("stays");
+      expect(removedNames(it).filter((name) => name !== imageIdOf("other"))).toEqual([
+        idOfIt,
+        idOfIt,
+      ]);
+      expect(it.runtime.node.images).toHaveLength(1);
+      const { stdout } = await it.crigc("explain", "r.example/stays:1");
+      expect(stdout).toContain("keeps it until its tags, its digests or the runtime change");
+    },
+    30_000,
+  );
 });
 
 test("an image whose removal a crash of the runtime cut off is tried again at once, but only once", async () => {
@@ -78,7 +82,7 @@ test("an image whose removal a crash of the runtime cut off is tried again at on
   lift();
   await observedFor(it.stateDir, hours(1));
   expect(resultOf(await it.json(collect), "deadly")).toMatchObject({ kind: "removed" });
-});
+}, 30_000);
 
 test("an image whose removal timed out is tried again once the runtime was restarted", async () => {
   const options = ["--runtime-request-timeout=1s", ...flags];
@@ -90,7 +94,7 @@ test("an image whose removal timed out is tried again once the runtime was resta
   await it.runtime.crash();
   await it.runtime.recover();
   expect(resultOf(await it.json(collect), "stuck")).toMatchObject({ kind: "removed" });
-});
+}, 30_000);
 
 test("an image that is back and in use before the answer to its removal is not removed by its names", async () => {
   const sandboxes = [{ id: "pod", uid: "uid" }];

@@ -85,6 +85,7 @@ describe("the log directory of a deleted pod", () => {
       expect(planned).toMatchObject({ decision: "keep", reason: { code: "in-use" } });
       expect(dry).toEqual(planned);
     },
+    30_000,
   );
 
   test("with a directory whose name is not UTF-8 is deleted, and reported once", async () => {
@@ -95,5 +96,5 @@ describe("the log directory of a deleted pod", () => {
     const history = await node.json(["history", "--kind", "pod-logs"]);
     expect(existsSync(file)).toBe(false);
     expect(history.removals).toHaveLength(1);
-  });
+  }, 30_000);
 });
