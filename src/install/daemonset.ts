@@ -2,9 +2,11 @@
 import type { Config, Paths } from "../config/config.ts";
 import { hostAndPort } from "../model/values.ts";
 import { ENGINE_ENVIRONMENT } from "./engine.ts";
-import { type KubeletAccess, kubeletAccess } from "./kubelet-access.ts";
+import { kubeletAccess } from "./kubelet-access.ts";
 import type { RuntimePlaces } from "./runtime-places.ts";
 import type { GivenSetting } from "./settings.ts";
+import { filled } from "./template.ts";
+import template from "./templates/daemonset.txt" with { type: "text" };
 
 export interface DaemonSetOptions {
   /** With a digest, so that every node runs the same image. */
@@ -20,94 +22,41 @@ export interface DaemonSetOptions {
 }
 
 export function daemonSet(options: DaemonSetOptions): string {
-  const rootDir = options.paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
-  const access = kubeletAccess(options.config, options.namespace, rootDir);
-  return [
-    access.documents,
-    head(options.namespace),
-    podSpec(options, access),
-    container(options, access),
-    mounts(options),
-    access.mounts,
-    volumes(options),
-    access.volumes,
-  ].join("");
+  const { config, places, paths, namespace, settings } = options;
+  const rootDir = paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
+  const access = kubeletAccess(config, namespace, rootDir);
+  const { flags, variables } = placedSettings(settings);
+  const moved = movedDirectories(paths);
+  const environment = [
+    ["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`] as const,
+    ...ENGINE_ENVIRONMENT,
+    ...variables,
+  ].map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`);
+  const mounts = moved.map(
+    ({ name, path, isRead }) =>
+      `            - {name: ${name}, mountPath: ${JSON.stringify(path)}${isRead ? ", readOnly: true" : ""}}\n`,
+  );
+  const volumes = moved.map(
+    ({ name, path, isRead }) =>
+      `        - {name: ${name}, hostPath: {path: ${JSON.stringify(path)}, type: ${isRead ? "Directory" : "DirectoryOrCreate"}}}\n`,
+  );
+  const { podLogsDir, containerLogsDir, stateDir } = paths;
+  const { socketDirectory, imageStore } = places;
+  return filled(template, {
+    ...inJson({ namespace, image: options.image, rootDir, podLogsDir, containerLogsDir, stateDir }),
+    ...inJson({ socketDirectory, imageStore, arguments: ["run", ...flags] }),
+    documents: access.documents,
+    podSpec: access.podSpec,
+    environment: `${environment.join("")}${access.environment}`,
+    ports: portsOf(config),
+    probe: probeOf(config),
+    mounts: `${mounts.join("")}${access.mounts}`,
+    volumes: `${volumes.join("")}${access.volumes}`,
+  });
 }
 
-const head = (
-  namespace: string,
-): string => `# One agent per node. Its state is on the node (/var/lib/crigc) and outlives the pod.
-# Set imageGCHighThresholdPercent: 100 in the kubelet's configuration, so that only crigc collects images.
-apiVersion: apps/v1
-kind: DaemonSet
-metadata:
-  name: crigc
-  namespace: ${JSON.stringify(namespace)}
-  labels: {app.kubernetes.io/name: crigc}
-spec:
-  selector:
-    matchLabels: {app.kubernetes.io/name: crigc}
-  updateStrategy:
-    type: RollingUpdate
-    rollingUpdate: {maxUnavailable: 1}
-  template:
-    metadata:
-      labels: {app.kubernetes.io/name: crigc}
-`;
-
-const podSpec = ({ image }: DaemonSetOptions, access: KubeletAccess): string => `    spec:
-${access.podSpec}      enableServiceLinks: false
-      hostNetwork: false
-      hostPID: false
-      hostIPC: false
-      priorityClassName: system-node-critical
-      nodeSelector: {kubernetes.io/os: linux}
-      # Full or broken nodes need it most.
-      tolerations:
-        - operator: Exists
-      # A removal in flight is finished first.
-      terminationGracePeriodSeconds: 150
-      securityContext:
-        seccompProfile: {type: RuntimeDefault}
-      containers:
-        - name: crigc
-          image: ${JSON.stringify(image)}
-          imagePullPolicy: IfNotPresent
-`;
-
-const container = (options: DaemonSetOptions, access: KubeletAccess): string => {
-  const { flags, variables } = placedSettings(options.settings);
-  return `          command: [crigc]
-          args: ${JSON.stringify(["run", ...flags])}
-          # In the environment, so that "kubectl exec POD -- crigc doctor" uses the same settings.
-          env:
-${[
-  ["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`],
-  ...ENGINE_ENVIRONMENT,
-  ...variables,
-]
-  .map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`)
-  .join(
-    "",
-  )}${access.environment}${portsOf(options.config)}          # Root, because root owns the files on the node, but without any capability.
-          securityContext:
-            privileged: false
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            runAsUser: 0
-            runAsGroup: 0
-            capabilities: {drop: [ALL]}
-          resources:
-            requests: {cpu: 10m, memory: 100Mi}
-            limits: {memory: 512Mi}
-          livenessProbe:
-            ${probeOf(options.config)}
-            initialDelaySeconds: 60
-            periodSeconds: 60
-            timeoutSeconds: 10
-            failureThreshold: 5
-`;
-};
+const inJson = (values: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]));
 
 /** A list item that a variable would split stays a flag. */
 function placedSettings(settings: readonly GivenSetting[]) {
@@ -148,40 +97,3 @@ function movedDirectories({ keepDir, runDir }: Paths) {
     ...(keeps ? [] : [{ name: "keep", path: keepDir, isRead: true }]),
   ];
 }
-
-const mounts = ({ places, paths }: DaemonSetOptions): string => `          volumeMounts:
-            # The directory, because a restarted runtime creates a new socket.
-            - {name: runtime, mountPath: ${quoted(places.socketDirectory)}, readOnly: true, mountPropagation: HostToContainer}
-            # Measured, never written. With propagation the node can unmount what is mounted below while the pod runs.
-            - {name: images, mountPath: ${quoted(places.imageStore)}, readOnly: true, mountPropagation: HostToContainer}
-            - {name: kubelet, mountPath: ${quoted(paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY)}, readOnly: true, mountPropagation: HostToContainer}
-            - {name: pod-logs, mountPath: ${quoted(paths.podLogsDir)}}
-            - {name: container-logs, mountPath: ${quoted(paths.containerLogsDir)}}
-            - {name: state, mountPath: ${quoted(paths.stateDir)}}
-            # Shared with crigc commands on the node itself, and with it the lock that serialises them.
-            - {name: run, mountPath: ${LOCK_DIRECTORY}}
-            - {name: configuration, mountPath: ${CONFIG_DIRECTORY}, readOnly: true}
-${movedDirectories(paths)
-  .map(
-    ({ name, path, isRead }) =>
-      `            - {name: ${name}, mountPath: ${quoted(path)}${isRead ? ", readOnly: true" : ""}}\n`,
-  )
-  .join("")}`;
-
-const volumes = ({ places, paths }: DaemonSetOptions): string => `      volumes:
-        - {name: runtime, hostPath: {path: ${quoted(places.socketDirectory)}, type: Directory}}
-        - {name: images, hostPath: {path: ${quoted(places.imageStore)}, type: Directory}}
-        - {name: kubelet, hostPath: {path: ${quoted(paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY)}, type: Directory}}
-        - {name: pod-logs, hostPath: {path: ${quoted(paths.podLogsDir)}, type: DirectoryOrCreate}}
-        - {name: container-logs, hostPath: {path: ${quoted(paths.containerLogsDir)}, type: DirectoryOrCreate}}
-        - {name: state, hostPath: {path: ${quoted(paths.stateDir)}, type: DirectoryOrCreate}}
-        - {name: run, hostPath: {path: ${LOCK_DIRECTORY}, type: DirectoryOrCreate}}
-        - {name: configuration, hostPath: {path: ${CONFIG_DIRECTORY}, type: DirectoryOrCreate}}
-${movedDirectories(paths)
-  .map(
-    ({ name, path, isRead }) =>
-      `        - {name: ${name}, hostPath: {path: ${quoted(path)}, type: ${isRead ? "Directory" : "DirectoryOrCreate"}}}\n`,
-  )
-  .join("")}`;
-
-const quoted = (text: string): string => JSON.stringify(text);

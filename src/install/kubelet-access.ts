@@ -3,6 +3,8 @@
  * list pods.
  */
 import type { Config } from "../config/config.ts";
+import { filled } from "./template.ts";
+import rights from "./templates/kubelet-rights.txt" with { type: "text" };
 
 export interface KubeletAccess {
   /** YAML documents before the DaemonSet. */
@@ -48,7 +50,7 @@ export function kubeletAccess(config: Config, namespace: string, rootDir: string
       : []),
   ];
   return {
-    documents: rightsOf(namespace),
+    documents: filled(rights, { namespace: JSON.stringify(namespace) }),
     podSpec: "      serviceAccountName: crigc\n      automountServiceAccountToken: false\n",
     environment: environment.map((line) => `${line}\n`).join(""),
     mounts: `            - {name: credentials, mountPath: ${CREDENTIALS}, readOnly: true}\n`,
@@ -60,26 +62,3 @@ export function kubeletAccess(config: Config, namespace: string, rootDir: string
 `,
   };
 }
-
-const rightsOf = (
-  namespace: string,
-): string => `# Allows reading the pods of each kubelet, and nothing else.
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: crigc, namespace: ${JSON.stringify(namespace)}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: crigc-kubelet-pods}
-rules:
-  # Enough since Kubernetes 1.33. Before that the kubelet checks nodes/proxy, which also allows running commands in every pod of the node.
-  - {apiGroups: [""], resources: [nodes/pods], verbs: [get]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: crigc-kubelet-pods}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crigc-kubelet-pods}
-subjects:
-  - {kind: ServiceAccount, name: crigc, namespace: ${JSON.stringify(namespace)}}
----
-`;

@@ -90,13 +90,13 @@ function withoutComments(text: string): string {
 type At = (offset: number) => string;
 
 function read(document: Document.Parsed, path: string, at: At): ConfigDocument {
+  const refused = refusedNotation(document, at);
+  if (refused.length > 0) return { kind: null, entries: [], issues: refused };
   const { contents } = document;
   if (contents === null || !isMap(contents)) {
     const value: unknown = isCollection(contents) ? [] : (document.toJS() ?? null);
     return notAMap(path, value === null ? "it is empty" : `it is ${described(value)}`);
   }
-  const refused = refusedNotation(document, at);
-  if (refused.length > 0) return { kind: null, entries: [], issues: refused };
   const pairs = pairsOf(contents);
   const lineOf = (name: string): string | undefined =>
     pairs
