@@ -1,5 +1,5 @@
 /** Loads files, environment and flags into one configuration. The only file of this folder that reads the machine. */
-import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, configIssue, messageOf } from "../model/errors.ts";
 import { agentNotes, type RunningAgent, withAgent } from "./agent.ts";
@@ -202,28 +202,13 @@ export const diskReader: ConfigReader = {
     if (!found.isFile()) throw new Error("it is not a regular file");
     if (found.size > FILE_BYTES_MAX)
       throw new Error(`it has ${found.size} bytes; the maximum is ${FILE_BYTES_MAX}`);
-    return decoded(readBounded(path));
+    const bytes = readFileSync(path);
+    if (bytes.length > FILE_BYTES_MAX) throw new Error(`it has more than ${FILE_BYTES_MAX} bytes`);
+    return decoded(bytes);
   },
   names: (path) =>
     statSync(path, { throwIfNoEntry: false }) === undefined ? null : readdirSync(path),
 };
-
-/** A file may grow between stat and read. */
-function readBounded(path: string): Uint8Array {
-  const bytes = new Uint8Array(FILE_BYTES_MAX + 1);
-  const file = openSync(path, "r");
-  try {
-    let length = 0;
-    for (;;) {
-      const count = readSync(file, bytes, length, bytes.length - length, null);
-      length += count;
-      if (length > FILE_BYTES_MAX) throw new Error(`it has more than ${FILE_BYTES_MAX} bytes`);
-      if (count === 0) return bytes.subarray(0, length);
-    }
-  } finally {
-    closeSync(file);
-  }
-}
 
 function decoded(bytes: Uint8Array): string {
   try {

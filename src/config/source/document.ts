@@ -4,16 +4,17 @@ import {
   isAlias,
   isCollection,
   isMap,
+  isNode,
+  isPair,
   isScalar,
   LineCounter,
   type Node,
   type Pair,
   parseAllDocuments,
-  visit,
   type YAMLMap,
 } from "yaml";
 
-import { type ConfigIssue, configIssue } from "../../model/errors.ts";
+import { type ConfigIssue, configIssue, messageOf } from "../../model/errors.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
 import { described } from "../value/described.ts";
 
@@ -49,7 +50,7 @@ const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 export function parseDocument(path: string, text: string): ConfigDocument {
   try {
-    requireShallow(text);
+    requireLikely(text);
     const lines = new LineCounter();
     // Equal keys are judged here, because those of a kubelet's other fields do not matter.
     const options = { lineCounter: lines, uniqueKeys: false, prettyErrors: false } as const;
@@ -64,17 +65,21 @@ export function parseDocument(path: string, text: string): ConfigDocument {
     const [document] = documents;
     return document === undefined ? notAMap(path, "it is empty") : read(document, path, at);
   } catch (thrown) {
-    if (!(thrown instanceof RangeError)) throw thrown;
+    if (!(thrown instanceof RangeError))
+      return broken(path, `invalid YAML or JSON: ${messageOf(thrown)}`);
     return broken(path, "the file is nested too deeply; expected a map of settings");
   }
 }
 
-/** Throws `RangeError`: this parser takes milliseconds for nesting that costs the other one seconds. */
-function requireShallow(text: string): void {
+/** The library reports each error of a text, and needs seconds for those of a large one. */
+const LOCATED_BYTES_MAX = 32 * 1024;
+
+/** Bun's parser needs milliseconds for anything. Throws `RangeError` for endless nesting. */
+function requireLikely(text: string): void {
   try {
     Bun.YAML.parse(text);
   } catch (thrown) {
-    if (thrown instanceof RangeError) throw thrown;
+    if (thrown instanceof RangeError || text.length > LOCATED_BYTES_MAX) throw thrown;
   }
 }
 
@@ -157,6 +162,9 @@ function kindOf(kind: unknown, version: unknown): DocumentKind | null {
   return version === KINDS[kind] ? kind : null;
 }
 
+/** Configurations, the kubelet's too, nest five levels at most; other functions of the library are quadratic in depth. */
+const DEPTH_MAX = 100;
+
 /** Notation by which a value can come from elsewhere, or be something else than it looks like. */
 function refusedNotation(document: Document.Parsed, at: At): readonly ConfigIssue[] {
   // The first of each: a list may name one alias a million times.
@@ -166,16 +174,21 @@ function refusedNotation(document: Document.Parsed, at: At): readonly ConfigIssu
     const message = `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`;
     if (!issues.has(what)) issues.set(what, configIssue(source, what, message));
   };
-  visit(document, {
-    Node: (_, node) => {
+  const walk = (node: unknown, depth: number): void => {
+    if (depth > DEPTH_MAX) throw new RangeError("nested too deeply");
+    if (isPair(node)) {
+      const { key, value } = node;
+      if (isScalar(key) && key.value === "<<") refuse(key.range?.[0] ?? 0, "a merge key (<<)");
+      walk(key, depth);
+      walk(value, depth);
+    } else if (isNode(node)) {
       const offset = node.range?.[0] ?? 0;
       if (isAlias(node) || node.anchor !== undefined) refuse(offset, "an anchor or alias (& or *)");
       else if (node.tag !== undefined) refuse(offset, "a tag (!)");
-    },
-    Pair: (_, { key }) => {
-      if (isScalar(key) && key.value === "<<") refuse(key.range?.[0] ?? 0, "a merge key (<<)");
-    },
-  });
+      if (isCollection(node)) for (const item of node.items) walk(item, depth + 1);
+    }
+  };
+  walk(document.contents, 0);
   return [...issues.values()];
 }
 
