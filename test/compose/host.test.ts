@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 
 import { hostOf } from "../../src/compose/host.ts";
 import { load } from "../config/loading.ts";
@@ -42,6 +44,18 @@ test("a kubelet whose root directory appears after crigc started is found there,
   // Once there, it stays the one: an unmounted directory must not make another source of pods count.
   usual = "/";
   expect(await podsIn(host)).toMatchObject(reading);
+});
+
+test("the pod source auto never falls back to cri once a kubelet was found", async () => {
+  const root = join(scratch(), "kubelet");
+  put(root, "pods/uid-living/marker");
+  const host = await hostOf(
+    () => load({ flags: [["pod-source", "auto"]] }),
+    () => told(root),
+  );
+  expect(await podsIn(host)).toMatchObject({ kind: "ready", source: "kubelet-dir" });
+  rmSync(root, { recursive: true });
+  for (const _ of [1, 2]) expect(await podsIn(host)).toMatchObject({ kind: "none" });
 });
 
 test("--root-dir overrides the root directory of the kubelet's flags", async () => {
