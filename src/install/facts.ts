@@ -9,11 +9,22 @@ import { installed, parentsOf } from "./paths.ts";
 export type Facts = ReadonlyMap<string, Found>;
 
 /** The paths and all their parents. */
-export async function factsOf(tree: RootedTree, paths: readonly string[]): Promise<Facts> {
+async function factsOf(tree: RootedTree, paths: readonly string[]): Promise<Facts> {
   const facts = new Map<string, Found>();
   const all = new Set(paths.flatMap((path) => [...parentsOf(path), path]));
   for (const path of all) facts.set(path, await tree.look(path));
   return facts;
+}
+
+/** With the copies of the files that are there. */
+export async function factsWithCopies(
+  tree: RootedTree,
+  paths: readonly string[],
+  copyOf: (path: string) => string,
+): Promise<Facts> {
+  const facts = await factsOf(tree, paths);
+  const files = paths.filter((path) => factOf(facts, path).kind === "file");
+  return new Map([...facts, ...(await factsOf(tree, files.map(copyOf)))]);
 }
 
 export const factOf = (facts: Facts, path: string): Found => facts.get(path) ?? { kind: "absent" };

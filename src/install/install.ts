@@ -4,7 +4,7 @@ import { sha256OfFile } from "../host/archive/sha256.ts";
 import { isElf, loaderOf } from "../host/files/elf.ts";
 import { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
-import { factsOf, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
+import { factsWithCopies, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
 import type { Init, Manifest } from "./manifest.ts";
 import { DEFAULT_BIN_DIRECTORY, installed, type ShellTexts } from "./paths.ts";
 import {
@@ -72,8 +72,8 @@ export async function install(
     ...filesOf(request, before).map((it) => it.path),
     ...(before === null ? [] : placesOf(before)),
   ];
-  const paths = [installed.manifest, ...places, ...places.map(backupPathOf)];
-  const steps = installPlan(request, before, await factsOf(tree, paths));
+  const facts = await factsWithCopies(tree, [installed.manifest, ...places], backupPathOf);
+  const steps = installPlan(request, before, facts);
   if (!options.dryRun) await apply(steps, tree, done);
   return steps;
 }

@@ -1,7 +1,7 @@
 /** `crigc uninstall`: removes what `install` installed, with `purge` also configuration and state. */
 
 import { RootedTree } from "../host/files/rooted-tree.ts";
-import { factOf, type Facts, factsOf, isRunning, manifestIn } from "./facts.ts";
+import { factOf, type Facts, factsWithCopies, isRunning, manifestIn } from "./facts.ts";
 import type { Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";
 import { backupPathOf, saved } from "./plan.ts";
@@ -25,14 +25,13 @@ export async function uninstall(
   const live = options.root === "/" && (await isRunning(manifest.init, tree));
   const paths = [
     ...Object.keys(manifest.files),
-    ...Object.keys(manifest.files).map(backupPathOf),
     ...manifest.links,
     ...manifest.directories,
     installed.configDirectory,
     installed.stateDirectory,
     installed.runDirectory,
   ];
-  const facts = await factsOf(tree, paths);
+  const facts = await factsWithCopies(tree, paths, backupPathOf);
   const steps = removalPlan({ purge: options.purge, live }, manifest, facts);
   if (!options.dryRun) await apply(steps, tree, done);
   return steps;
