@@ -39,6 +39,11 @@ export async function connect(
       giveBack();
       onCall(call);
     },
+    onList: () => giveBack(MUCH),
+    onNewEntry: () => {
+      busy(CALLS_OF_ENTRY);
+      giveBack(CALLS_OF_ENTRY);
+    },
   });
   const reader: RuntimeReader = {
     ...runtime.reader,
@@ -46,17 +51,6 @@ export async function connect(
       ...(await runtime.reader.info(signal)),
       instance: instanceOf(imageEndpoint),
     }),
-    listImages: async (signal) => {
-      const images = await runtime.reader.listImages(signal);
-      giveBack(MUCH);
-      busy(images.length * CALLS_OF_IMAGE);
-      return images;
-    },
-    listContainers: async (signal) => {
-      const containers = await runtime.reader.listContainers(signal);
-      giveBack(MUCH);
-      return containers;
-    },
   };
   return { runtime: { ...runtime, reader }, endpoint };
 }
@@ -70,8 +64,8 @@ function instanceOf(endpoint: string): string {
   }
 }
 
-/** Weight of an image in the decision to compile hot code. */
-const CALLS_OF_IMAGE = 0.1;
+/** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
+const CALLS_OF_ENTRY = 0.05;
 
 /** Longer than when probing several: a configured runtime may be busy. */
 const NAMED_PROBE_MS = 1_500;

@@ -26,6 +26,8 @@ export interface ChannelOptions {
   /** Default timeout of a call. */
   readonly requestTimeoutMs: number;
   readonly onCall: (call: CallRecord) => void;
+  /** Called when a list has arrived, before it is read: the pieces in which it came are garbage. */
+  readonly onList?: (() => void) | undefined;
 }
 
 export interface UnaryOptions<Answer, Result> {
@@ -90,8 +92,10 @@ export function openChannel(options: ChannelOptions): Channel {
     },
     list: async (method, request, { onEntry, signal }) => {
       const guard = { method, about: "", timeoutMs: requestTimeoutMs, signal, options };
-      const onMessage = (bytes: Buffer): void =>
+      const onMessage = (bytes: Buffer): void => {
+        options.onList?.();
         cutEntries(bytes, (entry) => onEntry(method, entry));
+      };
       return guarded(guard, async () => {
         const call = callOf(guard, request);
         if (isStream(method)) await connection.stream(call, onMessage);

@@ -48,28 +48,52 @@ export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(co
 export function entryMemory<M extends ListMethod, Item extends { readonly id: string }>(
   /** From a list with this one entry. */
   decode: (list: Answers[M], shared: Shared) => Item,
-  /** Which of the entries count. */
-  counting: (items: readonly Item[]) => readonly Item[] = (items) => items,
+  { onNewEntry, counting = (items) => items }: MemoryOptions<Item>,
 ): EntryMemory<M, Item> {
-  let known: ReadonlyMap<string, Item> = new Map();
+  const known = new Map<string, Known<Item>>();
+  let round = 0;
   let last: readonly Item[] = [];
+  /** Each known entry is in the last list, once. */
+  let isLastWhole = true;
   return {
     list: async (ask) => {
-      const listed = new Map<string, Item>();
+      const own = (round += 1);
+      const met = { count: 0, fresh: 0 };
       const shared = stringPool();
       const items = await ask((method, bytes) => {
         const digest = digestOf(bytes);
-        const item =
-          listed.get(digest) ?? known.get(digest) ?? decode(decodeAnswer(method, bytes), shared);
-        listed.set(digest, item);
-        return item;
+        let entry = known.get(digest);
+        if (entry === undefined) {
+          entry = { item: decode(decodeAnswer(method, bytes), shared), round: 0 };
+          known.set(digest, entry);
+          met.fresh += 1;
+          onNewEntry();
+        }
+        if (entry.round !== own) met.count += 1;
+        entry.round = own;
+        return entry.item;
       });
-      known = listed;
+      const isSame = met.fresh === 0 && met.count === known.size && items.length === met.count;
+      if (isSame && isLastWhole) return last;
+      for (const [digest, entry] of known) if (entry.round !== own) known.delete(digest);
       const counted = counting(items);
       if (!hasSameItems(last, counted)) last = counted;
+      isLastWhole = last.length === known.size && byId(last).size === last.length;
       return last;
     },
   };
+}
+
+interface MemoryOptions<Item> {
+  readonly onNewEntry: () => void;
+  /** Which of the entries count; by default all. */
+  readonly counting?: (items: readonly Item[]) => readonly Item[];
+}
+
+interface Known<Item> {
+  readonly item: Item;
+  /** The number of the list that it was in last. */
+  round: number;
 }
 
 /** Stores strings that entries of one list share only once. */

@@ -16,15 +16,27 @@ import { latestOfEach, orTooLarge, splitContainers, splitSandboxes } from "./spl
 
 type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
 
+interface Sources {
+  readonly runtime: Channel;
+  readonly image: Channel;
+  readonly onNewEntry?: (() => void) | undefined;
+}
+
 /** An error discards what was read so far: a list is complete or an error. */
-export function makeLists(runtime: Channel, image: Channel): Lists {
+export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sources): Lists {
   const streamed = listStreams(runtime);
   const streamedImages = listStreams(image);
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
-  const knownImages = entryMemory<ImageList, Image>(imageIn);
-  const knownContainers = entryMemory<ContainerList, Container>(containerIn, latestOfEach);
-  const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn, latestOfEach);
+  const knownImages = entryMemory<ImageList, Image>(imageIn, { onNewEntry });
+  const knownContainers = entryMemory<ContainerList, Container>(containerIn, {
+    onNewEntry,
+    counting: latestOfEach,
+  });
+  const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn, {
+    onNewEntry,
+    counting: latestOfEach,
+  });
   const listSandboxes: Lists["listSandboxes"] = async (signal) =>
     knownSandboxes.list(async (itemOf) => {
       const reading = { itemOf, signal };

@@ -23,10 +23,11 @@ export interface Channels {
   readonly image: Channel;
   readonly endpoint: string;
   readonly imageEndpoint: string;
+  readonly onNewEntry?: (() => void) | undefined;
 }
 
 export function makeReader(channels: Channels): RuntimeReader {
-  const { runtime, image } = channels;
+  const { runtime, image, onNewEntry } = channels;
   const sandbox =
     <Result>(
       { verbose, ...limits }: { readonly verbose: boolean; readonly mostMs?: number },
@@ -45,7 +46,7 @@ export function makeReader(channels: Channels): RuntimeReader {
     };
   return {
     info: async (signal) => runtimeInfo(channels, signal),
-    ...makeLists(runtime, image),
+    ...makeLists({ runtime, image, onNewEntry }),
     containerDetail: async (id, signal) => {
       const decode = ({ status }: Answers["ContainerStatus"]) => decodeDetail(id, status);
       const options = { about: id, signal, decode };
