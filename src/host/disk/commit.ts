@@ -9,7 +9,10 @@ import { timer } from "../time/timer.ts";
 const COMMIT_MS = 5_000;
 
 /** `command`: runs `commitHere` for the path that follows it. The result never rejects. */
-export function commitBy(command: readonly string[]): (path: string) => Promise<void> {
+export function commitBy(
+  command: readonly string[],
+  limitMs = COMMIT_MS,
+): (path: string) => Promise<void> {
   const running = new Set<string>();
   return async (path) => {
     // A process that hangs cannot be killed, so there is at most one for each path.
@@ -27,7 +30,7 @@ export function commitBy(command: readonly string[]): (path: string) => Promise<
         running.delete(path);
         ended.abort();
       });
-      await timer.sleep(COMMIT_MS, ended.signal);
+      await timer.sleep(limitMs, ended.signal);
       if (!ended.signal.aborted) child.kill("SIGKILL");
     } catch {
       // Without another process, space appears with the filesystem's own commit.

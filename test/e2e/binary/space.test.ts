@@ -1,7 +1,7 @@
 // What gc frees is what the disk says: shared layers, sizes that lie, a runtime that frees late, images that stay.
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, unlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, statfsSync, unlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -299,9 +299,17 @@ describe.skipIf(diskObstacle !== null)("gc of images whose removal gives nothing
   });
 });
 
-/** Writes 2 MB/s until it is disposed of. */
+function freeBytesBeside(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  return bavail * bsize;
+}
+
+/** Writes 2 MB/s until it is disposed of, as long as there is space. */
 function writer(path: string): Disposable {
-  const timer = setInterval(() => appendFileSync(path, Buffer.alloc(MiB / 10)), 50);
+  const timer = setInterval(() => {
+    // A full disk ends it for a moment.
+    if (freeBytesBeside(path) > MiB) appendFileSync(path, Buffer.alloc(MiB / 10));
+  }, 50);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 

@@ -9,7 +9,7 @@ export interface DiskOptions {
   /** Default 2 GiB. xfs wants 300 MiB at least. */
   readonly sizeBytes?: number;
   /** Default ext4. */
-  readonly filesystem?: "ext4" | "xfs";
+  readonly filesystem?: "ext4" | "xfs" | "btrfs";
   /** ext4 only. Default: what mkfs takes for the size, one for 16 KiB. */
   readonly inodes?: number;
   /** ext4 only. What unprivileged users cannot have, so never counted as available. Default 5, as mkfs does. */
@@ -58,8 +58,8 @@ export async function unmount(path: string): Promise<void> {
 }
 
 async function makeFilesystem(imageFile: string, options: DiskOptions): Promise<void> {
-  if (options.filesystem === "xfs") {
-    await command("mkfs.xfs", "-q", "-f", imageFile);
+  if (options.filesystem === "xfs" || options.filesystem === "btrfs") {
+    await command(`mkfs.${options.filesystem}`, "-q", "-f", imageFile);
     return;
   }
   const inodes = options.inodes === undefined ? [] : ["-N", String(options.inodes)];
