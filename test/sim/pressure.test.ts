@@ -225,7 +225,7 @@ describe("pressure that images cannot relieve", () => {
     expect(sim.record.removals).toEqual([]);
     const said = sim.record.events.filter(({ reason }) => reason === "ImageGCFutile");
     expect(said.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/images up to 3\.9 GiB, other data 9\d\.\d GiB/),
+      expect.stringMatching(/images 2\.0 GiB to 3\.9 GiB, other data at least 9\d\.\d GiB/),
     ]);
   });
 
