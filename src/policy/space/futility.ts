@@ -69,7 +69,7 @@ export function futilityOf(
   const bound = boundOf(unit, {
     used: imageUseOf(filesystem, facts)[unit],
     unused: unit === "bytes" ? unused.bytesAfter([]) : BigInt(images.length),
-    mostPerMille: unused.hasLayers ? (facts.layers?.mostPerMille ?? null) : null,
+    mostPerMille: facts.layers !== null && unused.hasLayers ? facts.layers.mostPerMille : null,
     inUse: inUseOf(filesystem),
   });
   const needed = atLeastZero(relievedOf(target) - freeOf(filesystem, unit));

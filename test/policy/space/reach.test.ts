@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Meter } from "../../../src/execute/image/meter.ts";
 import { chainId } from "../../../src/model/ids.ts";
 import type { Ledger } from "../../../src/model/ledger.ts";
+import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageItem } from "../../../src/model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget, Purpose } from "../../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
@@ -49,14 +50,25 @@ const reachOf = (
     purpose = { kind: "periodic" },
     ledger = aLedger(),
     candidates = [],
+    change = {},
   }: {
     readonly snapshot: Snapshot;
     readonly purpose?: Purpose;
     readonly ledger?: Ledger;
     readonly candidates?: ImagePlan["candidates"];
+    readonly change?: Partial<ImageLimits>;
   },
   targets: readonly ImageTarget[],
-) => targetReach({ snapshot, purpose, ledger, limits: defaultLimits }, { targets, candidates });
+) =>
+  targetReach(
+    {
+      snapshot,
+      purpose,
+      ledger,
+      limits: { ...defaultLimits, images: { ...defaultLimits.images, ...change } },
+    },
+    { targets, candidates },
+  );
 
 const removed = (candidate: ImageCandidate, measuredBytes = 0n): ImageItem => ({
   candidate,
@@ -218,13 +230,17 @@ describe("the layers of what is left", () => {
     ]),
   });
   /** What has to become free so that it is just in reach, to a hundredth of a GiB; nothing is free now. */
-  const boundOf = (items: readonly ImageItem[], runtime: Partial<Snapshot["runtime"]> = {}) => {
+  const boundOf = (
+    items: readonly ImageItem[],
+    runtime: Partial<Snapshot["runtime"]> = {},
+    change: Partial<ImageLimits> = {},
+  ) => {
     const images = candidates.map(({ image }) => image);
     const disk = aFilesystem({ availableBytes: 0n, imageUsedBytes: 65_000n });
     const snapshot = aSnapshot({ images, filesystems: [disk] });
     const node = { ...snapshot, runtime: { ...snapshot.runtime, ...runtime } };
     const reaches = (bytes: bigint) =>
-      reachOf({ snapshot: node, ledger, candidates }, [spaceTarget(bytes, bytes)])(
+      reachOf({ snapshot: node, ledger, candidates, change }, [spaceTarget(bytes, bytes)])(
         after({ availableBytes: new Map([["8:1", 0n]]) }),
         items,
       );
@@ -251,6 +267,15 @@ describe("the layers of what is left", () => {
     expect(boundOf([first!, second!, third!, fourth!], crio)).toBe(0);
     expect(boundOf([fourth!, third!], crio)).toBe(6);
     expect(boundOf([fourth!, third!, second!], crio)).toBe(5);
+  });
+
+  test("are left as they were by what was not removed, and do not count with reported sizes", () => {
+    const failed: ImageItem = {
+      ...removed(candidates[0]!),
+      result: { kind: "failed", message: "busy", code: "failed" },
+    };
+    expect(boundOf([failed], crio)).toBe(7);
+    expect(boundOf([], crio, { accounting: "reported" })).toBe(75);
   });
 
   test("count by what the removals of the pass itself have shown, from the third on", () => {
