@@ -42,6 +42,7 @@ describe("the bound", () => {
 
   test.each([
     ["what the layers can take", { mostPerMille: 2500n }, 7n],
+    ["what the layers can take, even beyond five times", { mostPerMille: 6250n }, 18n],
     ["the layers where they are tighter than the figure", { used: 10n, mostPerMille: 1000n }, 3n],
     ["the figure where it is tighter than the layers", { used: 10n, mostPerMille: 5000n }, 13n],
     ["no more than is in use, by the figure", { used: 10n, inUse: 12n }, 12n],
@@ -192,20 +193,23 @@ describe("what fills the disk", () => {
         [chainId("x/a"), chainId("x")],
       ]),
     );
-    const all = ["a", "b", "other"].map((word) => anImage(word, { sizeBytes: 2n * GIB }));
+    const all = [
+      ...["a", "b"].map((word) => anImage(word, { sizeBytes: 2n * GIB })),
+      anImage("other", { sizeBytes: 3n * GIB }),
+    ];
     const layers = { forest, mostPerMille: 1000n };
     const crio = full({ imageUsedBytes: 65_000n });
     const facts = { images: all, filesystems: [crio], logs: null, layers };
     const { imagesBytes, imagesAtLeastBytes, otherBytes } = breakdownOf(crio, facts);
     const inTenths = (bytes: bigint) => Math.round(Number((bytes * 10n) / GIB));
     expect(imagesAtLeastBytes).toBe(2n * GIB);
-    expect(inTenths(imagesBytes)).toBe(40);
-    expect(inTenths(otherBytes)).toBe(930);
+    expect(inTenths(imagesBytes)).toBe(50);
+    expect(inTenths(otherBytes)).toBe(920);
     const crammed = full({ imageUsedBytes: 65_000n, availableBytes: 99n * GIB });
     const parts = breakdownOf(crammed, { ...facts, filesystems: [crammed] });
     expect(parts).toMatchObject({ imagesBytes: GIB, imagesAtLeastBytes: GIB, otherBytes: 0n });
     const nothing = breakdownOf(crio, { ...facts, layers: null });
-    expect(nothing).toMatchObject({ imagesBytes: 6n * GIB, imagesAtLeastBytes: 0n });
+    expect(nothing).toMatchObject({ imagesBytes: 7n * GIB, imagesAtLeastBytes: 0n });
   });
 
   test("omits unknown parts, and logs on another filesystem", () => {
