@@ -605,6 +605,29 @@ test.each([
   expect(words(plan.candidates)).toEqual([...order]);
 });
 
+test("all unused images go in their order, with what each frees by its layers", () => {
+  const [base, child] = [chainId("base"), chainId("base/child")];
+  const ledger = {
+    origins: new Map([
+      [idOf("a"), { chain: base, builtAt: null }],
+      [idOf("b"), { chain: child, builtAt: null }],
+    ]),
+    layers: new Map([[child, { below: null, chain: [base, child] }]]),
+  };
+  const all = { images: [gib("a"), gib("b")], ledger, snapshot: onDisk(10n) };
+  const { candidates } = planOf({ ...all, facts: { purpose: { kind: "all-unused" } } });
+  expect(words(candidates)).toEqual(["a", "b"]);
+  const limits = { accounting: "reported" } as const;
+  const summed = planOf({ ...all, limits, facts: { purpose: { kind: "all-unused" } } });
+  expect(summed.candidates.map(({ frees }) => frees)).toEqual([undefined, undefined]);
+  expect(
+    candidates.map(({ unscaled, sharersKnown }) => [unscaled?.estimateBytes, sharersKnown]),
+  ).toEqual([
+    [0n, true],
+    [GIB, true],
+  ]);
+});
+
 test("an image unknown to the ledger is new", () => {
   const plan = planOf({ images: three, snapshot: onDisk(15n), ledger: { images: new Map() } });
   expect(plan.kept.map(({ reason }) => reason)).toEqual(
