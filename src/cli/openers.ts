@@ -35,6 +35,8 @@ export interface OpenCollector extends AsyncDisposable {
   readonly log: Log;
   /** Shows the progress of a pass on a terminal. */
   readonly starting: (candidate: ImageCandidate, meter: Meter) => void;
+  /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
+  readonly recorded: (patience: AbortSignal) => Promise<number>;
 }
 
 export interface Openers {

@@ -11,15 +11,17 @@ import type { NodeKubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/remover.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { readHold } from "../host/state/hold.ts";
+import type { LockPlaces } from "../host/state/lock-file.ts";
 import { acquireLock } from "../host/state/lock.ts";
 import { stateFiles } from "../host/state/state-files.ts";
+import { enterWriters, otherWriters } from "../host/state/writers.ts";
 import { wallClock } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
 import { type Engine, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { LedgerMemory, UsedLog } from "../model/ports.ts";
+import type { LedgerMemory, UsedLog, WriterPresence } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import type { StoreNotice } from "../store/notice.ts";
@@ -117,7 +119,7 @@ export interface OpenState {
  */
 export async function openState(
   config: Config,
-  { program }: Pick<Process, "program">,
+  self: Process,
   notify: (notice: StoreNotice) => void,
 ): Promise<OpenState> {
   const directory = config.paths.stateDir;
@@ -125,8 +127,9 @@ export async function openState(
     const ledger = ledgerOnDisk(config, notify);
     return { memory: volatileMemory(known(config, ledger)), recorder: null };
   }
-  const channel = processChannel({ program, directory });
-  const recorder = await openStore({ channel, directory, notify });
+  const presence = enteredWriters(directory, lockPlaces(config, self));
+  const channel = processChannel({ program: self.program, directory, writer: presence?.id });
+  const recorder = await openStore({ channel, directory, presence, notify });
   const memory: LedgerMemory =
     config.compat === "kubelet"
       ? kubeletMemory(recorder)
@@ -139,8 +142,20 @@ const known = ({ compat }: Config, ledger: Ledger): Ledger =>
   compat === "kubelet" ? forgotten(ledger) : ledger;
 
 function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
-  using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify });
+  const others = () =>
+    otherWriters(paths.stateDir, { systemRun: SYSTEM_RUN, runDirectory: paths.runDir, userId: 0 });
+  using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify, others });
   return store.ledger();
+}
+
+/** Where no lock can be taken, no pass begins either, and says why. */
+function enteredWriters(directory: string, places: LockPlaces): WriterPresence | undefined {
+  try {
+    return enterWriters(directory, places);
+  } catch (thrown) {
+    if (thrown instanceof HostError) return undefined;
+    throw thrown;
+  }
 }
 
 const refuse = async (): Promise<never> => {
@@ -185,7 +200,7 @@ function passLock(options: CollectorOptions, recorder: Recorder | null): PassLoc
   };
 }
 
-export const lockPlaces = (config: Config, self: Process) => ({
+export const lockPlaces = (config: Config, self: Pick<Process, "userId">): LockPlaces => ({
   systemRun: SYSTEM_RUN,
   runDirectory: config.paths.runDir,
   userId: self.userId,

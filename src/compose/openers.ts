@@ -131,6 +131,7 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
         gainedBytes: meter.totals().measuredFreedBytes,
         wantedBytes: meter.wantedBytes(),
       }),
+    recorded: async (patience) => (await recorder?.settle(patience)) ?? 0,
     [Symbol.asyncDispose]: async () => {
       connected.runtime.close();
       await recorder?.close();

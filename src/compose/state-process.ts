@@ -3,6 +3,8 @@
  * blocked by a hanging disk cannot even be ended. Requests and replies are lines of JSON.
  */
 
+import { tmpdir } from "node:os";
+
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { wallClock } from "../host/time/clock.ts";
@@ -17,8 +19,8 @@ type Line =
   | { readonly kind: "reply"; readonly reply: StateReply };
 
 /** Serves requests until its input ends. */
-export async function runStateProcess(directory: string): Promise<void> {
-  using file = new StateFile({ directory, files: stateFiles, now: () => wallClock() });
+export async function runStateProcess(directory: string, writer?: string): Promise<void> {
+  using file = new StateFile({ directory, files: stateFiles, now: () => wallClock(), writer });
   const out = Bun.stdout.writer();
   // The requester may be gone; its pending records are still written.
   const tell = async (line: Line): Promise<void> => {
@@ -48,6 +50,8 @@ export interface StateProcessOptions {
   /** Command that starts this program: the executable, or Bun and the entry point. */
   readonly program: readonly string[];
   readonly directory: string;
+  /** Of this process's mark in the file. */
+  readonly writer?: string | undefined;
 }
 
 /** Starts the process on the first request, and again if it ended. */
@@ -75,17 +79,29 @@ class StateChild {
   #asked: Asked[] = [];
   hasEnded = false;
 
-  constructor({ program, directory }: StateProcessOptions) {
-    const child = Bun.spawn([...program, STATE_PROCESS, directory], {
+  constructor({ program, directory, writer }: StateProcessOptions) {
+    const command = [
+      ...program,
+      STATE_PROCESS,
+      directory,
+      ...(writer === undefined ? [] : [writer]),
+    ];
+    const child = Bun.spawn(command, {
       // A hanging process must not keep our stderr or working directory open.
-      stdio: ["pipe", "pipe", "ignore"],
+      stdio: ["pipe", "pipe", "pipe"],
       cwd: "/",
-      env: {},
+      // For the copy of a file that cannot be read in place.
+      env: { TMPDIR: tmpdir() },
     });
     child.unref();
     this.#exited = child.exited;
     this.#input = child.stdin;
-    void this.#listen(child.stdout);
+    const complaint = lastWords(child.stderr);
+    void this.#listen(child.stdout).then(async (wrong) => {
+      this.hasEnded = true;
+      if (wrong !== "") child.kill("SIGKILL");
+      this.#reject(wrong === "" ? await complaint : wrong);
+    });
   }
 
   ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply> {
@@ -102,18 +118,44 @@ class StateChild {
     await this.#exited;
   }
 
-  async #listen(output: AsyncIterable<Uint8Array>): Promise<void> {
+  /** Returns what is wrong with a line; an empty text: the output ended. */
+  async #listen(output: AsyncIterable<Uint8Array>): Promise<string> {
     for await (const text of linesOf(output)) {
-      const line: Line = JSON.parse(text);
+      const line = lineIn(text);
+      if (line === null) return `it sent ${JSON.stringify(text.slice(0, 100))}`;
       giveBack(MUCH / 8);
       if (line.kind === "rows") this.#asked[0]?.onRows(line.rows);
       else this.#asked.shift()?.resolve(line.reply);
     }
-    this.hasEnded = true;
+    return "";
+  }
+
+  #reject(why: string): void {
     const unanswered = this.#asked;
     this.#asked = [];
-    for (const { reject } of unanswered) reject(new HostError("read", "the ledger process exited"));
+    const message = `the ledger process ended${why === "" ? "" : `: ${why}`}`;
+    for (const { reject } of unanswered) reject(new HostError("read", message));
   }
+}
+
+function lineIn(text: string): Line | null {
+  try {
+    const line: Line | null = JSON.parse(text);
+    return line?.kind === "rows" || line?.kind === "reply" ? line : null;
+  } catch {
+    return null;
+  }
+}
+
+const STDERR_CHARACTERS = 1000;
+
+/** The end of what a process that crashed printed, on one line. */
+async function lastWords(stderr: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let end = "";
+  for await (const chunk of stderr)
+    end = (end + decoder.decode(chunk, { stream: true })).slice(-STDERR_CHARACTERS);
+  return end.replaceAll(/\s+/g, " ").trim();
 }
 
 const ROWS_OF_PIECE = 256;

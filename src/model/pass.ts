@@ -13,7 +13,8 @@ export type EventReason =
   | "EvictionThresholdMet"
   | "ImageGCFutile"
   | "KeepRulesInvalid"
-  | "GhostImage";
+  | "GhostImage"
+  | "RecordsLost";
 
 /** A warning event, which an operator should get even without reading the log. */
 export interface Event {

@@ -223,6 +223,21 @@ export interface CallRecord {
 }
 
 /** The files of the state directory. Every function throws the error of node:fs with its `code`, except where a result is documented for it. */
+/** The other processes that write the same state directory. */
+export interface OtherWriters {
+  readonly alive: readonly string[];
+  /** One ended without having written everything. */
+  readonly isOneDead: boolean;
+}
+
+/** This process among those that write a state directory; the kernel notices when it ends. */
+export interface WriterPresence {
+  readonly id: string;
+  others(): OtherWriters;
+  /** `isComplete`: everything is written. */
+  end(isComplete: boolean): void;
+}
+
 export interface StateFiles {
   /** With its parents; does nothing if it exists. */
   makeDirectory(path: string, mode: number): void;
@@ -232,8 +247,15 @@ export interface StateFiles {
   sizeBytes(path: string): number | null;
   /** Distinguishes a file from another that replaced it; `null` if it does not exist. */
   identity(path: string): string | null;
+  /** Changes whenever the file is written, replaced or restored; `null` if it does not exist. */
+  stamp(path: string): string | null;
+  /** `null` if it cannot be read. */
+  text(path: string): string | null;
+  write(path: string, text: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
+  /** Removes the file, if there is one, also from the disk. */
+  removeForGood(path: string): void;
   names(directory: string): readonly string[];
   /** Copies files into a fresh private directory and returns its path. */
   copyAside(paths: readonly string[]): string;

@@ -60,6 +60,7 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
   ImageGCFutile: "images are not what fills the disk",
   KeepRulesInvalid: "no image is removed",
   GhostImage: "a removed image is still listed",
+  RecordsLost: "records of removals were not written",
 };
 
 /** All of them. */

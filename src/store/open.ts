@@ -5,9 +5,16 @@ import type { Database } from "bun:sqlite";
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import type { StateFiles } from "../model/ports.ts";
+import type { OtherWriters, StateFiles } from "../model/ports.ts";
 import { storeError } from "./errors.ts";
-import { openForReading, openInMemory, type StatePaths, statePaths } from "./file/connection.ts";
+import {
+  isClosed,
+  openForReading,
+  openInMemory,
+  type StatePaths,
+  statePaths,
+} from "./file/connection.ts";
+import { marksIn } from "./file/marks.ts";
 import { readLedgerRows, readSetting } from "./file/state-rows.ts";
 import type { HistoryKind } from "./history/history-records.ts";
 import {
@@ -20,6 +27,7 @@ import {
 } from "./history/history.ts";
 import { Recorder } from "./history/recorder.ts";
 import { ledgerOf } from "./ledger/ledger.ts";
+import { leftOpen } from "./left-open.ts";
 import type { StoreNotice } from "./notice.ts";
 import type { StoreOptions } from "./store.ts";
 
@@ -36,6 +44,8 @@ export interface ReaderOptions {
   readonly files: StateFiles;
   /** Receives problems of the file. */
   readonly notify: (notice: StoreNotice) => void;
+  /** The processes that write the directory; absent: none is looked for. */
+  readonly others?: () => OtherWriters;
 }
 
 /** `failure`: why the file could not be read, so that nothing is known; `null`: it was read, or there is none. */
@@ -45,8 +55,19 @@ export type StoreReader = ReturnType<typeof openStoreReader>;
 export function openStoreReader(options: ReaderOptions) {
   const paths = statePaths(options.directory);
   try {
+    const before = options.others?.();
+    const wasLeftOpen = !isClosed(paths, options.files);
     const db = openForReading(paths, options.files);
-    return readerOf(db, { paths, ledger: ledgerOf(readLedgerRows(db)), failure: null });
+    const ledger = ledgerOf(readLedgerRows(db));
+    const marks = [...marksIn(db).keys()];
+    const after = options.others?.();
+    const ageRestartDue =
+      ledger.observedAt !== null &&
+      before !== undefined &&
+      after !== undefined &&
+      leftOpen({ marks, before, after, wasLeftOpen }).isLeftOpen;
+    const known = ageRestartDue ? { ...ledger, ageRestartDue } : ledger;
+    return readerOf(db, { paths, ledger: known, failure: null });
   } catch (thrown) {
     const error = storeError(`read ${paths.database}`, thrown);
     const next =

@@ -2,19 +2,23 @@
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import { storeError } from "./errors.ts";
-import type { StateChannel, StateReply, StateRequest } from "./file/state-request.ts";
+import type { WriterPresence } from "../model/ports.ts";
+import { type Answer, askLedger } from "./ask-ledger.ts";
+import type { StateChannel, StateRequest } from "./file/state-request.ts";
 import { within } from "./file/within.ts";
 import type { HistoryRecord } from "./history/history-records.ts";
 import type { RecentHistory } from "./history/history.ts";
 import { RecordSender } from "./history/record-sender.ts";
-import { ledgerChanges, LedgerReading } from "./ledger/ledger.ts";
+import { ledgerChanges } from "./ledger/ledger.ts";
 import { mergeLedgers } from "./ledger/merge.ts";
+import { ALONE, leftOpen } from "./left-open.ts";
 import { Failures, type StoreNotice } from "./notice.ts";
 import { WriteThrottle } from "./write-throttle.ts";
 
 export interface StoreOptions {
   readonly channel: StateChannel;
+  /** Absent: no other process writes. */
+  readonly presence?: WriterPresence | undefined;
   /** `--state-dir`, for messages. */
   readonly directory: string;
   /** Receives everything that the operator should hear of, at once and once. */
@@ -23,25 +27,24 @@ export interface StoreOptions {
 
 /** A disk that takes longer counts as hanging, and crigc stops waiting. */
 const HANGING_MS = 2_000;
-/** How long a pass waits for what another process wrote. */
+/** How long a pass waits for what others wrote. */
 const REFRESH_MS = 500;
 const CLOSE_MS = 2_000;
 /** Maximum number of batches in one flush, and of responses meanwhile that change what has to be written. */
 const MAX_TURNS = 100;
 
-type Answer =
-  | Exclude<StateReply, { kind: "read" }>
-  | (Extract<StateReply, { kind: "read" }> & { readonly ledger: Ledger });
-
 /** Only functions that return a promise wait, for a bounded time except `flush`; nothing throws or rejects. */
 export abstract class Store {
   readonly #options: StoreOptions;
+  readonly #presence: WriterPresence;
   readonly #throttle = new WriteThrottle(() => this.#writeNow());
   readonly #records: RecordSender;
   #ledger: Ledger = emptyLedger;
-  /** What the file contains at `#revision`. */
+  /** What the file contained when it was last read or written. */
   #base: Ledger = emptyLedger;
-  #revision = "";
+  #wasLeftOpen = false;
+  /** The file lacks what this process wrote. */
+  #isOlder = false;
   /** Requests run in sequence. */
   #last: Promise<unknown> = Promise.resolve();
   /** The ledger of the write in flight. */
@@ -53,6 +56,7 @@ export abstract class Store {
 
   constructor(options: StoreOptions) {
     this.#options = options;
+    this.#presence = options.presence ?? ALONE;
     this.#failures = new Failures(options.directory, options.notify);
     this.#records = new RecordSender({
       ask: async (request) => {
@@ -70,12 +74,12 @@ export abstract class Store {
   async open(): Promise<void> {
     await within(
       HANGING_MS + REFRESH_MS,
-      this.#next(() => this.#read()),
+      this.#next(() => this.#begin("read")),
     );
     if (this.failure() === null)
       await within(
         REFRESH_MS,
-        this.#next(() => this.#makeReady()),
+        this.#next(() => this.#begin("open")),
       );
   }
 
@@ -106,19 +110,26 @@ export abstract class Store {
     this.#throttle.ask();
   }
 
-  /** Adopts what another process wrote. */
+  /** With the pass lock: adopts what other processes wrote; one that died may have known more. */
   async refresh(): Promise<void> {
     // One question is enough for a disk that does not answer.
-    if (this.#isHanging || this.#isClosed) return;
-    await within(
-      REFRESH_MS,
-      this.#next(() => this.#refresh()),
-    );
+    if (!this.#isHanging && !this.#isClosed)
+      await within(
+        REFRESH_MS,
+        this.#next(() => this.#refresh()),
+      );
+    // A process that died is known without the disk.
+    if (this.#presence.others().isOneDead) this.#restartAge();
   }
 
   /** Writes everything pending, and resolves with whether it is on disk. Takes as long as the disk does. */
   flush(): Promise<boolean> {
     return this.#next(() => this.#flush());
+  }
+
+  /** Removals whose records the disk has not taken. */
+  get removalsNotWritten(): number {
+    return this.#records.removalsNotWritten;
   }
 
   /** The current failure, if any. */
@@ -132,15 +143,22 @@ export abstract class Store {
     const flushing = this.flush().then((it) => (isWritten = it));
     const isAnswered = await within(CLOSE_MS, flushing);
     const last = isAnswered ? [] : this.#remainder();
-    if (isAnswered && !isWritten) this.#failures.lost(this.#records.waitingRemovals);
+    if (isAnswered && !isWritten) this.#failures.lost(this.#records.removalsNotWritten);
     this.#isClosed = true;
+    let isComplete = false;
+    if (isWritten)
+      await within(
+        CLOSE_MS,
+        this.#ask({ kind: "close" }).then(({ kind }) => (isComplete = kind === "done")),
+      );
     await within(CLOSE_MS, this.#options.channel.close(last));
+    this.#presence.end(isComplete);
   }
 
   /** What no earlier request contains, for a disk that answers only after this process has ended. */
   #remainder(): readonly StateRequest[] {
     const changes = ledgerChanges(this.#ledger, this.#sent ?? this.#base);
-    return [this.#records.next().request, { kind: "write", known: null, changes }];
+    return [this.#records.next().request, { kind: "write", changes }, { kind: "close" }];
   }
 
   #next<Result>(step: () => Promise<Result>): Promise<Result> {
@@ -149,28 +167,32 @@ export abstract class Store {
     return next;
   }
 
-  async #read(): Promise<void> {
-    const answer = await this.#ask({ kind: "read" });
-    if (answer.kind === "failed") {
-      const next =
-        "earlier records are unavailable, and new ones stay in memory until they can be written";
-      this.#failures.failed("memory-only", { ...answer, message: `${answer.message}; ${next}` });
-    } else this.#takeIn(answer, "every image counts as new");
-  }
-
-  async #makeReady(): Promise<void> {
-    const answer = await this.#ask({ kind: "open" });
-    if (answer.kind === "failed")
-      this.#failures.failed("memory-only", {
-        ...answer,
-        message: `${answer.message}; crigc read the earlier records, and new ones stay in memory until they can be written`,
-      });
-    else this.#takeIn(answer, "every image counts as new");
+  async #begin(kind: "read" | "open"): Promise<void> {
+    const answer = await this.#ask({ kind });
+    if (answer.kind !== "failed") return this.#takeIn(answer, "every image counts as new");
+    const known =
+      kind === "read" ? "earlier records are unavailable" : "crigc read the earlier records";
+    const message = `${answer.message}; ${known}, and new ones stay in memory until they can be written`;
+    this.#failures.failed("memory-only", { ...answer, message });
   }
 
   async #refresh(): Promise<void> {
-    const answer = await this.#ask({ kind: "refresh", known: this.#revision });
+    const before = this.#presence.others();
+    const answer = await this.#ask({ kind: "refresh" });
     if (answer.kind !== "failed") this.#takeIn(answer, "crigc writes it again from memory");
+    const marks = "marks" in answer ? answer.marks : [];
+    const after = this.#presence.others();
+    const { isLeftOpen, dead } = leftOpen({ marks, before, after, wasLeftOpen: this.#wasLeftOpen });
+    if (dead.length > 0) void this.#ask({ kind: "drop-marks", ids: dead });
+    if (isLeftOpen) this.#restartAge();
+    this.#wasLeftOpen = false;
+  }
+
+  /** The ledger may miss that an image was removed and pulled again. */
+  #restartAge(): void {
+    const { observedAt, ageRestartDue } = this.#ledger;
+    if (observedAt !== null && !ageRestartDue)
+      this.saveLedger({ ...this.#ledger, ageRestartDue: true });
   }
 
   #writeNow(): void {
@@ -200,7 +222,7 @@ export abstract class Store {
     const ledger = this.#ledger;
     const changes = ledgerChanges(ledger, this.#base);
     this.#sent = ledger;
-    const answer = await this.#ask({ kind: "write", known: this.#revision, changes });
+    const answer = await this.#ask({ kind: "write", changes });
     this.#sent = null;
     if (answer.kind === "failed") {
       this.#refused(answer);
@@ -231,51 +253,45 @@ export abstract class Store {
   /** `then`: what happens next, if the file was broken. */
   #takeIn(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
     if (answer.kind === "fresh") {
+      if (this.#base !== emptyLedger) this.#restartAge();
       this.#base = emptyLedger;
-      this.#revision = "";
       const { moved } = answer;
       if (moved === null) return;
       const message = `${moved}, and ${then}`;
       this.#options.notify({ kind: "broken-moved-aside", error: "corrupt", message });
       return;
     }
-    this.#revision = answer.revision;
-    if (answer.kind === "done") return;
+    if (answer.kind === "done") {
+      this.#isOlder = false;
+      return;
+    }
     const theirs = answer.ledger;
-    this.#ledger =
-      this.#ledger === this.#base
-        ? theirs
-        : mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
+    if (answer.isClosed === false && theirs.observedAt !== null) this.#wasLeftOpen = true;
+    // Memory replaces an earlier copy of the file.
+    const isEarlier = this.#isOlder && this.#ledger.observedAt !== null;
+    if (!isEarlier && this.#ledger === this.#base) this.#ledger = theirs;
+    else if (!isEarlier)
+      this.#ledger = mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
     this.#base = theirs;
-    this.known(answer.recent);
+    this.#isOlder = false;
+    if (isEarlier) this.#throttle.ask();
+    else this.known(answer.recent);
   }
 
   async #ask(request: StateRequest): Promise<Answer> {
     const { channel, directory } = this.#options;
-    const reading = new LedgerReading();
-    let wrong: unknown = null;
     const hanging = setTimeout(() => {
       this.#isHanging = true;
       this.#failures.hangs();
     }, HANGING_MS);
     hanging.unref();
     try {
-      const reply = await channel.ask(request, (rows) => {
-        try {
-          if (wrong === null) reading.add(rows);
-        } catch (error) {
-          wrong = error;
-        }
-      });
-      if (wrong !== null) {
-        const { message } = storeError(`read the ledger in ${directory}`, wrong);
-        const aside = await channel.ask({ kind: "put-aside", message }, () => undefined);
-        if (aside.kind !== "read") return aside;
+      const reply = await askLedger(channel, directory, request);
+      if ("isOlder" in reply && reply.isOlder) {
+        this.#isOlder = true;
+        this.#restartAge();
       }
-      return reply.kind === "read" ? { ...reply, ledger: reading.ledger() } : reply;
-    } catch (error) {
-      const { kind, message } = storeError(`access the ledger in ${directory}`, error);
-      return { kind: "failed", error: kind, message };
+      return reply;
     } finally {
       clearTimeout(hanging);
       this.#isHanging = false;

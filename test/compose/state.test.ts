@@ -30,7 +30,11 @@ function configOf(stateDir: string, ...flags: readonly ("--compat" | "--dry-run"
 const open = (config: Config) =>
   openState(
     config,
-    { program: [process.execPath, join(import.meta.dir, "../../src/main.ts")] },
+    {
+      program: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
+      pid: process.pid,
+      userId: process.getuid?.() ?? 0,
+    },
     () => undefined,
   );
 

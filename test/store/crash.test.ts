@@ -50,7 +50,7 @@ describe("SIGKILL at any instant", () => {
       expect(next.store.ledger()).toEqual(ledgerOf(200 + (seen % 50), seen));
       await next.store.close();
       expect([...notices, ...next.notices]).toEqual([]);
-      expect(readdirSync(directory)).toEqual(["crigc.db"]);
+      expect(readdirSync(directory)).toEqual(["crigc.db", "crigc.db-closed"]);
     },
   );
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { stateFiles } from "../../src/host/state/state-files.ts";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import type { StateFiles } from "../../src/model/ports.ts";
+import type { OtherWriters, StateFiles, WriterPresence } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import type { StoreNotice } from "../../src/store/notice.ts";
@@ -15,20 +15,35 @@ import { openStore, openStoreReader } from "../../src/store/open.ts";
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 
 /** As `gc` and `run` open it, but for the process of its own that writes the file there. */
-export async function write(directory: string, files: StateFiles = stateFiles, at: Instant = now) {
+export async function write(
+  directory: string,
+  files: StateFiles = stateFiles,
+  at: Instant = now,
+  presence?: WriterPresence,
+) {
   const notices: StoreNotice[] = [];
-  const channel = directChannel({ directory, files, now: () => at });
+  const channel = directChannel({ directory, files, now: () => at, writer: presence?.id });
   const store = await openStore({
     channel,
     directory,
+    presence,
     notify: (notice) => notices.push(notice),
   });
   return { store, notices };
 }
 
-export function read(directory: string, files: StateFiles = stateFiles) {
+export function read(
+  directory: string,
+  files: StateFiles = stateFiles,
+  others?: () => OtherWriters,
+) {
   const notices: StoreNotice[] = [];
-  const reader = openStoreReader({ directory, files, notify: (notice) => notices.push(notice) });
+  const reader = openStoreReader({
+    directory,
+    files,
+    notify: (notice) => notices.push(notice),
+    ...(others === undefined ? {} : { others }),
+  });
   return { reader, notices };
 }
 

@@ -351,7 +351,7 @@ describe("the history", () => {
     const db = new Database(join(directory, "crigc.db"));
     db.run("UPDATE history SET document = json_set(document, '$.reason', 'novel')");
     expect(read(directory).reader.removals({ limit: 1 })).toMatchObject([{ reason: "novel" }]);
-    db.run("UPDATE history SET document = '{'");
+    db.run("UPDATE history SET document = '{}'");
     const { reader, notices } = read(directory);
     expect(() => reader.removals({ limit: 1 })).toThrow(
       expect.objectContaining({ name: "StoreError" }),

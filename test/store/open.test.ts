@@ -39,7 +39,7 @@ describe("openStore", () => {
     for (const name of readdirSync(directory))
       expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
     await store.close();
-    expect(readdirSync(directory)).toEqual(["crigc.db"]);
+    expect(readdirSync(directory)).toEqual(["crigc.db", "crigc.db-closed"]);
     expect(notices).toEqual([]);
   });
 
@@ -123,6 +123,7 @@ describe("openStore", () => {
     await (await write(directory)).store.close();
     expect(readdirSync(directory).toSorted()).toEqual([
       "crigc.db",
+      "crigc.db-closed",
       "crigc.db.broken-1-20260102T030405Z",
       "crigc.db.broken-20250102T000000Z",
       "crigc.db.broken-20250102T000000Z-wal",
@@ -204,7 +205,7 @@ describe("openStore", () => {
     store.saveLedger(ledgerOf(4, 2));
     expect(await store.flush()).toBe(true);
     await store.close();
-    expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
+    expect(read(directory).reader.ledger()).toEqual({ ...ledgerOf(4, 2), ageRestartDue: true });
   });
 
   test("moves a file that breaks while open aside, and writes the ledger again from memory", async () => {
@@ -219,7 +220,7 @@ describe("openStore", () => {
     expect(await store.flush()).toBe(true);
     expect(notices).toHaveLength(1);
     await store.close();
-    expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
+    expect(read(directory).reader.ledger()).toEqual({ ...ledgerOf(4, 2), ageRestartDue: true });
   });
 
   test("keeps a setting of another process beside its own records", async () => {

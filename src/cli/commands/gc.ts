@@ -3,9 +3,10 @@
 import type { Config } from "../../config/config.ts";
 import { Announcer } from "../../loop/agent/announcer.ts";
 import { runPass } from "../../loop/pass/pass.ts";
-import type { Pass } from "../../model/pass.ts";
+import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
-import { toMs } from "../../model/time.ts";
+import { duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
+import { counted, humanDuration } from "../../report/bytes.ts";
 import { gcDocument } from "../../report/document/gc.ts";
 import { printedPieces } from "../../report/document/json.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
@@ -36,7 +37,7 @@ import {
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Removes images for what the agent would: also for an eviction threshold that is met, a soft one without an agent at once. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time: without an agent, each gc adds at most twice the detection period. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
+  doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Removes images for what the agent would: also for an eviction threshold that is met, a soft one without an agent at once. Exits 4 if images of --all-unused or --filter are still too young. Ages count observed time: without an agent, each gc adds at most twice the detection period, so that --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
@@ -102,19 +103,33 @@ async function pass(
     context.signal,
   );
   const refused = refusals(end.pass);
-  if (invocation.output === "json") await context.stdoutPieces(printedPieces(gcDocument(end.pass)));
+  const patience = AbortSignal.timeout(Math.min(toMs(config.requestTimeout), TIMER_MS_MAX));
+  const lost = await collector.recorded(AbortSignal.any([context.signal, patience]));
+  const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
+  if (invocation.output === "json") await context.stdoutPieces(printedPieces(gcDocument(told)));
   else {
-    context.stdout(gcTable(end.pass, screen));
+    context.stdout(gcTable(told, screen));
     if (refused.length > 0) {
       const rows = refused.map(({ image, reason }) => [imageName(image), imageKeep.text(reason)]);
       context.stdout(`${tableLines(REFUSAL_COLUMNS, rows, screen).join("\n")}\n`);
     }
   }
+  if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);
   const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const isGraver = code !== exit.done && code !== exit.shortfall;
   if (isGraver || !isNamed || refused.length === 0) return code;
   return refused.every(({ reason }) => WAITS.includes(reason.kind)) ? exit.shortfall : exit.partial;
+}
+
+/** The disk took no records until the end. */
+function withLost(ended: Pass, lost: number, { engine }: OpenCollector): Pass {
+  const message = `the records of ${counted(lost, "removal")} could not be written to the state directory: history lacks them, and the minimum age of all images restarts`;
+  const at = engine.observe.host.clocks().wall;
+  const event: Event = { reason: "RecordsLost", message, at, passId: ended.id };
+  engine.journal.event(event);
+  const error = ended.error === null ? message : `${ended.error}; ${message}`;
+  return { ...ended, error, events: [...ended.events, event] };
 }
 
 /** Reasons that pass by themselves. */
@@ -131,12 +146,17 @@ const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>
     ? (plan.images?.kept ?? []).filter(({ reason }) => reason.kind !== "not-selected")
     : [];
 
-/** Explains the maximum age of a single pass. */
+/** Explains ages that a single pass reaches late or never. */
 function ageNotices({ limits, compat }: Config): readonly string[] {
-  if (limits.images.maximumAge === 0n) return [];
-  return compat === "kubelet"
-    ? [
-        "the maximum image age has no effect: like the kubelet's, it needs an agent that has run for this long",
-      ]
-    : ["the maximum image age counts observed time, which hardly grows without a running agent"];
+  const { minimumAge, maximumAge } = limits.images;
+  const most = 2n * limits.memory.detectionPeriod;
+  const kubelet =
+    "the maximum image age has no effect: like the kubelet's, it needs an agent that has run for this long";
+  const ours =
+    "the maximum image age counts observed time, which hardly grows without a running agent";
+  const late = `without a running agent, each crigc gc adds at most ${humanDuration(duration(most))} to any age: the minimum image age of ${humanDuration(minimumAge)} is reached late`;
+  return [
+    ...(maximumAge === 0n ? [] : [compat === "kubelet" ? kubelet : ours]),
+    ...(minimumAge > most ? [late] : []),
+  ];
 }

@@ -7,10 +7,12 @@ import { messageOf } from "../../model/errors.ts";
 /** Tries once to take an advisory lock on an open file. `held`: another process has it. */
 export function tryFlock(
   fd: number,
+  mode: "exclusive" | "shared" = "exclusive",
 ): { kind: "locked" | "held" } | { kind: "failed"; errno: number } {
   const { flock } = libc();
   for (let attempt = 0; attempt < 8; attempt += 1) {
-    if (flock(fd, lockExclusive | lockNonBlocking) === 0) return { kind: "locked" };
+    if (flock(fd, (mode === "shared" ? lockShared : lockExclusive) | lockNonBlocking) === 0)
+      return { kind: "locked" };
     const code = errno();
     if (code === wouldBlock) return { kind: "held" };
     if (code !== interrupted) return { kind: "failed", errno: code };
@@ -63,6 +65,7 @@ export function sendDatagram(socketPath: string, message: string): boolean {
 export const syncfs = (fd: number): boolean => libc().syncfs(fd) === 0;
 
 // The same on x86-64 and arm64.
+const lockShared = 1;
 const lockExclusive = 2;
 const lockNonBlocking = 4;
 const lockRelease = 8;

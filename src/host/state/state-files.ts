@@ -4,19 +4,23 @@ import {
   chmodSync,
   closeSync,
   copyFileSync,
+  fsyncSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
   unlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 import type { StateFiles } from "../../model/ports.ts";
+import { codeOf } from "../files/errno.ts";
 
 export const stateFiles: StateFiles = {
   makeDirectory: (path, mode) => void mkdirSync(path, { recursive: true, mode }),
@@ -26,8 +30,35 @@ export const stateFiles: StateFiles = {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false });
     return found === undefined ? null : `${found.dev}:${found.ino}`;
   },
+  stamp: (path) => {
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined) return null;
+    return `${found.dev}:${found.ino}:${found.size}:${found.ctimeNs}`;
+  },
+  text: (path) => {
+    try {
+      return readFileSync(path, "utf8");
+    } catch {
+      return null;
+    }
+  },
+  write: (path, text) => writeFileSync(path, text, { mode: 0o600 }),
   rename: (from, to) => renameSync(from, to),
   remove: (path) => unlinkSync(path),
+  removeForGood: (path) => {
+    try {
+      unlinkSync(path);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return;
+      throw error;
+    }
+    const directory = openSync(dirname(path), "r");
+    try {
+      fsyncSync(directory);
+    } finally {
+      closeSync(directory);
+    }
+  },
   names: (directory) => readdirSync(directory),
   copyAside: (paths) => {
     const directory = mkdtempSync(join(tmpdir(), "crigc-"));

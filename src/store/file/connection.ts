@@ -11,12 +11,28 @@ export interface StatePaths {
   readonly database: string;
   readonly wal: string;
   readonly shm: string;
+  /** The stamps that the file and its log had when the last writer closed them. */
+  readonly closed: string;
 }
 
 export function statePaths(directory: string): StatePaths {
   const database = `${directory.replace(/\/+$/, "")}/crigc.db`;
-  return { directory, database, wal: `${database}-wal`, shm: `${database}-shm` };
+  return {
+    directory,
+    database,
+    wal: `${database}-wal`,
+    shm: `${database}-shm`,
+    closed: `${database}-closed`,
+  };
 }
+
+/** Every process that wrote the file has written everything, and nobody has changed or replaced it since. */
+export const isClosed = (paths: StatePaths, files: StateFiles): boolean =>
+  files.text(paths.closed) === closedStamp(paths, files);
+
+/** A log stays if a reader has the file open at its end. */
+export const closedStamp = ({ database, wal }: StatePaths, files: StateFiles): string =>
+  `${files.stamp(database)} ${(files.sizeBytes(wal) ?? 0) === 0 ? null : files.stamp(wal)}`;
 
 /** Creates what is missing; throws errors of SQLite, the files or the schema. */
 export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: number): Database {

@@ -5,7 +5,11 @@ import type { Database } from "bun:sqlite";
 import { StoreError } from "../../model/errors.ts";
 
 /** Changes with the tables, not with fields of documents. */
-const VERSION = 5;
+const VERSION = 6;
+
+/** Rows of the history that record the removal of an image. */
+export const REMOVED_IMAGE =
+  "kind = 'removal' AND document ->> '$.kind' = 'image' AND document ->> '$.result' = 'removed'";
 
 const TABLES = `
   CREATE TABLE setting (
@@ -28,6 +32,7 @@ const TABLES = `
   ) STRICT;
   CREATE INDEX history_by_time ON history (kind, at);
   CREATE INDEX history_by_age ON history (kind, seq);
+  CREATE INDEX removed_images ON history (document ->> '$.subject', watched, at) WHERE ${REMOVED_IMAGE};
 `;
 
 /** Creates the tables of an empty file in one transaction; throws `StoreError` for any other file that is not of this version. */

@@ -1,5 +1,4 @@
-// Handles requests to the state file. The only code that writes it, in a process of its own, so that nothing else waits
-// for its disk.
+// The only code that writes the state file, in a process of its own, so that nothing else waits for its disk.
 
 import type { Database } from "bun:sqlite";
 
@@ -11,7 +10,15 @@ import { storeError } from "../errors.ts";
 import { prune, readRecentHistory, writeRow } from "../history/history.ts";
 import type { LedgerRow } from "../ledger/ledger.ts";
 import { moveAside } from "./broken.ts";
-import { openForReading, openForWriting, type StatePaths, statePaths } from "./connection.ts";
+import {
+  closedStamp,
+  isClosed,
+  openForReading,
+  openForWriting,
+  type StatePaths,
+  statePaths,
+} from "./connection.ts";
+import { dropMarks, inTransaction, marksIn, OwnMark } from "./marks.ts";
 import type {
   StateAppend,
   StateChannel,
@@ -19,13 +26,7 @@ import type {
   StateRequest,
   StateWrite,
 } from "./state-request.ts";
-import {
-  forgetImageRows,
-  readLedgerRows,
-  revisionOf,
-  writeLedgerRows,
-  writeSetting,
-} from "./state-rows.ts";
+import { readLedgerRows, revisionOf, writeLedgerRows, writeSetting } from "./state-rows.ts";
 
 export interface StateFileOptions {
   /** `--state-dir`. */
@@ -33,6 +34,8 @@ export interface StateFileOptions {
   readonly files: StateFiles;
   /** The wall clock. */
   readonly now: () => Instant;
+  /** Of this process's mark; absent: it writes only settings. */
+  readonly writer?: string | undefined;
 }
 
 /** Answers within the calling process. */
@@ -53,6 +56,8 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   refresh: "read",
   write: "write",
   append: "write",
+  "drop-marks": "write",
+  close: "close",
   "put-aside": "move aside",
 };
 
@@ -71,37 +76,40 @@ export class StateFile {
   readonly #paths: StatePaths;
   #db: Database | null = null;
   #identity: string | null = null;
-  /** The revision in the last reply; `null` if the request failed. */
-  #told: string | null = null;
+  /** The revision that the requester knows; `null`: none. */
+  #known: string | null = null;
+  readonly #mark: OwnMark;
   /** The last append failed. */
   #refusal: StateReply | null = null;
+  /** The last ledger was not written. */
+  #isBehind = false;
+  /** The file was closed when this process opened it. */
+  #wasClosed: boolean | null = null;
 
   constructor(options: StateFileOptions) {
     this.#options = options;
     this.#paths = statePaths(options.directory);
+    this.#mark = new OwnMark(options.writer ?? null);
   }
 
   /** Never throws. */
   handle(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
-    const reply = this.#reply(request, onRows);
-    if (request.kind !== "append")
-      this.#told = reply.kind === "done" || reply.kind === "read" ? reply.revision : null;
-    return reply;
-  }
-
-  #reply(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
     try {
       switch (request.kind) {
         case "read":
           return this.#read(onRows);
         case "open":
-          return { kind: "done", revision: revisionOf(this.#connected()) };
+          return this.#marked(this.#connected(), () => null);
         case "refresh":
-          return this.#refresh(request.known, onRows);
+          return this.#refresh(onRows);
         case "write":
           return this.#write(request, onRows);
         case "append":
           return this.#append(request);
+        case "drop-marks":
+          return this.#marked(this.#connected(), (db) => dropMarks(db, request.ids));
+        case "close":
+          return this.#close();
         case "put-aside":
           return this.#putAside(request.message);
         default:
@@ -116,6 +124,7 @@ export class StateFile {
   setSetting(key: string, value: string): void {
     try {
       writeSetting(this.#connected(), key, value);
+      if (this.#wasClosed === true) this.#close();
     } catch (error) {
       throw storeError(`write ${this.#paths.database}`, error);
     }
@@ -126,11 +135,15 @@ export class StateFile {
   }
 
   #read(onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+    const closed = isClosed(this.#paths, this.#options.files);
     using db = openForReading(this.#paths, this.#options.files);
-    return this.#tell(db, onRows);
+    return { ...this.#tell(db, onRows), isClosed: closed };
   }
 
-  #tell(db: Database, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+  #tell(
+    db: Database,
+    onRows: (rows: readonly LedgerRow[]) => void,
+  ): Extract<StateReply, { kind: "read" }> {
     let rows: LedgerRow[] = [];
     for (const row of readLedgerRows(db)) {
       rows.push(row);
@@ -139,43 +152,54 @@ export class StateFile {
       rows = [];
     }
     onRows(rows);
-    return {
-      kind: "read",
-      revision: revisionOf(db),
-      recent: readRecentHistory(db),
-    };
+    this.#known = revisionOf(db);
+    return { kind: "read", recent: readRecentHistory(db), ...this.#mark.state(db) };
   }
 
-  #refresh(known: string, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+  #refresh(onRows: (rows: readonly LedgerRow[]) => void): StateReply {
     const db = this.#connected();
     const revision = revisionOf(db);
-    if (revision === known) return { kind: "done", revision };
-    return revision === "" ? { kind: "fresh", moved: null } : this.#tell(db, onRows);
+    if (revision === "" && this.#known !== "") return this.#fresh(null);
+    if (revision !== this.#known) return this.#tell(db, onRows);
+    return { kind: "done", ...this.#mark.state(db) };
   }
 
   #write(request: StateWrite, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+    this.#isBehind = true;
     const db = this.#connected();
-    return inTransaction(db, () => {
-      const revision = revisionOf(db);
-      if (revision === (request.known ?? this.#told)) {
-        writeLedgerRows(db, request.changes);
-        return { kind: "done", revision: revisionOf(db) };
-      }
-      return revision === "" ? { kind: "fresh", moved: null } : this.#tell(db, onRows);
+    let revision = "";
+    const reply = this.#marked(db, () => {
+      revision = revisionOf(db);
+      if (revision !== this.#known)
+        return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
+      writeLedgerRows(db, request.changes);
+      revision = revisionOf(db);
+      return null;
     });
+    if (reply.kind !== "done") return reply;
+    this.#isBehind = false;
+    this.#known = revision;
+    return reply;
   }
 
   #append(request: StateAppend): StateReply {
     if (this.#refusal !== null && !request.isFirst) return this.#refusal;
     try {
       const db = this.#connected();
-      inTransaction(db, () => {
+      let after = this.#known;
+      const reply = this.#marked(db, () => {
         for (const row of request.records) writeRow(db, row, request.watched);
-        forgetImageRows(db, request.forgotten);
+        const before = revisionOf(db);
+        // Others must not keep what was removed; the requester's own next write drops the same rows.
+        const drops = request.forgotten.map((id) => ["images", id] as const);
+        writeLedgerRows(db, { puts: [], drops: before === "" ? [] : drops });
+        if (before === this.#known) after = revisionOf(db);
+        return null;
       });
+      this.#known = after;
       if (request.tidy) this.#tidy(db, request.watched);
       this.#refusal = null;
-      return { kind: "done", revision: "" };
+      return reply;
     } catch (error) {
       const reply = this.#failed(request, error);
       const message = reply.kind === "fresh" ? (reply.moved ?? "") : "";
@@ -183,6 +207,33 @@ export class StateFile {
         reply.kind === "failed" ? reply : { kind: "failed", error: "corrupt", message };
       return reply;
     }
+  }
+
+  /** In one transaction with the next number of this process's mark. */
+  #marked(db: Database, work: (db: Database) => StateReply | null): StateReply {
+    const { reply, state } = this.#mark.written(db, work);
+    return { ...(reply ?? { kind: "done" as const }), ...state };
+  }
+
+  /** The last process to close the file leaves a copy of its stamp beside it. */
+  #close(): StateReply {
+    const { files, writer } = this.#options;
+    if (this.#isBehind || this.#refusal !== null)
+      return { kind: "failed", error: "write", message: "not everything is written" };
+    const db = this.#connected();
+    const others = inTransaction(db, () => {
+      if (writer !== undefined) dropMarks(db, [writer]);
+      return marksIn(db).size;
+    });
+    this.#drop();
+    if (others === 0) files.write(this.#paths.closed, closedStamp(this.#paths, files));
+    return { kind: "done", marks: [] };
+  }
+
+  #fresh(moved: string | null): StateReply {
+    this.#known = "";
+    this.#mark.forget();
+    return { kind: "fresh", moved };
   }
 
   #tidy(db: Database, observed: string): void {
@@ -200,6 +251,9 @@ export class StateFile {
       return this.#db;
     const isFirst = this.#db === null;
     this.#drop();
+    this.#wasClosed ??= isClosed(this.#paths, files);
+    // Before anything else, because it needs no room on the disk.
+    files.removeForGood(this.#paths.closed);
     this.#db = openForWriting(this.#paths, files, isFirst ? openBusyMs : busyMs);
     this.#db.run(`PRAGMA busy_timeout = ${busyMs}`);
     this.#identity = files.identity(this.#paths.database);
@@ -224,7 +278,7 @@ export class StateFile {
     this.#drop();
     try {
       const aside = moveAside(this.#paths, files, now());
-      return { kind: "fresh", moved: `${message}; the file is now ${aside}` };
+      return this.#fresh(`${message}; the file is now ${aside}`);
     } catch (thrown) {
       const error = storeError(`move ${this.#paths.database} aside`, thrown);
       return {
@@ -242,17 +296,5 @@ export class StateFile {
       // The file is missing or broken, and the requester knows its content.
     }
     this.#db = null;
-  }
-}
-
-function inTransaction<Result>(db: Database, work: () => Result): Result {
-  db.run("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    db.run("COMMIT");
-    return result;
-  } catch (error) {
-    if (db.inTransaction) db.run("ROLLBACK");
-    throw error;
   }
 }

@@ -8,19 +8,22 @@ import type { LedgerChanges, LedgerRow } from "../ledger/ledger.ts";
 export type StateRequest =
   /** Reads everything, without writing. */
   | { readonly kind: "read" }
-  /** Prepares the file for writing. */
+  /** Prepares the file for writing, and sets this process's mark. */
   | { readonly kind: "open" }
-  /** Reads what other processes wrote since the known revision. */
-  | { readonly kind: "refresh"; readonly known: string }
+  /** Reads what other processes wrote since this one last read. */
+  | { readonly kind: "refresh" }
   | StateWrite
   | StateAppend
+  /** Removes the marks of processes that ended. */
+  | { readonly kind: "drop-marks"; readonly ids: readonly string[] }
+  /** Removes this process's mark, unless something before could not be written. */
+  | { readonly kind: "close" }
   /** The content that was read is invalid. */
   | { readonly kind: "put-aside"; readonly message: string };
 
 export interface StateWrite {
   readonly kind: "write";
-  /** The revision that `changes` are based on; `null`: that of the previous reply. */
-  readonly known: string | null;
+  /** Based on what this process last read or wrote. */
   readonly changes: LedgerChanges;
 }
 
@@ -41,17 +44,23 @@ export interface StateAppend {
   readonly tidy: boolean;
 }
 
+/** What a reply says of those that write the file. */
+export interface FileState {
+  /** Marks of other processes. */
+  readonly marks: readonly string[];
+  /** The last process closed the file, and nobody has changed it since. Only in reply to `read`. */
+  readonly isClosed?: boolean;
+  /** The file lacks what this process wrote. */
+  readonly isOlder?: boolean;
+}
+
 export type StateReply =
-  | { readonly kind: "done"; readonly revision: string }
+  | ({ readonly kind: "done" } & FileState)
   /**
    * The content; its rows were sent before. In reply to a write: another process wrote meanwhile, and nothing was
    * written.
    */
-  | {
-      readonly kind: "read";
-      readonly revision: string;
-      readonly recent: RecentHistory;
-    }
+  | ({ readonly kind: "read"; readonly recent: RecentHistory } & FileState)
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
   | { readonly kind: "fresh"; readonly moved: string | null }
   | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };

@@ -7,6 +7,7 @@ import { rowJson } from "../../model/exact-json.ts";
 import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
 import { hours, type Instant, type Watched } from "../../model/time.ts";
 import { text, under } from "../codec.ts";
+import { REMOVED_IMAGE } from "../file/schema.ts";
 import {
   type HistoryKind,
   historyKinds,
@@ -81,14 +82,13 @@ export const SAMPLES_KEPT = 1_000;
 export function readRecentHistory(db: Database): RecentHistory {
   const rows = (kind: HistoryKind, filter: string): readonly string[] =>
     newestDocuments(db, kind, { filter, limit: REMOVED_IMAGES });
-  const isRemovedImage = `AND ${field("kind")} = 'image' AND ${field("result")} = 'removed'`;
   const count = db
     .query<{ count: number }, []>(
-      `SELECT count(*) AS count FROM history WHERE kind = 'removal' ${isRemovedImage}`,
+      `SELECT count(*) AS count FROM history INDEXED BY removed_images WHERE ${REMOVED_IMAGE}`,
     )
     .get();
   return {
-    removals: rows("removal", isRemovedImage),
+    removals: rows("removal", `AND ${REMOVED_IMAGE}`),
     regrets: rows("regret", ""),
     removedCount: count?.count ?? 0,
     samples: newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }),

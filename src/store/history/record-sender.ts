@@ -27,7 +27,8 @@ export class RecordSender {
   #records: HistoryRecord[] = [];
   #lost = 0;
   readonly #sending = new Set<Promise<boolean>>();
-  #unanswered = 0;
+  /** Batches without an answer. */
+  readonly #inFlight = new Set<readonly HistoryRecord[]>();
   /** Batches that failed while others were unanswered, in order. */
   #refused: (readonly HistoryRecord[])[] = [];
   #isTidyDue = false;
@@ -46,16 +47,19 @@ export class RecordSender {
     this.#isTidyDue = true;
   }
 
-  /** Removals whose records are not sent, or were refused; each was recorded when it was done, and again with its pass. */
-  get waitingRemovals(): number {
-    const keys = this.#records.flatMap((it) =>
+  /**
+   * Removals whose records are not sent, or were refused: what was sent is written once a hanging disk responds. Each was
+   * recorded when it was done, and again with its pass.
+   */
+  get removalsNotWritten(): number {
+    const keys = [...this.#refused.flat(), ...this.#records].flatMap((it) =>
       it.kind === "removal" ? [`${it.row.passId} ${it.row.kind} ${it.row.subject}`] : [],
     );
     return new Set(keys).size;
   }
 
   get isIdle(): boolean {
-    return !this.#isDue && this.#unanswered === 0;
+    return !this.#isDue && this.#inFlight.size === 0;
   }
 
   get #isDue(): boolean {
@@ -63,7 +67,7 @@ export class RecordSender {
   }
 
   send(): void {
-    while (this.#isDue && this.#refused.length === 0 && this.#unanswered < MAX_UNANSWERED) {
+    while (this.#isDue && this.#refused.length === 0 && this.#inFlight.size < MAX_UNANSWERED) {
       const sending: Promise<boolean> = this.#send(this.next()).finally(() =>
         this.#sending.delete(sending),
       );
@@ -86,7 +90,7 @@ export class RecordSender {
     const { images, watched } = this.#ports.ledger();
     const request: StateAppend = {
       kind: "append",
-      isFirst: this.#unanswered === 0,
+      isFirst: this.#inFlight.size === 0,
       records: batch.map(historyRow),
       forgotten: removedImages(batch).filter((id) => !images.has(id)),
       watched: watched.toString(),
@@ -96,9 +100,9 @@ export class RecordSender {
   }
 
   async #send({ request, batch }: ReturnType<RecordSender["next"]>): Promise<boolean> {
-    this.#unanswered += 1;
+    this.#inFlight.add(batch);
     const answer = await this.#ports.ask(request);
-    this.#unanswered -= 1;
+    this.#inFlight.delete(batch);
     if (answer.kind === "done") {
       const lost = this.#lost;
       this.#lost = 0;
@@ -108,7 +112,7 @@ export class RecordSender {
     this.#refused.push(batch);
     this.#isTidyDue ||= request.tidy;
     // Batches sent after it come back too.
-    if (this.#unanswered === 0) {
+    if (this.#inFlight.size === 0) {
       this.#records = [...this.#refused.flat(), ...this.#records];
       this.#refused = [];
       this.#dropOldest();

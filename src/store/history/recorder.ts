@@ -13,6 +13,7 @@ import {
 import type { Event, Pass, PassStart } from "../../model/pass.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { type Instant, seconds } from "../../model/time.ts";
+import { within } from "../file/within.ts";
 import { Store } from "../store.ts";
 import {
   containerRemoval,
@@ -124,6 +125,18 @@ export class Recorder extends Store {
       : samples.map((sample) => ({ ...sample, freedBytes: freed.get(sample.device) ?? 0n }));
   }
 
+  /**
+   * After a single pass, when nothing waits any more: tries to write its records of removals as long as `patience` lets
+   * it. Returns the number of those that are not on disk.
+   */
+  async settle(patience: AbortSignal): Promise<number> {
+    for (;;) {
+      await within(SETTLE_LEAST_MS, this.flush());
+      if (this.removalsNotWritten === 0 || patience.aborted) return this.removalsNotWritten;
+      await within(SETTLE_PAUSE_MS, NEVER);
+    }
+  }
+
   /** Every event, of a pass or of none; events that are not news are not passed on. */
   event(row: Event): void {
     this.record({ kind: "event", row });
@@ -138,5 +151,9 @@ export class Recorder extends Store {
     this.record(record);
   }
 }
+
+const SETTLE_LEAST_MS = 2_000;
+const SETTLE_PAUSE_MS = 250;
+const NEVER = new Promise<never>(() => undefined);
 
 const keyOf = ({ at, device }: DiskSample): string => `${at} ${device}`;

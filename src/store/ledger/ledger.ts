@@ -25,7 +25,7 @@ type MapName = keyof typeof ledgerMaps;
 type Maps = Pick<Ledger, MapName>;
 const codecs: Readonly<Record<MapName, { readonly value: Codec<unknown> }>> = ledgerMaps;
 const isMapName = (kind: string): kind is MapName => Object.hasOwn(codecs, kind);
-const mapNames = Object.keys(codecs).filter(isMapName);
+export const mapNames = Object.keys(codecs).filter(isMapName);
 export const STATE_KIND = "state";
 
 /** The ledger of these rows; throws like `LedgerReading`. */

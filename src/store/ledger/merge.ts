@@ -3,7 +3,7 @@
 
 import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
 import type { Watched } from "../../model/time.ts";
-import { isEqual } from "./ledger.ts";
+import { isEqual, mapNames } from "./ledger.ts";
 
 export interface Diverged {
   /** The common ancestor. */
@@ -16,40 +16,40 @@ export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
   // The later observation: observed time only grows.
   const later = ours.watched >= theirs.watched ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
-  const join = <Key, Value>(
-    of: (ledger: Ledger) => ReadonlyMap<Key, Value>,
-    both: (ours: Value, theirs: Value) => Value = (own) => own,
-  ): ReadonlyMap<Key, Value> =>
-    mergeMaps({ base: of(base), ours: of(ours), theirs: of(theirs) }, both);
+  const maps = mapNames.map((kind) => {
+    const both = BOTH.get(kind) ?? ((own, other) => (later === ours ? own : other));
+    return [
+      kind,
+      mergeMaps<unknown>({ base: base[kind], ours: ours[kind], theirs: theirs[kind] }, both),
+    ];
+  });
   return {
     ...later,
     graceUntil: grace.graceUntil,
     graceReason: grace.graceReason,
-    images: join((ledger) => ledger.images, youngerImage),
-    containers: join((ledger) => ledger.containers),
-    pods: join((ledger) => ledger.pods, livelierPod),
-    creations: join((ledger) => ledger.creations, olderCreation),
     // Whoever ended a pass since.
     heldUpPasses: ours.heldUpPasses === base.heldUpPasses ? theirs.heldUpPasses : ours.heldUpPasses,
-    sandboxImages: join((ledger) => ledger.sandboxImages),
-    nothingFreed: join(
-      (ledger) => ledger.nothingFreed,
-      (one, other) => (one.pauses >= other.pauses ? one : other),
-    ),
+    ageRestartedWatched: latest(ours.ageRestartedWatched, theirs.ageRestartedWatched),
+    ageRestartDue: ours.ageRestartDue || theirs.ageRestartDue,
     keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was made of the same maps
+    ...(Object.fromEntries(maps) as Pick<Ledger, (typeof mapNames)[number]>),
   };
 }
 
-interface Maps<Key, Value> {
-  readonly base: ReadonlyMap<Key, Value>;
-  readonly ours: ReadonlyMap<Key, Value>;
-  readonly theirs: ReadonlyMap<Key, Value>;
+const latest = (a: Watched | null, b: Watched | null): Watched | null =>
+  (a ?? -1n) >= (b ?? -1n) ? a : b;
+
+interface Maps<Value> {
+  readonly base: ReadonlyMap<string, Value>;
+  readonly ours: ReadonlyMap<string, Value>;
+  readonly theirs: ReadonlyMap<string, Value>;
 }
 
-function mergeMaps<Key, Value>(
-  { base, ours, theirs }: Maps<Key, Value>,
+function mergeMaps<Value>(
+  { base, ours, theirs }: Maps<Value>,
   both: (ours: Value, theirs: Value) => Value,
-): ReadonlyMap<Key, Value> {
+): ReadonlyMap<string, Value> {
   const merged = new Map(theirs);
   for (const key of base.keys()) if (!ours.has(key)) merged.delete(key);
   for (const [key, own] of ours) {
@@ -69,6 +69,7 @@ function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
   const used = (ours.lastUsedWatched ?? -1n) >= (theirs.lastUsedWatched ?? -1n) ? ours : theirs;
   return {
     ...younger,
+    ageRestartedWatched: latest(ours.ageRestartedWatched, theirs.ageRestartedWatched),
     lastUsedAt: used.lastUsedAt,
     lastUsedWatched: used.lastUsedWatched,
     earlierNames: [...new Set([...ours.earlierNames, ...theirs.earlierNames])].slice(0, 32),
@@ -90,3 +91,15 @@ const livelierPod = (ours: PodRecord, theirs: PodRecord): PodRecord => ({
 
 const later = (one: Watched | null, other: Watched | null): Watched | null =>
   one === null || other === null ? null : one >= other ? one : other;
+
+/** What counts if both changed a record; otherwise that of the later ledger. */
+const BOTH: ReadonlyMap<string, (ours: unknown, theirs: unknown) => unknown> = new Map<
+  string,
+  // oxlint-disable-next-line typescript/no-explicit-any -- by the kind of the map
+  (ours: any, theirs: any) => unknown
+>([
+  ["images", youngerImage],
+  ["pods", livelierPod],
+  ["creations", olderCreation],
+  ["nothingFreed", (one, other) => (one.pauses >= other.pauses ? one : other)],
+]);

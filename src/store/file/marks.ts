@@ -1,0 +1,83 @@
+// Each process that writes the state file has a mark in it, with the number of its writes; it removes the mark when
+// everything is written. A mark that is missing or lower than its process knows is of an older copy of the file.
+
+import type { Database } from "bun:sqlite";
+
+import type { FileState } from "./state-request.ts";
+import { writeSetting } from "./state-rows.ts";
+
+const MARK = "writer/";
+
+export const marksIn = (db: Database): ReadonlyMap<string, number> =>
+  new Map(
+    db
+      .query<{ key: string; value: string }, []>(
+        `SELECT key, value FROM setting WHERE key > '${MARK}' AND key < 'writer0'`,
+      )
+      .all()
+      .map(({ key, value }) => [key.slice(MARK.length), Number(value)]),
+  );
+
+const writeMark = (db: Database, id: string, writes: number): void =>
+  writeSetting(db, `${MARK}${id}`, `${writes}`);
+
+export function dropMarks(db: Database, ids: readonly string[]): null {
+  const drop = db.query("DELETE FROM setting WHERE key = ?");
+  for (const id of ids) drop.run(`${MARK}${id}`);
+  return null;
+}
+
+export class OwnMark {
+  readonly #id: string | null;
+  /** What the mark says; `null`: it was not written yet. */
+  #writes: number | null = null;
+
+  constructor(id: string | null) {
+    this.#id = id;
+  }
+
+  /** `state`: as it was before. */
+  written<Reply>(
+    db: Database,
+    work: (db: Database) => Reply,
+  ): { readonly reply: Reply; readonly state: FileState } {
+    const id = this.#id;
+    let writes: number | null = null;
+    const result = inTransaction(db, () => {
+      const state = this.state(db);
+      if (id !== null) {
+        writes = Math.max(this.#writes ?? 0, marksIn(db).get(id) ?? 0) + 1;
+        writeMark(db, id, writes);
+      }
+      return { reply: work(db), state };
+    });
+    this.#writes = writes;
+    return result;
+  }
+
+  state(db: Database): FileState {
+    const marks = marksIn(db);
+    const own = this.#id ?? "";
+    return {
+      marks: [...marks.keys()].filter((id) => id !== own),
+      isOlder: this.#writes !== null && (marks.get(own) ?? -1) < this.#writes,
+    };
+  }
+
+  /** The file is a new one. */
+  forget(): void {
+    this.#writes = null;
+  }
+}
+
+export function inTransaction<Result>(db: Database, work: () => Result): Result {
+  db.run("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    db.run("COMMIT");
+    return result;
+  } catch (error) {
+    if (db.inTransaction) db.run("ROLLBACK");
+    throw error;
+  }
+}

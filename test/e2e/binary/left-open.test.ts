@@ -1,0 +1,119 @@
+// A ledger that misses changes: the minimum age of all images restarts, and an image that came back is not removed.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
+
+import { hours } from "../../../src/model/time.ts";
+import { until } from "../../support/containerd/until.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { startNode, type TestNode } from "./node.ts";
+import { observedFor } from "./watched.ts";
+
+const X = { id: imageIdOf(0), repoTags: ["r.example/i0:1"], sizeBytes: 1_000_000 };
+const images = [X, { ...X, id: imageIdOf(1), repoTags: ["r.example/i1:1"] }];
+const flags = [
+  "--space-accounting=reported",
+  "--eviction-hard=nodefs.available<0%",
+  "--boot-grace=0s",
+  "--image-detection-period=10m",
+];
+
+/** A node whose images are an hour old. */
+async function oldNode(): Promise<TestNode> {
+  const node = await startNode({ node: { images }, flags });
+  expect((await node.crigc("gc")).exitCode).toBe(0);
+  await observedFor(node.stateDir, hours(1));
+  return node;
+}
+
+/** Keeps everyone else from writing, as a backup tool does. */
+function locked(node: TestNode): Disposable {
+  const db = new Database(join(node.stateDir, "crigc.db"));
+  db.run("BEGIN IMMEDIATE");
+  return { [Symbol.dispose]: () => db.close() };
+}
+
+async function expectTooYoung(node: TestNode): Promise<void> {
+  const before = node.removedImages().length;
+  node.runtime.node.addImage({ ...X });
+  const shown = await node.json(["plan", "--all-unused"]);
+  expect(shown.images.candidates).toEqual([]);
+  const report = await node.json(["gc", "--all-unused"], 4);
+  expect(report.plan.images.kept).toMatchObject([
+    { reason: { code: "too-young", restarted: true } },
+  ]);
+  expect(node.removedImages()).toHaveLength(before);
+}
+
+test("gc with a locked database says which records are lost, exits 1, and the image that comes back is young", async () => {
+  await using node = await oldNode();
+  {
+    using _ = locked(node);
+    const report = await node.json(["gc", "--all-unused", "--runtime-request-timeout=3s"], 1);
+    expect(node.removedImages()).toHaveLength(2);
+    expect(report.error).toContain("the records of 2 removals could not be written");
+    expect(report.events).toMatchObject([{ reason: "RecordsLost" }]);
+  }
+  await expectTooYoung(node);
+});
+
+test("gc waits for a locked database as long as its request timeout allows, and loses no record", async () => {
+  await using node = await oldNode();
+  const lock = locked(node);
+  const running = node.json(["gc", "--all-unused"]);
+  await until("both images are removed", 10_000, () => node.removedImages().length === 2);
+  setTimeout(() => lock[Symbol.dispose](), 4_000);
+  const report = await running;
+  expect(report).toMatchObject({ error: null, events: [] });
+  expect((await node.json(["history"])).removals).toHaveLength(2);
+  await observedFor(node.stateDir, hours(1));
+  node.runtime.node.addImage({ ...X });
+  expect((await node.json(["gc", "--all-unused"], 4)).plan.images.kept).toMatchObject([
+    { reason: { code: "too-young", ageMs: 0 } },
+  ]);
+});
+
+describe("after an agent", () => {
+  const period = "--image-detection-period=200ms";
+
+  test("saw an image vanish while the database was locked, and ended in order, the image is young", async () => {
+    await using node = await oldNode();
+    await using agent = node.start("run", period);
+    await agent.untilSaid("connected to the runtime");
+    {
+      using _ = locked(node);
+      node.runtime.node.removeImage(imageIdOf(0));
+      const at = node.runtime.callsOf("ListImages").length;
+      await until(
+        "it looked again",
+        10_000,
+        () => node.runtime.callsOf("ListImages").length > at + 2,
+      );
+      expect(await agent.stop()).toBe(0);
+    }
+    node.runtime.node.removeImage(imageIdOf(1));
+    await expectTooYoung(node);
+  });
+
+  test("was killed, the images are young", async () => {
+    await using node = await oldNode();
+    await using agent = node.start("run", period);
+    await until("it looked", 10_000, () => node.runtime.callsOf("ListImages").length > 4);
+    agent.signal("SIGKILL");
+    await agent.exited;
+    node.runtime.node.removeImage(imageIdOf(0));
+    node.runtime.node.removeImage(imageIdOf(1));
+    await expectTooYoung(node);
+  });
+});
+
+test("after an older copy of the ledger is put back, the images are young", async () => {
+  await using node = await oldNode();
+  const copy = join(node.home, "copy");
+  mkdirSync(copy);
+  copyFileSync(join(node.stateDir, "crigc.db"), join(copy, "crigc.db"));
+  expect((await node.crigc("gc", "--all-unused")).exitCode).toBe(0);
+  renameSync(join(copy, "crigc.db"), join(node.stateDir, "crigc.db"));
+  await expectTooYoung(node);
+});

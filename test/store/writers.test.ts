@@ -1,0 +1,222 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+import { stateFiles } from "../../src/host/state/state-files.ts";
+import { enterWriters, otherWriters } from "../../src/host/state/writers.ts";
+import { imageId, passId } from "../../src/model/ids.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
+import type { StateFiles, WriterPresence } from "../../src/model/ports.ts";
+import { watched } from "../../src/model/time.ts";
+import { scratch } from "../support/scratch.ts";
+import { ledgerOf, now, read, write } from "./fixture.ts";
+import { imageItem } from "./history-fixture.ts";
+
+/** A state directory with a ledger that was closed, and processes that write it. */
+async function node() {
+  const base = scratch();
+  const directory = join(base, "state");
+  const places = {
+    systemRun: join(base, "run"),
+    runDirectory: join(base, "run"),
+    userId: process.getuid?.() ?? 0,
+  };
+  const enter = () => enterWriters(directory, places);
+  const open = (files: StateFiles = stateFiles, presence: WriterPresence = enter()) =>
+    write(directory, files, now, presence).then(({ store, notices }) => ({
+      store,
+      notices,
+      /** As SIGKILL leaves it: the kernel drops the lock, and nobody removes the file. */
+      kill: () => presence.end(false),
+    }));
+  const first = await open();
+  await first.store.refresh();
+  first.store.saveLedger(ledgerOf(3, 1));
+  await first.store.close();
+  const look = () => {
+    using reader = read(directory, stateFiles, () => otherWriters(directory, places)).reader;
+    return reader.ledger();
+  };
+  return { base, directory, open, enter, look };
+}
+
+/** Whether the next process to take the pass lock restarts the minimum age. */
+async function restarts(open: Awaited<ReturnType<typeof node>>["open"]): Promise<boolean> {
+  const { store } = await open();
+  await store.refresh();
+  const { ageRestartDue } = store.ledger();
+  await store.close();
+  return ageRestartDue;
+}
+
+const REMOVED = imageId("sha256:000000");
+const removal = () => {
+  const item = imageItem(1);
+  const { candidate } = item;
+  return { ...item, candidate: { ...candidate, image: { ...candidate.image, id: REMOVED } } };
+};
+
+/** Refuses to be written. */
+const full: StateFiles = {
+  ...stateFiles,
+  createFile: () => {
+    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  },
+};
+
+describe("the minimum age restarts for the next process", () => {
+  test("not after processes that closed the ledger, in whatever order", async () => {
+    const { open, look } = await node();
+    const [agent, gc] = [await open(), await open()];
+    for (const { store } of [agent, gc, agent]) await store.refresh();
+    gc.store.saveLedger(ledgerOf(4, 2));
+    await gc.store.close();
+    await agent.store.refresh();
+    expect(agent.store.ledger()).toEqual(ledgerOf(4, 2));
+    expect(look().ageRestartDue).toBeFalse();
+    await agent.store.close();
+    expect(look().ageRestartDue).toBeFalse();
+    expect(await restarts(open)).toBeFalse();
+  });
+
+  test("after one that was killed, and once", async () => {
+    const { open, look } = await node();
+    (await open()).kill();
+    expect(look().ageRestartDue).toBeTrue();
+    expect(await restarts(open)).toBeTrue();
+    const { store } = await open();
+    store.saveLedger({ ...store.ledger(), ageRestartDue: false });
+    await store.close();
+    expect(await restarts(open)).toBeFalse();
+  });
+
+  test("after a power cut, which leaves only the mark in the ledger", async () => {
+    const { base, open, look } = await node();
+    const { store } = await open();
+    store.saveLedger(ledgerOf(3, 2));
+    await store.flush();
+    rmSync(join(base, "run"), { recursive: true });
+    expect(look().ageRestartDue).toBeTrue();
+    expect(await restarts(open)).toBeTrue();
+  });
+
+  test.each([
+    ["beside no other process", false],
+    ["beside an agent", true],
+  ])(
+    "after one that could write nothing from its start to its orderly end, %s",
+    async (_, isBeside) => {
+      const { base, open } = await node();
+      const agent = isBeside ? await open() : null;
+      await agent?.store.refresh();
+      const gc = await open(full);
+      gc.store.saveLedger({ ...ledgerOf(3, 1), images: new Map() });
+      await gc.store.close();
+      if (!isBeside) rmSync(join(base, "run"), { recursive: true });
+      await agent?.store.refresh();
+      if (agent === null) expect(await restarts(open)).toBeTrue();
+      else expect(agent.store.ledger().ageRestartDue).toBeTrue();
+      await agent?.store.close();
+    },
+  );
+
+  test("after the database was locked during a whole run", async () => {
+    const { directory, open } = await node();
+    const other = new Database(join(directory, "crigc.db"));
+    other.run("PRAGMA journal_mode = DELETE");
+    other.run("BEGIN EXCLUSIVE");
+    const gc = await open();
+    gc.store.saveLedger({ ...ledgerOf(3, 1), images: new Map() });
+    await gc.store.close();
+    other.run("ROLLBACK");
+    other.close();
+    expect(await restarts(open)).toBeTrue();
+  }, 20_000);
+
+  test("after an older copy was put back between two runs", async () => {
+    const { directory, base, open } = await node();
+    cpSync(directory, join(base, "copy"), { recursive: true, preserveTimestamps: true });
+    const { store } = await open();
+    await store.refresh();
+    store.saveLedger(ledgerOf(1, 2));
+    await store.close();
+    rmSync(directory, { recursive: true });
+    cpSync(join(base, "copy"), directory, { recursive: true, preserveTimestamps: true });
+    expect(await restarts(open)).toBeTrue();
+  });
+
+  test("after a process was killed beside an agent, which adopts it with the pass lock", async () => {
+    const { open, look } = await node();
+    const agent = await open();
+    await agent.store.refresh();
+    (await open()).kill();
+    await agent.store.refresh();
+    expect(agent.store.ledger().ageRestartDue).toBeTrue();
+    await agent.store.close();
+    expect(look().ageRestartDue).toBeTrue();
+  });
+
+  test("also where a third process finds the dead one, which a running agent adopts", async () => {
+    const { open } = await node();
+    const agent = await open();
+    await agent.store.refresh();
+    (await open()).kill();
+    expect(await restarts(open)).toBeTrue();
+    agent.store.saveLedger({ ...agent.store.ledger(), watched: watched(9n) });
+    await agent.store.flush();
+    expect(agent.store.ledger()).toMatchObject({ ageRestartDue: true, watched: 9n });
+    await agent.store.close();
+  });
+});
+
+test("a running process replaces an older copy of its file by what it knows, and restarts the minimum age", async () => {
+  const { directory, base, open, look } = await node();
+  mkdirSync(join(base, "copy"));
+  copyFileSync(join(directory, "crigc.db"), join(base, "copy", "crigc.db"));
+  const { store } = await open();
+  await store.refresh();
+  const younger = ledgerOf(2, 5);
+  store.saveLedger(younger);
+  await store.flush();
+  for (const suffix of ["-wal", "-shm"])
+    rmSync(join(directory, `crigc.db${suffix}`), { force: true });
+  renameSync(join(base, "copy", "crigc.db"), join(directory, "crigc.db"));
+  await store.refresh();
+  expect(store.ledger()).toEqual({ ...younger, ageRestartDue: true });
+  await store.close();
+  expect(look()).toEqual({ ...younger, ageRestartDue: true });
+});
+
+test("an image that another process removed and that was pulled again does not get its old first seen back", async () => {
+  const { open } = await node();
+  const agent = await open();
+  await agent.store.refresh();
+  const gc = await open();
+  await gc.store.refresh();
+  const { images } = gc.store.ledger();
+  gc.store.saveLedger({
+    ...gc.store.ledger(),
+    images: new Map([...images].filter(([it]) => it !== REMOVED)),
+  });
+  gc.store.imageDone(passId("p"), removal());
+  // Its record is on disk, and nothing after it.
+  await gc.store.flush();
+  gc.kill();
+  const listed: Ledger = { ...agent.store.ledger(), watched: watched(7n) };
+  agent.store.saveLedger(listed);
+  await agent.store.flush();
+  expect(agent.store.ledger().images.has(REMOVED)).toBeFalse();
+  await agent.store.close();
+});
+
+test("an image was never first seen before its last removal in the history", async () => {
+  const { directory, open, look } = await node();
+  const { store } = await open();
+  await store.refresh();
+  store.saveLedger({ ...store.ledger(), watched: watched(5n) });
+  store.imageDone(passId("p"), removal());
+  await store.close();
+  expect(look().images.get(REMOVED)).toMatchObject({ firstSeenWatched: 5n });
+  expect(existsSync(join(directory, "crigc.db-closed"))).toBeTrue();
+});
