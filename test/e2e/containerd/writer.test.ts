@@ -1,0 +1,132 @@
+// Free space on a real containerd while something else fills the disk, and images of containers whose creation is slow.
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
+
+import { type RunningAgent, startAgent } from "../../support/containerd/agent.ts";
+import { readDisk } from "../../support/containerd/disk-use.ts";
+import { fillDiskTo, gibibyte, mebibyte } from "../../support/containerd/disk.ts";
+import { loadImages } from "../../support/containerd/import.ts";
+import { imageTags } from "../../support/containerd/inventory.ts";
+import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import { makeKubeletPodDirectory, runPod, startContainer } from "../../support/containerd/pods.ts";
+import { gc, removedImages, youngAge } from "../../support/containerd/reports.ts";
+import { ripen } from "../../support/containerd/ripe.ts";
+
+setDefaultTimeout(240_000);
+
+const library = (name: string) => `docker.io/library/${name}`;
+let node: ContainerdNode | undefined;
+let agent: RunningAgent | undefined;
+afterEach(async () => {
+  await agent?.stop();
+  await node?.stop();
+  [agent, node] = [undefined, undefined];
+});
+
+const crigcPercent = 25;
+/** A kubelet's threshold is 5 points lower. */
+const kubeletPercent = 20;
+const writtenBytes = 800e6;
+
+describe("beside a pod in ErrImagePull", () => {
+  test.each([20, 100])(
+    "the agent keeps the disk above the kubelet's threshold while %d MB/s are written",
+    async (rate) => {
+      node = await startNode("2.1", { disk: { sizeBytes: 4 * gibibyte } });
+      // Together 1.2 GiB on the disk, as blobs and unpacked.
+      for (const group of [1, 2, 3, 4]) await loadImages(node, unusedImages(group, 11));
+      await ripen(node);
+      await fillDiskTo(node.disk, 100 - crigcPercent - 2);
+      makeKubeletPodDirectory(node, await runPod(node, { name: "err-image-pull" }));
+      agent = await startAgent(
+        node,
+        youngAge,
+        "--image-gc-high-threshold=100",
+        `--eviction-hard=nodefs.available<${crigcPercent}%`,
+      );
+      const { path } = node.disk;
+      const startPercent = availablePercent(path);
+      const sampler = sampleDisk(path);
+      const seconds = await writeAt(`${path}/written`, rate * 1e6).finally(sampler.stop);
+      const end = sampler.figures();
+      const { capacityBytes } = readDisk(path);
+      const withoutAgent = startPercent - (100 * writtenBytes) / capacityBytes;
+      const left = (await imageTags(node)).length - 1;
+      console.info(
+        `${rate} MB/s for ${seconds.toFixed(1)} s: at least ${end.lowestPercent.toFixed(1)}% available, ` +
+          `${end.longestMs.toFixed(0)} ms at most below ${kubeletPercent}%, ${left} of 44 images left`,
+      );
+      expect(withoutAgent).toBeLessThan(kubeletPercent - 5);
+      expect(end.longestMs).toBeLessThan(1_000);
+      // The claim holds only while there are candidates.
+      expect(left).toBeWithin(4, 44);
+    },
+  );
+});
+
+test("gc keeps the image of a container that the kubelet creates within 30 s, and removes the others", async () => {
+  node = await startNode("2.1", { disk: { sizeBytes: 512 * mebibyte } });
+  await loadImages(node, [{ names: [library("app:1")] }, ...unusedImages(1, 5)]);
+  const pod = await runPod(node, { name: "web" });
+  await ripen(node);
+  // The kubelet's file for messages, made just before CreateContainer.
+  const mark = `${makeKubeletPodDirectory(node, pod)}/containers/app`;
+  mkdirSync(mark, { recursive: true });
+  writeFileSync(`${mark}/0a1b2c3d`, "");
+  const before = await imageTags(node);
+  const running = gc(node, "--images", "--all-unused", youngAge);
+  await Bun.sleep(3_000);
+  expect(await imageTags(node)).toEqual(before);
+  await startContainer(node, pod, { name: "app", image: library("app:1") });
+  const { exitCode, report } = await running;
+  expect({ exitCode, removed: removedImages(report).length }).toEqual({ exitCode: 0, removed: 5 });
+  expect(report.tookMs).toBeWithin(2_000, 10_000);
+  expect(await imageTags(node)).toEqual([library("app:1"), node.sandboxImage]);
+});
+
+/** Of 8 to 20 MiB each. */
+function unusedImages(group: number, count: number) {
+  return Array.from({ length: count }, (_, index) => {
+    const seed = `unused-${group}-${index}`;
+    const sizeBytes = (8 + ((index * 5) % 13)) * mebibyte;
+    return { names: [library(`${seed}:1`)], layers: [{ seed, sizeBytes }] };
+  });
+}
+
+function availablePercent(path: string): number {
+  return 100 - readDisk(path).usedPercent;
+}
+
+/** Reads the disk every 50 ms. */
+function sampleDisk(path: string) {
+  let lowestPercent = 100;
+  let longestMs = 0;
+  let belowSince: number | undefined;
+  const sample = (): void => {
+    const percent = availablePercent(path);
+    const now = performance.now();
+    if (belowSince !== undefined) longestMs = Math.max(longestMs, now - belowSince);
+    belowSince = percent < kubeletPercent ? (belowSince ?? now) : undefined;
+    lowestPercent = Math.min(lowestPercent, percent);
+  };
+  const timer = setInterval(sample, 50);
+  return { stop: () => clearInterval(timer), figures: () => ({ lowestPercent, longestMs }) };
+}
+
+/** Writes `writtenBytes`, never faster than `bytesPerSecond`; answers with the seconds it took. */
+async function writeAt(file: string, bytesPerSecond: number): Promise<number> {
+  const handle = await open(file, "w");
+  const startedAt = performance.now();
+  try {
+    const chunk = Buffer.alloc(bytesPerSecond / 20, 1);
+    for (let written = 0; written < writtenBytes; written += chunk.length) {
+      const chunkAt = performance.now();
+      await handle.write(chunk);
+      await Bun.sleep(Math.max(0, 50 - (performance.now() - chunkAt)));
+    }
+    return (performance.now() - startedAt) / 1_000;
+  } finally {
+    await handle.close();
+  }
+}
