@@ -8,7 +8,7 @@ import { crio137 } from "../../support/fake-runtime/traits.ts";
 import { diskObstacle, layer, MiB, type SmallDisk, smallDisk } from "./disk.ts";
 import { type Json, type NodeOptions, startNode } from "./node.ts";
 
-const flags = ["--minimum-image-ttl-duration=0s"];
+const flags = ["--minimum-image-ttl-duration=0s", "--eviction-hard=off"];
 
 interface Family {
   readonly members: number;
