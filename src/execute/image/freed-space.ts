@@ -49,7 +49,7 @@ export class FreedSpace {
     this.#hasRemoved = true;
     const removed = {
       estimatedBytes: expectedBytes(candidate),
-      sharersKnown: candidate.sharersKnown === true,
+      leastBytes: candidate.sharersKnown === true ? (candidate.frees?.lowerBytes ?? null) : null,
     };
     for (const [device, gain] of gains) {
       const gaveInodes = this.#inodes.has(device) && gain.inodes > 0n;

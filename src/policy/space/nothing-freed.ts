@@ -13,6 +13,8 @@ import type { Facts } from "../facts.ts";
 export const TELLING_BYTES = 1_048_576n;
 /** A removal gave something back if it gained at least this part of its estimate. */
 const GAVE_BACK_PART = 10n;
+/** What the smallest layer of an image's own takes at least; a gain of this much is more than nothing. */
+const OWN_LAYER_BYTES = 65_536n;
 /** Removals in a row that end a pass, if no image that nobody knows can share their layers. */
 export const KNOWN_MAX = 3;
 /** The same whatever is known. */
@@ -39,20 +41,24 @@ export const noStreak: Streak = {
 
 export interface Removed {
   readonly estimatedBytes: bigint;
-  /** Whether no image with unknown layers can share what the estimate says. */
-  readonly sharersKnown: boolean;
+  /** What it has to free at least by the layers of all images; `null` if an image with unknown layers may share it. */
+  readonly leastBytes: bigint | null;
 }
 
 /** `gainedBytes`: less what the filesystem gained or lost without the removal. */
 export function afterRemoval(
   streak: Streak,
-  { estimatedBytes, sharersKnown }: Removed,
+  { estimatedBytes, leastBytes }: Removed,
   gainedBytes: bigint,
 ): Streak {
   if (estimatedBytes < TELLING_BYTES) return streak;
-  if (gainedBytes * GAVE_BACK_PART >= estimatedBytes) return noStreak;
+  const isSure = leastBytes !== null && leastBytes >= TELLING_BYTES;
+  const judgedBy = isSure ? leastBytes : estimatedBytes;
+  if (gainedBytes * GAVE_BACK_PART >= judgedBy) return noStreak;
+  // Where sizes do not tell how they are divided, the estimate is a middle, and an image may free its own layers alone.
+  if (leastBytes !== null && !isSure && gainedBytes >= OWN_LAYER_BYTES) return noStreak;
   return {
-    knownSharers: streak.knownSharers + (sharersKnown ? 1 : 0),
+    knownSharers: streak.knownSharers + (isSure ? 1 : 0),
     removals: streak.removals + 1,
     estimatedBytes: streak.estimatedBytes + estimatedBytes,
     gainedBytes: streak.gainedBytes + atLeastZero(gainedBytes),

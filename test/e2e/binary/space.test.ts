@@ -447,32 +447,3 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
     expect(agent.said().match(/event="ImageGCFutile"/g)?.length).toBe(1);
   });
 });
-
-test.skipIf(diskObstacle !== null)(
-  "under pressure dead containers are removed at once, although a periodic pass waits for a starting pod",
-  async () => {
-    await using disk = await smallDisk(capacityBytes);
-    const images = names(8, "own").map((name) => image(name, [layer(name, 10)]));
-    const sandboxes = [
-      { id: "starting", uid: "new", createdAt: BigInt(Date.now()) * 1_000_000n },
-      { id: "dead", uid: "old", state: "not-ready" as const },
-    ];
-    const containers = [
-      { id: "c", sandboxId: "dead", state: "exited" as const, image: "r.example/own0:1" },
-    ];
-    const store = { directory: join(disk.directory, "store") };
-    const periods = ["--image-gc-period=1s", "--pressure-period=1s", "--container-gc-period=1h"];
-    await using it = await startNode({
-      node: { images, sandboxes, containers },
-      store,
-      flags: [...flags, ...thresholds, ...periods, "--boot-grace=0s"],
-    });
-    const agent = it.start("run", "--eviction-hard=imagefs.available<10%", "--dead-pod-ttl=0s");
-    await until("the first pass waits", 10_000, () => it.runtime.callsOf("ListImages").length > 4);
-    writeFileSync(join(disk.directory, "fill"), Buffer.alloc(15 * MiB));
-    await until("the container is removed", 15_000, () => it.runtime.node.containers.size === 0);
-    expect(it.removedImages()).toEqual([]);
-    expect(await agent.stop()).toBe(0);
-  },
-  60_000,
-);

@@ -17,14 +17,22 @@ import { aFilesystem, aLedger, GIB, MIB } from "../../support/build/values.ts";
 
 interface One {
   readonly estimated?: bigint;
-  readonly known?: boolean;
+  /** Sharers are known; a number is what it frees at least, less than the estimate. */
+  readonly known?: boolean | bigint;
   readonly gained?: bigint;
 }
 
 const streakOf = (removals: readonly One[]): Streak =>
   removals.reduce(
     (streak: Streak, { estimated = 100n * MIB, known = false, gained = 0n }) =>
-      afterRemoval(streak, { estimatedBytes: estimated, sharersKnown: known }, gained),
+      afterRemoval(
+        streak,
+        {
+          estimatedBytes: estimated,
+          leastBytes: known === false ? null : known === true ? estimated : known,
+        },
+        gained,
+      ),
     noStreak,
   );
 const of = (count: number, one: One = {}): readonly One[] =>
@@ -37,6 +45,18 @@ describe("removals in a row give nothing back", () => {
     ["not after two of them", of(2, known), false],
     ["after ten whose sharers were not", of(10), true],
     ["not after nine of them", of(9), false],
+    [
+      "not if each freed the layers of its own alone",
+      of(20, { known: 0n, gained: 65_536n }),
+      false,
+    ],
+    ["after ten for which 0 bytes were possible", of(10, { known: 0n, gained: 65_535n }), true],
+    ["not after nine for which 0 bytes were possible", of(9, { known: 0n }), false],
+    [
+      "not if each freed a tenth of the least",
+      of(20, { known: MIB, gained: MIB / 10n + 1n }),
+      false,
+    ],
     ["after three known ones with others between", [...of(2, known), ...of(2), known], true],
     [
       "not if one of them gained a tenth of its estimate",
