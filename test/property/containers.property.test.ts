@@ -258,9 +258,8 @@ describe("every execution", () => {
     const looked = new Set<string>();
     const { runtime } = node;
     const containerDetail: typeof runtime.containerDetail = async (id, signal) => {
-      const detail = await runtime.containerDetail(id, signal);
       looked.add(id);
-      return detail;
+      return runtime.containerDetail(id, signal);
     };
     node.before = (call) => {
       if (call.kind === "remove-container" && node.containers.get(call.id)?.state === "running")
