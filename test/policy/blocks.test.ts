@@ -144,6 +144,21 @@ describe("pods that cannot be read", () => {
       }),
     ).toContain("pods-incomplete");
   });
+
+  test("of a kubelet that lists only static pods block images, which a healthy node may show too", () => {
+    const uid = podUid("0123456789abcdef0123456789abcdef");
+    const listed = { uid, origin: "static" as const, finished: false, evicted: false, images: [] };
+    const createdAt = instant(NOW - hours(1));
+    const { blocks } = planOf({
+      images: [image],
+      snapshot: {
+        pods: { kind: "ready", source: "kubelet-api", pods: [listed] },
+        sandboxes: [aSandbox("s", { podUid: uid, metadataUid: uid, createdAt })],
+        containers: [aContainer("job", { podUid: podUid("uid-c"), state: "exited", createdAt })],
+      },
+    });
+    expect(blocks[0]).toMatchObject({ kind: "pods-incomplete", passes: true });
+  });
 });
 
 describe("a pass waits for containers that are being created", () => {

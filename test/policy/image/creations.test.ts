@@ -217,6 +217,39 @@ describe("a pod that the kubelet lists", () => {
   });
 });
 
+test("of two ready sandboxes of a pod the newer one counts, in any order", () => {
+  const newer = aSandbox("newer", { podUid: pod.podUid, createdAt: ago(seconds(30)) });
+  const marks = [aMark({ at: ago(minutes(1)) })];
+  for (const sandboxes of [
+    [pod, newer],
+    [newer, pod],
+  ])
+    expect(new Node().look({ marks, sandboxes })).toBe(0);
+});
+
+test("of two creations the one with more time left decides how long images wait", () => {
+  const node = new Node();
+  node.look({ marks: [aMark()] });
+  const marks = [aMark({ name: "late", at: ahead(seconds(9)) }), aMark()];
+  expect(node.look({ after: seconds(10), marks })).toBe(IN_FULL);
+});
+
+test("an observation that reads no marks ends the record of a container that it lists", () => {
+  const node = new Node();
+  node.look({ marks: [aMark({ at: NOW })] });
+  const seen = { sandboxes: [pod], now: ahead(seconds(2)), creations: null };
+  const at = node.ledger.watched;
+  const still = rememberCreations(node.ledger, { ...seen, containers: [] }, at);
+  expect(still).toBe(node.ledger.creations);
+  const containers = [listed({ createdAt: ahead(seconds(1)) })];
+  expect(rememberCreations(node.ledger, { ...seen, containers }, at).size).toBe(0);
+});
+
+test("waiting for what is not recorded changes no ledger", () => {
+  const { ledger } = new Node();
+  expect(rememberAwaited(ledger, [creationId({ sandboxId: pod.id, name: "web" })])).toBe(ledger);
+});
+
 test("a pass that goes on is held up by nothing", () => {
   expect(new Node().look({ marks: [aMark()], patience: { isOver: true, own: null } })).toBe(0);
 });

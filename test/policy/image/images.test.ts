@@ -113,6 +113,14 @@ describe("other triggers", () => {
       { kind: "free-inodes", inodesFree: 300n, wantedInodes: 200n, relievedInodes: 160n },
     ]);
     expect(planOf({ images: three, limits, snapshot: inodes(0n, 0n) }).targets).toEqual([]);
+    const [first] = inodes(1000n, 10n).filesystems;
+    const hopeless = {
+      filesystems: first === undefined ? [] : [{ ...first, imageInodesUsed: 1n }],
+    };
+    expect(
+      planOf({ images: three, limits: { ...limits, whenFutile: "keep" }, snapshot: hopeless })
+        .blocks,
+    ).toMatchObject([{ kind: "futile", inodes: { needed: 150n } }]);
     expect(planOf({ images: three, snapshot: inodes(1000n, 100n) }).targets).toEqual([]);
   });
 

@@ -69,6 +69,11 @@ describe("a change since the plan stops a removal", () => {
     });
   });
 
+  test("pods that can no longer be read", () => {
+    const pods = { kind: "failed", source: "kubelet-api", message: "timeout" } as const;
+    expect(again({ pods })).toEqual({ kind: "blocked", block: "pods-unknown" });
+  });
+
   test("a container whose image is unknown", () => {
     const containers = ["a", "b"].map((name) =>
       aContainer(name, { imageName: `registry.example/gone:${name}` }),

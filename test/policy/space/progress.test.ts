@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageTarget } from "../../../src/model/plan.ts";
-import { metAfterAll, type Progress, targetsMet } from "../../../src/policy/space/progress.ts";
+import {
+  lackedBytes,
+  metAfterAll,
+  type Progress,
+  targetsMet,
+} from "../../../src/policy/space/progress.ts";
 import { spaceTarget } from "../../support/build/values.ts";
 
 const progress = (available: bigint, gained: bigint): Progress => ({
@@ -111,5 +116,37 @@ describe("a target for inodes", () => {
   test("is not met by space, nor by another disk", () => {
     expect(targetsMet([target], progress(1_000n, 1_000n))).toBeNull();
     expect(targetsMet([{ ...target, device: "8:2" }], progress(0n, 0n))).toBeNull();
+  });
+});
+
+describe("what a target lacks", () => {
+  const budget: ImageTarget = {
+    kind: "store-bytes",
+    trigger: { kind: "budget" },
+    maximumBytes: 100n,
+    wantedBytes: 20n,
+  };
+  const count: ImageTarget = {
+    kind: "image-count",
+    trigger: { kind: "count" },
+    maximumImages: 1,
+    wantedImages: 1,
+  };
+  const store = (storeBytes: bigint | null) => ({ ...progress(0n, 0n), storeBytes });
+
+  test.each<[string, ImageTarget, Progress, bigint | null]>([
+    ["is what the disk lacks", spaceTarget(100n, 40n), progress(90n, 0n), 10n],
+    ["is what the own gain lacks, if that is less", spaceTarget(100n, 40n), progress(10n, 35n), 5n],
+    [
+      "is all of it on a disk that was not measured",
+      spaceTarget(100n, 200n),
+      { ...progress(0n, 0n), availableBytes: new Map(), gainedBytes: new Map() },
+      100n,
+    ],
+    ["is what the store has above its budget", budget, store(130n), 30n],
+    ["is unknown for a store that is not measured", budget, store(null), null],
+    ["is no number of bytes for a count", count, progress(0n, 0n), null],
+  ])("%s", (_, target, now, lacked) => {
+    expect(lackedBytes(target, now)).toBe(lacked);
   });
 });
