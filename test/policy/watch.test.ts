@@ -80,6 +80,11 @@ describe("without a boot ID", () => {
       false,
     ],
     [
+      "clocks that both went back, by different times, show a reboot",
+      { wall: minutes(-2), uptime: minutes(-1) },
+      true,
+    ],
+    [
       "an observation overtaken by another process shows no reboot",
       { wall: minutes(-1), uptime: minutes(-1) },
       false,
