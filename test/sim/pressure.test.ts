@@ -331,3 +331,46 @@ test("pressure while collection is on hold, in its boot grace, or without valid 
 });
 
 const minutesOf = (count: number): number => Number(minutes(count) / 1_000_000n);
+
+describe("a node that is killed every hour", () => {
+  const live = async (
+    sim: Simulation,
+    days: number,
+    everyHour: (hour: number) => void,
+  ): Promise<void> => {
+    for (let hour = 0; hour < days * 24; hour += 1) {
+      sim.kill();
+      // What the next holder of the lock finds: a ledger that its writer did not close.
+      sim.record.ledger = { ...sim.record.ledger, ageRestartDue: true };
+      sim.start();
+      everyHour(hour);
+      await sim.run(HOUR);
+    }
+  };
+  const SPARSE = { ...ALONE, "image-detection": 10 * MINUTE, "image-gc": 20 * MINUTE };
+
+  test("still collects, down to the low threshold within each hour of ten days", async () => {
+    const sim = await aNode(0, { periods: SPARSE });
+    const above: number[] = [];
+    await live(sim, 10, (hour) => {
+      if (sim.freePercent() < 15) above.push(hour);
+      sim.node.pull(aRelease(`image${hour}`, 6_000));
+    });
+    expect(above).toEqual([]);
+    expect(sim.record.removals.length).toBeGreaterThan(220);
+  });
+
+  test("reaches a maximum age of a week within a month, and nothing else is removed", async () => {
+    const limits = {
+      ...simLimits,
+      images: { ...simLimits.images, maximumAge: minutes(7 * 24 * 60) },
+    };
+    const sim = await aNode(3, { periods: SPARSE, weather: { limits } });
+    const removedAt: number[] = [];
+    await live(sim, 30, (hour) => {
+      if (sim.record.removals.length > 0 && removedAt.length === 0) removedAt.push(hour);
+    });
+    expect(sim.record.removals).toHaveLength(3);
+    expect(removedAt[0]).toBeWithin(7 * 24, 7 * 24 + 12);
+  });
+});
