@@ -23,15 +23,20 @@ export function creationWaitOf(
   { steps, soonest }: { readonly steps: Steps; readonly soonest: AbortSignal },
 ): CreationWait {
   const { memory, timer, limits, journal } = engine;
+  const isUnderPressure = request.purpose.kind === "pressure";
+  const after = isUnderPressure ? "; under disk pressure the pass goes on after 5 s" : "";
   return new CreationWait({
     memory,
     timer,
     limits,
-    isUnderPressure: request.purpose.kind === "pressure",
+    isUnderPressure,
     soonest,
     waiting: (name, wait) => steps.wait(name, wait),
     waits: (block) => {
-      journal.say(1, block === null ? "Image removal waits no longer" : waitWords(block));
+      journal.say(
+        1,
+        block === null ? "Image removal waits no longer" : `${waitWords(block)}${after}`,
+      );
       request.waits?.(block);
     },
   });
