@@ -59,13 +59,13 @@ async function oneFull({ kind, known, leftBytes }: Wish): Promise<readonly strin
     for (const name of ["root", "keep.d", "pods", "containers"]) mkdirSync(join(home, name));
     const stateDir = join(disk.path, "state");
     const faults: string[] = [];
-    const gc = async (what: string): Promise<void> => {
+    const gc = async (what: string, exits: readonly number[] = [0]): Promise<void> => {
       const { exitCode, stderr } = await runProgram([
         "gc",
         "--all-unused",
         ...flagsOf(home, runtime),
       ]);
-      if (exitCode !== 0) faults.push(`${what} ended with ${exitCode}: ${stderr}`);
+      if (!exits.includes(exitCode)) faults.push(`${what} ended with ${exitCode}: ${stderr}`);
       if (runtime.node.images.length > 0)
         faults.push(`${what} left ${runtime.node.images.length} images`);
     };
@@ -75,7 +75,8 @@ async function oneFull({ kind, known, leftBytes }: Wish): Promise<readonly strin
     }
     const before = known ? readState(stateDir) : null;
     const made = kind === "bytes" ? takeBytes(disk.path, leftBytes) : takeInodes(disk, 0);
-    await gc("the pass on the full disk");
+    // Records that there is no room for are lost, which the pass says by its exit code.
+    await gc("the pass on the full disk", [0, 1]);
     rmSync(made, { recursive: true });
     // What was known is known again, and what comes now is recorded.
     const after = readState(stateDir);
@@ -117,5 +118,7 @@ const flagsOf = (home: string, runtime: FakeRuntime): readonly string[] => [
   "--pod-source=cri",
   "--space-accounting=reported",
   "--boot-grace=0s",
+  // At its end a pass waits that long for room for its records.
+  "--runtime-request-timeout=3s",
   "--minimum-image-ttl-duration=0s",
 ];
