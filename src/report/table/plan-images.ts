@@ -71,11 +71,11 @@ function atMount(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
 }
 
 function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
-  const lines = plan.futility
+  const said = plan.futility
     .filter((it) => it.futile)
-    .flatMap((it) =>
-      wrapped(`What fills ${clean(it.filesystem)}: ${breakdownWords(it.breakdown)}.`, screen),
-    );
+    .map((it) => `What fills ${clean(it.filesystem)}: ${breakdownWords(it.breakdown)}.`);
+  // Several thresholds of one filesystem may be out of reach.
+  const lines = [...new Set(said)].flatMap((line) => wrapped(line, screen));
   return lines.length === 0 ? [] : [...lines, ""];
 }
 
