@@ -83,7 +83,7 @@ export interface NothingFreed {
   /** Of those of this pass. */
   readonly estimatedBytes: bigint;
   readonly gainedBytes: bigint;
-  /** The first pass that ended so. */
+  /** The first pass of this episode. */
   readonly isNew: boolean;
 }
 

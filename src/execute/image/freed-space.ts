@@ -36,7 +36,7 @@ export class FreedSpace {
     this.#inodes = new Set(targets.flatMap((it) => (it.kind === "free-inodes" ? [it.device] : [])));
     this.#streaks = new Map(
       this.#places.map(({ device, path }) => {
-        // What is asked for by hand ends by its own count alone.
+        // Removals by hand count only those of the same command.
         const before = purpose.kind === "all-unused" ? undefined : ledger.nothingFreed.get(path);
         const { knownSharers, removals } = before ?? noStreak;
         return [device, { ...noStreak, knownSharers, removals }];

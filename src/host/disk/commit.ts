@@ -1,4 +1,4 @@
-/** Has a filesystem commit what it holds back, in a process of its own: `syncfs` hangs with its disk. */
+/** Commits a filesystem in a separate process, because `syncfs` hangs with its disk. */
 
 import { openSync } from "node:fs";
 

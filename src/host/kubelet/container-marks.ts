@@ -13,8 +13,8 @@ import { codeOf } from "../files/errno.ts";
 const CONCURRENCY = 16;
 
 /**
- * `root`: the kubelet's; without a kubelet it is "/", whose /pods could belong to anything. Only new marks are asked for
- * their file, because nearly all are old.
+ * `root`: the kubelet's; without a kubelet it is "/", whose /pods could belong to anything. Only directories of
+ * new marks are read, because nearly all are old.
  */
 export async function readContainerMarks(
   root: string,
@@ -62,7 +62,7 @@ async function holdsFile(directory: string): Promise<boolean> {
   return entries.some((entry) => entry.isFile());
 }
 
-/** What is not there, or is no directory, is no mark; any other failure leaves the pod's marks unknown. */
+/** A missing path is not a mark; any other failure leaves the pod's marks unknown. */
 async function orAbsent<T>(read: Promise<T>, absent: T): Promise<T> {
   try {
     return await read;

@@ -1,5 +1,5 @@
-// The processes that write a state directory: each holds the lock of a file of its own, and removes the file once
-// everything is written. A file without a holder is left by a process that did not get that far.
+// The processes that write a state directory: each locks its own file and removes it once everything is written.
+// An unlocked file shows that its process ended before that.
 
 import { closeSync, constants, openSync, readdirSync, renameSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -15,7 +15,7 @@ export const TELLING_BYTES = 1_048_576n;
 const GAVE_BACK_PART = 10n;
 /** What the smallest layer of an image's own takes at least; a gain of this much is more than nothing. */
 const OWN_LAYER_BYTES = 65_536n;
-/** Removals in a row that end a pass, if no image that nobody knows can share their layers. */
+/** Removals in a row that end a pass, if the layers of every image are known. */
 export const KNOWN_MAX = 3;
 /** The same whatever is known. */
 const REMOVALS_MAX = 10;

@@ -26,7 +26,7 @@ export function statePaths(directory: string): StatePaths {
   };
 }
 
-/** Every process that wrote the file has written everything, and nobody has changed or replaced it since. */
+/** True if all writers closed the file and it is unchanged since. */
 export const isClosed = (paths: StatePaths, files: StateFiles): boolean =>
   files.text(paths.closed) === closedStamp(paths, files);
 

@@ -1,4 +1,4 @@
-// The only code that writes the state file, in a process of its own, so that nothing else waits for its disk.
+// The only code that writes the state file, in a separate process, so that nothing else waits for its disk.
 
 import type { Database } from "bun:sqlite";
 
