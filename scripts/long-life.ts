@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { journalOf } from "../src/compose/journal.ts";
-import { stateFiles } from "../src/host/state/state-files.ts";
-import type { Engine } from "../src/loop/ports.ts";
-import { createLog } from "../src/report/log/log.ts";
+import { journalOf } from "../src/agent/journal.ts";
+import { createLog } from "../src/agent/log/log.ts";
+import type { Engine } from "../src/gc/ports.ts";
+import { stateFiles } from "../src/node/state/state-files.ts";
 import { directChannel } from "../src/store/file/state-file.ts";
 import type { Recorder } from "../src/store/history/recorder.ts";
 import { openStore } from "../src/store/open.ts";

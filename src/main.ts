@@ -1,14 +1,14 @@
 /** The composition root: connects the process with the commands. Code that opens the machine is loaded on demand. */
 
+import { COMMIT_PROCESS, STATE_PROCESS } from "./agent/state-word.ts";
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import type { Openers } from "./cli/openers.ts";
-import { COMMIT_PROCESS, STATE_PROCESS } from "./compose/state-word.ts";
 import { diskReader } from "./config/load.ts";
-import { codeOf, reasonOf } from "./host/files/errno.ts";
-import { nodeKubelet } from "./host/kubelet/settings.ts";
-import { Output } from "./host/process/output.ts";
-import { ignoresHangup } from "./host/process/signals.ts";
+import { codeOf, reasonOf } from "./node/files/errno.ts";
+import { nodeKubelet } from "./node/kubelet/settings.ts";
+import { Output } from "./node/process/output.ts";
+import { ignoresHangup } from "./node/process/signals.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -30,13 +30,13 @@ const program = isCompiled ? ["/proc/self/exe"] : [process.execPath, import.meta
 if (process.argv[2] === STATE_PROCESS) {
   // Whoever collects ends it, by closing its input; what is under way is written before.
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
-  const { runStateProcess } = await import("./compose/state-process.ts");
+  const { runStateProcess } = await import("./agent/state-process.ts");
   await runStateProcess(process.argv[3] ?? "", process.argv[4]);
   process.exit(0);
 }
 
 if (process.argv[2] === COMMIT_PROCESS) {
-  const { commitHere } = await import("./host/disk/commit.ts");
+  const { commitHere } = await import("./node/disk/commit.ts");
   process.exit(commitHere(process.argv[3] ?? "") ? 0 : 1);
 }
 
@@ -80,8 +80,8 @@ await taken(stderr);
 process.exit(stdout.failure === null ? code : exit.internal);
 
 async function opened(): Promise<Openers> {
-  const { openersOf } = await import("./compose/openers.ts");
-  const { journalPrefix, systemdOf } = await import("./compose/systemd.ts");
+  const { openersOf } = await import("./agent/openers.ts");
+  const { journalPrefix, systemdOf } = await import("./agent/systemd.ts");
   return openersOf({
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },

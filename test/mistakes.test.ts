@@ -6,16 +6,16 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 
 import { probeEndpoint } from "../src/cri/discover.ts";
-import { acquireLock } from "../src/host/state/lock.ts";
-import { Announcer } from "../src/loop/agent/announcer.ts";
-import { failureOf } from "../src/loop/pass/pass-failure.ts";
-import { runPass } from "../src/loop/pass/pass.ts";
+import { Announcer } from "../src/gc/announcer.ts";
+import { failureOf } from "../src/gc/pass-failure.ts";
+import { runPass } from "../src/gc/pass.ts";
 import { RuntimeError } from "../src/model/errors.ts";
 import type { Limits } from "../src/model/limits.ts";
 import type { Pass } from "../src/model/pass.ts";
 import type { Purpose } from "../src/model/plan.ts";
 import type { Container } from "../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds } from "../src/model/time.ts";
+import { acquireLock } from "../src/node/state/lock.ts";
 import { faultsOf } from "./config/loading.ts";
 import { connected } from "./cri/connection.ts";
 import { aRelease, available } from "./sim/node.ts";
@@ -195,7 +195,7 @@ describe("6: an unknown image counts as old as the epoch, or is removed at rando
   });
 });
 
-// More in test/loop/collect.test.ts and test/sim.
+// More in test/gc/collect.test.ts and test/sim.
 describe("7: a stale image, a stuck container or a full disk makes it crash or spin", () => {
   test("an image removed by others after the plan is skipped, and the next one is removed", async () => {
     const fake = aNode(["a", "b"]);

@@ -185,9 +185,9 @@ describe("style", () => {
   test.each([
     ["src/cli/gc.ts", "process.exit(1);"],
     ["src/cli/gc.ts", 'const x = process["env"];'],
-    ["src/host/process/event-hook.ts", "Bun.env;"],
+    ["src/node/process/event-hook.ts", "Bun.env;"],
     ["src/config/source/merge.ts", "import.meta.env;"],
-    ["src/loop/agent/agent.ts", 'console.log("x");'],
+    ["src/agent/loops.ts", 'console.log("x");'],
     ["src/policy/rank.ts", "Date.now();"],
     ["src/policy/rank.ts", "new Date();"],
     ["src/policy/rank.ts", "Math.random();"],
@@ -197,10 +197,10 @@ describe("style", () => {
 
   test.each([
     ["src/main.ts", "process.exit(1);"],
-    ["src/report/log/log.ts", "console.error(line);"],
+    ["src/agent/log/log.ts", "console.error(line);"],
     ["src/cli/gc.ts", 'const text = "process.exit"; // console.log'],
     ["src/cli/gc.ts", "child.process.id;"],
-    ["src/host/time/clock.ts", "Date.now();"],
+    ["src/node/time/clock.ts", "Date.now();"],
   ])("in %s, %s is allowed", (path, text) => {
     expect(forbiddenGlobals(files({ [path]: text }))).toEqual([]);
   });

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state/state-files.ts";
 import { duration, instant, instantFromMs } from "../../src/model/time.ts";
+import { stateFiles } from "../../src/node/state/state-files.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import { openStore } from "../../src/store/open.ts";
 import { imageIdOf } from "../../test/support/fake-runtime/describe.ts";

@@ -1,22 +1,22 @@
 /** What commands can open: a node to read or collect on, the state directory, the machine. `compose` implements it. */
 
+import type { Log } from "../agent/log/log.ts";
 import type { Config } from "../config/config.ts";
 import type { Written } from "../config/written.ts";
-import type { Meter } from "../execute/image/meter.ts";
-import type { ArchivedImage } from "../host/archive/archived-images.ts";
-import type { directoryFact } from "../host/disk/directory-fact.ts";
-import type { walkDirectories } from "../host/disk/largest-directories.ts";
-import type { TextChange } from "../host/keep/change-keep-file.ts";
-import type { Kubelet } from "../host/kubelet/settings.ts";
-import type { addressFault, executableFault } from "../host/process/reachable.ts";
-import type { HoldRequest, writeHold } from "../host/state/hold.ts";
-import type { Engine, ReadEngine } from "../loop/ports.ts";
+import type { Meter } from "../gc/image/meter.ts";
+import type { Engine, ReadEngine } from "../gc/ports.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { KeepRules } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { Log } from "../report/log/log.ts";
+import type { ArchivedImage } from "../node/archive/archived-images.ts";
+import type { directoryFact } from "../node/disk/directory-fact.ts";
+import type { walkDirectories } from "../node/disk/largest-directories.ts";
+import type { TextChange } from "../node/keep/change-keep-file.ts";
+import type { Kubelet } from "../node/kubelet/settings.ts";
+import type { addressFault, executableFault } from "../node/process/reachable.ts";
+import type { HoldRequest, writeHold } from "../node/state/hold.ts";
 import type { StoreReader } from "../store/open.ts";
 import type { RecordedNode } from "../store/snapshot-file.ts";
 

@@ -1,6 +1,6 @@
 /** The exit code of a plan or a finished pass. */
 
-import { blocksOf } from "../loop/pass/pass-failure.ts";
+import { blocksOf } from "../gc/pass-failure.ts";
 import { type ImageEnd, isFailed, outcomeItems } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";

@@ -1,7 +1,7 @@
 /** The state of a file tree: at the paths of an installation, and its init system; gathered before anything is decided. */
 
-import type { Found, RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
+import type { Found, RootedTree } from "../node/files/rooted-tree.ts";
 import { type Init, type Manifest, parseManifest } from "./manifest.ts";
 import { installed, parentsOf } from "./paths.ts";
 

@@ -272,3 +272,9 @@ export interface SocketFiles {
   /** Leaves the socket to its owner: mode 0600. */
   restrict(path: string): void;
 }
+
+/**
+ * How much is logged. 0: what an operator must know. 1: passes that removed something. 2 (default): every pass and
+ * removal. 3: skipped removals. 4: steps. 5: why each image is kept or removed.
+ */
+export type Verbosity = 0 | 1 | 2 | 3 | 4 | 5;

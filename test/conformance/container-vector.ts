@@ -1,5 +1,5 @@
 /** One recorded decision of the kubelet on containers and sandboxes, and what our own code does with the same node. */
-import { collectContainers } from "../../src/execute/container/containers.ts";
+import { collectContainers } from "../../src/gc/container/containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import {

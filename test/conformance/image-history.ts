@@ -1,9 +1,9 @@
 /** A recorded history of the kubelet's image manager, replayed on the agent's detection and image pass with one memory. */
 
-import { Announcer } from "../../src/loop/agent/announcer.ts";
-import { detect } from "../../src/loop/detect.ts";
-import { failureOf } from "../../src/loop/pass/pass-failure.ts";
-import { runPass } from "../../src/loop/pass/pass.ts";
+import { Announcer } from "../../src/gc/announcer.ts";
+import { detect } from "../../src/gc/detect.ts";
+import { failureOf } from "../../src/gc/pass-failure.ts";
+import { runPass } from "../../src/gc/pass.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { durationFromMs, instant } from "../../src/model/time.ts";

@@ -1,7 +1,7 @@
 /** One recorded decision of the kubelet on images, and what our own pass does with the same node. */
 
-import { Announcer } from "../../src/loop/agent/announcer.ts";
-import { runPass } from "../../src/loop/pass/pass.ts";
+import { Announcer } from "../../src/gc/announcer.ts";
+import { runPass } from "../../src/gc/pass.ts";
 import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { ImageOutcome } from "../../src/model/outcome.ts";

@@ -13,11 +13,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { collectContainers } from "../../src/execute/container/containers.ts";
-import { logDeleter } from "../../src/host/logs/remover.ts";
+import { collectContainers } from "../../src/gc/container/containers.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { duration, seconds } from "../../src/model/time.ts";
+import { logDeleter } from "../../src/node/logs/remover.ts";
 import { decideContainersAgain } from "../../src/policy/container/containers.ts";
 import { containerLimits, dead, inputOf, judged, planOf } from "../support/build/pods.ts";
 import { FakeNode } from "../support/fake-node.ts";

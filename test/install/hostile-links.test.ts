@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 
 import fc from "fast-check";
 
-import { RootedTree } from "../../src/host/files/rooted-tree.ts";
 import { install } from "../../src/install/install.ts";
 import { uninstall } from "../../src/install/uninstall.ts";
 import { HostError } from "../../src/model/errors.ts";
+import { RootedTree } from "../../src/node/files/rooted-tree.ts";
 import { put, scratch } from "../support/scratch.ts";
 import { treeOf } from "../support/tree.ts";
 

@@ -2,13 +2,13 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { sha256OfText } from "../../src/host/archive/sha256.ts";
-import type { Found } from "../../src/host/files/rooted-tree.ts";
 import { installedFiles } from "../../src/install/installed-files.ts";
 import type { Manifest } from "../../src/install/manifest.ts";
 import { installPlan, type InstallRequest } from "../../src/install/plan.ts";
 import type { Step } from "../../src/install/step.ts";
 import { removalPlan } from "../../src/install/uninstall.ts";
+import { sha256OfText } from "../../src/node/archive/sha256.ts";
+import type { Found } from "../../src/node/files/rooted-tree.ts";
 
 const request: InstallRequest = {
   version: "1.0.0",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { collectContainers } from "../../src/execute/container/containers.ts";
+import { collectContainers } from "../../src/gc/container/containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant, instant, seconds } from "../../src/model/time.ts";

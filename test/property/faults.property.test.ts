@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { Announcer } from "../../src/loop/agent/announcer.ts";
-import { runPass } from "../../src/loop/pass/pass.ts";
+import { Announcer } from "../../src/gc/announcer.ts";
+import { runPass } from "../../src/gc/pass.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
 import { GIB } from "../support/build/values.ts";

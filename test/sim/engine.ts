@@ -1,8 +1,8 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
-import { Backoff } from "../../src/execute/backoff.ts";
-import { LogUsers } from "../../src/execute/container/log-users.ts";
-import type { Engine, EventFeed, Seen } from "../../src/loop/ports.ts";
+import { Backoff } from "../../src/gc/backoff.ts";
+import { LogUsers } from "../../src/gc/container/log-users.ts";
+import type { Engine, EventFeed, Seen } from "../../src/gc/ports.ts";
 import type { ContainerMark } from "../../src/model/creation.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { HoldState } from "../../src/model/hold.ts";

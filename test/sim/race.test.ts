@@ -3,14 +3,14 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { eventSource } from "../../src/compose/events.ts";
+import { eventSource } from "../../src/agent/events.ts";
 import { openRuntime } from "../../src/cri/client.ts";
-import { diskOf } from "../../src/host/disk/disk.ts";
-import { timer } from "../../src/host/time/timer.ts";
-import { Announcer } from "../../src/loop/agent/announcer.ts";
-import { runPass } from "../../src/loop/pass/pass.ts";
-import type { Engine } from "../../src/loop/ports.ts";
+import { Announcer } from "../../src/gc/announcer.ts";
+import { runPass } from "../../src/gc/pass.ts";
+import type { Engine } from "../../src/gc/ports.ts";
 import { instantFromMs, minutes } from "../../src/model/time.ts";
+import { diskOf } from "../../src/node/disk/disk.ts";
+import { timer } from "../../src/node/time/timer.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";

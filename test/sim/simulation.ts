@@ -1,7 +1,7 @@
 // One simulated node with an agent on it, which can be stopped, killed and started again; and the judge of what it does.
 
-import { Agent, type Periods } from "../../src/loop/agent/agent.ts";
-import type { Engine } from "../../src/loop/ports.ts";
+import { Agent, type Periods } from "../../src/agent/loops.ts";
+import type { Engine } from "../../src/gc/ports.ts";
 import { creationId, type ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import { type Duration, duration, minutes } from "../../src/model/time.ts";

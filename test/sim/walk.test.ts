@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import type { Agent } from "../../src/loop/agent/agent.ts";
+import type { Agent } from "../../src/agent/loops.ts";
 import type { Event } from "../../src/model/pass.ts";
 import { duration } from "../../src/model/time.ts";
 import { defaultImageLimits, MIB } from "../support/build/values.ts";

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state/state-files.ts";
 import { type ImageId, imageId } from "../../src/model/ids.ts";
 import type { ImageItem } from "../../src/model/outcome.ts";
+import { stateFiles } from "../../src/node/state/state-files.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import type { StateChannel } from "../../src/store/file/state-request.ts";

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
+import { stateFiles } from "../../src/node/state/state-files.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, read, write } from "./fixture.ts";
 

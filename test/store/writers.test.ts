@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state/state-files.ts";
-import { enterWriters, otherWriters } from "../../src/host/state/writers.ts";
 import { imageId, passId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { StateFiles, WriterPresence } from "../../src/model/ports.ts";
 import { watched } from "../../src/model/time.ts";
+import { stateFiles } from "../../src/node/state/state-files.ts";
+import { enterWriters, otherWriters } from "../../src/node/state/writers.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 import { imageItem } from "./history-fixture.ts";

@@ -1,9 +1,9 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
-import { Backoff } from "../../src/execute/backoff.ts";
-import { LogUsers } from "../../src/execute/container/log-users.ts";
-import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
-import { volatileMemory } from "../../src/loop/ports.ts";
+import { Backoff } from "../../src/gc/backoff.ts";
+import { LogUsers } from "../../src/gc/container/log-users.ts";
+import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
+import { volatileMemory } from "../../src/gc/ports.ts";
 import type { ContainerMark } from "../../src/model/creation.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";

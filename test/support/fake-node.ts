@@ -1,8 +1,8 @@
 /** A node in memory that records every call that changes it: what the executor's ports are in tests. */
 
-import { Backoff } from "../../src/execute/backoff.ts";
-import type { ContainerPorts } from "../../src/execute/container/container-ports.ts";
-import { LogUsers } from "../../src/execute/container/log-users.ts";
+import { Backoff } from "../../src/gc/backoff.ts";
+import type { ContainerPorts } from "../../src/gc/container/container-ports.ts";
+import { LogUsers } from "../../src/gc/container/log-users.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
 import type { HookRequest, LogRemover, RemovedFiles } from "../../src/model/ports.ts";

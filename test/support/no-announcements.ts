@@ -1,5 +1,5 @@
 /** A runtime without container events. */
 
-import type { EventSource } from "../../src/loop/ports.ts";
+import type { EventSource } from "../../src/gc/ports.ts";
 
 export const noAnnouncements: EventSource = { listen: () => ({ announcedSince: () => [] }) };

@@ -1,6 +1,6 @@
 /** A node on which no container is being created. */
 
-import type { AwaitsCreations } from "../../src/execute/image/image-execution.ts";
+import type { AwaitsCreations } from "../../src/gc/image/image-execution.ts";
 import type { HostReader } from "../../src/model/ports.ts";
 
 export const noCreations: AwaitsCreations = {

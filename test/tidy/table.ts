@@ -20,18 +20,16 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     // The macro that reads the schema.
     oneFile: ["node:fs", "node:path", "protobufjs"],
   },
-  host: { folders: ["model"], packages: ["node:*", "bun:ffi", "bun:jsc", "Bun"] },
+  node: { folders: ["model"], packages: ["node:*", "bun:ffi", "bun:jsc", "Bun"] },
   store: { folders: ["model"], packages: ["bun:sqlite"] },
-  observe: { folders: ["model", "policy"], packages: [] },
-  execute: { folders: ["model", "policy", "observe"], packages: [] },
   report: { folders: ["model"], packages: ["Bun"] },
-  loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
+  gc: { folders: ["model", "policy", "report"], packages: [] },
   cli: {
-    folders: ["model", "config", "loop", "policy", "execute", "report", "store", "host", "install"],
+    folders: ["model", "config", "policy", "gc", "report", "store", "node", "install", "agent"],
     packages: ["node:util", "valibot"],
   },
-  install: { folders: ["model", "config", "host"], packages: ["Bun"] },
-  compose: { folders: ["*"], packages: ["node:*", "Bun"] },
+  install: { folders: ["model", "config", "node"], packages: ["Bun"] },
+  agent: { folders: ["*"], packages: ["node:*", "Bun"] },
   main: { folders: ["*"], packages: [] },
 };
 
@@ -61,8 +59,8 @@ export const globalRules: readonly GlobalRule[] = [
   {
     name: "console",
     pattern: /(?<![.\w$])console\s*(?:\?\.|[.[])/,
-    allowed: ["src/main.ts", "src/report/log/"],
-    instead: "return text, or use the log of report/",
+    allowed: ["src/main.ts", "src/agent/log/"],
+    instead: "return text, or use the log of agent/",
   },
   {
     name: "the clock",

@@ -1,9 +1,9 @@
 /** Doctor's checks of the machine: directories, rights, clock and ledger. */
 
-import type { DirectoryFact } from "../../host/disk/directory-fact.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import { type Filesystem, isBootId } from "../../model/snapshot.ts";
 import { type Instant, minutes, since } from "../../model/time.ts";
+import type { DirectoryFact } from "../../node/disk/directory-fact.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 

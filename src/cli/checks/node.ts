@@ -1,6 +1,6 @@
 /** Doctor's checks of an observation: lists, filesystems, blocks, owners of containers, pod source. */
 
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import { assertNever } from "../../model/assert.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";

@@ -1,8 +1,8 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
-import type { Prepared, SinglePassEvictions } from "../../loop/pass/prepare.ts";
-import { readOnlyPass } from "../../loop/pass/read-only.ts";
+import type { Prepared, SinglePassEvictions } from "../../gc/prepare.ts";
+import { readOnlyPass } from "../../gc/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import {
   type DoctorCheck,

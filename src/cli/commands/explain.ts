@@ -1,6 +1,6 @@
 /** `crigc explain`: show the rules that apply to one image, container or sandbox, in the order they were tried. */
 
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
 import { gainOf, scaled } from "../../policy/layer/gain.ts";

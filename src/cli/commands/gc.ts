@@ -1,8 +1,8 @@
 /** `crigc gc` and `crigc rm`: run one pass, print a report, exit. */
 
 import type { Config } from "../../config/config.ts";
-import { Announcer } from "../../loop/agent/announcer.ts";
-import { runPass } from "../../loop/pass/pass.ts";
+import { Announcer } from "../../gc/announcer.ts";
+import { runPass } from "../../gc/pass.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";

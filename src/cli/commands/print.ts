@@ -1,4 +1,6 @@
 /** `crigc print …`: units, manifests and configuration as text, for images and automation. */
+
+import { prometheusRules } from "../../agent/metrics/alerts.ts";
 import type { Config, Paths } from "../../config/config.ts";
 import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
@@ -8,7 +10,6 @@ import { DEFAULT_BIN_DIRECTORY } from "../../install/paths.ts";
 import { DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/runtime-places.ts";
 import { givenSettings } from "../../install/settings.ts";
 import { systemdUnit } from "../../install/unit.ts";
-import { prometheusRules } from "../../report/metrics/alerts.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   type Command,

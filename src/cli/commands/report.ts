@@ -1,7 +1,7 @@
 /** `crigc report`: write the history and the current node as one self-contained HTML page. */
 
 import { quoted } from "../../config/value/described.ts";
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import type { Forecast } from "../../model/disk-usage.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
 import type { DiskSample } from "../../model/history.ts";

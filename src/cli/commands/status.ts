@@ -1,8 +1,8 @@
 /** `crigc status`: show the running agent, over its control socket. */
 
+import { screenQuery } from "../../agent/http/routes.ts";
 import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
-import { screenQuery } from "../../report/http/routes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";

@@ -1,6 +1,6 @@
 /** `crigc keep list` and `crigc keep check`: the keep rules in force, what each keeps, and whether they are valid. */
 
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";

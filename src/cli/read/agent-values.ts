@@ -3,9 +3,9 @@
 import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../../config/agent.ts";
 import { type Config, configOf } from "../../config/config.ts";
 import type { Written } from "../../config/written.ts";
-import { codeOf } from "../../host/files/errno.ts";
-import { endpointHash } from "../../host/state/lock-file.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
+import { codeOf } from "../../node/files/errno.ts";
+import { endpointHash } from "../../node/state/lock-file.ts";
 import { clean } from "../../report/terminal.ts";
 import { type CommandContext, has, type Invocation } from "../command.ts";
 

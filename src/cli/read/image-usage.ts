@@ -1,6 +1,6 @@
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */
 
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import { imageUsage } from "../../policy/layer/disk-usage.ts";
 import { gainOf } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";

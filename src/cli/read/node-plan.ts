@@ -3,18 +3,9 @@
 import * as v from "valibot";
 
 import type { Config } from "../../config/config.ts";
-import {
-  type Prepared,
-  prepareRecorded,
-  type SinglePassEvictions,
-} from "../../loop/pass/prepare.ts";
-import {
-  assumingSeen,
-  type ReadOnlyPass,
-  readOnlyPass,
-  withMemory,
-} from "../../loop/pass/read-only.ts";
-import { withUsedLogs } from "../../loop/pass/used-logs.ts";
+import { type Prepared, prepareRecorded, type SinglePassEvictions } from "../../gc/prepare.ts";
+import { assumingSeen, type ReadOnlyPass, readOnlyPass, withMemory } from "../../gc/read-only.ts";
+import { withUsedLogs } from "../../gc/used-logs.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type { Duration } from "../../model/time.ts";

@@ -1,6 +1,6 @@
 /** Finds the images, containers and sandboxes of a plan that a reference on the command line matches. */
 
-import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";

@@ -10,7 +10,7 @@ import type { ImageBlock } from "../../model/reason.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, toMs } from "../../model/time.ts";
 import { imageBlock } from "../image-reasons.ts";
-import { passSummary } from "../log/pass.ts";
+import { passSummary } from "../pass-summary.ts";
 import { passHeadJson, stepJson } from "./gc.ts";
 import { document, type Json, type JsonObject, picked, timeOf } from "./json.ts";
 import { eventJson, filesystemJson, runtimeJson } from "./node.ts";

@@ -10,7 +10,7 @@ import { type Json, toJson } from "../document/json.ts";
 import type { FilesystemStatus, PressureStatus, StatusReport } from "../document/status.ts";
 import { forecastWords } from "../forecast.ts";
 import { imageBlock } from "../image-reasons.ts";
-import { passSummary } from "../log/pass.ts";
+import { passSummary } from "../pass-summary.ts";
 import { eventWords } from "../pass-words.ts";
 import { clean, present, type Screen } from "../terminal.ts";
 import { diskBar, figuresLines } from "./disk.ts";

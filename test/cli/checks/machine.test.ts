@@ -8,9 +8,9 @@ import {
   ledgerCheck,
   userCheck,
 } from "../../../src/cli/checks/machine.ts";
-import type { DirectoryFact } from "../../../src/host/disk/directory-fact.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
+import type { DirectoryFact } from "../../../src/node/disk/directory-fact.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
 const about = { path: "/var/lib/crigc", flag: "--state-dir", userId: 0 };

@@ -7,11 +7,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
 import type { Openers, SocketFact } from "../../../src/cli/openers.ts";
-import type { DirectoryFact } from "../../../src/host/disk/directory-fact.ts";
-import { deviceOf } from "../../../src/host/disk/disk.ts";
-import { addressFault, executableFault } from "../../../src/host/process/reachable.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
+import type { DirectoryFact } from "../../../src/node/disk/directory-fact.ts";
+import { deviceOf } from "../../../src/node/disk/disk.ts";
+import { addressFault, executableFault } from "../../../src/node/process/reachable.ts";
 import { read } from "../../store/fixture.ts";
 import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";
 import { put, scratch } from "../../support/scratch.ts";

@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { stateFiles } from "../../../src/host/state/state-files.ts";
 import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
+import { stateFiles } from "../../../src/node/state/state-files.ts";
 import { StateFile } from "../../../src/store/file/state-file.ts";
 import { historyRow } from "../../../src/store/history/history.ts";
 import { until } from "../../support/containerd/until.ts";

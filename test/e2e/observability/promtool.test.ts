@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { ALERTS, prometheusRules } from "../../../src/report/metrics/alerts.ts";
-import { createMetrics } from "../../../src/report/metrics/metrics.ts";
+import { ALERTS, prometheusRules } from "../../../src/agent/metrics/alerts.ts";
+import { createMetrics } from "../../../src/agent/metrics/metrics.ts";
 import { forecast, measured, NOW, pass, runtime, status } from "../../report/build.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "crigc-promtool-"));

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { prometheusRules } from "../../../src/report/metrics/alerts.ts";
+import { prometheusRules } from "../../../src/agent/metrics/alerts.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import { eventually, freePort, type RunningAgent, startAgent } from "./agent.ts";

@@ -1,13 +1,13 @@
 // Names of images and files of the node: references, patterns, keep lists, log directories, mounts.
 
 import { baselineList } from "../../../src/cli/keep/baseline.ts";
-import { findMount, parseMount } from "../../../src/host/disk/mountinfo.ts";
 import { imageId } from "../../../src/model/ids.ts";
 import {
   containerIdOfLogLink,
   podUidOfLogDirectory,
   podUidOfOldLogDirectory,
 } from "../../../src/model/log-names.ts";
+import { findMount, parseMount } from "../../../src/node/disk/mountinfo.ts";
 import {
   fullReference,
   normaliseRepository,

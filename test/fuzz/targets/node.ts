@@ -7,17 +7,17 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 
 import fc from "fast-check";
 
-import { handlerPort, readHandler } from "../../../src/execute/container/pre-stop-handler.ts";
-import { graceSecondsOf } from "../../../src/execute/container/pre-stop.ts";
-import { archivedImages } from "../../../src/host/archive/archived-images.ts";
-import { pickFromTar } from "../../../src/host/archive/tar.ts";
-import { loaderOf } from "../../../src/host/files/elf.ts";
-import { readManifests } from "../../../src/host/kubelet/manifests.ts";
-import { readPodList } from "../../../src/host/kubelet/pod-list.ts";
-import { readKubelet } from "../../../src/host/kubelet/settings.ts";
+import { answerText, readRequest } from "../../../src/agent/http/message.ts";
+import { answered, type HttpProviders } from "../../../src/agent/http/routes.ts";
+import { handlerPort, readHandler } from "../../../src/gc/container/pre-stop-handler.ts";
+import { graceSecondsOf } from "../../../src/gc/container/pre-stop.ts";
 import { HostError } from "../../../src/model/errors.ts";
-import { answerText, readRequest } from "../../../src/report/http/message.ts";
-import { answered, type HttpProviders } from "../../../src/report/http/routes.ts";
+import { archivedImages } from "../../../src/node/archive/archived-images.ts";
+import { pickFromTar } from "../../../src/node/archive/tar.ts";
+import { loaderOf } from "../../../src/node/files/elf.ts";
+import { readManifests } from "../../../src/node/kubelet/manifests.ts";
+import { readPodList } from "../../../src/node/kubelet/pod-list.ts";
+import { readKubelet } from "../../../src/node/kubelet/settings.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../support/containerd/tar.ts";
 import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";

@@ -1,8 +1,8 @@
 // Text of pods, images and runtimes on its way out: to terminals, logs, JSON, HTML and metrics.
 
+import { logLine } from "../../../src/agent/log/line.ts";
+import { MetricRegistry } from "../../../src/agent/metrics/registry.ts";
 import { html } from "../../../src/report/html/text.ts";
-import { logLine } from "../../../src/report/log/line.ts";
-import { MetricRegistry } from "../../../src/report/metrics/registry.ts";
 import { clean, cutFor, fitted } from "../../../src/report/terminal.ts";
 import { NOW } from "../../support/build/values.ts";
 import { textOf } from "../inputs.ts";

@@ -1,0 +1,231 @@
+/** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
+
+import { exit } from "../cli/exit.ts";
+import type { AgentRun } from "../cli/openers.ts";
+import type { Config } from "../config/config.ts";
+import { fieldOf } from "../config/fields.ts";
+import { shownText } from "../config/value/printed.ts";
+import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
+import { toMs } from "../model/time.ts";
+import { acquireLock, type Lock } from "../node/state/lock.ts";
+import { wallClock } from "../node/time/clock.ts";
+import { timer } from "../node/time/timer.ts";
+import type { Log } from "./log/log.ts";
+import { Agent } from "./loops.ts";
+import { lockPlaces, openEngine } from "./node.ts";
+import { type LiveConfig, liveConfig } from "./reload.ts";
+import { connect, type Connected } from "./runtime.ts";
+import { StatusServer } from "./status-server.ts";
+import { logOf, type World } from "./world.ts";
+
+const RETRY_FIRST_MS = 1_000;
+const RETRY_LONGEST_MS = 30_000;
+const LOCK_LOOK_MS = 5_000;
+
+/** Resolves with the exit code after `run.signal` aborted and everything is written. */
+export async function runAgent(run: AgentRun, world: World): Promise<number> {
+  await using running = new RunningAgent(run, world);
+  return await running.run();
+}
+
+class RunningAgent {
+  readonly #run: AgentRun;
+  readonly #world: World;
+  readonly #live: LiveConfig;
+  readonly #statusServer: StatusServer;
+  readonly #closers: (() => void | Promise<void>)[] = [];
+  #log: Log;
+  #agent: Agent | null = null;
+  #agentLock: Lock | null = null;
+  #reached = false;
+  /** Ends a pause between connection attempts: on reload or stop. */
+  #wake = new AbortController();
+
+  constructor(run: AgentRun, world: World) {
+    this.#run = run;
+    this.#world = world;
+    this.#live = liveConfig({
+      first: run.first,
+      read: run.read,
+      kubelet: world.kubelet.found,
+      connected: () => this.#reached,
+      reloaded: (config) => this.#reloaded(config),
+      rejected: (message) =>
+        this.#log.error(
+          `configuration not reloaded, the last valid one stays in force: ${message}`,
+        ),
+      followed: ({ values: { evictionHard: hard } }) => {
+        const thresholds = shownText(fieldOf("evictionHard").type, hard.value);
+        this.#log.info(0, `eviction thresholds are now ${thresholds}, ${hard.from.join(", ")}`);
+      },
+    });
+    this.#log = logOf(this.#live.current(), world);
+    this.#statusServer = new StatusServer({
+      config: this.#live.current,
+      difference: this.#live.difference,
+      log: () => this.#log,
+      world,
+      startedAt: wallClock(),
+    });
+    run.signal.addEventListener("abort", () => this.#wake.abort());
+    this.#closers.push(world.onHangup(this.#live.reload));
+  }
+
+  async run(): Promise<number> {
+    const { signal } = this.#run;
+    const config = this.#live.current();
+    this.#log.info(
+      0,
+      `crigc ${this.#world.build.version} starting${config.dryRun ? ", dry run: nothing is removed" : ""}`,
+    );
+    for (const warning of config.warnings) this.#log.warning(warning);
+    const watchdog = this.#keepAlive();
+    this.#closers.push(() => clearInterval(watchdog));
+    // A second agent exits before it touches anything of the first one.
+    const connected = await this.#connected();
+    if (connected === null) return exit.done;
+    this.#closers.push(() => connected.runtime.close());
+    if (!(await this.#lock(connected))) return exit.busy;
+    const looking = setInterval(() => void this.#lockAgain(connected), LOCK_LOOK_MS);
+    this.#closers.push(() => {
+      clearInterval(looking);
+      this.#agentLock?.release();
+    });
+    return await this.#runWith(connected, signal);
+  }
+
+  async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
+    const { self, systemd, kubelet } = this.#world;
+    const { engine, recorder } = await openEngine({
+      config: this.#live.current,
+      connected,
+      self,
+      kubelet,
+      log: () => this.#log,
+      startedAt: wallClock(),
+      holder: "crigc run",
+      onPass: (pass) => this.#statusServer.passEnded(pass),
+      onEvent: (event) => this.#statusServer.event(event),
+    });
+    this.#closers.push(() => recorder?.close());
+    const agent = new Agent({
+      engine,
+      periods: () => this.#live.current().periods,
+      dryRun: () => this.#live.current().dryRun,
+      lockWaitMs: () => toMs(this.#live.current().requestTimeout),
+      now: () => engine.observe.host.clocks().wall,
+      random: () => Math.floor(Math.random() * 2 ** 24),
+    });
+    this.#agent = agent;
+    this.#statusServer.attach({ agent, engine, recorder });
+    systemd.ready(`watching ${connected.endpoint}`);
+    await agent.run(signal);
+    systemd.stopping();
+    this.#log.info(0, "crigc stopping on request");
+    return exit.done;
+  }
+
+  /**
+   * Tries until the runtime answers, and logs each failure once; `null`: stopped first. A configuration that is
+   * reloaded meanwhile is tried at once, with its sockets.
+   */
+  async #connected(): Promise<Connected | null> {
+    const { signal } = this.#run;
+    await this.#statusServer.listen();
+    this.#closers.push(() => this.#statusServer.close());
+    let pauseMs = RETRY_FIRST_MS;
+    while (!signal.aborted) {
+      const wake = new AbortController();
+      this.#wake = wake;
+      try {
+        const connected = await connect(this.#live.current(), (call) =>
+          this.#statusServer.call(call),
+        );
+        if (wake.signal.aborted) {
+          // The configured socket may have changed meanwhile.
+          connected.runtime.close();
+          continue;
+        }
+        this.#reached = true;
+        this.#log.success("connect", "Connecting to the runtime");
+        this.#log.info(1, `connected to the runtime at ${connected.endpoint}`);
+        return connected;
+      } catch (thrown) {
+        if (wake.signal.aborted) continue;
+        if (isPermanent(thrown)) throw thrown;
+        this.#statusServer.unreachable(messageOf(thrown));
+        this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
+        // Report ready now: the boot must not wait for a runtime that may never start. /readyz shows the rest.
+        this.#world.systemd.ready(`waiting for the runtime: ${messageOf(thrown)}`);
+        await timer.sleep(pauseMs, wake.signal);
+        pauseMs = wake.signal.aborted ? RETRY_FIRST_MS : Math.min(pauseMs * 2, RETRY_LONGEST_MS);
+      }
+    }
+    return null;
+  }
+
+  /** `false`: another agent has it, which is logged. */
+  async #lock(connected: Connected): Promise<boolean> {
+    const { self } = this.#world;
+    const request = {
+      name: "agent",
+      endpoint: connected.endpoint,
+      holder: `crigc run, process ${self.pid}`,
+      waitMs: 0,
+      signal: this.#run.signal,
+    } as const;
+    const attempt = await acquireLock(request, lockPlaces(this.#live.current(), self));
+    if (attempt.kind === "acquired") {
+      this.#agentLock = attempt.lock;
+      return true;
+    }
+    const holder = attempt.kind === "held" && attempt.holder !== "" ? ` (${attempt.holder})` : "";
+    this.#log.failure(
+      "agent-lock",
+      `another agent is already running for ${connected.endpoint}${holder}; each runtime has only one`,
+    );
+    return false;
+  }
+
+  /** If the lock's file was deleted, another agent could start. */
+  async #lockAgain(connected: Connected): Promise<void> {
+    const before = this.#agentLock;
+    try {
+      if (before?.isInPlace() === true) return;
+      if (await this.#lock(connected)) before?.release();
+    } catch (thrown) {
+      this.#log.failure("agent-lock", messageOf(thrown));
+    }
+  }
+
+  #reloaded(config: Config): void {
+    this.#log = this.#log.reconfigured(config.logging);
+    this.#log.info(0, "configuration reloaded");
+    for (const warning of config.warnings) this.#log.warning(warning);
+    for (const name of config.waiting) {
+      this.#log.warning(`${name} changed and takes effect when the agent restarts`);
+    }
+    this.#agent?.reloaded();
+    this.#wake.abort();
+  }
+
+  #keepAlive(): ReturnType<typeof setInterval> | undefined {
+    const { systemd } = this.#world;
+    if (systemd.watchdogMs === null) return undefined;
+    return setInterval(() => {
+      // A working timer must not hide a hanging loop.
+      if (!this.#statusServer.isAlive()) return;
+      systemd.alive();
+      systemd.status(this.#statusServer.statusLine());
+    }, systemd.watchdogMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const closer of this.#closers.toReversed()) await closer();
+    this.#log.flush();
+  }
+}
+
+/** Waiting does not help: the configuration must change. */
+const isPermanent = (thrown: unknown): boolean =>
+  thrown instanceof ConfigError || (thrown instanceof RuntimeError && thrown.kind === "ambiguous");

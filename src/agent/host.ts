@@ -1,0 +1,100 @@
+/** The machine as observed, built from the configuration. */
+
+import type { Config } from "../config/config.ts";
+import type { DiskReader, HostReader } from "../model/ports.ts";
+import { toMs } from "../model/time.ts";
+import { defaultRootDirectory, diskOf } from "../node/disk/disk.ts";
+import { readKeepRules } from "../node/keep/keep-files.ts";
+import { steadyKeepRules } from "../node/keep/steady-keep-rules.ts";
+import { readContainerMarks } from "../node/kubelet/container-marks.ts";
+import { MANIFEST_DIRECTORIES } from "../node/kubelet/manifests.ts";
+import { readPods } from "../node/kubelet/pods.ts";
+import type { Kubelet } from "../node/kubelet/settings.ts";
+import { logReader } from "../node/logs/reader.ts";
+import { readClocks } from "../node/time/clock.ts";
+import { timer } from "../node/time/timer.ts";
+import { parseKeepFile } from "../policy/keep/keep-file.ts";
+import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
+
+export interface Host {
+  readonly disk: DiskReader;
+  readonly reader: HostReader;
+}
+
+type KubeletPaths = Pick<Kubelet, "rootDirectory"> & Partial<Pick<Kubelet, "staticPodPath">>;
+
+/** Reads `config` each time, so that a reload applies to the next pass. */
+export async function hostOf(
+  config: () => Config,
+  kubeletOfNode: () => KubeletPaths | null,
+  usualRoot: () => Promise<string> = defaultRootDirectory,
+): Promise<Host> {
+  const first = config();
+  let root = first.paths.rootDir ?? "/";
+  let isOfRunning = false;
+  /**
+   * Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. Looks
+   * for the default one until it exists: on its first boot a node may run crigc before its kubelet.
+   */
+  const rootDirectory = async (kubelet: KubeletPaths | null): Promise<string> => {
+    if (first.paths.rootDir !== null) return root;
+    const own = kubelet?.rootDirectory ?? null;
+    if (own !== null) [root, isOfRunning] = [own, true];
+    else if (!isOfRunning && root === "/") root = await usualRoot();
+    return root;
+  };
+  await rootDirectory(kubeletOfNode());
+  let hadKubelet = false;
+  let manifestsOfKubelet: string | null = null;
+  /** Likewise for the manifests, which that kubelet will run once it is back. */
+  const manifestPaths = (kubelet: KubeletPaths | null) => {
+    const named = kubelet?.staticPodPath ?? null;
+    manifestsOfKubelet = named ?? manifestsOfKubelet;
+    const known = manifestsOfKubelet === null ? [] : [manifestsOfKubelet];
+    return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
+  };
+  return {
+    disk: diskOf(() => root),
+    reader: {
+      clocks: () => readClocks(),
+      keepRules: steadyKeepRules(
+        (known) => keepRulesOf(config(), known),
+        () => timer.monotonicNs(),
+      ),
+      pods: async (signal) => {
+        const kubelet = kubeletOfNode();
+        const source = podSource(config(), await rootDirectory(kubelet));
+        const pods = await readPods(
+          { ...source, hadKubelet, manifestPaths: manifestPaths(kubelet) },
+          signal,
+        );
+        hadKubelet ||= pods.kind === "none" || pods.source !== "cri";
+        return pods;
+      },
+      // Each pass has looked for the root directory before.
+      containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
+      logs: logReader(first.paths),
+    },
+  };
+}
+
+/** The current keep rules; `known`: directories that had rules before. */
+export const keepRulesOf = (
+  config: Config,
+  known: readonly string[],
+): ReturnType<HostReader["keepRules"]> =>
+  readKeepRules({
+    directory: config.paths.keepDir,
+    isNamed: config.paths.keepDirNamed,
+    patterns: config.keepPatterns,
+    infraImages: config.limits.images.infraImages,
+    known,
+    parseFile: parseKeepFile,
+    parsePattern: parseKeepPattern,
+  });
+
+const podSource = (config: Config, rootDirectory: string): Parameters<typeof readPods>[0] => ({
+  source: config.podSource,
+  rootDirectory,
+  kubelet: { ...config.kubelet, timeoutMs: toMs(config.requestTimeout) },
+});

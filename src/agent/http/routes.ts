@@ -1,0 +1,120 @@
+/** The responses of each path of the control socket and the metrics address. */
+
+import { printedJson } from "../../report/document/json.ts";
+import { statusDocument, type StatusReport } from "../../report/document/status.ts";
+import {
+  imageListDocument,
+  type ImageListReport,
+  imageListTable,
+} from "../../report/table/images.ts";
+import { statusTable } from "../../report/table/status.ts";
+import { clean, type Screen } from "../../report/terminal.ts";
+import type { Answer } from "./message.ts";
+
+export interface HealthCheck {
+  readonly name: string;
+  /** `null`: healthy. */
+  readonly problem: string | null;
+}
+
+export interface HttpProviders {
+  /** Current metrics as Prometheus text. */
+  readonly metrics: () => string;
+  readonly health: () => readonly HealthCheck[];
+  /** Whether the runtime answers and the ledger is loaded. */
+  readonly readiness: () => readonly HealthCheck[];
+  readonly status: () => StatusReport;
+  readonly images: () => ImageListReport;
+}
+
+/** `metrics`: others can reach this address, so it reveals no image and no configuration. */
+export type Surface = "control" | "metrics";
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: URL;
+}
+
+export function answered(
+  { method, url }: HttpRequest,
+  surface: Surface,
+  providers: HttpProviders,
+): Answer {
+  const routes = ROUTES[surface];
+  const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined;
+  if (route === undefined)
+    return plain(404, `unknown path; use ${Object.keys(routes).join(", ")}\n`);
+  if (method !== "GET" && method !== "HEAD")
+    return plain(405, "unsupported method; use GET or HEAD\n", { allow: "GET, HEAD" });
+  return route(providers, url);
+}
+
+type Routes = Readonly<Record<string, (providers: HttpProviders, url: URL) => Answer>>;
+
+const OPEN_ROUTES: Routes = {
+  "/metrics": ({ metrics }) => typed("text/plain; version=0.0.4; charset=utf-8", metrics()),
+  "/healthz": (providers) => health(providers.health()),
+  "/readyz": (providers) => health(providers.readiness()),
+};
+
+// The agent renders the tables, so that a client of another version need not understand its data,
+// and figures stay exact.
+const ROUTES: Readonly<Record<Surface, Routes>> = {
+  metrics: OPEN_ROUTES,
+  control: {
+    ...OPEN_ROUTES,
+    "/status": ({ status }) => json(printedJson(statusDocument(status()))),
+    "/status.txt": ({ status }, url) => plain(200, statusTable(status(), screenFrom(url))),
+    "/images": ({ images }) => json(printedJson(imageListDocument(images()))),
+    "/images.txt": ({ images }, url) => plain(200, imageListTable(images(), screenFrom(url))),
+  },
+};
+
+const WIDTH_MAXIMUM = 1000;
+
+/** The client's terminal: `?width=100&colour=1&unicode=1`. */
+export const screenQuery = (screen: Screen): string =>
+  new URLSearchParams({
+    ...(screen.width === null ? {} : { width: String(screen.width) }),
+    colour: screen.colour ? "1" : "0",
+    unicode: screen.unicode ? "1" : "0",
+  }).toString();
+
+function screenFrom(url: URL): Screen {
+  const width = Number(url.searchParams.get("width") ?? "0");
+  return {
+    width: Number.isInteger(width) && width > 0 ? Math.min(width, WIDTH_MAXIMUM) : null,
+    colour: url.searchParams.get("colour") === "1",
+    unicode: url.searchParams.get("unicode") === "1",
+  };
+}
+
+function health(checks: readonly HealthCheck[]): Answer {
+  const ill = checks.some((check) => check.problem !== null);
+  const lines = checks.map((check) =>
+    check.problem === null
+      ? `ok      ${check.name}`
+      : `failed  ${check.name}: ${clean(check.problem)}`,
+  );
+  return plain(ill ? 503 : 200, `${[...lines, ill ? "failed" : "passed"].join("\n")}\n`);
+}
+
+const json = (body: string): Answer => typed("application/json; charset=utf-8", body);
+
+const typed = (type: string, body: string): Answer => ({
+  status: 200,
+  headers: { "content-type": type, ...SAFE },
+  body,
+});
+
+export const plain = (
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Answer => ({
+  status,
+  headers: { "content-type": "text/plain; charset=utf-8", ...SAFE, ...headers },
+  body,
+});
+
+const SAFE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

@@ -1,0 +1,104 @@
+/** The ledger with `compat: kubelet`: a process forgets images, and leaves valid records of them on disk. */
+
+import { volatileMemory } from "../gc/ports.ts";
+import type { ImageId, PodUid } from "../model/ids.ts";
+import { changedKeys, withEntry, withoutKey } from "../model/large-maps.ts";
+import {
+  emptyLedger,
+  type ImageRecord,
+  type Ledger,
+  type PodRecord,
+  unusedRecord,
+} from "../model/ledger.ts";
+import type { LedgerMemory } from "../model/ports.ts";
+import { type Instant, type Watched, watched } from "../model/time.ts";
+import { wallClock } from "../node/time/clock.ts";
+import { PASSES_APART } from "../policy/container/pods.ts";
+import type { Recorder } from "../store/history/recorder.ts";
+
+export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
+  const memory = volatileMemory(forgotten(recorder.ledger()));
+  return {
+    current: () => memory.current(),
+    replace: (next) => {
+      const { images: known, keepDirectories, pods } = memory.current();
+      const learned = next.keepDirectories.length > keepDirectories.length || next.pods !== pods;
+      memory.replace(next);
+      const before = recorder.ledger();
+      const images = stillThere(before.images, next.images, changedKeys(next.images, known));
+      if (learned || images !== before.images)
+        recorder.saveLedger({
+          ...before,
+          images,
+          keepDirectories: next.keepDirectories,
+          pods: onClock(next.pods, (uid, since) => before.pods.get(uid)?.[since] ?? before.watched),
+        });
+    },
+  };
+}
+
+/**
+ * The ledger of a kubelet that just started: no images. Keep rules apply in every mode, and only the ledger knows whether a
+ * missing keep directory once existed. What a kubelet knows of pods at once, crigc knows after two passes.
+ */
+export const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => ({
+  ...emptyLedger,
+  keepDirectories,
+  images: seenNow(images, wallClock()),
+  pods: onClock(pods, () => EARLIER),
+});
+
+/** The passes of another process are far enough from the first one of this process. */
+const EARLIER = watched(emptyLedger.watched - PASSES_APART);
+
+/** Only the names of images, for keep rules. */
+const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>
+  new Map(
+    [...images].map(([id, { names, earlierNames, sizeBytes }]) => {
+      const firstSeenWatched = emptyLedger.watched;
+      return [id, unusedRecord({ firstSeenAt, firstSeenWatched, names, earlierNames, sizeBytes })];
+    }),
+  );
+
+/** The same records on another clock: this process counts time from its start, and that of the ledger on disk does not advance. */
+function onClock(
+  pods: Ledger["pods"],
+  timeOf: (uid: PodUid, since: "absentSinceWatched" | "deadSinceWatched") => Watched,
+): Ledger["pods"] {
+  const moved = (uid: PodUid, record: PodRecord): PodRecord => ({
+    ...record,
+    absentSinceWatched:
+      record.absentSinceWatched === null ? null : timeOf(uid, "absentSinceWatched"),
+    deadSinceWatched: record.deadSinceWatched === null ? null : timeOf(uid, "deadSinceWatched"),
+  });
+  return new Map([...pods].map(([uid, record]) => [uid, moved(uid, record)]));
+}
+
+/** An image that vanished or was renamed is new on disk too; its earlier names stay. */
+function stillThere(
+  before: Ledger["images"],
+  next: Ledger["images"],
+  changed: Iterable<ImageId> | null,
+): Ledger["images"] {
+  let images = before;
+  for (const id of changed ?? before.keys()) {
+    const [known, now] = [before.get(id), next.get(id)];
+    if (known === undefined || known.names === now?.names) continue;
+    if (now === undefined) images = withoutKey(images, id);
+    else {
+      const renamed = renamedTo(known, now);
+      if (renamed.earlierNames.join() !== known.earlierNames.join() || known.names !== OTHER_NAMES)
+        images = withEntry(images, id, renamed);
+    }
+  }
+  return images;
+}
+
+/** Matches no image's names, so that any image counts as renamed. */
+const OTHER_NAMES = "\n";
+
+const renamedTo = (known: ImageRecord, { names, earlierNames }: ImageRecord): ImageRecord => ({
+  ...known,
+  names: OTHER_NAMES,
+  earlierNames: [...new Set([...names.split("\n"), ...earlierNames])].filter((name) => name !== ""),
+});

@@ -1,0 +1,207 @@
+/** Opens a node for reading, without anything that could remove, or for collection. */
+
+import type { OpenNode } from "../cli/openers.ts";
+import type { Config } from "../config/config.ts";
+import type { Runtime } from "../cri/client.ts";
+import { Backoff } from "../gc/backoff.ts";
+import { LogUsers } from "../gc/container/log-users.ts";
+import { type Engine, type PassLock, volatileMemory } from "../gc/ports.ts";
+import { AssertionError } from "../model/assert.ts";
+import { HostError } from "../model/errors.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { LedgerMemory, UsedLog, WriterPresence } from "../model/ports.ts";
+import type { Instant } from "../model/time.ts";
+import { commitBy } from "../node/disk/commit.ts";
+import { sendHook } from "../node/http/pre-stop.ts";
+import type { NodeKubelet } from "../node/kubelet/settings.ts";
+import { logDeleter } from "../node/logs/remover.ts";
+import { giveBack, MUCH } from "../node/process/memory.ts";
+import { readHold } from "../node/state/hold.ts";
+import type { LockPlaces } from "../node/state/lock-file.ts";
+import { acquireLock } from "../node/state/lock.ts";
+import { stateFiles } from "../node/state/state-files.ts";
+import { enterWriters, otherWriters } from "../node/state/writers.ts";
+import { wallClock } from "../node/time/clock.ts";
+import { timer } from "../node/time/timer.ts";
+import type { Recorder } from "../store/history/recorder.ts";
+import type { StoreNotice } from "../store/notice.ts";
+import { openStore, openStoreReader } from "../store/open.ts";
+import { eventSource } from "./events.ts";
+import { type Host, hostOf } from "./host.ts";
+import { journalOf, type JournalOptions } from "./journal.ts";
+import { forgotten, kubeletMemory } from "./kubelet-memory.ts";
+import { connect, type Connected } from "./runtime.ts";
+import { processChannel } from "./state-process.ts";
+import { COMMIT_PROCESS } from "./state-word.ts";
+import type { Process } from "./world.ts";
+
+/** Where to look for holds and locks besides the configured directories. */
+const SYSTEM_RUN = "/run";
+
+export async function openNode(config: Config, kubelet: NodeKubelet): Promise<OpenNode> {
+  const notices: string[] = [];
+  const opened = async () => {
+    const host = await hostOf(() => config, kubelet.found);
+    return { host, ledger: ledgerOnDisk(config, ({ message }) => notices.push(message)) };
+  };
+  const [{ runtime }, { host, ledger }] = await Promise.all([connect(config), opened()]);
+  return {
+    ledger,
+    engine: {
+      ...reading(() => config, runtime, host),
+      memory: volatileMemory(known(config, ledger)),
+    },
+    notices,
+    [Symbol.dispose]: () => runtime.close(),
+  };
+}
+
+const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
+  observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
+  timer,
+  limits: () => config().limits,
+  hold: () => readHold(config().paths, wallClock()),
+  remover: {
+    placesOf: (logs: readonly UsedLog[]) => logDeleter(config().paths).placesOf(logs),
+  },
+  startedAt: null,
+  stepDone: () => giveBack(MUCH),
+});
+
+export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" | "onEvent"> {
+  readonly config: () => Config;
+  readonly connected: Connected;
+  readonly self: Process;
+  readonly kubelet: NodeKubelet;
+  readonly startedAt: Instant | null;
+  /** Name of the holder, for others that find the lock held: `crigc gc`. */
+  readonly holder: string;
+}
+
+/** What a removing pass of `gc` or the agent needs, with its recorder; none for a dry run. */
+export async function openEngine(
+  options: CollectorOptions,
+): Promise<{ readonly engine: Engine; readonly recorder: Recorder | null }> {
+  const { config, connected, self, log, startedAt } = options;
+  const { dryRun, paths } = config();
+  const { runtime } = connected;
+  const host = await hostOf(config, options.kubelet.look);
+  const { memory, recorder } = await openState(config(), self, ({ message }) =>
+    log().warning(message),
+  );
+  const reader = reading(config, runtime, host);
+  const engine: Engine = {
+    ...reader,
+    memory,
+    startedAt,
+    writer: dryRun ? noWriter : runtime.writer,
+    remover: dryRun ? { ...noRemover, ...reader.remover } : logDeleter(paths),
+    logUsers: new LogUsers(runtime.reader, timer),
+    backoff: new Backoff(timer),
+    hooks: { get: sendHook },
+    commit: commitBy([...self.program, COMMIT_PROCESS]),
+    journal: journalOf({ ...options, recorder, now: () => host.reader.clocks().wall }),
+    lock: passLock(options, recorder),
+    events: eventSource(runtime, () => timer.monotonicNs()),
+  };
+  return { engine, recorder };
+}
+
+/** The ledger and the recorder; a dry run records nothing and has its own ledger. */
+export interface OpenState {
+  readonly memory: LedgerMemory;
+  readonly recorder: Recorder | null;
+}
+
+/**
+ * The kubelet forgets images when its process ends. crigc keeps its ledger on disk, and with compat kubelet leaves valid
+ * records there.
+ */
+export async function openState(
+  config: Config,
+  self: Process,
+  notify: (notice: StoreNotice) => void,
+): Promise<OpenState> {
+  const directory = config.paths.stateDir;
+  if (config.dryRun) {
+    const ledger = ledgerOnDisk(config, notify);
+    return { memory: volatileMemory(known(config, ledger)), recorder: null };
+  }
+  const presence = enteredWriters(directory, lockPlaces(config, self));
+  const channel = processChannel({ program: self.program, directory, writer: presence?.id });
+  const recorder = await openStore({ channel, directory, presence, notify });
+  const memory: LedgerMemory =
+    config.compat === "kubelet"
+      ? kubeletMemory(recorder)
+      : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
+  return { memory, recorder };
+}
+
+/** What a process that starts now knows. */
+const known = ({ compat }: Config, ledger: Ledger): Ledger =>
+  compat === "kubelet" ? forgotten(ledger) : ledger;
+
+function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
+  const others = () =>
+    otherWriters(paths.stateDir, { systemRun: SYSTEM_RUN, runDirectory: paths.runDir, userId: 0 });
+  using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify, others });
+  return store.ledger();
+}
+
+/** Where no lock can be taken, no pass begins either, and says why. */
+function enteredWriters(directory: string, places: LockPlaces): WriterPresence | undefined {
+  try {
+    return enterWriters(directory, places);
+  } catch (thrown) {
+    if (thrown instanceof HostError) return undefined;
+    throw thrown;
+  }
+}
+
+const refuse = async (): Promise<never> => {
+  throw new AssertionError("a dry run removes nothing");
+};
+/** A second safeguard of a dry run, which executes nothing anyway. */
+const noWriter: Engine["writer"] = {
+  removeImage: refuse,
+  stopContainer: refuse,
+  removeContainer: refuse,
+  stopSandbox: refuse,
+  removeSandbox: refuse,
+  execSync: refuse,
+};
+const noRemover: Omit<Engine["remover"], "placesOf"> = {
+  removeContainerLogs: refuse,
+  removeLegacyLink: refuse,
+  removePodLogs: refuse,
+};
+
+function passLock(options: CollectorOptions, recorder: Recorder | null): PassLock {
+  const { config, connected, self, holder } = options;
+  return {
+    acquire: async (waitMs, signal) => {
+      const attempt = await acquireLock(
+        {
+          name: "pass",
+          endpoint: connected.endpoint,
+          holder: `${holder}, process ${self.pid}`,
+          waitMs,
+          signal,
+        },
+        lockPlaces(config(), self),
+      );
+      if (attempt.kind === "aborted")
+        throw new HostError("lock", "stopped while waiting for the lock");
+      if (attempt.kind !== "acquired") return null;
+      // The result of the previous pass, by any process.
+      await recorder?.refresh();
+      return () => attempt.lock.release();
+    },
+  };
+}
+
+export const lockPlaces = (config: Config, self: Pick<Process, "userId">): LockPlaces => ({
+  systemRun: SYSTEM_RUN,
+  runDirectory: config.paths.runDir,
+  userId: self.userId,
+});

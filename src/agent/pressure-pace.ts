@@ -1,0 +1,94 @@
+/** When disks are checked next, and whether a check that finds pressure begins a pass. */
+
+import type { Engine } from "../gc/ports.ts";
+import type { Pass } from "../model/pass.ts";
+import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
+import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
+
+/** How often a rest looks whether the hold that caused it was released. */
+const HOLD_LOOK_MS = 2_000;
+
+/** After a pass that left a threshold met. */
+interface Rest {
+  readonly untilNs: bigint;
+  /** Thresholds that were due; another one begins a pass at once. */
+  readonly due: ReadonlySet<string>;
+  readonly wasHeld: boolean;
+}
+
+export interface PaceFacts {
+  readonly engine: Pick<Engine, "timer" | "hold" | "limits">;
+  readonly periodMs: () => number;
+}
+
+export class PressurePace {
+  readonly #facts: PaceFacts;
+  /** Passes in a row that removed nothing. */
+  #idle = 0;
+  #rest: Rest | null = null;
+  /** What was left of the rest when the last check or pass ended; of one that failed it is not known. */
+  #restMs = Infinity;
+
+  constructor(facts: PaceFacts) {
+    this.#facts = facts;
+  }
+
+  /** Before each check. */
+  checks(): void {
+    this.#restMs = this.#rest === null ? Infinity : SOONEST_MS;
+  }
+
+  /** Whether the check begins a pass: not soon after one, unless something has changed since. */
+  beginsPass({ due, reclaim }: PressureVerdict): boolean {
+    const isReclaimable = due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
+    const rest = this.#rest;
+    const isNew = rest !== null && due.some((one) => !rest.due.has(keyOf(one)));
+    const isReleased = rest?.wasHeld === true && !this.#isHeld();
+    if (!isReclaimable || isNew || isReleased) this.forget();
+    const leftMs = this.#rest === null ? 0 : this.#leftMs(this.#rest);
+    if (leftMs > 0) this.#restMs = leftMs;
+    return isReclaimable && leftMs <= 0;
+  }
+
+  /** Whether the last pass is too recent for another one. */
+  rests(): boolean {
+    return this.#rest !== null;
+  }
+
+  /** `due`: after the pass. */
+  passed(pass: Pick<Pass, "images" | "containers">, due: PressureVerdict["due"]): void {
+    const { engine, periodMs } = this.#facts;
+    const effect = effectOf(pass);
+    this.#idle = effect === "nothing" ? this.#idle + 1 : 0;
+    const { compat } = engine.limits().images;
+    const pauseMs = pauseAfter({ effect, idle: this.#idle, periodMs: periodMs(), compat });
+    this.#restMs = pauseMs;
+    this.#rest = {
+      untilNs: engine.timer.monotonicNs() + BigInt(Math.round(pauseMs * 1e6)),
+      due: new Set(due.map(keyOf)),
+      wasHeld: compat === "none" && this.#isHeld(),
+    };
+  }
+
+  /** After a reload: the next check begins a pass if one is due. */
+  forget(): void {
+    this.#idle = 0;
+    this.#rest = null;
+    this.#restMs = Infinity;
+  }
+
+  /** Until the next check. Before the first verdict there is nothing to wait for. */
+  pauseMs(verdict: PressureVerdict | null): number {
+    const soonestMs = Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0);
+    const holdMs = this.#rest?.wasHeld === true ? HOLD_LOOK_MS : Infinity;
+    return Math.min(this.#facts.periodMs(), soonestMs, holdMs, this.#restMs);
+  }
+
+  #leftMs({ untilNs }: Rest): number {
+    return Number(untilNs - this.#facts.engine.timer.monotonicNs()) / 1e6;
+  }
+
+  #isHeld(): boolean {
+    return this.#facts.engine.hold().kind !== "none";
+  }
+}

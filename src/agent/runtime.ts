@@ -1,0 +1,86 @@
+/** Connects to the configured runtime, or to the only one that answers. */
+
+import { realpath } from "node:fs/promises";
+
+import type { Config } from "../config/config.ts";
+import type { Runtime } from "../cri/client.ts";
+import { parseEndpoint } from "../cri/endpoint.ts";
+import { usageError } from "../model/errors.ts";
+import type { CallRecord, RuntimeReader } from "../model/ports.ts";
+import { socketFiles } from "../node/files/socket-files.ts";
+import { compileWhenBusy } from "../node/process/busy.ts";
+import { giveBack, MUCH } from "../node/process/memory.ts";
+
+export interface Connected {
+  readonly runtime: Runtime;
+  /** `unix:///…`, for the lock and for messages. */
+  readonly endpoint: string;
+}
+
+/** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
+const discovery = async () => import("../cri/discover.ts");
+
+/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
+export async function connect(
+  config: Config,
+  onCall: (call: CallRecord) => void = () => undefined,
+): Promise<Connected> {
+  const endpoint = await runtimeEndpoint(config);
+  const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
+  if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
+  const { openRuntime } = await import("../cri/client.ts");
+  const busy = compileWhenBusy(() => performance.now());
+  const runtime = openRuntime({
+    endpoint,
+    imageEndpoint,
+    requestTimeout: config.requestTimeout,
+    onCall: (call) => {
+      busy();
+      giveBack();
+      onCall(call);
+    },
+    onList: () => giveBack(MUCH),
+    onNewEntry: () => {
+      busy(CALLS_OF_ENTRY);
+      giveBack(CALLS_OF_ENTRY);
+    },
+  });
+  const reader: RuntimeReader = {
+    ...runtime.reader,
+    info: async (signal) => ({
+      ...(await runtime.reader.info(signal)),
+      instance: instanceOf(imageEndpoint),
+    }),
+  };
+  return { runtime: { ...runtime, reader }, endpoint };
+}
+
+/** A runtime creates its socket anew at each start. */
+function instanceOf(endpoint: string): string {
+  try {
+    return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
+const CALLS_OF_ENTRY = 0.05;
+
+/** Longer than when probing several: a configured runtime may be busy. */
+const NAMED_PROBE_MS = 1_500;
+
+async function runtimeEndpoint(config: Config): Promise<string> {
+  const named = config.endpoints.runtime;
+  const { discoverEndpoint, probeEndpoint } = await discovery();
+  if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
+  return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
+}
+
+/** The configuration has validated the text already; errors read the same. */
+function parsed(text: string): string {
+  const endpoint = parseEndpoint(text);
+  if (endpoint.kind === "refused")
+    throw usageError("endpoint", text, `invalid endpoint ${text}: ${endpoint.message}`);
+  return endpoint.endpoint;
+}

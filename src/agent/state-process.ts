@@ -1,0 +1,187 @@
+/**
+ * Ledger and history in a separate process: SQLite blocks the thread that calls it while it waits for its disk, and a thread
+ * blocked by a hanging disk cannot even be ended. Requests and replies are lines of JSON.
+ */
+
+import { tmpdir } from "node:os";
+
+import { HostError } from "../model/errors.ts";
+import { giveBack, MUCH } from "../node/process/memory.ts";
+import { stateFiles } from "../node/state/state-files.ts";
+import { wallClock } from "../node/time/clock.ts";
+import { StateFile } from "../store/file/state-file.ts";
+import type { StateChannel, StateReply, StateRequest } from "../store/file/state-request.ts";
+import type { LedgerRow } from "../store/ledger/ledger.ts";
+import { STATE_PROCESS } from "./state-word.ts";
+
+type Line =
+  | { readonly kind: "rows"; readonly rows: readonly LedgerRow[] }
+  | { readonly kind: "reply"; readonly reply: StateReply };
+
+/** Serves requests until its input ends. */
+export async function runStateProcess(directory: string, writer?: string): Promise<void> {
+  using file = new StateFile({ directory, files: stateFiles, now: () => wallClock(), writer });
+  const out = Bun.stdout.writer();
+  // The requester may be gone; its pending records are still written.
+  const tell = async (line: Line): Promise<void> => {
+    try {
+      await out.write(`${JSON.stringify(line)}\n`);
+      await out.flush();
+    } catch {}
+  };
+  for await (const text of linesOf(Bun.stdin.stream())) {
+    // Both ends are the same build; only the last line may be truncated, if its writer was killed.
+    const request = requestOf(text);
+    if (request === null) break;
+    const reply = file.handle(request, (rows) => void tell({ kind: "rows", rows }));
+    await tell({ kind: "reply", reply });
+  }
+}
+
+function requestOf(text: string): StateRequest | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export interface StateProcessOptions {
+  /** Command that starts this program: the executable, or Bun and the entry point. */
+  readonly program: readonly string[];
+  readonly directory: string;
+  /** Of this process's mark in the file. */
+  readonly writer?: string | undefined;
+}
+
+/** Starts the process on the first request, and again if it ended. */
+export function processChannel(options: StateProcessOptions): StateChannel {
+  let child: StateChild | null = null;
+  return {
+    ask: async (request, onRows) => {
+      if (child === null || child.hasEnded) child = new StateChild(options);
+      return await child.ask(request, onRows);
+    },
+    close: async (last) => child?.end(last),
+  };
+}
+
+interface Asked {
+  readonly onRows: (rows: readonly LedgerRow[]) => void;
+  readonly resolve: (reply: StateReply) => void;
+  readonly reject: (error: HostError) => void;
+}
+
+class StateChild {
+  readonly #exited: Promise<number>;
+  readonly #input: { write(text: string): unknown; flush(): unknown; end(): unknown };
+  /** Answers come in the order of the requests. */
+  #asked: Asked[] = [];
+  hasEnded = false;
+
+  constructor({ program, directory, writer }: StateProcessOptions) {
+    const command = [
+      ...program,
+      STATE_PROCESS,
+      directory,
+      ...(writer === undefined ? [] : [writer]),
+    ];
+    const child = Bun.spawn(command, {
+      // A hanging process must not keep our stderr or working directory open.
+      stdio: ["pipe", "pipe", "pipe"],
+      cwd: "/",
+      // For the copy of a file that cannot be read in place.
+      env: { TMPDIR: tmpdir() },
+    });
+    child.unref();
+    this.#exited = child.exited;
+    this.#input = child.stdin;
+    const complaint = lastWords(child.stderr);
+    void this.#listen(child.stdout).then(async (wrong) => {
+      this.hasEnded = true;
+      if (wrong !== "") child.kill("SIGKILL");
+      this.#reject(wrong === "" ? await complaint : wrong);
+    });
+  }
+
+  ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply> {
+    return new Promise((resolve, reject) => {
+      this.#asked.push({ onRows, resolve, reject });
+      for (const piece of lineOf(request)) this.#input.write(piece);
+      this.#input.flush();
+    });
+  }
+
+  async end(last: readonly StateRequest[]): Promise<void> {
+    for (const request of last) for (const piece of lineOf(request)) this.#input.write(piece);
+    await this.#input.end();
+    await this.#exited;
+  }
+
+  /** Returns what is wrong with a line; an empty text: the output ended. */
+  async #listen(output: AsyncIterable<Uint8Array>): Promise<string> {
+    for await (const text of linesOf(output)) {
+      const line = lineIn(text);
+      if (line === null) return `it sent ${JSON.stringify(text.slice(0, 100))}`;
+      giveBack(MUCH / 8);
+      if (line.kind === "rows") this.#asked[0]?.onRows(line.rows);
+      else this.#asked.shift()?.resolve(line.reply);
+    }
+    return "";
+  }
+
+  #reject(why: string): void {
+    const unanswered = this.#asked;
+    this.#asked = [];
+    const message = `the ledger process ended${why === "" ? "" : `: ${why}`}`;
+    for (const { reject } of unanswered) reject(new HostError("read", message));
+  }
+}
+
+function lineIn(text: string): Line | null {
+  try {
+    const line: Line | null = JSON.parse(text);
+    return line?.kind === "rows" || line?.kind === "reply" ? line : null;
+  } catch {
+    return null;
+  }
+}
+
+const STDERR_CHARACTERS = 1000;
+
+/** The end of what a process that crashed printed, on one line. */
+async function lastWords(stderr: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let end = "";
+  for await (const chunk of stderr)
+    end = (end + decoder.decode(chunk, { stream: true })).slice(-STDERR_CHARACTERS);
+  return end.replaceAll(/\s+/g, " ").trim();
+}
+
+const ROWS_OF_PIECE = 256;
+
+/** In pieces: a first ledger has megabytes, and as one text it would be in memory several times. */
+function* lineOf(request: StateRequest): Generator<string> {
+  if (request.kind !== "write") return yield `${JSON.stringify(request)}\n`;
+  const { changes, ...head } = request;
+  const { puts, drops } = changes;
+  yield JSON.stringify({ ...head, changes: { drops, puts: [] } }).slice(0, -"]}}".length);
+  for (let at = 0; at < puts.length; at += ROWS_OF_PIECE) {
+    const rows = JSON.stringify(puts.slice(at, at + ROWS_OF_PIECE)).slice(1, -1);
+    yield at === 0 ? rows : `,${rows}`;
+  }
+  yield "]}}\n";
+}
+
+async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest: string[] = [];
+  for await (const chunk of stream) {
+    const [first = "", ...lines] = decoder.decode(chunk, { stream: true }).split("\n");
+    rest.push(first);
+    for (const line of lines) {
+      yield rest.join("");
+      rest = [line];
+    }
+  }
+}

@@ -1,0 +1,254 @@
+/** Serves the agent's status, health and metrics on the control socket and the metrics address. */
+
+import { valuesOf } from "../cli/config-values.ts";
+import type { Config } from "../config/config.ts";
+import type { Engine } from "../gc/ports.ts";
+import type { Event, Pass } from "../model/pass.ts";
+import type { CallRecord } from "../model/ports.ts";
+import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
+import { hostAndPort } from "../model/values.ts";
+import { rootDirectoryId } from "../node/disk/directory-fact.ts";
+import { prepare, socketFiles } from "../node/files/socket-files.ts";
+import { processFigures } from "../node/process/figures.ts";
+import { wallClock } from "../node/time/clock.ts";
+import { forecastOf } from "../policy/space/forecast.ts";
+import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
+import { unjudged } from "../report/table/images.ts";
+import type { Recorder } from "../store/history/recorder.ts";
+import type { AgentState } from "./agent-state.ts";
+import { eventCaller } from "./event-caller.ts";
+import type { HealthCheck, HttpProviders } from "./http/routes.ts";
+import { serveAddress, serveSocket } from "./http/server.ts";
+import { Listeners } from "./listeners.ts";
+import type { Log } from "./log/log.ts";
+import type { Agent } from "./loops.ts";
+import { createMetrics, type Metrics } from "./metrics/metrics.ts";
+import { CONTROL_SOCKET } from "./state-word.ts";
+import type { World } from "./world.ts";
+
+const EVENTS_MAX = 50;
+
+interface Attached {
+  readonly agent: Agent;
+  readonly engine: Engine;
+  readonly recorder: Recorder | null;
+}
+
+export interface StatusServerOptions {
+  readonly config: () => Config;
+  /** How the configuration files differ from what is in force; `null`: not. */
+  readonly difference: () => string | null;
+  readonly log: () => Log;
+  readonly world: World;
+  readonly startedAt: Instant;
+}
+
+export class StatusServer {
+  readonly #options: StatusServerOptions;
+  readonly #metrics: Metrics;
+  readonly #hook: ReturnType<typeof eventCaller>;
+  readonly #listeners: Listeners;
+  #attached: Attached | null = null;
+  #events: readonly Event[] = [];
+  #connectError: string | null = null;
+
+  constructor(options: StatusServerOptions) {
+    this.#options = options;
+    const { version, commit } = options.world.build;
+    this.#metrics = createMetrics({ version, commit, startedAt: options.startedAt });
+    this.#listeners = new Listeners(options.log);
+    this.#hook = eventCaller(
+      () => options.config().eventHook,
+      (message) => options.log().warning(message),
+    );
+  }
+
+  /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
+  async listen(): Promise<void> {
+    const { paths, metricsBindAddress } = this.#options.config();
+    const http = {
+      providers: this.#providers(),
+      onError: (message: string) => this.#options.log().recurring("http", message),
+    };
+    await this.#listeners.add({
+      name: "control socket",
+      open: async () => serveSocket(prepare(paths.runDir, CONTROL_SOCKET), socketFiles, http),
+    });
+    if (metricsBindAddress !== null)
+      await this.#listeners.add({
+        name: "metrics address",
+        open: async () => serveAddress(hostAndPort(metricsBindAddress), http),
+      });
+  }
+
+  attach(attached: Attached): void {
+    this.#attached = attached;
+    this.#connectError = null;
+  }
+
+  unreachable(message: string): void {
+    this.#connectError = message;
+  }
+
+  call(call: CallRecord): void {
+    this.#metrics.observeCall(call);
+  }
+
+  passEnded(pass: Pass): void {
+    this.#metrics.observePass(pass);
+  }
+
+  event(event: Event): void {
+    this.#metrics.observeEvent(event.reason);
+    this.#events = [...this.#events, event].slice(-EVENTS_MAX);
+    this.#hook.call(event);
+  }
+
+  isAlive(): boolean {
+    return this.#health().every((check) => check.problem === null);
+  }
+
+  /** One line for `systemctl status`. */
+  statusLine(): string {
+    const state = this.#attached?.agent.state();
+    if (state === undefined || state.runtimeError !== null)
+      return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not contacted yet"}`;
+    const [filesystem] = state.filesystems.filter((one) => one.roles.includes("imagefs"));
+    const percent =
+      filesystem === undefined || filesystem.capacityBytes === 0n
+        ? ""
+        : `, ${100n - (100n * filesystem.availableBytes) / filesystem.capacityBytes}% of ${filesystem.mountpoint} used`;
+    return `${state.images.length} images${percent}${state.pressure?.condition === true ? ", disk pressure" : ""}`;
+  }
+
+  async close(): Promise<void> {
+    await this.#listeners.close();
+    await this.#hook.close();
+  }
+
+  #health() {
+    const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
+    return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
+  }
+
+  #providers(): HttpProviders {
+    return {
+      metrics: () => {
+        this.#feedMetrics();
+        return this.#metrics.expose();
+      },
+      health: () => this.#health(),
+      readiness: () => readinessOf(this.#attached?.agent.state() ?? null, this.#connectError),
+      status: () => this.#status(),
+      images: () => {
+        const state = this.#attached?.agent.state();
+        return {
+          observedAt: state?.cachedAt ?? this.#options.startedAt,
+          entries: unjudged(state?.images ?? []),
+        };
+      },
+    };
+  }
+
+  #feedMetrics(): void {
+    const { images, pressure } = this.#options.config().limits;
+    this.#metrics.setNode({
+      ...this.#status(),
+      thresholds: images,
+      signals: pressure.thresholds.map(({ signal }) => signal),
+    });
+    this.#metrics.setProcess(processFigures());
+  }
+
+  #status(): StatusReport {
+    const { world, config, difference, startedAt } = this.#options;
+    const attached = this.#attached;
+    const state: AgentState | null = attached?.agent.state() ?? null;
+    const { dryRun } = config();
+    const seen = state?.seen ?? null;
+    const sizeBytes = (state?.images ?? []).reduce((sum, image) => sum + image.sizeBytes, 0n);
+    return {
+      version: world.build.version,
+      pid: world.self.pid,
+      rootDirectoryId: rootDirectoryId(),
+      now: wallClock(),
+      startedAt,
+      dryRun,
+      runtime: seen?.runtime ?? null,
+      runtimeError: state?.runtimeError ?? this.#connectError,
+      runtimeAnsweredAt: state?.runtimeAnsweredAt ?? null,
+      ledgerError: attached?.recorder?.failure() ?? null,
+      configurationError: difference(),
+      hold: attached?.engine.hold() ?? { kind: "none" },
+      bootGrace: attached === null ? null : graceOf(attached),
+      waiting: state?.waiting ?? null,
+      podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
+      loops: state?.loops ?? [],
+      lastPasses: [...(state?.lastPasses.values() ?? [])],
+      filesystems: this.#filesystems(state?.filesystems ?? []),
+      underPressure: state?.pressure?.condition ?? false,
+      pressure: (state?.pressure?.met ?? []).map((one) => ({
+        signal: one.threshold.signal,
+        mountpoint: one.filesystem.mountpoint,
+        available: one.available,
+        limit: one.limit,
+        due: state?.pressure?.due.includes(one) ?? false,
+      })),
+      images:
+        state === null || state.cachedAt === null
+          ? null
+          : { count: state.images.length, sizeBytes },
+      deadContainers: seen?.deadContainers ?? null,
+      regrets: attached?.recorder?.regrets() ?? null,
+      events: this.#events,
+      values: valuesOf(config()),
+    };
+  }
+
+  #filesystems(filesystems: AgentState["filesystems"]): readonly FilesystemStatus[] {
+    const { lowPercent, highPercent } = this.#options.config().limits.images;
+    const points = this.#attached?.recorder?.samples() ?? [];
+    return filesystems.map((filesystem) => {
+      const thresholds = filesystem.roles.includes("imagefs") ? { lowPercent, highPercent } : null;
+      const forecast = forecastOf({
+        points,
+        filesystem,
+        highPercent: thresholds?.highPercent ?? null,
+        now: filesystem.measuredAt,
+      });
+      return { filesystem, thresholds, forecast };
+    });
+  }
+}
+
+function graceOf({ engine }: Attached): Duration | null {
+  const { graceUntil, watched } = engine.memory.current();
+  return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
+}
+
+/** A loop is alive while its pauses end on time, or its run makes progress. */
+export function healthOf(state: AgentState | null, patienceMs: number): readonly HealthCheck[] {
+  if (state === null) return [{ name: "waiting for the runtime", problem: null }];
+  return state.loops
+    .filter((loop) => loop.enabled)
+    .map(({ name, stalled }) => {
+      if (stalled === null || stalled.forMs <= patienceMs) return { name, problem: null };
+      const seconds = Math.round(stalled.forMs / 1000);
+      const problem =
+        stalled.kind === "working" ? `no progress for ${seconds} s` : `overdue by ${seconds} s`;
+      return { name, problem };
+    });
+}
+
+/** Ready once the runtime answered and the ledger is loaded, even if only in memory. */
+export function readinessOf(
+  state: AgentState | null,
+  connectError: string | null,
+): readonly HealthCheck[] {
+  const silent = state === null ? (connectError ?? "not contacted yet") : state.runtimeError;
+  const unasked = state !== null && state.runtimeAnsweredAt === null ? "not contacted yet" : null;
+  return [
+    { name: "runtime", problem: silent ?? unasked },
+    { name: "ledger", problem: state === null ? "not loaded yet" : null },
+  ];
+}

@@ -1,0 +1,105 @@
+/** The warning events of a pass. */
+
+import type { PassId } from "../model/ids.ts";
+import type { ImageOutcome } from "../model/outcome.ts";
+import type { Event } from "../model/pass.ts";
+import type { Futility, ImagePlan } from "../model/plan.ts";
+import type { Instant } from "../model/time.ts";
+import { capitalised } from "../model/values.ts";
+import { imageBlock } from "../report/image-reasons.ts";
+import { imageName } from "../report/names.ts";
+import {
+  breakdownWords,
+  budgetShortfallWords,
+  freeDiskSpaceFailedWords,
+  invalidDiskCapacityWords,
+  nothingFreedWords,
+  youngWords,
+} from "../report/pass-words.ts";
+
+/** In the order of occurrence. */
+export function imageEvents(
+  plan: ImagePlan,
+  outcome: ImageOutcome,
+  pass: {
+    readonly id: PassId;
+    readonly now: Instant;
+    readonly accounting: "measured" | "reported";
+  },
+): readonly Event[] {
+  const event = (reason: Event["reason"], message: string): Event => ({
+    reason,
+    message,
+    at: pass.now,
+    passId: pass.id,
+  });
+  const events: Event[] = [];
+  for (const block of plan.blocks) {
+    if (block.kind === "keep-rules-invalid")
+      events.push(event("KeepRulesInvalid", capitalised(imageBlock.text(block))));
+    if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
+      events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.message)));
+  }
+  for (const image of outcome.ghosts) {
+    events.push(
+      event(
+        "GhostImage",
+        `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
+      ),
+    );
+  }
+  if (outcome.end === "futile") events.push(event("ImageGCFutile", withFilled(FUTILE, plan)));
+  const { nothingFreed } = outcome;
+  // Once: the pauses that follow belong to the same episode.
+  if (nothingFreed?.isNew === true)
+    events.push(event("ImageGCFutile", withFilled(nothingFreedWords(nothingFreed), plan)));
+  if (isShortfall(plan, outcome))
+    events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome, pass.accounting)));
+  return events;
+}
+
+/** Every candidate was tried, none failed, and a target in bytes or inodes is not reached. */
+const isShortfall = (plan: ImagePlan, outcome: ImageOutcome): boolean =>
+  outcome.end === "candidates-exhausted" &&
+  (outcome.wantedBytes !== null || plan.targets.some(({ kind }) => kind === "free-inodes")) &&
+  !outcome.items.some((item) => item.result.kind === "failed");
+
+function shortfallMessage(
+  plan: ImagePlan,
+  outcome: ImageOutcome,
+  accounting: "measured" | "reported",
+): string {
+  const { wantedBytes } = outcome;
+  if (wantedBytes === null)
+    return withFilled("Cannot free enough inodes: no candidates left", plan);
+  const freedBytes =
+    accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes;
+  const budget = plan.targets.find((target) => target.kind === "store-bytes");
+  // If a disk triggers too, it matters more to an operator.
+  if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
+    return withFilled(budgetShortfallWords({ ...budget, freedBytes }), plan);
+  const said = freeDiskSpaceFailedWords(
+    {
+      capacityBytes: outcome.capacityBytes ?? 0n,
+      availableBytes: outcome.availableBefore ?? 0n,
+      wantedBytes,
+      freedBytes,
+    },
+    youngWords(plan),
+  );
+  return withFilled(said, plan);
+}
+
+const FUTILE =
+  "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
+
+/** Says once for each disk in question what fills it. */
+function withFilled(words: string, { futility }: ImagePlan): string {
+  const filled = [...new Set(futility.map(filledBy))].join("; ");
+  return filled === "" ? words : `${words}: ${filled}`;
+}
+
+function filledBy({ filesystem, inodes, breakdown }: Futility): string {
+  if (inodes === undefined) return `${filesystem} has ${breakdownWords(breakdown)}`;
+  return `${filesystem} has ${inodes.free} of ${inodes.capacity} inodes free, and images take at most ${inodes.bound} of the rest`;
+}

@@ -1,0 +1,107 @@
+/**
+ * What passes and loops need besides observation and execution: ledger, journal, lock, hold. Narrow, and supplied by
+ * the composition root.
+ */
+
+import type { HoldState } from "../model/hold.ts";
+import type { PassId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { Limits } from "../model/limits.ts";
+import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
+import type { Event, Pass, PassStart } from "../model/pass.ts";
+import type {
+  CommitFilesystem,
+  HookCaller,
+  LedgerMemory,
+  LogRemover,
+  RuntimeWriter,
+  Timer,
+  Verbosity,
+} from "../model/ports.ts";
+import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import type { Backoff } from "./backoff.ts";
+import type { LogUsers } from "./container/log-users.ts";
+import type { ObservePorts } from "./observe.ts";
+
+/** A ledger that lasts as long as the process, for `compat: kubelet`, `plan` and a broken disk. */
+export function volatileMemory(first: Ledger): LedgerMemory {
+  let ledger = first;
+  return {
+    current: () => ledger,
+    replace: (next) => {
+      ledger = next;
+    },
+  };
+}
+
+/** Records passes in history, log, metrics and hook. Nothing here throws or waits for a disk. */
+export interface Journal {
+  passStarted(start: PassStart): void;
+  imageDone(id: PassId, item: ImageItem): void;
+  containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
+  passEnded(pass: Pass, seen: Seen | null): void;
+  event(event: Event): void;
+  /** Logs one line at a verbosity. */
+  say(verbosity: Verbosity, message: string): void;
+  /** Logs a failure that may repeat; identical ones of a topic become one line with a count. */
+  failed(topic: string, message: string): void;
+  /** Logs that `what` succeeds again, if the topic had failed. */
+  succeeded(topic: string, what: string): void;
+}
+
+/** What a pass saw of the node, for status and metrics. */
+export interface Seen {
+  readonly runtime: RuntimeInfo;
+  readonly filesystems: readonly Filesystem[];
+  readonly deadContainers: number;
+  readonly observedAt: Instant;
+}
+
+export interface PassLock {
+  /** Resolves with the release function once the lock is held; `null` if `waitMs` passed first. */
+  acquire(waitMs: number, signal: AbortSignal): Promise<(() => void) | null>;
+}
+
+/** Containers announced by runtime events. */
+export interface EventFeed {
+  /** Containers announced since the monotonic instant. */
+  announcedSince(monotonicNs: bigint): readonly Container[];
+}
+
+/** The runtime's events. They only add uses, and may be missing or dropped silently. */
+export interface EventSource {
+  /** Listens until `signal` aborts. */
+  listen(signal: AbortSignal): EventFeed;
+}
+
+/** What observing and deciding need; nothing here can remove. */
+export interface ReadEngine {
+  readonly observe: ObservePorts;
+  readonly memory: LedgerMemory;
+  readonly timer: Timer;
+  readonly limits: () => Limits;
+  readonly hold: () => HoldState;
+  readonly remover: Pick<LogRemover, "placesOf">;
+  /**
+   * When the agent started; `null` for a single pass without an agent. With `compat: kubelet` the maximum age waits for
+   * it.
+   */
+  readonly startedAt: Instant | null;
+  /** Told when a step has ended: of a large node each leaves much garbage. */
+  readonly stepDone?: () => void;
+}
+
+export interface Engine extends ReadEngine {
+  readonly writer: RuntimeWriter;
+  readonly remover: LogRemover;
+  /** Which logs containers write to; kept from pass to pass. */
+  readonly logUsers: LogUsers;
+  /** What recently timed out; kept from pass to pass. */
+  readonly backoff: Backoff;
+  readonly hooks: HookCaller;
+  readonly commit: CommitFilesystem;
+  readonly journal: Journal;
+  readonly lock: PassLock;
+  readonly events: EventSource;
+}

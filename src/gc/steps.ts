@@ -1,0 +1,66 @@
+/** Times the steps of a pass, as spans for the log and the history. */
+
+import { messageOf } from "../model/errors.ts";
+import type { Step, WaitName } from "../model/pass.ts";
+import { duration, durationFromMs, type Instant } from "../model/time.ts";
+import type { ReadEngine } from "./ports.ts";
+
+/** A shorter wait was none. */
+const TELLING_WAIT = durationFromMs(1);
+
+export class Steps {
+  readonly #engine: Pick<ReadEngine, "timer" | "stepDone">;
+  readonly #now: () => Instant;
+  readonly #steps: Step[] = [];
+  readonly #waits = new Map<WaitName, Step>();
+
+  constructor(engine: Pick<ReadEngine, "timer" | "stepDone">, now: () => Instant) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  /** Runs one step and records its duration and whether it failed; failures pass through. */
+  async run<T>(name: Step["name"], work: () => Promise<T> | T): Promise<T> {
+    const { timer, stepDone } = this.#engine;
+    const startedAt = this.#now();
+    const startNs = timer.monotonicNs();
+    const note = (error: string | null): void => {
+      this.#steps.push({
+        name,
+        startedAt,
+        took: duration(timer.monotonicNs() - startNs),
+        error,
+      });
+    };
+    try {
+      const result = await work();
+      stepDone?.();
+      note(null);
+      return result;
+    } catch (thrown) {
+      note(messageOf(thrown));
+      throw thrown;
+    }
+  }
+
+  /** Times a wait within a step; those of one name add up. */
+  async wait<T>(name: WaitName, work: () => Promise<T>): Promise<T> {
+    const startedAt = this.#now();
+    const startNs = this.#engine.timer.monotonicNs();
+    try {
+      return await work();
+    } finally {
+      this.waited(name, { startedAt, took: duration(this.#engine.timer.monotonicNs() - startNs) });
+    }
+  }
+
+  waited(name: WaitName, { startedAt, took }: Pick<Step, "startedAt" | "took">): void {
+    const before = this.#waits.get(name) ?? { name, startedAt, took: duration(0n), error: null };
+    this.#waits.set(name, { ...before, took: duration(before.took + took) });
+  }
+
+  list(): readonly Step[] {
+    const waits = [...this.#waits.values()].filter(({ took }) => took >= TELLING_WAIT);
+    return [...this.#steps, ...waits];
+  }
+}

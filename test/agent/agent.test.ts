@@ -1,0 +1,342 @@
+// The agent under simulated time: five loops, one pass at a time, and what it says of itself.
+
+import { describe, expect, test } from "bun:test";
+
+import { healthOf } from "../../src/agent/status-server.ts";
+import { hours } from "../../src/model/time.ts";
+import { aRelease, available, imageOf } from "../sim/node.ts";
+import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";
+import { MIB } from "../support/build/values.ts";
+
+function aNode(images = 20, change: ConstructorParameters<typeof Simulation>[0] = {}): Simulation {
+  const sim = new Simulation(change);
+  for (let at = 0; at < images; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000 + at));
+  return sim;
+}
+
+const fill = (sim: Simulation, mibFree: number): void => {
+  const disk = sim.node.imageDisk();
+  disk.others += available(sim.node, disk) - BigInt(mibFree) * MIB;
+};
+
+const count = (sim: Simulation, kind: string): number =>
+  sim.record.passes.filter((pass) => pass.kind === kind).length;
+
+const loopOf = (sim: Simulation, name: string) => {
+  const loop = sim.agent.state().loops.find((one) => one.name === name);
+  if (loop === undefined) throw new Error(`there is no loop ${name}`);
+  return loop;
+};
+
+describe("the loops", () => {
+  test("run at their periods: containers each minute, images each five, pressure only when there is some", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(HOUR + SECOND);
+    expect(count(sim, "container-gc")).toBe(61);
+    expect(count(sim, "image-gc")).toBe(13);
+    expect(count(sim, "pressure")).toBe(0);
+  });
+
+  test("show a disk as the check for pressure measured it, ten seconds ago at most, and measure nothing for it", async () => {
+    const sim = aNode(5);
+    sim.start();
+    await sim.run(35 * SECOND);
+    sim.node.imageDisk().others += 500n * MIB;
+    const before = sim.record.statfs;
+    await sim.run(10 * SECOND);
+    const [shown] = sim.agent.state().filesystems;
+    expect(shown?.availableBytes).toBe(available(sim.node, sim.node.imageDisk()));
+    expect(shown?.measuredAt).toBeGreaterThanOrEqual(sim.node.wall() - 10_000_000_000n);
+    expect(sim.agent.state().seen?.filesystems[0]?.availableBytes).not.toBe(shown?.availableBytes);
+    expect(sim.record.statfs).toBe(before + sim.node.disks.length);
+  });
+
+  test("say when they ran and when they are due", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(90 * SECOND);
+    const loop = loopOf(sim, "container-gc");
+    expect(loop).toMatchObject({ enabled: true, lastError: null, consecutiveFailures: 0 });
+    expect(loop.nextAt).toBe((sim.node.wall() + 30_000_000_000n) as never);
+  });
+
+  test("hold nothing of what was decided on each container and sandbox", async () => {
+    const sim = aNode(1);
+    const image = imageOf(aRelease("image0", 1));
+    sim.node.addContainer(sim.node.addSandbox("pod", image), image);
+    sim.start();
+    await sim.run(SECOND);
+    const decided = sim.record.passes.find(({ kind }) => kind === "container-gc")?.plan.containers;
+    expect([decided?.containers.length, decided?.sandboxes.length]).toEqual([1, 1]);
+    const held = sim.agent.state().lastPasses.get("container-gc")?.plan.containers;
+    expect(held).toEqual({
+      ...held,
+      containers: [],
+      sandboxes: [],
+      podLogs: [],
+      links: [],
+    } as never);
+    expect(held?.podSource).toEqual(decided?.podSource as never);
+  });
+
+  test("keep the list of images largest first", async () => {
+    const sim = aNode(5);
+    sim.start();
+    await sim.run(MINUTE);
+    const { images, cachedAt } = sim.agent.state();
+    expect(images.map(({ id }) => id)).toEqual(
+      [4, 3, 2, 1, 0].map((at) => imageOf(aRelease(`image${at}`, 1))),
+    );
+    expect(cachedAt).not.toBeNull();
+  });
+
+  test.each([
+    ["as a new one", simLimits, true],
+    [
+      "as the old one under the kubelet's rules",
+      { ...simLimits, memory: { ...simLimits.memory, compat: "kubelet" } },
+      false,
+    ],
+  ] as const)(
+    "take an image that went and came back between two observations %s",
+    async (_, limits, isNew) => {
+      const never = 1_000 * HOUR;
+      const periods = { "container-gc": never, "image-gc": never, pressure: never };
+      const sim = aNode(2, { weather: { limits }, periods });
+      const release = aRelease("image0", 1_000);
+      const id = imageOf(release);
+      sim.start();
+      await sim.run(MINUTE);
+      const first = sim.record.ledger.images.get(id)?.firstSeenAt ?? null;
+      sim.node.removeImage(id);
+      await sim.run(MINUTE);
+      sim.node.pull(release);
+      await sim.run(4 * MINUTE);
+      const second = sim.record.ledger.images.get(id)?.firstSeenAt ?? null;
+      expect(first).not.toBeNull();
+      expect(second).not.toBeNull();
+      expect(second === first).toBe(!isNew);
+    },
+  );
+
+  test("of images is off where nothing asks for it, and says so", async () => {
+    const limits = { ...simLimits, images: { ...simLimits.images, highPercent: 100 } };
+    const sim = aNode(20, { weather: { limits } });
+    fill(sim, 16_000);
+    sim.start();
+    await sim.run(HOUR);
+    expect(count(sim, "image-gc")).toBe(0);
+    expect(loopOf(sim, "image-gc").enabled).toBeFalse();
+    expect(sim.record.removals).toEqual([]);
+  });
+
+  test("never have two passes at once", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 3_000 }, lateMs: 2_000 });
+    sim.start();
+    await sim.run(5 * MINUTE);
+    for (let round = 0; round < 10; round += 1) {
+      fill(sim, 9_000);
+      await sim.run(80 * SECOND);
+    }
+    const times = sim.record.passes
+      .map(({ startedAt, endedAt, steps }) => ({
+        from: steps[0]?.startedAt ?? startedAt,
+        to: endedAt,
+      }))
+      .toSorted((one, other) => (one.from < other.from ? -1 : 1));
+    for (const [index, { from }] of times.entries()) {
+      const earlier = times[index - 1];
+      if (earlier !== undefined) expect(from >= earlier.to).toBeTrue();
+    }
+    expect(sim.record.removals.length).toBeGreaterThan(10);
+  });
+});
+
+test("a pass over containers that is cut off by one under pressure counts as no failure of it or of the runtime", async () => {
+  const sim = aNode(60, { weather: { latencyMs: 20_000 } });
+  sim.start();
+  await sim.run(5 * MINUTE);
+  for (let round = 0; round < 60; round += 1) {
+    if (round % 8 === 0) fill(sim, 9_000);
+    await sim.run(10 * SECOND);
+    expect(sim.agent.state().runtimeError).toBeNull();
+    expect(loopOf(sim, "container-gc")).toMatchObject({ lastError: null, consecutiveFailures: 0 });
+  }
+  const ofContainers = sim.record.passes.filter(({ kind }) => kind === "container-gc");
+  const cutOff = ofContainers.filter(({ plan }) => plan.containers === null);
+  expect(cutOff).not.toBeEmpty();
+  for (const { error, containers } of cutOff)
+    expect({ error, end: containers?.end }).toEqual({ error: null, end: "stopped" });
+  expect(sim.record.events.map(({ reason }) => reason)).not.toContain("ContainerGCFailed");
+});
+
+describe("health", () => {
+  const PATIENCE_MS = 6 * MINUTE;
+  const problems = (sim: Simulation) =>
+    healthOf(sim.agent.state(), PATIENCE_MS).flatMap(({ name, problem }) =>
+      problem === null ? [] : [`${name}: ${problem}`],
+    );
+
+  test("of a loop whose removal hangs is lost, although the image list is refreshed beside it", async () => {
+    const sim = aNode(60);
+    sim.start();
+    await sim.run(5 * MINUTE);
+    sim.weather.removalsHang = true;
+    fill(sim, 5_000);
+    await sim.run(5 * MINUTE + SECOND);
+    expect(sim.record.removals).toHaveLength(1);
+    expect(problems(sim)).toEqual([]);
+    const before = sim.agent.state().cachedAt ?? 0n;
+    await sim.run(7 * MINUTE);
+    expect(sim.agent.state().cachedAt ?? 0n).toBeGreaterThan(before);
+    expect(problems(sim)).toEqual([expect.stringMatching(/: no progress for \d+ s$/)]);
+  });
+
+  test("is kept through a pass that takes an hour and goes on removing, and by loops that wait for it", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 60_000 } });
+    sim.start();
+    await sim.run(30 * MINUTE);
+    fill(sim, 100);
+    for (let minute = 0; minute < 90; minute += 1) {
+      await sim.run(MINUTE);
+      expect(problems(sim)).toEqual([]);
+    }
+    expect(sim.record.removals.length).toBeGreaterThan(10);
+  });
+
+  test("is kept when the time of day jumps by a day", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(2 * MINUTE);
+    sim.node.wallOffset += hours(24);
+    expect(problems(sim)).toEqual([]);
+  });
+});
+
+describe("while the runtime is away", () => {
+  test("the agent goes on trying, says why, and says when it is back", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(10 * MINUTE);
+    sim.weather.runtimeIsAway = true;
+    await sim.run(12 * MINUTE);
+    expect(sim.agent.state().runtimeError).toContain("the runtime is away");
+    expect(loopOf(sim, "image-gc").consecutiveFailures).toBeGreaterThan(1);
+    expect(sim.record.events.map(({ reason }) => reason)).toContain("ImageGCFailed");
+    sim.weather.runtimeIsAway = false;
+    await sim.run(6 * MINUTE);
+    expect(sim.agent.state().runtimeError).toBeNull();
+    expect(sim.agent.state().loops.every(({ lastError }) => lastError === null)).toBeTrue();
+  });
+
+  test("each loop counts its failures in a row, and from one again after a success", async () => {
+    const sim = aNode();
+    const away = async (isAway: boolean, minutes: number) => {
+      sim.weather.runtimeIsAway = isAway;
+      await sim.run(minutes * MINUTE);
+      return loopOf(sim, "container-gc").consecutiveFailures;
+    };
+    sim.start();
+    expect(await away(false, 1.5)).toBe(0);
+    expect(await away(true, 1)).toBe(1);
+    expect(await away(true, 2)).toBe(3);
+    expect(await away(false, 1)).toBe(0);
+    expect(await away(true, 1)).toBe(1);
+  });
+
+  test("a runtime that is there only every other minute costs no image that it should not", async () => {
+    const sim = aNode(40);
+    sim.start();
+    await sim.run(10 * MINUTE);
+    for (let minute = 0; minute < 60; minute += 1) {
+      sim.weather.runtimeIsAway = minute % 2 === 0;
+      if (minute === 10) fill(sim, 12_000);
+      await sim.run(MINUTE);
+    }
+    expect(sim.record.violations).toEqual([]);
+    expect(sim.record.removals.length).toBeLessThanOrEqual(9);
+    expect(sim.freePercent()).toBeGreaterThanOrEqual(15);
+  });
+});
+
+describe("a disk that cannot be measured", () => {
+  test("is told as what it is, not as a runtime that is silent", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(MINUTE);
+    // The path is no longer there: what the agent asks for is another disk.
+    Object.assign(sim.node.imageDisk(), { path: "/gone" });
+    await sim.run(20 * SECOND);
+    expect(sim.agent.state().runtimeError).toBeNull();
+    expect(loopOf(sim, "pressure").lastError).toContain("no disk at");
+    expect(sim.record.removals).toEqual([]);
+    // The next observation finds out where it is now.
+    await sim.run(MINUTE);
+    expect(loopOf(sim, "pressure").lastError).toBeNull();
+  });
+});
+
+describe("the end", () => {
+  test("comes after the removal in flight, and not after the rest of the plan", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 1_000 } });
+    sim.start();
+    await sim.run(5 * MINUTE);
+    fill(sim, 5_000);
+    for (let step = 0; step < 600 && sim.record.removals.length === 0; step += 1)
+      await sim.run(100);
+    expect(sim.record.removals).toHaveLength(1);
+    expect(await sim.stop()).toBeTrue();
+    expect(sim.record.removals).toHaveLength(1);
+    expect(sim.record.passes.at(-1)?.images?.items).toHaveLength(1);
+  });
+
+  test("begins no pass that was only waiting for its turn, and reports none", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 30_000 } });
+    sim.start();
+    await sim.run(10 * SECOND);
+    const stopped = sim.node.wall();
+    expect(await sim.stop()).toBeTrue();
+    expect(sim.record.passes.filter(({ startedAt }) => startedAt >= stopped)).toEqual([]);
+  });
+});
+
+test("killed at any moment and started again, an agent goes on where it was", async () => {
+  const sim = aNode(60, { weather: { latencyMs: 200 } });
+  sim.start();
+  await sim.run(10 * MINUTE);
+  for (let round = 0; round < 40; round += 1) {
+    if (round % 10 === 0) fill(sim, 12_000);
+    await sim.run(sim.random.next() * 20 * SECOND);
+    sim.kill();
+    sim.start();
+  }
+  await sim.run(MINUTE);
+  expect(sim.record.violations).toEqual([]);
+  expect(sim.freePercent()).toBeGreaterThanOrEqual(15);
+});
+
+test("a day with pressure that cannot be ended keeps memory as it is", async () => {
+  const sim = aNode(10);
+  sim.start();
+  await sim.run(10 * MINUTE);
+  fill(sim, 2_000);
+  const held = (): number => {
+    sim.record.passes.length = 0;
+    sim.record.said.length = 0;
+    Bun.gc(true);
+    return process.memoryUsage().heapUsed;
+  };
+  await sim.run(2 * HOUR);
+  let before = held();
+  const grown: number[] = [];
+  for (let window = 0; window < 3; window += 1) {
+    await sim.run(4 * HOUR);
+    const now = held();
+    grown.push(now - before);
+    before = now;
+  }
+  // A leak grows in each of them; what other tests left in this process does not.
+  expect(Math.min(...grown)).toBeLessThan(1_500_000);
+  expect(sim.record.events.length).toBeLessThan(20);
+}, 60_000);

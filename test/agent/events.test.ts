@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+
+import { eventSource } from "../../src/agent/events.ts";
+import type { ContainerEvent } from "../../src/cri/events.ts";
+import { containerId } from "../../src/model/ids.ts";
+
+const image = `sha256:${"a".repeat(64)}`;
+
+/** What is announced once these events have come, a nanosecond apart. */
+function announcedAfter(events: readonly (readonly [ContainerEvent["kind"], string])[]) {
+  let nowNs = 0n;
+  const source = eventSource(
+    {
+      watchEvents: async (note) => {
+        for (const [kind, id] of events) {
+          nowNs += 1n;
+          note({ kind, containerId: containerId(id), images: [image] });
+        }
+      },
+    },
+    () => nowNs,
+  );
+  const feed = source.listen(new AbortController().signal);
+  return (sinceNs: bigint) =>
+    feed.announcedSince(sinceNs).map(({ id, imageName }) => `${id} ${imageName}`);
+}
+
+test("a container reported by an event uses its images from then on", () => {
+  const since = announcedAfter([
+    ["created", "one"],
+    ["started", "two"],
+  ]);
+  expect(since(0n)).toEqual([`one ${image}`, `two ${image}`]);
+  expect(since(2n)).toEqual([`two ${image}`]);
+  expect(since(3n)).toEqual([]);
+});
+
+test("a container deleted since uses nothing, whatever earlier events said", () => {
+  const since = announcedAfter([
+    ["created", "one"],
+    ["started", "one"],
+    ["created", "two"],
+    ["stopped", "one"],
+    ["deleted", "one"],
+  ]);
+  expect(since(0n)).toEqual([`two ${image}`]);
+});
+
+test("a broken stream does not revoke the uses it reported", async () => {
+  const source = eventSource(
+    {
+      watchEvents: async (note) => {
+        note({ kind: "created", containerId: containerId("one"), images: [image] });
+        throw new Error("the connection broke");
+      },
+    },
+    () => 1n,
+  );
+  const feed = source.listen(new AbortController().signal);
+  await Bun.sleep(0);
+  expect(feed.announcedSince(0n)).toHaveLength(1);
+});

@@ -1,0 +1,169 @@
+// Layers are read beside the passes: once for an image, and no removal under pressure waits for them.
+
+import { describe, expect, test } from "bun:test";
+
+import { LayerReading } from "../../src/agent/layer-reading.ts";
+import { detect } from "../../src/gc/detect.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import { aRelease, available } from "../sim/node.ts";
+import { aThreshold, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";
+import { anImage, defaultLimits, MIB } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine } from "../support/fake-engine.ts";
+
+const { signal } = new AbortController();
+
+const images = Array.from({ length: 40 }, (_, at) => anImage(`app-${at}`));
+const statuses = ({ calls }: FakeEngine): number =>
+  calls.filter((method) => method === "ImageStatus").length;
+/** What a look at the node does: it is observed, then layers are read. */
+const looks = async (node: FakeEngine, reading: LayerReading, times: number): Promise<void> => {
+  for (let time = 0; time < times; time += 1) {
+    await detect(node.engine, signal);
+    await reading.read(node.engine, signal);
+  }
+};
+const spoken = ({ said }: FakeEngine): readonly string[] =>
+  said.filter((line) => line.includes("does not report the layers"));
+
+describe("the reading of layers", () => {
+  test("reads each image once, however often the node is observed, and then only new images", async () => {
+    const node = fakeEngine({ images: images.slice(0, 10) });
+    const reading = new LayerReading();
+    await looks(node, reading, 3);
+    expect(statuses(node)).toBe(10);
+    node.world.images.push(anImage("new"));
+    await looks(node, reading, 2);
+    expect(statuses(node)).toBe(11);
+  });
+
+  test("reads none with compat kubelet", async () => {
+    const limits: Limits = {
+      ...defaultLimits,
+      images: { ...defaultLimits.images, compat: "kubelet" },
+    };
+    const node = fakeEngine({ images: [...images], limits });
+    await looks(node, new LayerReading(), 2);
+    expect(statuses(node)).toBe(0);
+    expect(spoken(node)).toEqual([]);
+  });
+
+  test("makes sixteen calls at once at most", async () => {
+    let open = 0;
+    let most = 0;
+    const node = fakeEngine({
+      images: [...images],
+      before: async (method) => {
+        if (method !== "ImageStatus") return;
+        open += 1;
+        most = Math.max(most, open);
+        await Bun.sleep(1);
+        open -= 1;
+      },
+    });
+    await looks(node, new LayerReading(), 1);
+    expect(statuses(node)).toBe(40);
+    expect(most).toBeWithin(2, 17);
+  });
+
+  test("reports once which images have no layers, and reports a new one", async () => {
+    const node = fakeEngine({ images: images.slice(0, 5) });
+    const reading = new LayerReading();
+    await looks(node, reading, 3);
+    expect(spoken(node)).toEqual([
+      "the runtime does not report the layers of 5 images (registry.example/app-0:v1, registry.example/app-1:v1, registry.example/app-2:v1 and 2 more), so crigc assumes that they share none",
+    ]);
+    node.world.images.push(anImage("new"));
+    await looks(node, reading, 2);
+    expect(spoken(node).slice(1)).toEqual([
+      "the runtime does not report the layers of 1 image (registry.example/new:v1), so crigc assumes that they share none",
+    ]);
+  });
+
+  test("remembers nothing of an image that is gone, so that one that comes back is reported again", async () => {
+    const node = fakeEngine({ images: images.slice(0, 2) });
+    const reading = new LayerReading();
+    await looks(node, reading, 1);
+    const gone = node.world.images.splice(0, 1);
+    await looks(node, reading, 1);
+    node.world.images.push(...gone);
+    await looks(node, reading, 2);
+    expect(spoken(node)).toHaveLength(2);
+  });
+
+  test("retries a failed call at the next observation, reports it once, and stops after sixteen failures", async () => {
+    const node = fakeEngine({ images: [...images], fails: new Set(["ImageStatus"]) });
+    const reading = new LayerReading();
+    await looks(node, reading, 1);
+    expect(statuses(node)).toBeWithin(16, 32);
+    const before = statuses(node);
+    node.world.fails.clear();
+    await looks(node, reading, 1);
+    expect(statuses(node) - before).toBe(40);
+    // Each image is in one line, whether its status failed first or not.
+    const counts = spoken(node).map((line) => Number(/of (\d+) images/.exec(line)?.[1]));
+    expect(counts.reduce((sum, one) => sum + one, 0)).toBe(40);
+    await looks(node, reading, 2);
+    expect(spoken(node)).toHaveLength(counts.length);
+  });
+
+  test("is not blocked by an image whose status always fails", async () => {
+    const bad = new Set(images.slice(0, 20).map(({ id }) => id as string));
+    const node = fakeEngine({
+      images: [...images],
+      before: (method, about) => {
+        if (method === "ImageStatus" && bad.has(about)) throw new Error("it cannot be read");
+      },
+    });
+    await looks(node, new LayerReading(), 2);
+    const { origins } = node.engine.memory.current();
+    expect(origins.size).toBe(20);
+    expect([...origins.keys()].some((id) => bad.has(id))).toBe(false);
+  });
+});
+
+describe("a runtime that does not answer verbose status", () => {
+  const hanging = (weather: ConstructorParameters<typeof Simulation>[0] = {}): Simulation => {
+    const limits: Limits = {
+      ...simLimits,
+      pressure: { ...simLimits.pressure, thresholds: [aThreshold("imagefs.available", 10)] },
+    };
+    const sim = new Simulation({ weather: { limits, layersHang: true }, ...weather });
+    for (let at = 0; at < 60; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
+    return sim;
+  };
+  const fill = (sim: Simulation, mibFree: number): void => {
+    const disk = sim.node.imageDisk();
+    disk.others += available(sim.node, disk) - BigInt(mibFree) * MIB;
+  };
+
+  test("does not delay a removal under pressure while detection calls it", async () => {
+    const never = 1_000 * 60 * MINUTE;
+    const sim = hanging({ periods: { "image-gc": never } });
+    sim.start();
+    // The detection of the fifth minute asks again, and waits for two minutes.
+    await sim.run(10 * MINUTE + SECOND);
+    fill(sim, 5_000);
+    const from = sim.clock.monotonicNs();
+    await sim.run(30 * SECOND);
+    const [first] = sim.record.removals;
+    if (first === undefined) throw new Error("nothing was removed");
+    expect(Number(first.atNs - from) / 1e9).toBeLessThan(15);
+  });
+
+  test("does not delay a removal under pressure while an image pass calls it", async () => {
+    const never = 1_000 * 60 * MINUTE;
+    const sim = hanging({ periods: { "image-detection": never } });
+    sim.start();
+    await sim.run(9 * MINUTE + 55 * SECOND);
+    // Over the high threshold, not yet under pressure: the pass of the tenth minute begins and asks.
+    fill(sim, 14_000);
+    await sim.run(8 * SECOND);
+    expect(sim.record.removals).toEqual([]);
+    fill(sim, 5_000);
+    const from = sim.clock.monotonicNs();
+    await sim.run(30 * SECOND);
+    const [first] = sim.record.removals;
+    if (first === undefined) throw new Error("nothing was removed");
+    expect(Number(first.atNs - from) / 1e9).toBeLessThan(15);
+  });
+});

@@ -1,0 +1,347 @@
+// The log: format, verbosity, folding, and what a pass says.
+
+import { describe, expect, test } from "bun:test";
+
+import { logContainerItem, logEvent, logImage } from "../../../src/agent/log/items.ts";
+import { createLog, type Log } from "../../../src/agent/log/log.ts";
+import { logPassEnd } from "../../../src/agent/log/pass.ts";
+import type { Pass } from "../../../src/model/pass.ts";
+import { type Instant, minutes, plus, seconds } from "../../../src/model/time.ts";
+import { passSummary } from "../../../src/report/pass-summary.ts";
+import {
+  containerOutcome,
+  containerPlan,
+  imageOutcome,
+  imagePlan,
+  MIB,
+  NOW,
+  pass,
+  removedImage,
+} from "../../report/build.ts";
+
+/** As the agent does: each removal when it is done, then the pass. */
+function logPass(log: Log, it: Pass): void {
+  const speaker = log.named(it.kind);
+  for (const item of it.images?.items ?? []) logImage(speaker, it.id, item);
+  const things = it.containers;
+  if (things !== null)
+    for (const item of [...things.containers, ...things.sandboxes, ...things.logs])
+      logContainerItem(speaker, it.id, item);
+  logPassEnd(log, it);
+}
+
+interface Recorded {
+  readonly log: Log;
+  readonly lines: string[];
+  /** Moves the clock. */
+  readonly wait: (count: number) => void;
+}
+
+function recorded(
+  format: "text" | "json" = "text",
+  verbosity = 2,
+  startedAt: Instant = NOW,
+): Recorded {
+  const lines: string[] = [];
+  let now = startedAt;
+  return {
+    lines,
+    log: createLog({ format, verbosity, sink: (line) => void lines.push(line), now: () => now }),
+    wait: (count) => void (now = plus(now, minutes(count))),
+  };
+}
+
+describe("a line", () => {
+  test("a line of the text log has severity, time of day in UTC, component, sentence and figures", () => {
+    const { log, lines } = recorded();
+    log.named("config").info(0, "Read the file", { file: "/etc/a b", sizeBytes: 10n });
+    expect(lines).toEqual([
+      'I0115 12:00:00.250000 config] Read the file file="/etc/a b" sizeBytes=10',
+    ]);
+  });
+
+  test("a line of the JSON log is one object", () => {
+    const { log, lines } = recorded("json");
+    log.warning("No room", { sizeBytes: 18_446_744_073_709_551_615n });
+    expect(lines).toEqual([
+      '{"ts":"2026-01-15T12:00:00.25Z","level":"warning","component":"crigc","msg":"No room","sizeBytes":18446744073709551615}',
+    ]);
+  });
+
+  test("a message with line ends is still written as one line", () => {
+    for (const format of ["text", "json"] as const) {
+      const { log, lines } = recorded(format);
+      log.error("a\nb\u001b[2J", { x: "c\r\nd" });
+      expect(lines.join("")).not.toMatch(/[\n\r\u001b]/);
+    }
+  });
+
+  test("a line above the verbosity is not written", () => {
+    const { log, lines } = recorded("text", 2);
+    log.info(2, "shown");
+    log.info(3, "not shown");
+    expect(lines).toHaveLength(1);
+    expect([log.enabled(2), log.enabled(3)]).toEqual([true, false]);
+  });
+});
+
+describe("failures", () => {
+  test("identical failures are one line, and one line with their count after the fold window", () => {
+    const { log, lines, wait } = recorded();
+    for (let i = 0; i < 11; i += 1) {
+      log.failure("pass", "Cannot list images");
+      wait(1);
+    }
+    expect(lines.map((line) => line.slice(1))).toEqual([
+      "0115 12:00:00.250000 crigc] Cannot list images",
+      "0115 12:10:00.250000 crigc] Cannot list images repeated=10",
+    ]);
+  });
+
+  test("a failure is still folded after the format of the log has changed", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "Cannot list images");
+    const next = log.reconfigured({ format: "json", verbosity: 4 });
+    next.failure("pass", "Cannot list images");
+    expect(lines).toHaveLength(1);
+    next.success("pass", "Listing images");
+    expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
+    expect(lines.at(-1)).toStartWith("{");
+    expect(next.enabled(4)).toBe(true);
+  });
+
+  test("a count that is due is written with the next line of any kind", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "Cannot list images");
+    log.failure("pass", "Cannot list images");
+    log.failure("pass", "Cannot list images");
+    wait(11);
+    log.info(0, "Something else");
+    expect(lines.map((line) => line.split("] ")[1])).toEqual([
+      "Cannot list images",
+      "Cannot list images repeated=2",
+      "Something else",
+    ]);
+  });
+
+  test("failures of pod logs alone are logged in addition to the pass summary, and so is their end", () => {
+    const { log, lines } = recorded();
+    logPassEnd(
+      log,
+      pass({ containers: containerOutcome({ errors: ["logs stay, because of x"] }) }),
+    );
+    expect(lines.map((line) => [line[0], line.split("] ")[1]])).toEqual([
+      ["E", expect.stringMatching(/^GC: containers and logs: logs stay, because of x /)],
+      ["I", expect.stringContaining("GC: 1 container, 1 sandbox, 1 log entry removed")],
+    ]);
+    logPassEnd(log, pass());
+    expect(lines.at(-2)).toContain("GC: containers and logs succeeded after 1 failure");
+  });
+
+  test("another failure of the same topic is written at once, after the count of the one before", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "b");
+    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2", "b"]);
+  });
+
+  test("the first success after failures says how many there were", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "a");
+    wait(5);
+    log.failure("pass", "b");
+    log.success("pass", "Image collection");
+    log.success("pass", "Image collection");
+    expect(lines.at(-1)).toEndWith("] Image collection succeeded after 2 failures in 5m");
+    expect(lines).toHaveLength(3);
+  });
+
+  test("a topic that fails again after a success is written again", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.success("pass", "x");
+    log.failure("pass", "a");
+    expect(lines).toHaveLength(3);
+  });
+
+  test("failures are still logged when the clock was set back", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "a");
+    wait(-600);
+    log.failure("pass", "a");
+    expect(lines).toHaveLength(2);
+  });
+
+  test("failures of very many topics take bounded memory, and no count is lost", () => {
+    const { log, lines } = recorded();
+    log.failure("first", "a");
+    log.failure("first", "a");
+    for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
+    expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
+    log.failure("first", "a");
+    expect(lines).toHaveLength(1003);
+  });
+
+  test("counts that are still held back are written at the end", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.flush();
+    log.flush();
+    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2"]);
+  });
+});
+
+describe("a pass in the log", () => {
+  test("a pass is logged as one line per removal and one summary", () => {
+    const { log, lines } = recorded();
+    logPass(log, pass({ containers: null }));
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toContain(
+      "gc] Image registry.example/team/app-1:1.1: removed, 234.0 MiB freed (disk usage over the high threshold)",
+    );
+    expect(lines[2]).toContain("gc] GC: 2 images removed, 502.0 MiB freed, target reached (1.8s)");
+  });
+
+  test("the JSON log of a pass has its ID and timed steps", () => {
+    const { log, lines } = recorded("json", 1);
+    logPass(log, pass());
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      passId: "20260115T120000Z-0a1b2c",
+      tookMs: 1850,
+      steps: [{ name: "observe", tookMs: 40 }, { name: "decide" }, { name: "execute" }],
+    });
+  });
+
+  test("the log explains every image at level 5, and none below", () => {
+    const explained = (verbosity: number): number => {
+      const { log, lines } = recorded("text", verbosity);
+      logPass(log, pass({ images: null, containers: null }));
+      return lines.filter((line) => / kept: |: candidate \d/.test(line)).length;
+    };
+    const plan = imagePlan();
+    expect(explained(5)).toBe(plan.kept.length + plan.candidates.length);
+    expect(explained(4)).toBe(0);
+  });
+
+  test("the summary of a pass that failed before it had a plan gives the error", () => {
+    const failed = pass({ images: null, containers: null, error: "no answer" });
+    expect(passSummary(failed)).toBe("GC: failed: no answer (1.8s)");
+    expect(passSummary({ ...failed, error: null })).toContain("nothing requested");
+  });
+
+  test("the summary of a pass that freed nothing says so, next to the reported sizes", () => {
+    const images = imageOutcome({ measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB });
+    expect(passSummary(pass({ images, containers: null }))).toContain(
+      "2 images removed, 0 B freed (300.0 MiB reported), ",
+    );
+  });
+
+  test("the summary of a pass counts removals that failed or had no effect, of images and of the rest", () => {
+    const failed = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
+    const [one] = containerOutcome().containers;
+    const refused = containerOutcome({
+      containers: one === undefined ? [] : [{ ...one, result: failed }],
+      sandboxes: [],
+      logs: [],
+    });
+    const images = imageOutcome({
+      items: [
+        removedImage(1),
+        removedImage(2, { result: failed }),
+        removedImage(3, { result: { kind: "ghost" } }),
+      ],
+    });
+    const text = passSummary(pass({ containers: refused, images }));
+    expect(text).toStartWith("GC: 1 removal failed; 1 image removed, ");
+    expect(text).toContain(" freed, 2 removals failed, target reached ");
+    expect(passSummary(pass({ containers: refused, images: null }))).toBe(
+      "GC: 1 removal failed (1.8s)",
+    );
+  });
+
+  test("passes under pressure that find nothing to remove are one line and a count", () => {
+    const { log, lines } = recorded("text", 1);
+    const idle = pass({
+      kind: "pressure",
+      images: imageOutcome({ end: "candidates-exhausted", items: [] }),
+      containers: null,
+    });
+    for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("Pressure reclaim found nothing to remove (images: ");
+  });
+
+  test("the summary of a blocked pass names what blocks each half", () => {
+    const block = { kind: "on-hold", until: null, reason: "an upgrade" } as const;
+    const containers = containerOutcome({
+      end: "blocked",
+      containers: [],
+      sandboxes: [],
+      logs: [],
+    });
+    const images = imageOutcome({ end: "blocked", items: [] });
+    const plan = {
+      containers: containerPlan({ blocks: [block] }),
+      images: imagePlan({ blocks: [block] }),
+    };
+    const held = pass({ kind: "container-gc", plan, containers, images: null });
+    expect(passSummary(held)).toContain(": garbage collection is on hold ");
+    const { log, lines } = recorded("text", 1);
+    logPass(log, pass({ kind: "pressure", plan, containers, images }));
+    expect(lines[0]).toContain(
+      "(containers: removal is blocked: on hold; images: removal is blocked: on hold)",
+    );
+  });
+
+  test("a pass that did nothing is not logged at level 1", () => {
+    const idle = pass({
+      images: imageOutcome({ end: "nothing-to-do", items: [] }),
+      containers: null,
+    });
+    const { log, lines } = recorded("text", 1);
+    logPass(log, idle);
+    expect(lines).toEqual([]);
+    expect(passSummary(idle)).toBe("GC: no threshold exceeded (1.8s)");
+  });
+
+  test("a pass that fails each time is logged once, and so is its recovery", () => {
+    const { log, lines } = recorded("text", 1);
+    const failed = pass({ error: "cannot list images", images: null, containers: null });
+    for (let i = 0; i < 5; i += 1) logPass(log, failed);
+    logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
+    expect(lines.map((line) => line.split("] ")[1]?.split(" passId")[0])).toEqual([
+      "GC failed: cannot list images",
+      "GC succeeded after 5 failures in 0s",
+    ]);
+  });
+
+  test("the log names removed containers, sandboxes and logs with the reason", () => {
+    const { log, lines } = recorded();
+    logPass(log, pass({ images: null }));
+    expect(lines.slice(0, 3).map((line) => line.split("] ")[1]?.split(/ \w+=/)[0])).toEqual([
+      "Container default/pod-1/worker-1: removed (dead, its pod was deleted)",
+      "Sandbox default/pod-1: removed (empty, its pod was deleted)",
+      "Pod logs default_pod-1_uid-1: removed (its pod was deleted)",
+    ]);
+  });
+
+  test("an event that repeats itself is logged once", () => {
+    const { log, lines } = recorded();
+    const event = { reason: "GhostImage", message: "x is listed", at: NOW, passId: null } as const;
+    logEvent(log, event);
+    logEvent(log, event);
+    expect(lines).toEqual(['W0115 12:00:00.250000 crigc] x is listed event="GhostImage"']);
+  });
+
+  test("a removal that fails in every pass is logged once", () => {
+    const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "failed" } });
+    const { log, lines } = recorded();
+    for (let i = 0; i < 5; i += 1)
+      logPass(log, pass({ images: imageOutcome({ items: [item] }), containers: null }));
+    expect(lines.filter((line) => line.includes("failed: busy"))).toHaveLength(1);
+  });
+});

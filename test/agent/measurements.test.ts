@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+
+import { Measurements } from "../../src/agent/measurements.ts";
+import { instant } from "../../src/model/time.ts";
+import { aFilesystem, GIB, NOW } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
+
+const nothing = { images: [], containers: [] };
+const seen = {
+  filesystems: [aFilesystem({ path: "/images", availableBytes: 9n * GIB, imageUsedBytes: 7n })],
+  observedAt: NOW,
+};
+
+/** Disks that are noted, at the times that a test sets. */
+function noted() {
+  const time = { now: NOW };
+  const { world, engine, calls } = fakeEngine({ filesystem: seen.filesystems[0] ?? aFilesystem() });
+  const measurements = new Measurements(() => time.now);
+  const disk = measurements.noting(engine.observe.disk);
+  const measured = async (secondsLater: number, availableBytes: bigint): Promise<void> => {
+    time.now = instant(NOW + BigInt(secondsLater) * 1_000_000_000n);
+    world.filesystem = { ...world.filesystem, availableBytes };
+    await disk.measure("/images");
+  };
+  return { world, time, disk, measurements, measured, calls };
+}
+
+describe("the shown figures of a filesystem", () => {
+  test("are those of the observation if nothing was measured since", () => {
+    expect(noted().measurements.newest(seen)).toMatchObject([
+      { availableBytes: 9n * GIB, measuredAt: NOW },
+    ]);
+  });
+
+  test("are the newest measurement, with its time and the runtime's figures", async () => {
+    const { measurements, measured } = noted();
+    await measured(10, 5n * GIB);
+    await measured(20, 4n * GIB);
+    expect(measurements.newest(seen)).toMatchObject([
+      { availableBytes: 4n * GIB, imageUsedBytes: 7n, measuredAt: instant(NOW + 20_000_000_000n) },
+    ]);
+  });
+
+  test("are not those of the beginning of a pass recorded at its end", async () => {
+    const { world, time, disk, measurements, measured } = noted();
+    const filesystems = await disk.filesystems(nothing);
+    await measured(30, 2n * GIB);
+    time.now = instant(NOW + 60_000_000_000n);
+    expect(measurements.newest({ filesystems, observedAt: NOW })).toMatchObject([
+      { availableBytes: 2n * GIB, measuredAt: instant(NOW + 30_000_000_000n) },
+    ]);
+    world.filesystem = { ...world.filesystem, availableBytes: 3n * GIB };
+    await disk.filesystems(nothing);
+    expect(measurements.newest(seen)).toMatchObject([{ availableBytes: 3n * GIB }]);
+  });
+
+  test("cost no call", async () => {
+    const { measurements, measured, calls } = noted();
+    await measured(10, GIB);
+    measurements.newest(seen);
+    expect(calls).toEqual(["statfs"]);
+  });
+
+  test("are empty before the first observation, and unchanged by a failed measurement", async () => {
+    const { world, measurements, measured } = noted();
+    expect(measurements.newest(null)).toEqual([]);
+    await measured(10, 5n * GIB);
+    world.fails.add("statfs");
+    expect(await measured(20, GIB).catch(() => "failed")).toBe("failed");
+    expect(measurements.newest(seen)).toMatchObject([{ availableBytes: 5n * GIB }]);
+  });
+});

@@ -1,0 +1,258 @@
+// docs/operations.md, the dashboard and the alerting rules are held against the metrics that there are.
+
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import {
+  ALERTS,
+  prometheusRules,
+  runbookOf,
+  USED_RATIO,
+} from "../../../src/agent/metrics/alerts.ts";
+import {
+  type MetricDefinition,
+  type MetricName,
+  METRICS,
+} from "../../../src/agent/metrics/table.ts";
+import type { EventReason } from "../../../src/model/pass.ts";
+import { eventTitle } from "../../../src/report/pass-words.ts";
+
+const docs = join(import.meta.dir, "../../../docs");
+const page = await Bun.file(join(docs, "operations.md")).text();
+const dashboard = await Bun.file(join(docs, "grafana-dashboard.json")).text();
+
+/** The rows of the tables in the documentation. */
+const metricRows = (): readonly string[] =>
+  Object.entries<MetricDefinition>(METRICS).map(
+    ([name, it]) =>
+      `| \`${name}\` | ${it.type} | ${it.labels.map((label) => `\`${label}\``).join(", ") || "–"} | ${it.help} |`,
+  );
+
+const alertRows = (): readonly string[] =>
+  ALERTS.map(
+    (it) =>
+      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} |`,
+  );
+
+/** Metrics that an expression names; the series of a histogram count as the histogram. */
+function metricsIn(text: string): ReadonlySet<string> {
+  const names = text.match(/(?<![\w:])(?:crigc|process)_[a-z_]+/g) ?? [];
+  return new Set(
+    names.map((name) => {
+      const base = name.replace(/_(?:bucket|sum|count)$/, "");
+      const known: MetricDefinition | undefined = METRICS[base as MetricName];
+      return known?.type === "histogram" ? base : name;
+    }),
+  );
+}
+
+const unknownIn = (text: string): readonly string[] =>
+  Array.from(metricsIn(text)).filter((name) => !Object.hasOwn(METRICS, name));
+
+/** Labels that Prometheus adds to what it scrapes, or is often told to. */
+const ADDED = ["job", "instance", "node"];
+const labelsOf = (name: string): readonly string[] => {
+  const base = name.replace(/_(?:bucket|sum|count)$/, "");
+  const metric: MetricDefinition | undefined = METRICS[base as MetricName];
+  return [...(metric?.labels ?? []), ...(base === name ? [] : ["le"])];
+};
+
+/** Labels that an expression, or what is written with its result, names and that none of its metrics has. */
+function unknownLabels(expression: string, ...written: readonly string[]): readonly string[] {
+  const selected = Array.from(
+    expression.matchAll(/((?:crigc|process)_[a-z_]+)\{([^}]*)\}/g),
+    ([, name = "", braces = ""]) =>
+      Array.from(braces.matchAll(/([a-z_]+)(?:=~|!~|!=|=)"/g), ([, label = ""]) => ({
+        name,
+        label,
+      })),
+  ).flat();
+  const all = Array.from(expression.matchAll(/(?<![\w:])(?:crigc|process)_[a-z_]+/g), ([name]) =>
+    labelsOf(name),
+  ).flat();
+  const grouped = Array.from(
+    expression.matchAll(/\b(?:by|on|without|group_left) ?\(([^)]*)\)/g),
+    ([, list = ""]) => list.split(",").map((it) => it.trim()),
+  ).flat();
+  const shown = written.flatMap((text) =>
+    Array.from(text.matchAll(/\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}/g), ([, label = ""]) => label),
+  );
+  return [
+    ...selected.filter(({ name, label }) => ![...labelsOf(name), ...ADDED].includes(label)),
+    ...[...grouped, ...shown]
+      .filter((label) => label !== "" && ![...all, ...ADDED].includes(label))
+      .map((label) => ({ name: expression, label })),
+  ].map(({ name, label }) => `${label} of ${name}`);
+}
+
+test("the check of expressions notices a label that a metric does not have, wherever it is", () => {
+  expect(
+    unknownLabels('sum by (kind, cuase) (crigc_removed_total{reson="x"})', "{{ $labels.nobody }}"),
+  ).toEqual([
+    "reson of crigc_removed_total",
+    'cuase of sum by (kind, cuase) (crigc_removed_total{reson="x"})',
+    'nobody of sum by (kind, cuase) (crigc_removed_total{reson="x"})',
+  ]);
+});
+
+/** Rows without the padding of the formatter. */
+const rowsOf = (text: string): ReadonlySet<string> =>
+  new Set(
+    text
+      .split("\n")
+      .filter((line) => line.startsWith("|"))
+      .map((line) => line.replace(/ +/g, " ")),
+  );
+
+describe("docs/operations.md", () => {
+  const rows = rowsOf(page);
+
+  test.each(metricRows().map((row) => [row]))("has %s", (row) => {
+    expect(rows).toContain(row);
+  });
+
+  test.each(alertRows().map((row) => [row]))("has %s", (row) => {
+    expect(rows).toContain(row);
+  });
+
+  test.each(ALERTS.map((it) => [runbookOf(it), it]))(
+    "%s is a section about its alert",
+    (runbook, it) => {
+      const [file, anchor] = runbook.split("#");
+      const sections = page.split(/^#+ /m).map((text) => text.split("\n"));
+      const section = sections.find(([heading = ""]) => heading.toLowerCase() === anchor);
+      expect(file).toBe("docs/operations.md");
+      expect(section?.[0]).toBe(it.name);
+      expect(section?.join("\n").length).toBeGreaterThan(150);
+      expect(section?.join("\n")).toMatch(
+        /```sh\n(?:sudo )?(?:crigc|systemctl|journalctl|df|crictl) /,
+      );
+    },
+  );
+
+  test("docs/operations.md names no metric that does not exist", () => {
+    expect(unknownIn(page)).toEqual([]);
+  });
+
+  test("docs/operations.md says of every event what it means and what to do", () => {
+    const reasons: readonly EventReason[] = [
+      "ImageGCFailed",
+      "ContainerGCFailed",
+      "FreeDiskSpaceFailed",
+      "InvalidDiskCapacity",
+      "EvictionThresholdMet",
+      "ImageGCFutile",
+      "KeepRulesInvalid",
+      "GhostImage",
+    ];
+    for (const reason of reasons) {
+      expect(eventTitle(reason)).not.toBe(reason);
+      const row = Array.from(rows).find((it) => it.startsWith(`| \`${reason}\` |`));
+      expect(row?.split("|").length).toBe(5);
+    }
+  });
+});
+
+describe("the dashboard", () => {
+  const parsed = JSON.parse(dashboard) as {
+    panels: readonly {
+      id: number;
+      title: string;
+      type: string;
+      gridPos: { x: number; y: number; w: number; h: number };
+      targets: readonly { refId: string; expr: string; legendFormat?: string }[];
+      transformations?: readonly { id: string; options: { renameByName?: object } }[];
+    }[];
+    annotations: {
+      list: readonly { expr: string; titleFormat: string; textFormat: string; tagKeys: string }[];
+    };
+  };
+  const notes = parsed.annotations.list;
+
+  test("the dashboard queries only metrics that exist", () => {
+    const expressions = [...parsed.panels.flatMap((panel) => panel.targets), ...notes].map(
+      (it) => it.expr,
+    );
+    expect(expressions.length).toBeGreaterThan(20);
+    expect(unknownIn(expressions.join("\n"))).toEqual([]);
+    for (const expression of expressions) expect(metricsIn(expression).size).toBeGreaterThan(0);
+  });
+
+  test("the dashboard queries only labels that its metrics have", () => {
+    const targets = parsed.panels.flatMap((panel) => panel.targets);
+    expect(targets.flatMap((it) => unknownLabels(it.expr, it.legendFormat ?? ""))).toEqual([]);
+    const keys = (text: string): string => text.replace(/(\w+),?/g, "{{$1}}");
+    expect(
+      notes.flatMap((it) =>
+        unknownLabels(it.expr, it.titleFormat, it.textFormat, keys(it.tagKeys)),
+      ),
+    ).toEqual([]);
+  });
+
+  test("the table of nodes has a column for each of its queries", () => {
+    const fleet = parsed.panels.find(({ type }) => type === "table");
+    const columns = fleet?.transformations?.find(({ id }) => id === "organize")?.options;
+    expect(columns?.renameByName).toEqual({
+      instance: "Node",
+      version: "Version",
+      "Value #B": "Used",
+      "Value #C": "High threshold",
+      "Value #D": "Last pass",
+      "Value #E": "Freed in 24 h",
+      "Value #F": "Came back",
+      "Value #G": "High threshold in",
+      "Value #H": "Full in",
+    });
+    expect(fleet?.targets.map(({ refId }) => refId).join("")).toBe("ABCDEFGH");
+    for (const { expr } of fleet?.targets ?? []) expect(expr).toMatch(/\bby \(instance\b/);
+  });
+
+  test("the dashboard marks passes and warning events on its charts", () => {
+    expect(notes.map((it) => Array.from(metricsIn(it.expr)))).toEqual([
+      ["crigc_passes_total"],
+      ["crigc_events_total"],
+    ]);
+  });
+
+  test("the panels of the dashboard do not overlap and have numbers of their own", () => {
+    expect(new Set(parsed.panels.map((panel) => panel.id)).size).toBe(parsed.panels.length);
+    for (const [index, { gridPos: one }] of parsed.panels.entries()) {
+      expect(one.x + one.w).toBeLessThanOrEqual(24);
+      for (const { gridPos: other } of parsed.panels.slice(index + 1)) {
+        const apart =
+          one.x + one.w <= other.x ||
+          other.x + other.w <= one.x ||
+          one.y + one.h <= other.y ||
+          other.y + other.h <= one.y;
+        expect(apart).toBe(true);
+      }
+    }
+  });
+});
+
+describe("the rules", () => {
+  test("the rules query only metrics that exist", () => {
+    const expressions = [USED_RATIO.expression, ...ALERTS.map((it) => it.expression)].join("\n");
+    expect(unknownIn(expressions)).toEqual([]);
+  });
+
+  test("the rules query only labels that their metrics have", () => {
+    const unknown = ALERTS.filter((it) => !it.expression.includes(USED_RATIO.name)).flatMap((it) =>
+      unknownLabels(it.expression, it.summary),
+    );
+    expect([...unknown, ...unknownLabels(USED_RATIO.expression)]).toEqual([]);
+  });
+
+  test("the rules are YAML with every alert in it", () => {
+    const parsed = Bun.YAML.parse(prometheusRules()) as {
+      groups: readonly { name: string; rules: readonly Record<string, unknown>[] }[];
+    };
+    expect(parsed.groups.map((group) => group.name)).toEqual(["crigc-recording", "crigc-alerts"]);
+    expect(parsed.groups[1]?.rules.map((rule) => rule["alert"])).toEqual(
+      ALERTS.map((it) => it.name),
+    );
+    expect(parsed.groups[1]?.rules.map((rule) => rule["expr"])).toEqual(
+      ALERTS.map((it) => it.expression),
+    );
+  });
+});

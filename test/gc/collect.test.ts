@@ -1,0 +1,529 @@
+// One pass from the lock to the record: what it waits for, what stops it, and that it does nothing beyond its plan.
+
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/gc/announcer.ts";
+import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import { sandboxId } from "../../src/model/ids.ts";
+import type { ImageRecord } from "../../src/model/ledger.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
+import type { Container } from "../../src/model/snapshot.ts";
+import { type Instant, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { forgetImages } from "../../src/policy/remember.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  defaultLimits,
+  GIB,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const WORDS = ["a", "b", "c", "d"] as const;
+
+const limitsWith = (images: Partial<Limits["images"]>): Limits => ({
+  ...defaultLimits,
+  images: { ...defaultLimits.images, ...images },
+});
+
+/** A disk of 100 GiB with 10 GiB free, a running container, and four old images that nothing uses, of 4 GiB each. */
+function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
+  return fakeEngine({
+    images: [...WORDS, "used"].map((word) => anImage(word, { sizeBytes: 4n * GIB })),
+    containers: [aContainer("always", { imageId: idOf("used") })],
+    sandboxes: [aSandbox("a")],
+    ledger: aLedger({
+      images: new Map(
+        [...WORDS, "used"].map((word) => [
+          idOf(word),
+          aRecord({ names: `registry.example/${word}:v1` }),
+        ]),
+      ),
+    }),
+    ...change,
+  });
+}
+
+async function run(
+  { engine, world }: FakeEngine,
+  change: Partial<PassRequest> = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<PassEnd> {
+  const request: PassRequest = {
+    kind: "gc",
+    purpose: { kind: "periodic" },
+    containers: "none",
+    images: true,
+    dryRun: false,
+    lockWaitMs: 0,
+    now: () => world.wall,
+    random: () => 0,
+    announcer: new Announcer(engine.journal),
+    ...change,
+  };
+  return runPass(engine, request, signal);
+}
+
+const removed = (...words: readonly string[]): readonly string[] =>
+  words.map((word) => `RemoveImage ${idOf(word)}`);
+
+const ALL = { purpose: { kind: "all-unused" } } as const;
+
+describe("a pass", () => {
+  test("frees down to the low threshold, and says so in its record", async () => {
+    const fake = aNode();
+    const { pass } = await run(fake);
+    // 10 GiB are free and 20 wanted: three images of 4 GiB.
+    expect(fake.writes).toHaveLength(3);
+    expect(pass).toMatchObject({ error: null, images: { end: "target-reached" } });
+    expect(fake.passes).toEqual([pass]);
+    expect(pass.steps.map(({ name }) => name)).toEqual([
+      "lock",
+      "observe",
+      "remember",
+      "decide",
+      "layers",
+      "execute",
+    ]);
+  });
+
+  test("as a dry run removes nothing, records nothing, takes no lock and raises no event", async () => {
+    const fake = aNode({ lockIsFree: false });
+    const before = fake.world.ledger;
+    const { pass } = await run(fake, { dryRun: true });
+    expect(pass.plan.images?.candidates).toHaveLength(4);
+    expect(pass.images?.end).toBe("dry-run");
+    expect(fake.writes).toEqual([]);
+    expect(fake.world.ledger).toBe(before);
+    expect(fake.events).toEqual([]);
+  });
+
+  test("without the lock reads nothing and touches nothing", async () => {
+    const fake = aNode({ lockIsFree: false });
+    const ended = await run(fake);
+    expect(ended).toMatchObject({ failure: { kind: "lock" }, seen: null, pass: { images: null } });
+    expect(ended.pass.error).toContain("another pass");
+    expect(fake.calls).toEqual([]);
+    expect(fake.writes).toEqual([]);
+  });
+
+  test.each(["Version", "ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo", "statfs"])(
+    "removes nothing if %s fails",
+    async (method) => {
+      const fake = aNode({ fails: new Set([method]) });
+      const { pass, failure } = await run(fake);
+      expect(pass.error).toContain(`${method} was made to fail`);
+      expect(failure).toBeInstanceOf(RuntimeError);
+      expect(fake.writes).toEqual([]);
+    },
+  );
+
+  test("on hold removes nothing, which is not a failure", async () => {
+    const hold = { kind: "held", until: null, since: null, reason: "an upgrade" } as const;
+    const fake = aNode({ hold });
+    const { pass } = await run(fake, { containers: "all", ...ALL });
+    expect(pass.images?.end).toBe("blocked");
+    expect(pass.containers?.end).toBe("blocked");
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("put on hold midway keeps the next image and all after it", async () => {
+    const fake = aNode();
+    fake.world.before = (method) => {
+      if (method !== "RemoveImage") return;
+      fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
+    };
+    const { pass } = await run(fake, ALL);
+    expect(fake.writes).toHaveLength(1);
+    expect(pass.images?.end).toBe("blocked");
+  });
+
+  describe("at a pod's old sandbox", () => {
+    const living = aSandbox("pod");
+    const old = aSandbox("pod", {
+      id: sandboxId("old"),
+      state: "not-ready",
+      createdAt: instant(living.createdAt - 1n),
+    });
+    const sandboxes = [living, old];
+    const request = { containers: "all", images: false } as const;
+
+    test("removes it", async () => {
+      const fake = aNode({ sandboxes });
+      await run(fake, request);
+      expect(fake.writes).toContain(`RemovePodSandbox ${old.id}`);
+    });
+
+    test("keeps it if a hold began after the plan", async () => {
+      const fake = aNode({ sandboxes });
+      let lists = 0;
+      fake.world.before = (method) => {
+        if (method === "ListContainers") lists += 1;
+        if (lists > 1) fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
+      };
+      await run(fake, request);
+      expect(lists).toBe(2);
+      expect(fake.writes).toEqual([]);
+    });
+
+    test.each<readonly [string, Partial<FakeWorld>]>([
+      ["was booted", { ledger: aLedger({ bootId: "boot-0" }) }],
+      ["lost all its containers", { containers: [] }],
+    ])("keeps it for a while if the node %s", async (_, change) => {
+      const fake = aNode({ sandboxes, ...change });
+      const { pass } = await run(fake, request);
+      expect(pass.containers?.end).toBe("blocked");
+      expect(fake.writes).toEqual([]);
+    });
+  });
+
+  test("with invalid keep rules removes no image, and names the file and the line", async () => {
+    const problems = [{ source: "/etc/crigc/keep.d/base.list:3", message: "it is no pattern" }];
+    const fake = aNode({ keep: { rules: [], problems, directoriesRead: [] } });
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([]);
+    expect(fake.events).toMatchObject([
+      { reason: "KeepRulesInvalid", message: expect.stringContaining("base.list:3") },
+    ]);
+  });
+
+  test("removes nothing on an empty list of containers, however often it comes", async () => {
+    const fake = aNode({ lies: (method) => (method === "ListContainers" ? "empty" : null) });
+    await run(fake, { containers: "all", ...ALL });
+    await run(fake, { containers: "all", ...ALL });
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("that is stopped before it begins does nothing", async () => {
+    const fake = aNode();
+    await run(fake, {}, AbortSignal.abort());
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("drops an image's record when its removal is answered, not at the end", async () => {
+    const fake = aNode();
+    const known: boolean[] = [];
+    fake.world.before = (method) => {
+      if (method === "ImageStatus" && fake.writes.length === 1)
+        known.push(fake.engine.memory.current().images.has(idOf("a")));
+    };
+    await run(fake, ALL);
+    expect(fake.writes[0]).toBe(removed("a")[0] ?? "");
+    expect(known[0]).toBeFalse();
+  });
+});
+
+describe("an image still listed after its removal", () => {
+  test("is a ghost: reported once, and left alone for an hour of observed time", async () => {
+    const fake = aNode();
+    const announcer = new Announcer(fake.engine.journal);
+    const { writer } = fake.engine;
+    const ghostly: FakeEngine = {
+      ...fake,
+      engine: {
+        ...fake.engine,
+        writer: {
+          ...writer,
+          // The runtime says yes and does nothing.
+          removeImage: async (id, name = id) => {
+            if (id === idOf("a")) fake.writes.push(`RemoveImage ${name}`);
+            else await writer.removeImage(id);
+          },
+        },
+      },
+    };
+    await run(ghostly, { announcer, ...ALL });
+    expect(fake.events.map(({ reason }) => reason)).toEqual(["GhostImage"]);
+    await run(ghostly, { announcer, ...ALL });
+    expect(fake.writes.filter((write) => write === removed("a")[0])).toHaveLength(1);
+    expect(fake.events).toHaveLength(1);
+  });
+
+  test("because of a timeout is left alone too, and the next pass continues with others", async () => {
+    const fake = aNode();
+    fake.world.before = (method, id) => {
+      if (method === "RemoveImage" && (id === idOf("a") || id === idOf("b")))
+        throw new RuntimeError("deadline", "RemoveImage was not answered in time");
+    };
+    const { pass } = await run(fake, ALL);
+    expect(pass.images?.end).toBe("observation-failed");
+    expect(fake.writes).toEqual([...removed("a", "b")]);
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([...removed("a", "b", "c", "d")]);
+  });
+});
+
+describe("the record of an image during its removal", () => {
+  /** The record of an image at the moment of the call, and after a pass in which the call went so. */
+  async function remembered(fail: () => void): Promise<readonly (ImageRecord | undefined)[]> {
+    const fake = aNode();
+    const known = fake.world.ledger.images.get(idOf("a"));
+    let during = known;
+    fake.world.before = (method, id) => {
+      if (method !== "RemoveImage" || id !== idOf("a")) return;
+      during = fake.world.ledger.images.get(idOf("a"));
+      fail();
+    };
+    await run(fake, ALL);
+    expect(known).toBeDefined();
+    return [during, fake.world.ledger.images.get(idOf("a")), known];
+  }
+
+  test("is dropped, so that a killed process leaves no old record for an image that comes back", async () => {
+    const [during, after] = await remembered(() => undefined);
+    expect(during).toBeUndefined();
+    expect(after).toBeUndefined();
+  });
+
+  test("is dropped even if the node is observed meanwhile", async () => {
+    const fake = aNode();
+    const known = fake.world.ledger.images.get(idOf("a"));
+    if (known === undefined) throw new Error("the node remembers no such image");
+    let asked = false;
+    let after: ImageRecord | undefined = known;
+    fake.world.before = (method, id) => {
+      if (id === idOf("a") && method === "RemoveImage") {
+        const { memory } = fake.engine;
+        const images = new Map(memory.current().images).set(idOf("a"), known);
+        memory.replace({ ...memory.current(), images });
+        asked = true;
+      } else if (asked && method === "RemoveImage") {
+        after = fake.world.ledger.images.get(idOf("a"));
+        asked = false;
+      }
+    };
+    await run(fake, ALL);
+    expect(after).toBeUndefined();
+  });
+
+  test.each([
+    ["not removed", defaultLimits, removed("a")],
+    [
+      "removed under the kubelet's rules, which know of no such thing",
+      limitsWith({ compat: "kubelet" }),
+      removed("a", "b"),
+    ],
+  ] as const)(
+    "ends if the image was missing while another one was removed, and then the image is %s",
+    async (_, limits, writes) => {
+      const fake = aNode({ limits });
+      const { memory } = fake.engine;
+      fake.world.before = (method, id) => {
+        // As the list that is refreshed beside the pass does; by the next look of the pass the image is back.
+        if (method === "RemoveImage" && id === idOf("a"))
+          memory.replace(forgetImages(memory.current(), [idOf("b")]));
+      };
+      const { pass } = await run(fake, ALL);
+      expect(fake.writes.slice(0, writes.length)).toEqual([...writes]);
+      const second = pass.images?.items.find(({ candidate }) => candidate.image.id === idOf("b"));
+      expect(second?.result.kind).toBe(limits.images.compat === "none" ? "skipped" : "removed");
+    },
+  );
+
+  test("is restored if the runtime refused", async () => {
+    const [during, after, known] = await remembered(() => {
+      throw new RuntimeError("failed", "device is busy");
+    });
+    expect(during).toBeUndefined();
+    expect(after?.firstSeenAt).toBe(known?.firstSeenAt as Instant);
+    expect(after?.ghost).toBeNull();
+  });
+});
+
+describe("containers first, then images", () => {
+  const dead = (image: string): Container =>
+    aContainer(`dead-${image}`, {
+      name: "web",
+      state: "exited",
+      imageId: idOf(image),
+      createdAt: instant(NOW - minutes(50)),
+    });
+  const running = aContainer("web", { name: "web", imageId: idOf("used") });
+  const limits: Limits = {
+    ...limitsWith({ minimumAge: seconds(0) }),
+    containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
+  };
+  const both = { containers: "all", ...ALL } as const;
+
+  test("an image used only by a removed container is removed in the same pass", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    await run(fake, both);
+    expect(fake.writes.slice(0, 1)).toEqual(["RemoveContainer container-dead-a"]);
+    expect(fake.writes).toContain(removed("a")[0] ?? "");
+  });
+
+  test("an image whose container could not be removed is kept", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer") throw new RuntimeError("failed", "device is busy");
+    };
+    await run(fake, both);
+    expect(fake.writes).toContain(removed("b")[0] ?? "");
+    expect(fake.writes).not.toContain(removed("a")[0] ?? "");
+  });
+
+  test("an image that came after the plan is kept, although nothing protects it", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer") fake.world.images = [...fake.world.images, anImage("new")];
+    };
+    const { pass } = await run(fake, both);
+    expect(fake.writes).not.toContain(removed("new")[0] ?? "");
+    expect(fake.writes).toContain(removed("a")[0] ?? "");
+    const planned = (pass.plan.images?.candidates ?? []).map(({ image }) => image.id);
+    expect(planned).not.toContain(idOf("new"));
+  });
+
+  test("an image that came into use while containers were removed is kept", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    fake.world.before = (method) => {
+      if (method !== "RemoveContainer") return;
+      const late = aContainer("late", { imageId: idOf("b") });
+      fake.world.containers = [...fake.world.containers, late];
+    };
+    await run(fake, both);
+    expect(fake.writes).not.toContain(removed("b")[0] ?? "");
+  });
+
+  test("no grace period begins if the pass removed all containers of the node", async () => {
+    // Dead for longer than a day, as watched.
+    const record = { absentSinceWatched: null, deadSinceWatched: watched(0n), origin: null };
+    const fake = aNode({
+      containers: [dead("a")],
+      sandboxes: [aSandbox("a", { state: "not-ready" })],
+      pods: { kind: "ready", source: "cri", pods: [] },
+      limits,
+    });
+    fake.world.ledger = {
+      ...fake.world.ledger,
+      pods: new Map([[running.podUid, record]]),
+    };
+    fake.engine.memory.replace(fake.world.ledger);
+    const { pass } = await run(fake, both);
+    expect(fake.writes).toContain("RemoveContainer container-dead-a");
+    expect(fake.world.ledger.graceUntil).toBeNull();
+    expect(pass.images?.end).toBe("candidates-exhausted");
+  });
+});
+
+describe("events of passes", () => {
+  const full = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 2n * GIB });
+
+  test("a disk filled by other data costs no image, and what fills it is reported once", async () => {
+    const fake = aNode({
+      filesystem: full,
+      images: [anImage("a"), anImage("used")],
+    });
+    const announcer = new Announcer(fake.engine.journal);
+    const first = await run(fake, { announcer });
+    const second = await run(fake, { announcer });
+    expect(fake.writes).toEqual([]);
+    expect(first.pass.images?.end).toBe("futile");
+    expect(fake.events).toHaveLength(1);
+    expect(fake.events[0]?.message).toContain(
+      "images 2.0 GiB to 2.2 GiB, other data at least 94.8 GiB",
+    );
+    expect(first.pass.events).toHaveLength(1);
+    expect(second.pass.events).toEqual([]);
+  });
+
+  test("with --all-unused images are removed even so", async () => {
+    const fake = aNode({ filesystem: full, images: [anImage("a"), anImage("used")] });
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([...removed("a")]);
+    expect(fake.events).toEqual([]);
+  });
+
+  test("a shortfall is reported with what fills the disk", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ availableBytes: GIB }) });
+    const { pass } = await run(fake);
+    expect(pass.images?.end).toBe("candidates-exhausted");
+    expect(fake.events).toMatchObject([
+      { reason: "FreeDiskSpaceFailed", message: expect.stringContaining("other data") },
+    ]);
+  });
+
+  test("a budget that cannot be met is reported as such, not as a full disk", async () => {
+    const fake = aNode({
+      filesystem: aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: 20n * GIB }),
+      limits: limitsWith({ storeBudgetBytes: GIB }),
+    });
+    await run(fake);
+    expect(fake.events.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^Images take 20.0 GiB of a budget of 1.0 GiB: /),
+    ]);
+  });
+
+  test("a capacity of 0 is reported, and nothing is removed", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ capacityBytes: 0n, availableBytes: 0n }) });
+    const announcer = new Announcer(fake.engine.journal);
+    await run(fake, { announcer });
+    await run(fake, { announcer });
+    expect(fake.writes).toEqual([]);
+    expect(fake.events.map(({ reason }) => reason)).toEqual(["InvalidDiskCapacity"]);
+  });
+
+  test("figures that contradict each other are reported as they are, not as a capacity of 0", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ availableBytes: 500n * GIB }) });
+    await run(fake);
+    expect(fake.writes).toEqual([]);
+    expect(fake.events.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^The filesystem at \S+ reports more available than its capacity, of \d+/,
+      ),
+    ]);
+  });
+});
+
+describe("a pass under pressure whose containers are removed beside its images", () => {
+  const dead = (attempt: number): Container =>
+    aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
+  const target: ImageTarget = {
+    kind: "available-bytes",
+    trigger: { kind: "pressure", signal: "imagefs.available" },
+    device: aFilesystem().device,
+    path: aFilesystem().path,
+    availableBytes: 17n * GIB,
+    wantedBytes: 7n * GIB,
+    relievedBytes: 17n * GIB,
+  };
+  const request = {
+    purpose: { kind: "pressure", signals: ["imagefs.available"] },
+    containers: "all",
+    retarget: async () => [target],
+  } as const;
+
+  /** The removal of a container is answered once so many images were removed. */
+  async function pressed(images: number) {
+    const fake = aNode({
+      containers: [dead(1), dead(2), aContainer("always", { imageId: idOf("used") })],
+    });
+    const { world } = fake;
+    const enough = Promise.withResolvers<void>();
+    world.before = async (method) => {
+      const gone = fake.writes.filter((write) => write.startsWith("RemoveImage")).length;
+      if (method === "RemoveContainer" && gone < images) await enough.promise;
+      if (method === "RemoveImage" && gone === images) enough.resolve();
+    };
+    return (await run(fake, request)).pass;
+  }
+
+  test("counts what it freed once, for the images", async () => {
+    const { containers, images } = await pressed(2);
+    expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
+    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: null });
+  });
+
+  test("counts what containers freed before the images began", async () => {
+    const { containers, images } = await pressed(0);
+    expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
+    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: 0n });
+  });
+});

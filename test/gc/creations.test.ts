@@ -1,0 +1,253 @@
+// A pass while containers are being created: how long it waits, for which, what it removes then, and what it says.
+
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/gc/announcer.ts";
+import { type PassRequest, runPass } from "../../src/gc/pass.ts";
+import type { ContainerMark } from "../../src/model/creation.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
+import type { PodReading } from "../../src/model/snapshot.ts";
+import { type Duration, duration, instant, seconds, toMs } from "../../src/model/time.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  defaultLimits,
+  GIB,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const WORDS = ["a", "b", "c"] as const;
+const pod = aSandbox("pod", { createdAt: instant(NOW - seconds(60)) });
+const mark: ContainerMark = { podUid: pod.podUid, name: "web", at: instant(NOW - seconds(1)) };
+
+/** Three old images that nothing uses, and a pod whose container is being created. */
+const aNode = (change: Partial<FakeWorld> = {}): FakeEngine =>
+  fakeEngine({
+    images: [...WORDS, "used"].map((word) => anImage(word, { sizeBytes: 4n * GIB })),
+    sandboxes: [aSandbox("a"), pod],
+    containers: [aContainer("always", { imageId: idOf("used") })],
+    marks: [mark],
+    limits: {
+      ...defaultLimits,
+      images: { ...defaultLimits.images, minimumAge: duration(0n) },
+    },
+    ledger: aLedger({
+      images: new Map(
+        [...WORDS, "used"].map((word) => [
+          idOf(word),
+          aRecord({ names: `registry.example/${word}:v1` }),
+        ]),
+      ),
+    }),
+    ...change,
+  });
+
+const ALL: Partial<PassRequest> = { purpose: { kind: "all-unused" } };
+const target: ImageTarget = {
+  kind: "available-bytes",
+  trigger: { kind: "pressure", signal: "imagefs.available" },
+  device: aFilesystem().device,
+  path: aFilesystem().path,
+  capacityBytes: 100n * GIB,
+  availableBytes: 20n * GIB,
+  relievedBytes: 20n * GIB,
+  wantedBytes: 10n * GIB,
+} as never;
+const PRESSURE: Partial<PassRequest> = {
+  kind: "pressure",
+  purpose: { kind: "pressure", signals: ["imagefs.available"] },
+  retarget: async () => [target],
+};
+
+async function pass(
+  { engine, world }: FakeEngine,
+  change: Partial<PassRequest>,
+  signal = new AbortController().signal,
+): Promise<Pass> {
+  const request: PassRequest = {
+    kind: "gc",
+    purpose: { kind: "periodic" },
+    containers: "none",
+    images: true,
+    dryRun: false,
+    lockWaitMs: 0,
+    now: () => world.wall,
+    random: () => 0,
+    announcer: new Announcer(engine.journal),
+    ...change,
+  };
+  return (await runPass(engine, request, signal)).pass;
+}
+
+const waitedMs = ({ steps }: Pass): number => {
+  const step = steps.find(({ name }) => name === "creation");
+  return step === undefined ? 0 : toMs(step.took);
+};
+const elapsed = ({ world }: FakeEngine): Duration => (world.wall - NOW) as Duration;
+
+/** Changes the world once that much time has passed. */
+const after = (span: Duration, change: (world: FakeWorld) => void): FakeEngine => {
+  const fake = aNode();
+  let isDone = false;
+  fake.world.before = () => {
+    if (isDone || fake.world.wall - NOW < span) return;
+    isDone = true;
+    change(fake.world);
+  };
+  return fake;
+};
+const create = (world: FakeWorld): void => {
+  const its = { name: "web", sandboxId: pod.id, imageId: idOf("a"), createdAt: world.wall };
+  world.containers = [...world.containers, aContainer("web", its)];
+};
+
+describe("a pass while a container is being created", () => {
+  for (const [kind, request] of [
+    ["of gc", ALL],
+    ["under pressure", PRESSURE],
+  ] as const)
+    test(`${kind} keeps its image if the container is listed in time, and goes on at once`, async () => {
+      const fake = after(seconds(3), create);
+      const done = await pass(fake, request);
+      expect(fake.writes).toEqual([`RemoveImage ${idOf("b")}`, `RemoveImage ${idOf("c")}`]);
+      expect(waitedMs(done)).toBeGreaterThanOrEqual(3_000);
+      expect(waitedMs(done)).toBeLessThan(5_000);
+    });
+
+  test("is held up in its middle, too", async () => {
+    const fake = aNode({ marks: [] });
+    fake.world.before = async (method) => {
+      if (method !== "RemoveImage") return;
+      // The kubelet begins while the first image is removed.
+      await fake.engine.timer.sleep(1_000, new AbortController().signal);
+      fake.world.marks = [{ ...mark, at: fake.world.wall }];
+    };
+    const done = await pass(fake, ALL);
+    expect(fake.writes).toEqual([`RemoveImage ${idOf("a")}`]);
+    expect(done.images?.end).toBe("blocked");
+    expect(waitedMs(done)).toBe(30_000);
+  });
+
+  test("ends after 30 s; the third in a row goes on after its wait", async () => {
+    const fake = aNode();
+    const ends: unknown[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      // Another one each time, so that no creation reaches its own end.
+      fake.world.marks = [{ ...mark, name: `web${count}`, at: fake.world.wall }];
+      fake.world.images = [...fake.world.images, anImage(`new${count}`)];
+      const done = await pass(fake, ALL);
+      ends.push([done.images?.end, waitedMs(done), fake.world.ledger.heldUpPasses]);
+    }
+    expect(ends).toEqual([
+      ["blocked", 30_000, 1],
+      ["blocked", 30_000, 2],
+      ["candidates-exhausted", 30_000, 0],
+      ["blocked", 30_000, 1],
+    ]);
+  });
+
+  test("under pressure goes on after 5 s, and waits for no creation twice", async () => {
+    const fake = aNode();
+    fake.world.freed = () => 0n;
+    const first = await pass(fake, PRESSURE);
+    expect(waitedMs(first)).toBe(5_000);
+    expect(fake.writes.length).toBeGreaterThan(0);
+    fake.world.images = [anImage("used"), anImage("d")];
+    expect(waitedMs(await pass(fake, PRESSURE))).toBe(0);
+    fake.world.images = [anImage("used"), anImage("e")];
+    fake.world.marks = [...(fake.world.marks ?? []), { ...mark, name: "job" }];
+    expect(waitedMs(await pass(fake, PRESSURE))).toBe(5_000);
+  });
+
+  test("measures again after the wait and takes the new target", async () => {
+    const fake = after(seconds(2), create);
+    let asked = 0;
+    const retarget = async () => ((asked += 1) === 1 ? [target] : []);
+    const done = await pass(fake, { ...PRESSURE, retarget });
+    expect(fake.writes).toEqual([]);
+    expect(done.plan.images?.targets).toEqual([]);
+  });
+
+  test("does not wait if a pass under pressure waits for it, which does not count as held up", async () => {
+    const fake = aNode();
+    const done = await pass(fake, { ...ALL, hurry: AbortSignal.abort() });
+    expect([done.images?.end, waitedMs(done)]).toEqual(["blocked", 0]);
+    expect(fake.world.ledger.heldUpPasses).toBe(0);
+  });
+
+  test("collects containers first", async () => {
+    const fake = aNode();
+    const done = await pass(fake, { ...ALL, containers: "all" });
+    expect(done.containers?.end).toBe("done");
+    expect(waitedMs(done)).toBe(30_000);
+  });
+
+  test("waits for nothing if nothing would be removed, and does not read the marks", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ availableBytes: 90n * GIB }) });
+    expect((await pass(fake, {})).images?.end).toBe("nothing-to-do");
+    expect(elapsed(fake)).toBe(seconds(0));
+    expect(fake.calls).not.toContain("marks");
+  });
+
+  test("says what it waits for, and until when", async () => {
+    const fake = after(seconds(1), create);
+    const waits: (string | null)[] = [];
+    await pass(fake, { ...ALL, waits: (block) => waits.push(block?.kind ?? null) });
+    expect(waits).toEqual(["pod-starting", null]);
+    expect(fake.said).toContainEqual(
+      expect.stringMatching(/^Image removal waits: 1 container being created \(web in sandbox/),
+    );
+  });
+
+  test("ends at once when it is stopped", async () => {
+    const stop = new AbortController();
+    const fake = aNode();
+    const waits = (): void => stop.abort();
+    const done = await pass(fake, { ...ALL, waits }, stop.signal);
+    expect([waitedMs(done), fake.writes]).toEqual([0, []]);
+  });
+});
+
+test("a pod in ErrImagePull holds up no pass", async () => {
+  const fake = aNode({ marks: [] });
+  expect(waitedMs(await pass(fake, ALL))).toBe(0);
+  expect(fake.writes).toHaveLength(3);
+});
+
+test("where the kubelet's pods cannot be read, a new sandbox holds up a pass until crigc has known it for 10 s", async () => {
+  const fake = aNode({ marks: null });
+  const done = await pass(fake, ALL);
+  expect(waitedMs(done)).toBeGreaterThanOrEqual(10_000);
+  expect(waitedMs(done)).toBeLessThan(13_000);
+  expect(fake.writes).toHaveLength(3);
+});
+
+test("with kubelet-api a creation that begins in a pass makes it read the pods again, whose images it keeps", async () => {
+  const others = { finished: false, evicted: false, origin: "api" as const };
+  const pods = (images: readonly string[]): PodReading => ({
+    kind: "ready",
+    source: "kubelet-api",
+    pods: [
+      { ...others, uid: aSandbox("a").podUid, images: [] },
+      { ...others, uid: aContainer("always").podUid, images: [] },
+      { ...others, uid: pod.podUid, images },
+    ],
+  });
+  const fake = aNode({ marks: [], pods: pods([]) });
+  fake.world.before = async (method) => {
+    if (method !== "RemoveImage") return;
+    await fake.engine.timer.sleep(1_000, new AbortController().signal);
+    fake.world.marks = [{ ...mark, at: fake.world.wall }];
+    fake.world.pods = pods(["registry.example/b:v1"]);
+  };
+  const done = await pass(fake, ALL);
+  expect(fake.writes).toEqual([`RemoveImage ${idOf("a")}`, `RemoveImage ${idOf("c")}`]);
+  expect(waitedMs(done)).toBe(0);
+});

@@ -1,0 +1,299 @@
+// What is remembered from one observation to the next: over restarts, reboots, gaps, and clocks that jump.
+
+import { describe, expect, test } from "bun:test";
+
+import { detect } from "../../src/gc/detect.ts";
+import { prepare, type PrepareRequest } from "../../src/gc/prepare.ts";
+import { Steps } from "../../src/gc/steps.ts";
+import { podUid } from "../../src/model/ids.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  instant,
+  minutes,
+  seconds,
+  watched,
+} from "../../src/model/time.ts";
+import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aGhost,
+  aLedger,
+  anImage,
+  aRecord,
+  defaultLimits,
+  GIB,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const never = new AbortController().signal;
+
+/** A node with one image that is used and one that is not. */
+function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
+  return fakeEngine({
+    images: [anImage("used"), anImage("idle")],
+    containers: [aContainer("c", { imageId: idOf("used") })],
+    ...change,
+  });
+}
+
+const pass = (fake: FakeEngine, span: Duration): void => {
+  fake.world.uptime += span;
+  fake.world.wall = instant(fake.world.wall + span);
+};
+
+/** The same node, seen by a process that began anew. */
+const restarted = ({ world }: FakeEngine): FakeEngine => fakeEngine({ ...world });
+
+async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> = {}) {
+  return prepare(
+    engine,
+    {
+      purpose: { kind: "all-unused" },
+      parts: { containers: "none", images: true },
+      pressureTargets: [],
+      creationPatience: FULL_PATIENCE,
+      remembers: true,
+      ...change,
+    },
+    { steps: new Steps(engine, () => instant(0n)), signal: never },
+  );
+}
+
+const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
+  const { plan } = await prepared(fake);
+  return (plan.images?.candidates ?? []).map(({ image }) => image.repoTags[0] ?? image.id);
+};
+
+const ageOf = (ledger: Ledger, word: string): Duration =>
+  duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
+
+test("each step of the way to a plan is told when it has ended", async () => {
+  const fake = aNode();
+  const seen: (readonly [listed: number, remembered: number])[] = [];
+  const stepDone = () =>
+    void seen.push([
+      fake.calls.filter((call) => call === "ListImages").length,
+      fake.world.ledger.images.size,
+    ]);
+  await prepared({ ...fake, engine: { ...fake.engine, stepDone } });
+  const images = fake.world.images.length;
+  expect(seen).toEqual([
+    [1, 0],
+    [1, images],
+    [1, images],
+  ]);
+});
+
+describe("the ledger", () => {
+  test("records images with first seen and last used", async () => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    expect(fake.world.ledger.images.get(idOf("used"))?.lastUsedAt).toBe(fake.world.wall);
+    expect(fake.world.ledger.images.get(idOf("idle"))?.lastUsedAt).toBeNull();
+    expect(fake.world.ledger.hadContainers).toBeTrue();
+  });
+
+  test("counts an image that comes while a slow runtime lists as first seen when it came", async () => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    fake.world.before = (method) => {
+      if (method !== "ListImages") return;
+      pass(fake, minutes(1));
+      fake.world.images.push(anImage("late"));
+    };
+    await detect(fake.engine, never);
+    const { ledger, wall } = fake.world;
+    expect(ledger.images.get(idOf("late"))?.firstSeenAt).toBe(wall);
+    expect(ageOf(ledger, "late")).toBe(duration(0n));
+    expect(ageOf(ledger, "idle")).toBe(minutes(1));
+  });
+
+  test("is unchanged if a list fails", async () => {
+    const fake = aNode({ fails: new Set(["ListContainers"]) });
+    const before = fake.world.ledger;
+    const thrown = await detect(fake.engine, never).catch((error: unknown) => error);
+    expect(String(thrown)).toContain("ListContainers was made to fail");
+    expect(fake.world.ledger).toBe(before);
+  });
+
+  test("has records of pods only from passes that judge them, not from detection", async () => {
+    const record = { absentSinceWatched: watched(0n), deadSinceWatched: null, origin: null };
+    const pods = new Map([[podUid("uid-a"), record]]);
+    const fake = aNode({ ledger: aLedger({ pods }) });
+    await detect(fake.engine, never);
+    expect(fake.world.ledger.pods).toBe(pods);
+    await prepared(fake);
+    expect(fake.world.ledger.pods).toBe(pods);
+  });
+
+  test("is not changed by a read-only command", async () => {
+    const fake = aNode();
+    const before = fake.world.ledger;
+    const { ledger } = await prepared(fake, { remembers: false });
+    expect(ledger.images.size).toBe(2);
+    expect(fake.world.ledger).toBe(before);
+  });
+
+  test("does not lose what another process recorded meanwhile", async () => {
+    const fake = aNode();
+    const ghost = aGhost();
+    fake.world.before = (method) => {
+      if (method !== "ImageFsInfo") return;
+      const images = new Map([
+        [idOf("idle"), aRecord({ names: "registry.example/idle:v1", ghost })],
+      ]);
+      fake.engine.memory.replace({ ...fake.engine.memory.current(), images });
+    };
+    await detect(fake.engine, never);
+    expect(fake.world.ledger.images.get(idOf("idle"))?.ghost).toEqual(ghost);
+  });
+});
+
+describe("observed time", () => {
+  test("is an image's age, across restarts of the process", async () => {
+    let fake = aNode();
+    await detect(fake.engine, never);
+    for (let round = 0; round < 6; round += 1) {
+      pass(fake, minutes(5));
+      fake = restarted(fake);
+      await detect(fake.engine, never);
+    }
+    expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(30));
+  });
+
+  test.each([
+    ["forward by a year", hours(24 * 365)],
+    ["back by a year", hours(-24 * 365)],
+  ])("is not changed by a wall clock that jumps %s", async (_, jump) => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    pass(fake, minutes(1));
+    fake.world.wall = instant(fake.world.wall + jump);
+    // One minute old by the watched clock, whatever the wall says.
+    expect(await candidates(fake)).toEqual([]);
+    pass(fake, minutes(1));
+    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("counts a gap as at most twice the detection period", async () => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    pass(fake, hours(48));
+    await detect(fake.engine, never);
+    expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(10));
+  });
+
+  test("gives the same order of removal before and after a restart", async () => {
+    const words = ["a", "b", "c", "d"];
+    let fake = aNode({ images: words.map((word) => anImage(word)), containers: [] });
+    await detect(fake.engine, never);
+    for (const word of ["c", "a", "d", "b"]) {
+      fake.world.containers = [
+        aContainer("always", { imageName: "registry.example/none:v1" }),
+        aContainer("c", { imageId: idOf(word) }),
+      ];
+      pass(fake, minutes(3));
+      await detect(fake.engine, never);
+    }
+    fake.world.containers = [aContainer("always", { imageName: "registry.example/none:v1" })];
+    pass(fake, minutes(3));
+    const before = await candidates(fake);
+    fake = restarted(fake);
+    pass(fake, minutes(3));
+    expect(await candidates(fake)).toEqual(before);
+    expect(before).toEqual(["c", "a", "d", "b"].map((word) => `registry.example/${word}:v1`));
+  });
+
+  test("starts at zero without a ledger, so every image is too young", async () => {
+    const { plan } = await prepared(aNode());
+    expect(plan.images?.candidates).toEqual([]);
+    expect(plan.images?.kept.map(({ reason }) => reason.kind).toSorted()).toEqual([
+      "in-use",
+      "too-young",
+    ]);
+  });
+});
+
+describe("the grace period", () => {
+  const old = aLedger({
+    images: new Map([[idOf("idle"), aRecord({ names: "registry.example/idle:v1" })]]),
+  });
+
+  const blocks = async (fake: FakeEngine): Promise<readonly string[]> =>
+    ((await prepared(fake)).plan.images?.blocks ?? []).map((block) => block.kind);
+
+  test("lasts for five minutes of observed time after a reboot", async () => {
+    const fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    pass(fake, minutes(4));
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    pass(fake, minutes(1));
+    expect(await blocks(fake)).toEqual([]);
+    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("begins when all containers vanish between two observations", async () => {
+    const fake = aNode({
+      ledger: old,
+      lies: (method) => (method === "ListContainers" ? "empty" : null),
+    });
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    fake.world.lies = () => null;
+    // The list is right again; the grace runs to its end all the same.
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    expect(await candidates(fake)).toEqual([]);
+    pass(fake, minutes(5));
+    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("continues across a restart of the process", async () => {
+    const fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    pass(fake, minutes(5));
+    expect(await blocks(restarted(fake))).toEqual([]);
+  });
+});
+
+describe("with compat kubelet, whose process counts time as it passes,", () => {
+  const compat = "kubelet" as const;
+  const limits = {
+    ...defaultLimits,
+    images: { ...defaultLimits.images, compat, maximumAge: hours(100) },
+    memory: { ...defaultLimits.memory, compat },
+  };
+  const YEAR: bigint = hours(24 * 365);
+
+  /** An agent that has seen a used and an idle image, and after which the clock is set and some time passes. */
+  async function afterClockSet(by: bigint, span: Duration): Promise<FakeEngine> {
+    const fake = aNode({ limits, filesystem: aFilesystem({ availableBytes: 0n }), startedAt: NOW });
+    await detect(fake.engine, never);
+    fake.world.containers = [];
+    fake.world.wall = instant(fake.world.wall + by);
+    pass(fake, span);
+    return fake;
+  }
+  const going = async (fake: FakeEngine): Promise<readonly string[]> => {
+    const { plan } = await prepared(fake, { purpose: { kind: "periodic" } });
+    return (plan.images?.candidates ?? []).map(({ image }) => image.repoTags[0] ?? image.id);
+  };
+
+  test.each([YEAR, -YEAR])("a clock set by %s ns makes no image older or younger", async (by) => {
+    expect(await going(await afterClockSet(by, seconds(119)))).toEqual([]);
+    expect(await going(await afterClockSet(by, minutes(2)))).toEqual([
+      "registry.example/idle:v1",
+      "registry.example/used:v1",
+    ]);
+  });
+
+  test("a clock set forward ends no maximum age", async () => {
+    const fake = await afterClockSet(YEAR, minutes(5));
+    fake.world.filesystem = aFilesystem({ availableBytes: 50n * GIB });
+    expect(await going(fake)).toEqual([]);
+  });
+});

@@ -1,0 +1,201 @@
+// The look before a removal: how old its lists may be, and what events add to it.
+
+import { describe, expect, test } from "bun:test";
+
+import { freshLists } from "../../src/gc/fresh-lists.ts";
+import type { EventFeed } from "../../src/gc/ports.ts";
+import type { ContainerId } from "../../src/model/ids.ts";
+import type { Container, Image } from "../../src/model/snapshot.ts";
+import { aContainer, anImage, aSandbox, aSnapshot } from "../support/build/values.ts";
+import { fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const never = new AbortController().signal;
+
+interface Setting {
+  /** Milliseconds that a call takes, by method. */
+  readonly takes?: Readonly<Record<string, number>>;
+  readonly containers?: Container[];
+  readonly announced?: (sinceNs: bigint) => readonly Container[];
+  readonly version?: string;
+  readonly beforeList?: (world: FakeWorld) => void;
+  readonly sandboxImage?: string;
+  /** Images of the plan's snapshot. */
+  readonly planned?: readonly Image[];
+}
+
+/** A node whose calls take time on its own clock. */
+function lookAt(setting: Setting = {}) {
+  const fake = fakeEngine({ images: [anImage("a")], containers: setting.containers ?? [] });
+  const { observe, timer } = fake.engine;
+  const slow = <T extends (...given: never[]) => Promise<unknown>>(method: string, call: T): T =>
+    (async (...given: never[]) => {
+      await timer.sleep(setting.takes?.[method] ?? 0, never);
+      return call(...given);
+    }) as unknown as T;
+  const runtime = {
+    ...observe.runtime,
+    listImages: slow("ListImages", () => observe.runtime.listImages(never)),
+    listContainers: slow("ListContainers", async () => {
+      setting.beforeList?.(fake.world);
+      return observe.runtime.listContainers(never);
+    }),
+    sandboxImage: async () => setting.sandboxImage ?? null,
+    containerDetail: slow("ContainerStatus", (id: ContainerId) =>
+      observe.runtime.containerDetail(id, never),
+    ),
+  };
+  const events: EventFeed = { announcedSince: setting.announced ?? (() => []) };
+  const first = aSnapshot({ images: setting.planned ?? [] });
+  const said: string[] = [];
+  const fresh = freshLists({
+    say: (message) => void said.push(message),
+    observe: { runtime, host: observe.host },
+    events,
+    timer,
+    first: { ...first, runtime: { ...first.runtime, version: setting.version ?? "1.7.24" } },
+  });
+  const look = async (signal: AbortSignal) => (await fresh(signal)).snapshot;
+  const missed = async () => [...(await fresh(never)).missed];
+  const lists = (): number => fake.calls.filter((call) => call === "ListContainers").length;
+  return { ...fake, look, missed, lists, said, timer };
+}
+
+describe("how old a look may be", () => {
+  test("the plan's own lists are never good enough: the first look lists again", async () => {
+    const { look, lists } = lookAt();
+    await look(never);
+    expect(lists()).toBe(1);
+  });
+
+  test("lists serve for less than a second, and then the node is listed again", async () => {
+    const { look, lists, timer } = lookAt({ takes: { ListContainers: 2 } });
+    const first = await look(never);
+    await timer.sleep(700, never);
+    expect(await look(never)).toBe(first);
+    expect(lists()).toBe(1);
+    await timer.sleep(50, never);
+    expect(await look(never)).not.toBe(first);
+    expect(lists()).toBe(2);
+  });
+
+  test("where asking about one container took longer than a second, containers are listed once more", async () => {
+    const { look, lists, world, said } = lookAt({
+      version: "2.1.0",
+      takes: { ContainerStatus: 1_500 },
+      containers: [aContainer("new")],
+    });
+    const seen = await look(never);
+    expect(lists()).toBe(2);
+    expect(seen.containers).toEqual(world.containers);
+    expect(said).toEqual([]);
+  });
+
+  test("a node whose lists take three seconds is collected on lists up to a second older than that, and the pass says so once", async () => {
+    const { look, lists, said, timer } = lookAt({ takes: { ListContainers: 3_000 } });
+    await look(never);
+    expect(lists()).toBe(2);
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain("3.0 s");
+    await timer.sleep(700, never);
+    await look(never);
+    expect(lists()).toBe(2);
+    await timer.sleep(100, never);
+    await look(never);
+    expect(lists()).toBe(3);
+    expect(said).toHaveLength(1);
+  });
+});
+
+describe("a pass that lasts", () => {
+  test("holds what containers and sandboxes use once, for as long as that is the same", async () => {
+    const [one, two] = ["one", "two"].map((name) => aContainer(name, { state: "running" }));
+    if (one === undefined || two === undefined) throw new Error("there are two");
+    const { look, world, timer } = lookAt({ version: "2.1.0", containers: [one] });
+    const next = async () => {
+      await timer.sleep(1_000, never);
+      const { imageVolumes, sandboxImages } = await look(never);
+      return { imageVolumes, sandboxImages };
+    };
+    const first = await next();
+    expect([...first.imageVolumes]).toEqual([[one.id, { kind: "known", references: [] }]]);
+    for (let count = 0; count < 3; count += 1) {
+      const same = await next();
+      expect(same.imageVolumes).toBe(first.imageVolumes);
+      expect(same.sandboxImages).toBe(first.sandboxImages);
+    }
+    world.containers = [one, two];
+    expect([...(await next()).imageVolumes.keys()]).toEqual([one.id, two.id]);
+    world.containers = [two];
+    expect([...(await next()).imageVolumes.keys()]).toEqual([two.id]);
+  });
+
+  test("reads keep rules again with each list", async () => {
+    const { look, world, timer } = lookAt();
+    const rules = [{ pattern: "registry.example/a", source: "base.list:1" }];
+    await look(never);
+    world.keep = { ...world.keep, rules };
+    await timer.sleep(1_000, never);
+    expect((await look(never)).keep.rules).toEqual(rules);
+  });
+
+  test("reads pods again when they are older than a minute", async () => {
+    const { look, world, timer } = lookAt();
+    const before = (await look(never)).pods;
+    world.pods = { kind: "failed", source: "kubelet-api", message: "refused" };
+    await timer.sleep(50_000, never);
+    expect((await look(never)).pods).toEqual(before);
+    await timer.sleep(11_000, never);
+    expect((await look(never)).pods).toMatchObject({ kind: "failed", message: "refused" });
+  });
+
+  test("treats an image that was removed and pulled again as another image than planned", async () => {
+    const image = anImage("a");
+    const { look, missed, world, timer } = lookAt({ planned: [image] });
+    const seen = async () => {
+      await timer.sleep(1_000, never);
+      const { images } = await look(never);
+      return { listed: images.map(({ id }) => id), missed: await missed() };
+    };
+    expect(await seen()).toEqual({ listed: [image.id], missed: [] });
+    world.images = [];
+    expect(await seen()).toEqual({ listed: [], missed: [image.id] });
+    world.images = [image];
+    expect(await seen()).toEqual({ listed: [image.id], missed: [image.id] });
+  });
+});
+
+test("a list of containers that is suddenly empty is no list to remove an image on", async () => {
+  const { look, world, timer } = lookAt({ containers: [aContainer("c")] });
+  await look(never);
+  world.containers = [];
+  await timer.sleep(1_000, never);
+  const thrown = await look(never).catch((error: unknown) => error);
+  expect(String(thrown)).toContain("lists no container, but listed 1 a moment ago");
+});
+
+describe("events between lists", () => {
+  const announced = aContainer("announced", { imageName: anImage("a").id });
+
+  test("a container that was announced makes the lists be taken again although they are fresh", async () => {
+    let told: readonly Container[] = [];
+    const { look, lists } = lookAt({ takes: { ListContainers: 500 }, announced: () => told });
+    await look(never);
+    told = [announced];
+    const seen = await look(never);
+    expect(lists()).toBeGreaterThan(1);
+    expect(seen.containers.map(({ id }) => id)).toContain(announced.id);
+  });
+
+  test("what a list knows already is taken from the list", async () => {
+    const listed = { ...announced, state: "running" as const };
+    const { look } = lookAt({ containers: [listed], announced: () => [announced] });
+    expect((await look(never)).containers).toEqual([listed]);
+  });
+});
+
+test("a sandbox that came after the plan is asked for the image that it names", async () => {
+  const { look, world } = lookAt({ sandboxImage: "registry.k8s.io/pause:3.8" });
+  world.sandboxes = [aSandbox("new")];
+  const seen = await look(never);
+  expect([...seen.sandboxImages.values()]).toEqual(["registry.k8s.io/pause:3.8"]);
+});

@@ -1,0 +1,222 @@
+// A runtime that answers with a list that is not whole, and no error: nothing that the lost part would have kept goes.
+
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/gc/announcer.ts";
+import { withPassLists } from "../../src/gc/pass-lists.ts";
+import { runPass } from "../../src/gc/pass.ts";
+import { podUid } from "../../src/model/ids.ts";
+import type { PodRecord } from "../../src/model/ledger.ts";
+import type { Sandbox } from "../../src/model/snapshot.ts";
+import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const never = new AbortController().signal;
+
+const absentOnce: PodRecord = {
+  absentSinceWatched: watched(0n - seconds(10)),
+  deadSinceWatched: null,
+  origin: null,
+};
+
+/** Pod `known` runs and the kubelet lists it; pod `lost` it has not listed for two passes, and what is left is dead. */
+function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {
+  const ofPod = (pod: string) => ({ podUid: podUid(`uid-${pod}`), sandboxId: aSandbox(pod).id });
+  return fakeEngine({
+    containers: [
+      aContainer("runs", { ...ofPod("known"), state: "running" }),
+      aContainer("dead", { ...ofPod("lost"), state: "exited" }),
+    ],
+    sandboxes: [aSandbox("known", { state: "ready" }), lost],
+    pods: {
+      kind: "ready",
+      source: "kubelet-dir",
+      pods: [
+        {
+          uid: podUid("uid-known"),
+          origin: "directory",
+          finished: false,
+          evicted: false,
+          images: [],
+        },
+      ],
+    },
+    ledger: aLedger({ pods: new Map([[podUid("uid-lost"), absentOnce]]) }),
+    limits: defaultLimits,
+    ...change,
+  });
+}
+
+async function collect({ engine, world }: FakeEngine): Promise<string | null> {
+  const ended = await runPass(
+    engine,
+    {
+      kind: "gc",
+      purpose: { kind: "all-unused" },
+      containers: "all",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => world.wall,
+      random: () => 0,
+      announcer: new Announcer(engine.journal),
+    },
+    never,
+  );
+  return ended.pass.error ?? ended.pass.containers?.errors.join("; ") ?? null;
+}
+
+const old = { createdAt: instant(0n) };
+const DEAD = aSandbox("lost", { ...old, state: "not-ready" });
+const READY = aSandbox("lost", { ...old, state: "ready" });
+const empty = (listed: string) => (method: string) => (method === listed ? "empty" : null);
+
+describe("a list of sandboxes that is empty from the start", () => {
+  test("keeps the containers of a pod whose sandbox is ready", async () => {
+    const node = aNode(READY, { lies: empty("ListPodSandbox") });
+    expect(await collect(node)).toContain("the runtime's list of sandboxes is incomplete");
+    expect(node.writes).toEqual([]);
+  });
+
+  test("is accepted if no sandbox exists any more: the container of a deleted pod is removed", async () => {
+    const node = aNode(READY);
+    node.world.sandboxes = [];
+    expect(await collect(node)).toBe("");
+    expect(node.writes).toEqual(["RemoveContainer container-dead"]);
+  });
+
+  test("keeps the log directory of a pod without containers whose sandbox an earlier pass saw", async () => {
+    const logs = {
+      kind: "read",
+      podLogsDirectory: "/var/log/pods",
+      podLogs: [{ entry: "default_pod-lost_uid-lost", uid: podUid("uid-lost") }],
+      sizeBytes: null,
+      danglingLinks: [],
+      strays: [],
+    } as const;
+    const seen = new Map([[READY.id, ""]]);
+    const node = aNode(READY, { logs, lies: empty("ListPodSandbox") });
+    node.world.containers = [];
+    node.engine.memory.replace({ ...node.world.ledger, sandboxImages: seen });
+    expect(await collect(node)).toContain("the runtime's list of sandboxes is incomplete");
+    expect(node.writes).toEqual([]);
+  });
+});
+
+test("a sandbox missing in one list and listed in the next counts as started in between", async () => {
+  let lists = 0;
+  const node = aNode(READY, {
+    lies: (method) => (method === "ListPodSandbox" && (lists += 1) === 1 ? "empty" : null),
+  });
+  expect(await collect(node)).toContain("it lacks 1 of the 2 pods that are alive");
+  expect(node.writes).toEqual([]);
+});
+
+describe("a first list that lacks entries of an earlier pass", () => {
+  test("keeps the image of a running container that the list lacks", async () => {
+    let lies = false;
+    const image = anImage("used");
+    const node = fakeEngine({
+      images: [image],
+      containers: [
+        aContainer("unlisted", { imageRef: image.id }),
+        aContainer("b", { imageRef: "sha256:other" }),
+        aContainer("c", { imageRef: "sha256:other" }),
+        aContainer("d", { imageRef: "sha256:other" }),
+      ],
+      sandboxes: [aSandbox("a", { state: "ready" })],
+      limits: { ...defaultLimits, images: { ...defaultLimits.images, minimumAge: minutes(0) } },
+      lies: (asked) => (lies && asked === "ListContainers" ? "half" : null),
+    });
+    await collect(node);
+    lies = true;
+    expect(await collect(node)).toContain("the runtime's list of containers is incomplete");
+    expect(node.writes).toEqual([]);
+    lies = false;
+    node.world.containers = node.world.containers.slice(1);
+    await collect(node);
+    expect(node.writes).toEqual([`RemoveImage ${image.id}`]);
+  });
+
+  test("is accepted if they no longer exist, with one call for each that was not removed by the pass before", async () => {
+    const node = aNode(DEAD);
+    await collect(node);
+    await collect(node);
+    expect(node.writes).toContain("RemoveContainer container-dead");
+    const before = node.calls.length;
+    await collect(node);
+    expect(node.calls.slice(before)).not.toContain("ContainerStatus");
+    node.world.containers = [];
+    node.world.sandboxes = [];
+    const middle = node.calls.length;
+    await collect(node);
+    const asked = node.calls.slice(middle).filter((call) => call.endsWith("Status"));
+    expect(asked.toSorted()).toEqual(["ContainerStatus", "PodSandboxStatus"]);
+  });
+});
+
+describe("a list during a pass", () => {
+  const lookTwice = async (method: string, lie: "empty" | "half") => {
+    let lies = false;
+    const node = aNode(DEAD, { lies: (asked) => (lies && asked === method ? lie : null) });
+    const { runtime } = withPassLists(node.engine).observe;
+    const ask = async () =>
+      method === "ListContainers" ? runtime.listContainers(never) : runtime.listSandboxes(never);
+    await ask();
+    lies = true;
+    return String(await ask().catch((thrown: unknown) => thrown));
+  };
+
+  for (const method of ["ListContainers", "ListPodSandbox"]) {
+    for (const lie of ["empty", "half"] as const) {
+      test(`${method} that becomes ${lie} although everything is there is an error`, async () => {
+        expect(await lookTwice(method, lie)).toContain("is incomplete");
+      });
+    }
+  }
+
+  test("may lack what no longer exists, and what the pass removed, without further calls", async () => {
+    const node = aNode(DEAD);
+    const { observe, writer } = withPassLists(node.engine);
+    const [runs, dead] = await observe.runtime.listContainers(never);
+    if (runs === undefined || dead === undefined) throw new Error("two are there");
+    await writer.removeContainer(dead.id);
+    expect(await observe.runtime.listContainers(never)).toEqual([runs]);
+    expect(node.calls).not.toContain("ContainerStatus");
+    node.world.containers = [];
+    expect(await observe.runtime.listContainers(never)).toEqual([]);
+    expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
+  });
+
+  test("an unchanged list is compared with what another part of the pass has seen since", async () => {
+    const node = aNode(DEAD);
+    const [runs, dead] = node.world.containers;
+    if (runs === undefined || dead === undefined) throw new Error("two are there");
+    const older = [runs, dead];
+    const newer = [runs, dead, aContainer("newer", { state: "running" })];
+    const late = Promise.withResolvers<typeof older>();
+    // The very same array, as a list is whose entries did not change.
+    const answers = [older, older, late.promise, newer, older];
+    const { observe, writer } = withPassLists({
+      ...node.engine,
+      observe: {
+        ...node.engine.observe,
+        runtime: {
+          ...node.engine.observe.runtime,
+          listContainers: async () => answers.shift() ?? [],
+        },
+      },
+    });
+    const list = async () => observe.runtime.listContainers(never);
+    node.world.containers = newer;
+    expect(await list()).toBe(older);
+    expect(await list()).toBe(older);
+    await writer.removeContainer(dead.id);
+    const inFlight = list();
+    expect(await list()).toBe(newer);
+    late.resolve(older);
+    expect(await inFlight).toBe(older);
+    expect(await list().catch(String)).toContain("is incomplete");
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/gc/announcer.ts";
+import { failureOf } from "../../src/gc/pass-failure.ts";
+import { type PassRequest, runPass } from "../../src/gc/pass.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+async function gc(
+  fake: FakeEngine,
+  change: Partial<PassRequest> = {},
+  signal = new AbortController().signal,
+): Promise<Pass> {
+  const { pass } = await runPass(
+    fake.engine,
+    {
+      kind: "gc",
+      purpose: { kind: "all-unused" },
+      containers: "all",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => NOW,
+      random: () => 0,
+      announcer: new Announcer(fake.engine.journal),
+      ...change,
+    },
+    signal,
+  );
+  return pass;
+}
+
+const limitsOf = (maximumRemovals: number | null): Limits => ({
+  ...defaultLimits,
+  images: { ...defaultLimits.images, minimumAge: 0n as never, maximumRemovals },
+  containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
+});
+
+/** Two dead instances beside a running one, and three images that nothing uses. */
+const crowded = (maximumRemovals: number | null): Partial<FakeWorld> => ({
+  limits: limitsOf(maximumRemovals),
+  images: ["used", "a", "b", "c"].map((name) => anImage(name)),
+  sandboxes: [aSandbox("pod")],
+  containers: (["running", "exited", "exited"] as const).map((state, index) =>
+    aContainer(`instance-${index}`, {
+      name: "web",
+      sandboxId: aSandbox("pod").id,
+      podUid: aSandbox("pod").podUid,
+      imageId: anImage("used").id,
+      state,
+    }),
+  ),
+});
+
+const kinds = ({ writes }: FakeEngine): readonly string[] =>
+  writes.map((write) => write.split(" ")[0] ?? "");
+
+describe("unreadable log directories", () => {
+  const unread = { logs: { kind: "failed", message: "cannot open /l" } } as const;
+
+  test("do not keep containers and images from being removed, and the pass counts as failed", async () => {
+    const fake = fakeEngine({ ...crowded(null), ...unread });
+    const pass = await gc(fake);
+    expect(kinds(fake)).toEqual([
+      "RemoveContainer",
+      "RemoveContainer",
+      "RemoveImage",
+      "RemoveImage",
+      "RemoveImage",
+    ]);
+    expect(pass.error).toBeNull();
+    expect(failureOf(pass)).toBe("no log is deleted: cannot open /l");
+  });
+
+  test("are reported by a dry run too", async () => {
+    const pass = await gc(fakeEngine({ ...crowded(null), ...unread }), { dryRun: true });
+    expect(failureOf(pass)).toContain("cannot open /l");
+  });
+});
+
+describe("the limit of removals in one pass", () => {
+  test("counts containers and images together, and leaves the rest to the next pass", async () => {
+    const fake = fakeEngine(crowded(3));
+    const pass = await gc(fake);
+    expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
+    expect(pass.images?.end).toBe("removal-limit");
+  });
+
+  test("limits the plan's estimate, too", async () => {
+    const fake = fakeEngine(crowded(3));
+    const { plan } = await gc(fake, { dryRun: true });
+    expect(plan.images?.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+    expect(plan.images?.notes).toEqual([{ kind: "removal-limit", limit: 3 }]);
+  });
+
+  test("leaves to images what containers whose removal was refused did not use", async () => {
+    const before = async (method: string): Promise<void> => {
+      if (method === "RemoveContainer") throw new RuntimeError("failed", "refused");
+    };
+    const fake = fakeEngine({ ...crowded(1), before });
+    await gc(fake);
+    expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
+  });
+
+  test("does not apply if none is set", async () => {
+    const fake = fakeEngine(crowded(null));
+    await gc(fake);
+    expect(kinds(fake)).toHaveLength(5);
+  });
+});
+
+test("a pass that is stopped while it observes the node again after its containers is stopped, not failed", async () => {
+  const stop = new AbortController();
+  const removed: string[] = [];
+  const before = async (method: string): Promise<void> => {
+    if (method === "RemoveContainer") removed.push(method);
+    if (method !== "ImageFsInfo" || removed.length === 0) return;
+    stop.abort();
+    throw new RuntimeError("cancelled", "the call was cancelled");
+  };
+  const pass = await gc(fakeEngine({ ...crowded(null), before }), {}, stop.signal);
+  expect(pass).toMatchObject({
+    error: null,
+    containers: { end: "done" },
+    images: { end: "stopped", items: [] },
+  });
+  expect(failureOf(pass)).toBeNull();
+});

@@ -1,0 +1,54 @@
+// How many calls a pass with removals makes: as many as it removes, and nothing that grows with the node.
+import { expect, test } from "bun:test";
+
+import { Announcer } from "../../src/gc/announcer.ts";
+import { runPass } from "../../src/gc/pass.ts";
+import { aContainer, aLedger, anImage, aRecord, aSandbox, idOf } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
+
+/** Calls by method of a pass that removes every unused image but ten that are in use. */
+async function callsAt(count: number): Promise<Readonly<Record<string, number>>> {
+  const words = Array.from({ length: count }, (_, index) => `i${index}`);
+  const used = words.slice(0, 10);
+  const records = words.map(
+    (word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1` })] as const,
+  );
+  const { engine, world, calls, writes } = fakeEngine({
+    // Nothing is expected of them, or the pass would end because they free nothing.
+    images: words.map((word) => anImage(word, { sizeBytes: 0n })),
+    sandboxes: [aSandbox("a")],
+    containers: used.map((word) => aContainer(word, { imageId: idOf(word) })),
+    ledger: aLedger({ images: new Map(records) }),
+  });
+  const { pass } = await runPass(
+    engine,
+    {
+      kind: "gc",
+      purpose: { kind: "all-unused" },
+      containers: "none",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => world.wall,
+      random: () => 0,
+      announcer: new Announcer(engine.journal),
+    },
+    new AbortController().signal,
+  );
+  expect(pass.images?.items).toHaveLength(count - 10);
+  const byMethod = Object.groupBy(calls, (method) => method);
+  const { ImageStatus, statfs, ...rest } = Object.fromEntries(
+    Object.entries(byMethod).map(([method, made]) => [method, made?.length ?? 0]),
+  );
+  expect(writes).toHaveLength(count - 10);
+  // Once for the layers of each image, once after each removal.
+  expect(ImageStatus).toBe(count + count - 10);
+  expect(statfs).toBeLessThanOrEqual(2 * (count - 10) + 3);
+  return rest;
+}
+
+test("a pass over 2,000 images makes the same calls as one over 200, except for removals", async () => {
+  const small = await callsAt(200);
+  expect(small).toMatchObject({ ListImages: 2, ListContainers: 2, ListPodSandbox: 2 });
+  expect(await callsAt(2_000)).toEqual(small);
+});

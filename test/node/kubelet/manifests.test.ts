@@ -1,0 +1,109 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { readManifests } from "../../../src/node/kubelet/manifests.ts";
+import { put, scratch } from "../../support/scratch.ts";
+
+const etcd = `apiVersion: v1
+kind: Pod
+metadata: {name: etcd}
+spec:
+  initContainers:
+    - {name: prepare, image: "r.example/prepare:1"}
+  containers:
+    - name: etcd
+      image: r.example/etcd:3 # the release
+  volumes:
+    - name: data
+      image: {reference: r.example/data:1}
+`;
+
+describe("manifests of static pods", () => {
+  test("name the images of init and main containers and of volumes, in YAML and JSON", async () => {
+    const directory = scratch();
+    put(directory, "etcd.yaml", etcd);
+    put(
+      directory,
+      "without-an-ending",
+      JSON.stringify({ kind: "Pod", spec: { containers: [{ image: "r.example/json:1" }] } }),
+    );
+    expect(await readManifests([directory])).toEqual([
+      {
+        path: join(directory, "etcd.yaml"),
+        images: ["r.example/prepare:1", "r.example/etcd:3", "r.example/data:1"],
+        fault: null,
+      },
+      { path: join(directory, "without-an-ending"), images: ["r.example/json:1"], fault: null },
+    ]);
+  });
+
+  test("are read whatever bytes their names have", async () => {
+    const directory = scratch();
+    writeFileSync(Buffer.concat([Buffer.from(`${directory}/etcd`), Buffer.from([0xff])]), etcd);
+    const [manifest] = await readManifests([directory]);
+    expect(manifest?.images).toContain("r.example/etcd:3");
+  });
+
+  test("may be one file, and there may be none", async () => {
+    const file = put(scratch(), "pod.yaml", etcd);
+    expect(await readManifests([file, "/nowhere", scratch()])).toMatchObject([{ path: file }]);
+  });
+
+  test("ignore hidden files, directories and broken links", async () => {
+    const directory = scratch();
+    put(directory, ".etcd.yaml.swp", etcd);
+    mkdirSync(join(directory, "old"));
+    symlinkSync("/nowhere", join(directory, "gone.yaml"));
+    symlinkSync("loop.yaml", join(directory, "loop.yaml"));
+    expect(await readManifests([directory])).toEqual([]);
+  });
+
+  test("in a directory with too many files to read are unreadable, not a part of them", async () => {
+    const directory = scratch();
+    for (let index = 0; index <= 1_000; index += 1) put(directory, `${index}.yaml`, etcd);
+    expect(await readManifests([directory])).toEqual([
+      {
+        path: directory,
+        images: [],
+        fault: { kind: "unreadable", message: "it has 1001 files; the maximum is 1000" },
+      },
+    ]);
+    put(directory, ".1001.yaml.swp", etcd);
+    rmSync(join(directory, "0.yaml"));
+    expect(await readManifests([directory])).toHaveLength(1_000);
+  });
+
+  test("are read through a link", async () => {
+    const directory = scratch();
+    symlinkSync(put(scratch(), "pod.yaml", etcd), join(directory, "link.yaml"));
+    expect(await readManifests([directory])).toMatchObject([{ fault: null }]);
+  });
+
+  test.each([
+    [
+      "is half written",
+      `${etcd}    - {name: "cut`,
+      ["r.example/prepare:1", "r.example/etcd:3", "r.example/data:1"],
+    ],
+    ["has a tab", "spec:\n\tcontainers:\n\t- image: 'r.example/tab:1'\n", ["r.example/tab:1"]],
+    ["is cut before its images", "apiVersion: v1\nkind: Pod\n", []],
+    ["is a note", "do not touch\n", []],
+    ["has no bytes", "", []],
+  ])(
+    "with a file that %s protect the names in its text and stop nothing",
+    async (_, text, images) => {
+      const directory = scratch();
+      put(directory, "pod.yaml", text);
+      const [manifest] = await readManifests([directory]);
+      expect(manifest).toMatchObject({ images, fault: { kind: "invalid" } });
+    },
+  );
+
+  test("that cannot be read are reported", async () => {
+    // Reading the memory of a process from its first byte on is an input/output error.
+    expect(await readManifests(["/proc/self/mem"])).toMatchObject([
+      { path: "/proc/self/mem", images: [], fault: { kind: "unreadable" } },
+    ]);
+  });
+});
