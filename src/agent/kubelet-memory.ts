@@ -1,8 +1,7 @@
 /** The ledger with `compat: kubelet`: a process forgets images, and leaves valid records of them on disk. */
 
 import { volatileMemory } from "../gc/ports.ts";
-import type { ImageId, PodUid } from "../model/ids.ts";
-import { changedKeys, withEntry, withoutKey } from "../model/large-maps.ts";
+import type { PodUid } from "../model/ids.ts";
 import {
   emptyLedger,
   type ImageRecord,
@@ -21,11 +20,11 @@ export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">)
   return {
     current: () => memory.current(),
     replace: (next) => {
-      const { images: known, keepDirectories, pods } = memory.current();
+      const { keepDirectories, pods } = memory.current();
       const learned = next.keepDirectories.length > keepDirectories.length || next.pods !== pods;
       memory.replace(next);
       const before = recorder.ledger();
-      const images = stillThere(before.images, next.images, changedKeys(next.images, known));
+      const images = stillThere(before.images, next.images);
       if (learned || images !== before.images)
         recorder.saveLedger({
           ...before,
@@ -75,23 +74,22 @@ function onClock(
 }
 
 /** An image that vanished or was renamed is new on disk too; its earlier names stay. */
-function stillThere(
-  before: Ledger["images"],
-  next: Ledger["images"],
-  changed: Iterable<ImageId> | null,
-): Ledger["images"] {
-  let images = before;
-  for (const id of changed ?? before.keys()) {
-    const [known, now] = [before.get(id), next.get(id)];
-    if (known === undefined || known.names === now?.names) continue;
-    if (now === undefined) images = withoutKey(images, id);
+function stillThere(before: Ledger["images"], next: Ledger["images"]): Ledger["images"] {
+  const images = new Map(before);
+  let changes = 0;
+  for (const [id, known] of before) {
+    const now = next.get(id);
+    if (known.names === now?.names) continue;
+    if (now === undefined) images.delete(id);
     else {
       const renamed = renamedTo(known, now);
-      if (renamed.earlierNames.join() !== known.earlierNames.join() || known.names !== OTHER_NAMES)
-        images = withEntry(images, id, renamed);
+      const isSame = renamed.earlierNames.join() === known.earlierNames.join();
+      if (isSame && known.names === OTHER_NAMES) continue;
+      images.set(id, renamed);
     }
+    changes += 1;
   }
-  return images;
+  return changes === 0 ? before : images;
 }
 
 /** Matches no image's names, so that any image counts as renamed. */

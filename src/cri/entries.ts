@@ -1,5 +1,5 @@
 /** Caches decoded list entries, so that a list costs only what changed since the last one. */
-import { byId } from "../model/large-maps.ts";
+import { byId } from "../model/values.ts";
 import type { Channel, Entry, ListRequests } from "./channel.ts";
 import { decodeAnswer } from "./codec.ts";
 import type { Answers, ListMethod } from "./messages.ts";

@@ -1,8 +1,8 @@
 /** Splits lists that exceed the size of a message into parts that together miss nothing. */
 import { RuntimeError } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
-import { byId } from "../model/large-maps.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
+import { byId } from "../model/values.ts";
 import type { Channel } from "./channel.ts";
 import { itemsOf, type Reading } from "./entries.ts";
 import type { ContainerFilterMessage, ListMethod } from "./messages.ts";

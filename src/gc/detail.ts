@@ -2,7 +2,6 @@
 
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
-import { mapFor } from "../model/large-maps.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
@@ -106,7 +105,7 @@ export async function readContainerDetails(
   const { containers, known, need } = input;
   const { toAsk, ...details } = knownDetails({ containers, known, ...need });
   if (toAsk.length === 0) return details;
-  const volumes = mapFor<ContainerId, ImageVolumes>(containers.length);
+  const volumes = new Map<ContainerId, ImageVolumes>();
   for (const [id, its] of details.volumes) volumes.set(id, its);
   const ends = new Map(details.ends);
   const silence = new Silence();
@@ -140,8 +139,8 @@ interface KnownDetails extends DetailNeed {
 const knownDetails = byParts(
   (of: KnownDetails): ContainerDetails & { readonly toAsk: readonly Container[] } => {
     const { containers, known } = of;
-    const volumes = mapFor<ContainerId, ImageVolumes>(containers.length);
-    const ends = mapFor<ContainerId, Instant>(containers.length);
+    const volumes = new Map<ContainerId, ImageVolumes>();
+    const ends = new Map<ContainerId, Instant>();
     // By ID: a container announced by events occurs once per reference.
     const toAsk = new Map<ContainerId, Container>();
     for (const container of containers) {

@@ -2,10 +2,10 @@
 
 import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
-import { byId } from "../model/large-maps.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
+import { byId } from "../model/values.ts";
 import { byParts } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 

@@ -1,10 +1,10 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
-import { mapFor, withEntry, withoutKey } from "../model/large-maps.ts";
 import type { ContainerRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
+import { withEntry } from "../model/values.ts";
 import { byParts, sameOr } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { ghostNow } from "./image/ghost.ts";
@@ -68,9 +68,8 @@ export function remember(input: Remember): Ledger {
 
 /** Drops the records of removed images, so that one that comes back is new. */
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
-  let { images } = ledger;
-  for (const id of removed) images = withoutKey(images, id);
-  return images === ledger.images ? ledger : { ...ledger, images };
+  const gone = [...removed].filter((id) => ledger.images.has(id));
+  return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
 }
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
@@ -109,7 +108,7 @@ export const forgetRemoved = (
 function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> {
   if (keys.length === 0) return map;
   const gone = new Set(keys);
-  const left = mapFor<K, V>(map.size);
+  const left = new Map<K, V>();
   for (const [key, value] of map) if (!gone.has(key)) left.set(key, value);
   return left;
 }
@@ -197,7 +196,7 @@ const containerRecords = byParts(
     readonly imageVolumes: Snapshot["imageVolumes"];
     readonly ends: Snapshot["containerEnds"];
   }): Ledger["containers"] => {
-    const records = mapFor<ContainerId, ContainerRecord>(containers.length);
+    const records = new Map<ContainerId, ContainerRecord>();
     for (const { id } of containers) {
       const before = known.get(id);
       const volumes = imageVolumes.get(id);

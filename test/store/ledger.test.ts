@@ -4,9 +4,9 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { imageId } from "../../src/model/ids.ts";
-import { withEntry, withoutKey } from "../../src/model/large-maps.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
+import { withEntry } from "../../src/model/values.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";
 import { readLedgerRows, writeLedgerRows } from "../../src/store/file/state-rows.ts";
 import { ledgerChanges, ledgerOf } from "../../src/store/ledger/ledger.ts";
@@ -136,7 +136,7 @@ describe("the ledger on disk", () => {
           const next: Ledger = {
             ...previous,
             images: goes
-              ? withoutKey(previous.images, id)
+              ? new Map([...previous.images].filter(([it]) => it !== id))
               : withEntry(previous.images, id, imageOf(lastUsed)),
           };
           writeLedger(db, next, previous);

@@ -1,9 +1,9 @@
 /** Images that are still listed after their removal: when they are tried again, and from when on they are kept. */
 
-import { withEntry } from "../../model/large-maps.ts";
 import type { Ghost, ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Watched, watched } from "../../model/time.ts";
+import { withEntry } from "../../model/values.ts";
 import { releaseKey } from "../version.ts";
 
 /** The first pause before a ghost is tried again; it doubles with each attempt, up to a day. */

@@ -1,6 +1,5 @@
 /** Finds the listed images that a reference matches: by ID, digest and tag, in every spelling. */
 import type { ImageId } from "../../model/ids.ts";
-import { type FillingMap, mapFor } from "../../model/large-maps.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { byObject, byParts } from "../by-object.ts";
 import { imageNames } from "../keep/keep-pattern.ts";
@@ -15,7 +14,7 @@ export interface ImageIndex {
 
 /** Computed once per list; an unchanged list is the same array. */
 export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((images) => {
-  const byText = mapFor<string, readonly ImageId[]>(NAMES_OF_IMAGE * images.length);
+  const byText = new Map<string, readonly ImageId[]>();
   const byNormalForm = new Map<string, readonly ImageId[]>();
   for (const image of images) {
     const own = [image.id];
@@ -32,14 +31,7 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
   return { byText, byNormalForm };
 });
 
-/** Its ID, a tag and a digest. */
-const NAMES_OF_IMAGE = 3;
-
-function add(
-  ids: FillingMap<string, readonly ImageId[]>,
-  key: string,
-  own: readonly ImageId[],
-): void {
+function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly ImageId[]): void {
   const before = ids.get(key);
   ids.set(key, before === undefined ? own : union(before, own));
 }

@@ -2,7 +2,6 @@
 
 import { StoreError } from "../../model/errors.ts";
 import { rowJson } from "../../model/exact-json.ts";
-import { changedKeys, WideMap } from "../../model/large-maps.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../model/ledger.ts";
 import type { Codec } from "../codec.ts";
 import {
@@ -40,7 +39,7 @@ export function ledgerOf(rows: Iterable<LedgerRow>): Ledger {
  * cannot have written; skips kinds of rows that a later version added.
  */
 export class LedgerReading {
-  readonly #maps = new Map(mapNames.map((it) => [it, new WideMap<string, unknown>()]));
+  readonly #maps = new Map(mapNames.map((it) => [it, new Map<string, unknown>()]));
   /** Most containers, pods and sandboxes of a kind say the same, and share what was read of it. */
   readonly #shared = new Map<string, unknown>();
   #state: LedgerState | null = null;
@@ -63,9 +62,9 @@ export class LedgerReading {
 
   ledger(): Ledger {
     if (this.#state === null) return emptyLedger;
-    const maps = [...this.#maps].map(([kind, map]) => [kind, map.whole()]);
+    const maps: unknown = Object.fromEntries(this.#maps);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was filled by its own codec
-    return { ...this.#state, ...(Object.fromEntries(maps) as Maps) };
+    return { ...this.#state, ...(maps as Maps) };
   }
 
   #value(kind: MapName, text: string): unknown {
@@ -94,8 +93,8 @@ const broken = (what: string): StoreError =>
 
 /** The rows that differ. */
 export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
-  const lastUseBefore = lastUseOf(previous.images, null);
-  const lastUse = lastUseOf(next.images, previous.images);
+  const lastUseBefore = lastUseOf(previous.images);
+  const lastUse = lastUseOf(next.images);
   const changes: MutableChanges = { puts: [], drops: [] };
   const state = stateText(next, lastUse);
   // A file without this row is read as the empty ledger, so the row must be written then.
@@ -105,8 +104,6 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     kind: "images",
     after: next.images,
     before: previous.images,
-    // The state says when images were last in use, so a new observation may change every row.
-    only: isEqual(lastUse, lastUseBefore) ? changedKeys(next.images, previous.images) : null,
     isSame: (after, before) => {
       const inUse = isLast(after, lastUse);
       if (inUse !== isLast(before, lastUseBefore)) return false;
@@ -120,7 +117,6 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
         kind,
         after: next[kind],
         before: previous[kind],
-        only: null,
         isSame: isEqual,
         document: (value) => codecs[kind].value.write(value),
       });
@@ -136,31 +132,18 @@ interface MapChange<Value> {
   readonly kind: MapName;
   readonly after: ReadonlyMap<string, Value>;
   readonly before: ReadonlyMap<string, Value>;
-  /** Keys under which the maps may differ; `null`: all. */
-  readonly only: Iterable<string> | null;
   readonly isSame: (after: Value, before: Value) => boolean;
   readonly document: (value: Value) => unknown;
 }
 
 function addChanges<Value>({ puts, drops }: MutableChanges, change: MapChange<Value>): void {
   const { kind, after, before, isSame, document } = change;
-  for (const [id, value] of change.only === null ? after : entriesOf(after, change.only)) {
+  for (const [id, value] of after) {
     const known = before.get(id);
     if (known === undefined || !isSame(value, known))
       puts.push([kind, id, rowJson(document(value))]);
   }
-  for (const id of change.only ?? before.keys())
-    if (before.has(id) && !after.has(id)) drops.push([kind, id]);
-}
-
-function* entriesOf<Value>(
-  map: ReadonlyMap<string, Value>,
-  keys: Iterable<string>,
-): Iterable<readonly [string, Value]> {
-  for (const key of keys) {
-    const value = map.get(key);
-    if (value !== undefined) yield [key, value];
-  }
+  for (const id of before.keys()) if (!after.has(id)) drops.push([kind, id]);
 }
 
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
@@ -168,31 +151,17 @@ const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
 
 const lastUses = new WeakMap<Ledger["images"], LastUse | null>();
 
-/** The last observation at which any image was in use. Only looks at what changed `since` a ledger for which it is known. */
-function lastUseOf(images: Ledger["images"], since: Ledger["images"] | null): LastUse | null {
+/** The last observation at which any image was in use. */
+function lastUseOf(images: Ledger["images"]): LastUse | null {
   const known = lastUses.get(images);
   if (known !== undefined) return known;
-  const before = since === null ? null : lastUseOf(since, null);
-  const keys = since === null ? null : changedKeys(images, since);
-  // If an image that was in use then has changed or is missing, all others have to be checked.
-  const isAnew = keys === null || [...keys].some((id) => isLast(since?.get(id), before));
-  const last = isAnew
-    ? latest(images.values(), null)
-    : latest(
-        [...entriesOf(images, keys)].map(([, image]) => image),
-        before,
-      );
-  lastUses.set(images, last);
-  return last;
-}
-
-function latest(images: Iterable<ImageRecord>, before: LastUse | null): LastUse | null {
-  let last = before;
-  for (const { lastUsedAt: at, lastUsedWatched: watched } of images) {
+  let last: LastUse | null = null;
+  for (const { lastUsedAt: at, lastUsedWatched: watched } of images.values()) {
     if (at === null || watched === null) continue;
     if (last === null || watched > last.watched || (watched === last.watched && at > last.at))
       last = { at, watched };
   }
+  lastUses.set(images, last);
   return last;
 }
 
