@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { journalOf } from "../src/agent/journal.ts";
 import { createLog } from "../src/agent/log/log.ts";
 import type { Engine } from "../src/gc/ports.ts";
-import { stateFiles } from "../src/node/state/state-files.ts";
+import { stateFiles } from "../src/node/state-files.ts";
 import { directChannel } from "../src/store/file/state-file.ts";
 import type { Recorder } from "../src/store/history/recorder.ts";
 import { openStore } from "../src/store/open.ts";

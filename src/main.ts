@@ -5,10 +5,10 @@ import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import type { Openers } from "./cli/openers.ts";
 import { diskReader } from "./config/load.ts";
-import { codeOf, reasonOf } from "./node/files/errno.ts";
+import { codeOf, reasonOf } from "./node/files.ts";
 import { nodeKubelet } from "./node/kubelet/settings.ts";
-import { Output } from "./node/process/output.ts";
-import { ignoresHangup } from "./node/process/signals.ts";
+import { Output } from "./node/output.ts";
+import { ignoresHangup } from "./node/process.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -36,7 +36,7 @@ if (process.argv[2] === STATE_PROCESS) {
 }
 
 if (process.argv[2] === COMMIT_PROCESS) {
-  const { commitHere } = await import("./node/disk/commit.ts");
+  const { commitHere } = await import("./node/disk.ts");
   process.exit(commitHere(process.argv[3] ?? "") ? 0 : 1);
 }
 

@@ -15,7 +15,7 @@ import type { Pass } from "../src/model/pass.ts";
 import type { Purpose } from "../src/model/plan.ts";
 import type { Container } from "../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds } from "../src/model/time.ts";
-import { acquireLock } from "../src/node/state/lock.ts";
+import { acquireLock } from "../src/node/lock.ts";
 import { faultsOf } from "./config/loading.ts";
 import { connected } from "./cri/connection.ts";
 import { aRelease, available } from "./sim/node.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { duration, instant, instantFromMs } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import { openStore } from "../../src/store/open.ts";
 import { imageIdOf } from "../../test/support/fake-runtime/describe.ts";

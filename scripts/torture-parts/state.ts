@@ -1,7 +1,7 @@
 // Reads a state directory as the program would, without changing it.
 
 import type { Ledger } from "../../src/model/ledger.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 
 export type Recorded = {

@@ -1,7 +1,7 @@
 /** Passes each event to the event hook, if one is configured. */
 
 import type { Event } from "../model/pass.ts";
-import { EventHook } from "../node/process/event-hook.ts";
+import { EventHook } from "../node/event-hook.ts";
 import { document, toJson } from "../report/document/json.ts";
 import { eventJson } from "../report/document/node.ts";
 

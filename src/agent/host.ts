@@ -3,16 +3,14 @@
 import type { Config } from "../config/config.ts";
 import type { DiskReader, HostReader } from "../model/ports.ts";
 import { toMs } from "../model/time.ts";
-import { defaultRootDirectory, diskOf } from "../node/disk/disk.ts";
-import { readKeepRules } from "../node/keep/keep-files.ts";
-import { steadyKeepRules } from "../node/keep/steady-keep-rules.ts";
+import { readClocks, timer } from "../node/clock.ts";
+import { defaultRootDirectory, diskOf } from "../node/disk.ts";
+import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
 import { readContainerMarks } from "../node/kubelet/container-marks.ts";
 import { MANIFEST_DIRECTORIES } from "../node/kubelet/manifests.ts";
 import { readPods } from "../node/kubelet/pods.ts";
 import type { Kubelet } from "../node/kubelet/settings.ts";
-import { logReader } from "../node/logs/reader.ts";
-import { readClocks } from "../node/time/clock.ts";
-import { timer } from "../node/time/timer.ts";
+import { logReader } from "../node/log-reader.ts";
 import { parseKeepFile } from "../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 

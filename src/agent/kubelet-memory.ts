@@ -11,7 +11,7 @@ import {
 } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import { type Instant, type Watched, watched } from "../model/time.ts";
-import { wallClock } from "../node/time/clock.ts";
+import { wallClock } from "../node/clock.ts";
 import { PASSES_APART } from "../policy/container/pods.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 

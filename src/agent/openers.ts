@@ -16,18 +16,16 @@ import type {
 import type { Config } from "../config/config.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
-import { directoryFact, rootDirectoryId } from "../node/disk/directory-fact.ts";
-import { deviceOf } from "../node/disk/disk.ts";
-import { walkDirectories } from "../node/disk/largest-directories.ts";
-import { writeAnswerFile } from "../node/files/answer-file.ts";
-import { reasonOf } from "../node/files/errno.ts";
-import { changeKeepFile, readKeepFile } from "../node/keep/change-keep-file.ts";
+import { changeKeepFile, readKeepFile } from "../node/change-keep-file.ts";
+import { addressFault, directoryFact, executableFault, rootDirectoryId } from "../node/checks.ts";
+import { readClocks, wallClock } from "../node/clock.ts";
+import { deviceOf } from "../node/disk.ts";
+import { reasonOf, writeAnswerFile } from "../node/files.ts";
+import { readHold, releaseHold, writeHold } from "../node/hold.ts";
+import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
-import { kubeletSigns } from "../node/kubelet/sign.ts";
-import { addressFault, executableFault } from "../node/process/reachable.ts";
-import { readHold, releaseHold, writeHold } from "../node/state/hold.ts";
-import { stateFiles } from "../node/state/state-files.ts";
-import { readClocks, wallClock } from "../node/time/clock.ts";
+import { walkDirectories } from "../node/largest-directories.ts";
+import { stateFiles } from "../node/state-files.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean } from "../report/terminal.ts";
 import { StateFile } from "../store/file/state-file.ts";
@@ -86,8 +84,7 @@ export function openersOf(world: World): Openers {
       return store.setting(STAMP);
     },
     setStamp,
-    archivedImages: async (path) =>
-      (await import("../node/archive/archived-images.ts")).archivedImages(path),
+    archivedImages: async (path) => (await import("../node/archive.ts")).archivedImages(path),
     writeFile: writeAnswerFile,
     askAgent: ({ paths }, path, timeoutMs = ANSWER_MS) =>
       askAgent({

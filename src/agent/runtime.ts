@@ -7,9 +7,8 @@ import type { Runtime } from "../cri/client.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { usageError } from "../model/errors.ts";
 import type { CallRecord, RuntimeReader } from "../model/ports.ts";
-import { socketFiles } from "../node/files/socket-files.ts";
-import { compileWhenBusy } from "../node/process/busy.ts";
-import { giveBack, MUCH } from "../node/process/memory.ts";
+import { socketFiles } from "../node/files.ts";
+import { compileWhenBusy, giveBack, MUCH } from "../node/process.ts";
 
 export interface Connected {
   readonly runtime: Runtime;

@@ -6,9 +6,9 @@
 import { tmpdir } from "node:os";
 
 import { HostError } from "../model/errors.ts";
-import { giveBack, MUCH } from "../node/process/memory.ts";
-import { stateFiles } from "../node/state/state-files.ts";
-import { wallClock } from "../node/time/clock.ts";
+import { wallClock } from "../node/clock.ts";
+import { giveBack, MUCH } from "../node/process.ts";
+import { stateFiles } from "../node/state-files.ts";
 import { StateFile } from "../store/file/state-file.ts";
 import type { StateChannel, StateReply, StateRequest } from "../store/file/state-request.ts";
 import type { LedgerRow } from "../store/ledger/ledger.ts";

@@ -3,7 +3,7 @@
 import { fstatSync } from "node:fs";
 
 import type { Environment } from "../config/source/arguments.ts";
-import { sendDatagram } from "../node/process/libc.ts";
+import { sendDatagram } from "../node/libc.ts";
 import type { Severity } from "./log/line.ts";
 
 export interface Systemd {

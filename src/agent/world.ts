@@ -1,8 +1,8 @@
 /** The process environment, which main passes to everything that is opened. */
 
 import type { Config } from "../config/config.ts";
+import { wallClock } from "../node/clock.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
-import { wallClock } from "../node/time/clock.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Severity } from "./log/line.ts";
 import { createLog, type Log } from "./log/log.ts";

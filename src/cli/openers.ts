@@ -10,13 +10,12 @@ import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { KeepRules } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { ArchivedImage } from "../node/archive/archived-images.ts";
-import type { directoryFact } from "../node/disk/directory-fact.ts";
-import type { walkDirectories } from "../node/disk/largest-directories.ts";
-import type { TextChange } from "../node/keep/change-keep-file.ts";
+import type { ArchivedImage } from "../node/archive.ts";
+import type { TextChange } from "../node/change-keep-file.ts";
+import type { addressFault, directoryFact, executableFault } from "../node/checks.ts";
+import type { HoldRequest, writeHold } from "../node/hold.ts";
 import type { Kubelet } from "../node/kubelet/settings.ts";
-import type { addressFault, executableFault } from "../node/process/reachable.ts";
-import type { HoldRequest, writeHold } from "../node/state/hold.ts";
+import type { walkDirectories } from "../node/largest-directories.ts";
 import type { StoreReader } from "../store/open.ts";
 import type { RecordedNode } from "../store/snapshot-file.ts";
 

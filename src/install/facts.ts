@@ -1,7 +1,7 @@
 /** The state of a file tree: at the paths of an installation, and its init system; gathered before anything is decided. */
 
 import { HostError } from "../model/errors.ts";
-import type { Found, RootedTree } from "../node/files/rooted-tree.ts";
+import type { Found, RootedTree } from "../node/rooted-tree.ts";
 import { type Init, type Manifest, parseManifest } from "./manifest.ts";
 import { installed, parentsOf } from "./paths.ts";
 

@@ -1,9 +1,9 @@
 /** `crigc install`: installs executable, manual page, completions, service, configuration and keep directory into a tree. */
 
 import { HostError } from "../model/errors.ts";
-import { sha256OfFile } from "../node/archive/sha256.ts";
-import { isElf, loaderOf } from "../node/files/elf.ts";
-import { RootedTree } from "../node/files/rooted-tree.ts";
+import { isElf, loaderOf } from "../node/executable.ts";
+import { sha256OfFile } from "../node/files.ts";
+import { RootedTree } from "../node/rooted-tree.ts";
 import { factsWithCopies, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
 import type { Init, Manifest } from "./manifest.ts";
 import { DEFAULT_BIN_DIRECTORY, installed, type ShellTexts } from "./paths.ts";

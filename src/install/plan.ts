@@ -2,8 +2,8 @@
 
 import { assertNever } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
-import { sha256OfText } from "../node/archive/sha256.ts";
-import type { Found } from "../node/files/rooted-tree.ts";
+import { sha256OfText } from "../node/files.ts";
+import type { Found } from "../node/rooted-tree.ts";
 import { factOf, type Facts } from "./facts.ts";
 import { type InstalledFile, installedFiles } from "./installed-files.ts";
 import { type Init, type Manifest, manifestText } from "./manifest.ts";

@@ -1,7 +1,7 @@
 /** One change of a file tree or of the running system. A plan is a list of steps, made without changing anything. */
 
-import type { RootedTree } from "../node/files/rooted-tree.ts";
-import { runCommand } from "../node/process/command.ts";
+import { runCommand } from "../node/executable.ts";
+import type { RootedTree } from "../node/rooted-tree.ts";
 import type { Init } from "./manifest.ts";
 
 export type Step =

@@ -1,6 +1,6 @@
 /** `crigc uninstall`: removes what `install` installed, with `purge` also configuration and state. */
 
-import { RootedTree } from "../node/files/rooted-tree.ts";
+import { RootedTree } from "../node/rooted-tree.ts";
 import { factOf, type Facts, factsWithCopies, isRunning, manifestIn } from "./facts.ts";
 import type { Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { repeat } from "../../src/agent/schedule.ts";
-import { timer } from "../../src/node/time/timer.ts";
+import { timer } from "../../src/node/clock.ts";
 import { SimClock } from "../sim/clock.ts";
 
 interface Setting {

@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type PodRecord } from "../../src/model/ledger.ts";
 import { hours, minutes, seconds, watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";

@@ -17,7 +17,7 @@ import { collectContainers } from "../../src/gc/container/containers.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { duration, seconds } from "../../src/model/time.ts";
-import { logDeleter } from "../../src/node/logs/remover.ts";
+import { logDeleter } from "../../src/node/log-remover.ts";
 import { decideContainersAgain } from "../../src/policy/container/containers.ts";
 import { containerLimits, dead, inputOf, judged, planOf } from "../support/build/pods.ts";
 import { FakeNode } from "../support/fake-node.ts";

@@ -5,7 +5,7 @@ import { removeImage } from "../../src/gc/image/image-removal.ts";
 import { OthersRemovals } from "../../src/gc/others-removal.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { timer } from "../../src/node/time/timer.ts";
+import { timer } from "../../src/node/clock.ts";
 import { aCandidate, aLedger, anImage, aRecord, aSnapshot, NOW } from "../support/build/values.ts";
 
 const names = ["registry.example/artifact:v1", "registry.example/artifact:v2"];

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { install } from "../../src/install/install.ts";
 import { uninstall } from "../../src/install/uninstall.ts";
 import { HostError } from "../../src/model/errors.ts";
-import { RootedTree } from "../../src/node/files/rooted-tree.ts";
+import { RootedTree } from "../../src/node/rooted-tree.ts";
 import { put, scratch } from "../support/scratch.ts";
 import { treeOf } from "../support/tree.ts";
 

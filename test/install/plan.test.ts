@@ -7,8 +7,8 @@ import type { Manifest } from "../../src/install/manifest.ts";
 import { installPlan, type InstallRequest } from "../../src/install/plan.ts";
 import type { Step } from "../../src/install/step.ts";
 import { removalPlan } from "../../src/install/uninstall.ts";
-import { sha256OfText } from "../../src/node/archive/sha256.ts";
-import type { Found } from "../../src/node/files/rooted-tree.ts";
+import { sha256OfText } from "../../src/node/files.ts";
+import type { Found } from "../../src/node/rooted-tree.ts";
 
 const request: InstallRequest = {
   version: "1.0.0",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { type ImageId, imageId } from "../../src/model/ids.ts";
 import type { ImageItem } from "../../src/model/outcome.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import type { StateChannel } from "../../src/store/file/state-request.ts";

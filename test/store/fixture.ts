@@ -7,7 +7,7 @@ import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { OtherWriters, StateFiles, WriterPresence } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import type { StoreNotice } from "../../src/store/notice.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { StateFiles } from "../../src/model/ports.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { StateFile } from "../../src/store/file/state-file.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";

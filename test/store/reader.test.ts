@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { emptyLedger } from "../../src/model/ledger.ts";
-import { stateFiles } from "../../src/node/state/state-files.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, read, write } from "./fixture.ts";
 

@@ -4,7 +4,7 @@ import { quoted } from "../../config/value/described.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import type { KeepRule } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
-import type { TextChange } from "../../node/keep/change-keep-file.ts";
+import type { TextChange } from "../../node/change-keep-file.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { counted } from "../../report/bytes.ts";

@@ -4,8 +4,8 @@ import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../../con
 import { type Config, configOf } from "../../config/config.ts";
 import type { Written } from "../../config/written.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
-import { codeOf } from "../../node/files/errno.ts";
-import { endpointHash } from "../../node/state/lock-file.ts";
+import { codeOf } from "../../node/files.ts";
+import { endpointHash } from "../../node/lock.ts";
 import { clean } from "../../report/terminal.ts";
 import { type CommandContext, has, type Invocation } from "../command.ts";
 

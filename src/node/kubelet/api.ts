@@ -8,8 +8,8 @@ import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { HostError } from "../../model/errors.ts";
 import type { KubeletClient } from "../../model/ports.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
-import { reasonOf } from "../files/errno.ts";
-import { type GetRequest, httpGet } from "../http/get.ts";
+import { reasonOf } from "../files.ts";
+import { type GetRequest, httpGet } from "../http.ts";
 import { readPodList } from "./pod-list.ts";
 
 export interface KubeletOptions extends KubeletClient {

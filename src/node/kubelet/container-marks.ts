@@ -7,7 +7,7 @@ import type { ContainerMark } from "../../model/creation.ts";
 import type { PodUid } from "../../model/ids.ts";
 import type { HostReader } from "../../model/ports.ts";
 import { instant } from "../../model/time.ts";
-import { codeOf } from "../files/errno.ts";
+import { codeOf } from "../files.ts";
 
 /** Pods read at once: 500 pods with 3 containers each take 10 ms. */
 const CONCURRENCY = 16;

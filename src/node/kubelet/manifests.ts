@@ -5,8 +5,8 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Manifest } from "../../model/snapshot.ts";
-import type { EntryName } from "../files/directory.ts";
-import { codeOf, reasonOf } from "../files/errno.ts";
+import type { EntryName } from "../directory.ts";
+import { codeOf, reasonOf } from "../files.ts";
 import { podImages } from "./pod-list.ts";
 
 /** The directories of kubeadm, RKE2 and k3s, if the kubelet's own setting is unknown. */

@@ -2,8 +2,7 @@
 
 import type { KubeletSetting } from "../../model/ports.ts";
 import { isMap } from "../../model/values.ts";
-import { Files, kubeletFlags } from "./flags.ts";
-import { type KubeletProcess, kubeletProcesses } from "./process.ts";
+import { Files, kubeletFlags, type KubeletProcess, kubeletProcesses } from "./flags.ts";
 
 export interface Kubelet {
   readonly processes: readonly KubeletProcess[];

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
-import { stateFiles } from "../../../src/node/state/state-files.ts";
+import { stateFiles } from "../../../src/node/state-files.ts";
 import { StateFile } from "../../../src/store/file/state-file.ts";
 import { historyRow } from "../../../src/store/history/history.ts";
 import { until } from "../../support/containerd/until.ts";

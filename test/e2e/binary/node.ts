@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { endpointHash } from "../../../src/node/state/lock-file.ts";
+import { endpointHash } from "../../../src/node/lock.ts";
 import type { NodeDescription } from "../../support/fake-runtime/describe.ts";
 import {
   type FakeRuntime,

@@ -1,7 +1,7 @@
 // Lets time pass for a node's images without waiting for it.
 
 import { type Duration, instantFromMs, seconds, watched } from "../../../src/model/time.ts";
-import { stateFiles } from "../../../src/node/state/state-files.ts";
+import { stateFiles } from "../../../src/node/state-files.ts";
 import { directChannel } from "../../../src/store/file/state-file.ts";
 import { openStore } from "../../../src/store/open.ts";
 

@@ -7,7 +7,7 @@ import {
   podUidOfLogDirectory,
   podUidOfOldLogDirectory,
 } from "../../../src/model/log-names.ts";
-import { findMount, parseMount } from "../../../src/node/disk/mountinfo.ts";
+import { findMount, parseMount } from "../../../src/node/disk.ts";
 import {
   fullReference,
   normaliseRepository,

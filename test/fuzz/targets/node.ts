@@ -12,12 +12,12 @@ import { answered, type HttpProviders } from "../../../src/agent/http/routes.ts"
 import { handlerPort, readHandler } from "../../../src/gc/container/pre-stop-handler.ts";
 import { graceSecondsOf } from "../../../src/gc/container/pre-stop.ts";
 import { HostError } from "../../../src/model/errors.ts";
-import { archivedImages } from "../../../src/node/archive/archived-images.ts";
-import { pickFromTar } from "../../../src/node/archive/tar.ts";
-import { loaderOf } from "../../../src/node/files/elf.ts";
+import { archivedImages } from "../../../src/node/archive.ts";
+import { loaderOf } from "../../../src/node/executable.ts";
 import { readManifests } from "../../../src/node/kubelet/manifests.ts";
 import { readPodList } from "../../../src/node/kubelet/pod-list.ts";
 import { readKubelet } from "../../../src/node/kubelet/settings.ts";
+import { pickFromTar } from "../../../src/node/tar.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../support/containerd/tar.ts";
 import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";

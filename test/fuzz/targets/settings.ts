@@ -12,7 +12,7 @@ import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
 import { duration, hours, plus } from "../../../src/model/time.ts";
-import { judgeHold } from "../../../src/node/state/hold.ts";
+import { judgeHold } from "../../../src/node/hold.ts";
 import { crigc } from "../../cli/world.ts";
 import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "../../config/loading.ts";
 import { SAMPLES } from "../../config/samples.ts";

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
-import { stateFiles } from "../../../src/node/state/state-files.ts";
+import { stateFiles } from "../../../src/node/state-files.ts";
 import { FieldError } from "../../../src/store/codec.ts";
 import { StateFile } from "../../../src/store/file/state-file.ts";
 import { ledgerChanges, ledgerOf } from "../../../src/store/ledger/ledger.ts";

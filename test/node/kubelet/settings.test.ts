@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { kubeletProcesses } from "../../../src/node/kubelet/process.ts";
+import { kubeletProcesses } from "../../../src/node/kubelet/flags.ts";
 import { type Kubelet, nodeKubelet, readKubelet } from "../../../src/node/kubelet/settings.ts";
 import { put, scratch } from "../../support/scratch.ts";
 

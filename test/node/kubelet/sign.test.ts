@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { kubeletSigns } from "../../../src/node/kubelet/sign.ts";
+import { kubeletSigns } from "../../../src/node/kubelet/pods.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 describe("kubeletSigns", () => {

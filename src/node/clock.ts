@@ -1,0 +1,74 @@
+// The machine's clocks: the wall clock, the time since the boot, and the boot ID.
+
+import { HostError } from "../model/errors.ts";
+import type { Timer } from "../model/ports.ts";
+import { type Clocks, PROCESS_BOOT } from "../model/snapshot.ts";
+import {
+  type Duration,
+  duration,
+  type Instant,
+  instantFromMs,
+  TIMER_MS_MAX,
+} from "../model/time.ts";
+import { procText } from "./files.ts";
+import { bootTimeNs } from "./libc.ts";
+
+export const wallClock = (): Instant => instantFromMs(Date.now());
+
+/** `proc`: where /proc is mounted. */
+export function readClocks(proc = "/proc"): Clocks {
+  return { wall: wallClock(), uptime: uptime(proc), bootId: bootId(proc) };
+}
+
+/**
+ * The kernel fills /proc/uptime from CLOCK_BOOTTIME, so suspended time counts; hundredths of a second are enough. If
+ * /proc shows only processes (systemd's ProcSubset=pid), reads the clock directly.
+ */
+function uptime(proc: string): Duration {
+  const match = /^(\d+)\.(\d\d) /.exec(procText(`${proc}/uptime`));
+  if (match !== null) return duration(BigInt(`${match[1]}${match[2]}`) * 10_000_000n);
+  const ns = bootTimeNs();
+  if (ns === null)
+    throw new HostError(
+      "read",
+      `cannot read the time since the boot: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
+    );
+  return duration(ns);
+}
+
+/** By the mount point of /proc: a process never sees another boot than its own. */
+const bootIds = new Map<string, string>();
+
+/** A process sees only one boot; across processes the clocks have to tell boots apart. */
+const OWN_BOOT = `${PROCESS_BOOT}${crypto.randomUUID()}`;
+
+function bootId(proc: string): string {
+  const known = bootIds.get(proc);
+  if (known !== undefined) return known;
+  const text = procText(`${proc}/sys/kernel/random/boot_id`).trim();
+  if (!/^[0-9a-f-]{32,36}$/.test(text)) return OWN_BOOT;
+  bootIds.set(proc, text);
+  return text;
+}
+
+export const timer: Timer = {
+  monotonicNs: () => BigInt(Bun.nanoseconds()),
+  sleep: async (ms, signal) => {
+    let leftMs = ms;
+    for (; leftMs > TIMER_MS_MAX && !signal.aborted; leftMs -= TIMER_MS_MAX)
+      await slept(TIMER_MS_MAX, signal);
+    await slept(leftMs, signal);
+  },
+};
+
+const slept = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(handle);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const handle = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });

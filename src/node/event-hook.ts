@@ -1,0 +1,118 @@
+// Runs the operator's event hook: each event as JSON on its stdin, with limits on time and number.
+
+import { kill } from "node:process";
+
+import { messageOf } from "../model/errors.ts";
+
+const atOnceMax = 2;
+const waitingMax = 50;
+const defaultLimitMs = 10_000;
+/** A hook that hangs must not delay whatever waits for the exit, such as a service manager. */
+const closePatienceMs = 2_000;
+
+interface Call {
+  readonly executable: string;
+  readonly text: string;
+}
+
+/** A hook that fails, hangs or is missing is only reported. */
+export class EventHook {
+  readonly #failed: (message: string) => void;
+  readonly #limitMs: number;
+  #waiting: Call[] = [];
+  readonly #running = new Set<Promise<void>>();
+  readonly #children = new Set<Bun.Subprocess>();
+  #dropped = 0;
+  #isClosed = false;
+  #isHurried = false;
+
+  constructor(failed: (message: string) => void, limitMs: number = defaultLimitMs) {
+    this.#failed = failed;
+    this.#limitMs = limitMs;
+  }
+
+  /** Returns at once. If too many are waiting, drops the oldest. */
+  send(executable: string, text: string): void {
+    if (this.#isClosed) return;
+    this.#waiting.push({ executable, text });
+    if (this.#waiting.length > waitingMax) {
+      this.#waiting.shift();
+      this.#dropped += 1;
+    }
+    this.#next();
+  }
+
+  /** Accepts no more events, and resolves when the pending ones are done, or after `patienceMs` for all of them. */
+  async close(patienceMs: number = closePatienceMs): Promise<void> {
+    this.#isClosed = true;
+    const enough = setTimeout(() => {
+      this.#isHurried = true;
+      this.#dropped += this.#waiting.splice(0).length;
+      for (const child of this.#children) killProcessGroup(child);
+    }, patienceMs);
+    // Each turn ends at least one of a bounded number of calls.
+    while (this.#running.size > 0) await Promise.race(this.#running);
+    clearTimeout(enough);
+  }
+
+  #next(): void {
+    while (this.#running.size < atOnceMax) {
+      const call = this.#waiting.shift();
+      if (call === undefined) break;
+      const running: Promise<void> = this.#run(call).then(() => {
+        this.#running.delete(running);
+        this.#next();
+      });
+      this.#running.add(running);
+    }
+    if (this.#dropped === 0 || this.#waiting.length > 0) return;
+    this.#failed(`the event hook is too slow: dropped ${this.#dropped} events`);
+    this.#dropped = 0;
+  }
+
+  /** Never rejects. */
+  async #run({ executable, text }: Call): Promise<void> {
+    try {
+      const child = Bun.spawn([executable], {
+        stdin: new Blob([text]),
+        stdout: "ignore",
+        stderr: "ignore",
+        // Its own process group, so that its child processes end with it.
+        detached: true,
+      });
+      this.#children.add(child);
+      const tooLong = setTimeout(() => killProcessGroup(child), this.#limitMs);
+      const exitCode = await child.exited;
+      clearTimeout(tooLong);
+      this.#children.delete(child);
+      if (child.signalCode === "SIGKILL")
+        this.#failed(
+          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes; make it faster, or hand the work to another service`,
+        );
+      else if (exitCode !== 0)
+        this.#failed(
+          `the event hook ${executable} failed with exit code ${exitCode}; run it by hand to see why`,
+        );
+    } catch (error) {
+      const what = messageOf(error);
+      this.#failed(`cannot start the event hook ${executable}: ${what}; check that it can be run`);
+    }
+  }
+}
+
+/**
+ * Kills a child that was spawned with `detached: true`, with its whole process group. One that has ended is left alone,
+ * because its number may belong to another process by now.
+ */
+function killProcessGroup({
+  pid,
+  exitCode,
+  signalCode,
+}: Pick<Bun.Subprocess, "pid" | "exitCode" | "signalCode">): void {
+  if (exitCode !== null || signalCode !== null) return;
+  try {
+    kill(-pid, "SIGKILL");
+  } catch {
+    // It has just ended; nothing is left to kill.
+  }
+}

@@ -1,0 +1,128 @@
+// Calls of libc that Bun does not offer; the only file that uses bun:ffi.
+
+import { dlopen, ptr, read } from "bun:ffi";
+
+import { messageOf } from "../model/errors.ts";
+
+/** Tries once to take an advisory lock on an open file. `held`: another process has it. */
+export function tryFlock(
+  fd: number,
+  mode: "exclusive" | "shared" = "exclusive",
+): { kind: "locked" | "held" } | { kind: "failed"; errno: number } {
+  const { flock } = libc();
+  for (let attempt = 0; attempt < 8; attempt += 1) {
+    if (flock(fd, (mode === "shared" ? lockShared : lockExclusive) | lockNonBlocking) === 0)
+      return { kind: "locked" };
+    const code = errno();
+    if (code === wouldBlock) return { kind: "held" };
+    if (code !== interrupted) return { kind: "failed", errno: code };
+  }
+  return { kind: "held" };
+}
+
+/** Drops the lock for every copy of the descriptor: a child has one for the moment between fork and exec. */
+export function unlockFlock(fd: number): void {
+  libc().flock(fd, lockRelease);
+}
+
+/** Nanoseconds since the boot, suspended time included; `null` if the clock is not available. */
+export function bootTimeNs(): bigint | null {
+  try {
+    const time = new BigInt64Array(2);
+    if (libc().clock_gettime(clockBootTime, ptr(time)) !== 0) return null;
+    return (time[0] ?? 0n) * 1_000_000_000n + (time[1] ?? 0n);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Sends one datagram to a unix socket without waiting; a leading `@` names an abstract one. Returns whether it was
+ * received.
+ */
+export function sendDatagram(socketPath: string, message: string): boolean {
+  const address = unixAddress(socketPath);
+  if (address === null) return false;
+  const fd = libc().socket(familyUnix, datagram | closeOnExec, 0);
+  if (fd < 0) return false;
+  try {
+    const bytes = Buffer.from(message);
+    const sent = libc().sendto(
+      fd,
+      ptr(bytes),
+      BigInt(bytes.byteLength),
+      dontWait | noSignal,
+      ptr(address),
+      address.byteLength,
+    );
+    return Number(sent) === bytes.byteLength;
+  } finally {
+    libc().close(fd);
+  }
+}
+
+/** Writes out what the filesystem of an open file holds back; may hang with its disk. */
+export const syncfs = (fd: number): boolean => libc().syncfs(fd) === 0;
+
+// The same on x86-64 and arm64.
+const lockShared = 1;
+const lockExclusive = 2;
+const lockNonBlocking = 4;
+const lockRelease = 8;
+const wouldBlock = 11;
+const interrupted = 4;
+const clockBootTime = 7;
+const familyUnix = 1;
+const datagram = 2;
+const closeOnExec = 0o2000000;
+const dontWait = 0x40;
+const noSignal = 0x4000;
+const pathBytesMax = 107;
+
+/** `struct sockaddr_un`: the family, then the path; an abstract name starts with a zero byte and has no terminator. */
+function unixAddress(path: string): Buffer | null {
+  const abstract = path.startsWith("@");
+  if (!abstract && !path.startsWith("/")) return null;
+  const name = Buffer.from(abstract ? `\0${path.slice(1)}` : `${path}\0`);
+  if (name.byteLength > pathBytesMax + 1) return null;
+  const family = Buffer.alloc(2);
+  family.writeUInt16LE(familyUnix);
+  return Buffer.concat([family, name]);
+}
+
+function errno(): number {
+  const place = libc().__errno_location();
+  return place === null ? 0 : read.i32(place, 0);
+}
+
+const signatures = {
+  flock: { args: ["i32", "i32"], returns: "i32" },
+  clock_gettime: { args: ["i32", "ptr"], returns: "i32" },
+  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+  sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
+  close: { args: ["i32"], returns: "i32" },
+  syncfs: { args: ["i32"], returns: "i32" },
+  __errno_location: { args: [], returns: "ptr" },
+} as const;
+
+// musl's loader answers to every name of libc with itself, so the first one works there too.
+const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
+
+type Libc = ReturnType<typeof open>["symbols"];
+const open = (name: string) => dlopen(name, signatures);
+let loaded: Libc | null = null;
+
+/** Opened on first use, because most commands do not need it; takes 0.2 ms. */
+function libc(): Libc {
+  if (loaded !== null) return loaded;
+  const failures: string[] = [];
+  for (const name of names) {
+    try {
+      loaded = open(name).symbols;
+      return loaded;
+    } catch (error) {
+      failures.push(messageOf(error));
+    }
+  }
+  throw new Error(`cannot open libc: ${failures.join("; ")}`);
+}

@@ -1,0 +1,259 @@
+// One pass at a time for each runtime, across processes: a lock that the kernel holds and drops when its holder dies.
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+import { HostError } from "../model/errors.ts";
+import { timer } from "./clock.ts";
+import { codeOf, mayExist, reasonOf } from "./files.ts";
+import { tryFlock, unlockFlock } from "./libc.ts";
+
+export interface LockRequest {
+  /** `pass`: held while a pass observes and removes. `agent`: held by `crigc run` as long as it runs. */
+  readonly name: "pass" | "agent";
+  /** The runtime's endpoint, `unix:///…` or a path. */
+  readonly endpoint: string;
+  /** Who is asking, shown to others that find the lock held: `crigc gc, process 4711`. */
+  readonly holder: string;
+  /** 0: try once. */
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Lock {
+  readonly path: string;
+  /** Whether others find it held: its file may be deleted, and then they lock another one. */
+  isInPlace(): boolean;
+  /** May be called twice. */
+  release(): void;
+}
+
+export type LockAttempt =
+  | { readonly kind: "acquired"; readonly lock: Lock }
+  /** `holder`: what the other process wrote into the file, for humans only; "" if it wrote nothing. */
+  | { readonly kind: "held"; readonly holder: string; readonly path: string }
+  | { readonly kind: "aborted" };
+
+/** Throws `HostError` `lock` if locking fails altogether: then nothing may be removed. */
+export async function acquireLock(request: LockRequest, places: LockPlaces): Promise<LockAttempt> {
+  const deadlineNs = timer.monotonicNs() + BigInt(Math.ceil(request.waitMs)) * 1_000_000n;
+  for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
+    if (request.signal.aborted) return { kind: "aborted" };
+    const attempt = tryLock(request, places);
+    if (attempt.kind === "acquired") return attempt;
+    const leftMs = Number((deadlineNs - timer.monotonicNs()) / 1_000_000n);
+    if (leftMs <= 0) return attempt;
+    await timer.sleep(Math.min(pauseMs, leftMs), request.signal);
+  }
+}
+
+function tryLock(request: LockRequest, places: LockPlaces): LockAttempt {
+  const { fd, path } = openLockFile(request, places);
+  let keep = false;
+  try {
+    const result = tryFlock(fd);
+    if (result.kind === "failed")
+      throw new HostError(
+        "refused",
+        `cannot lock ${path}: error ${result.errno} of the kernel; check that the filesystem supports locks`,
+      );
+    if (result.kind === "held") return { kind: "held", holder: readHolder(fd), path };
+    // The file was removed between opening and locking it, so others would lock another one.
+    if (!isSameFile(fd, path)) return { kind: "held", holder: "", path };
+    writeHolder(fd, request.holder);
+    keep = true;
+    return { kind: "acquired", lock: lockOf(fd, path) };
+  } finally {
+    if (!keep) closeSync(fd);
+  }
+}
+
+function lockOf(fd: number, path: string): Lock {
+  let open = true;
+  return {
+    path,
+    isInPlace: () => open && isSameFile(fd, path),
+    release: () => {
+      if (!open) return;
+      open = false;
+      // The file is not removed, because two processes could then lock two files of the same name.
+      unlockFlock(fd);
+      closeSync(fd);
+    },
+  };
+}
+
+function isSameFile(fd: number, path: string): boolean {
+  const named = statSync(path, { bigint: true, throwIfNoEntry: false });
+  const opened = fstatSync(fd, { bigint: true });
+  return named !== undefined && named.ino === opened.ino && named.dev === opened.dev;
+}
+
+const holderBytesMax = 200;
+
+function readHolder(fd: number): string {
+  try {
+    const bytes = Buffer.alloc(holderBytesMax);
+    const text = bytes.toString("utf8", 0, readSync(fd, bytes, 0, holderBytesMax, 0));
+    return text.replace(/\p{C}/gu, " ").trim();
+  } catch (error) {
+    return `(its name cannot be read: ${reasonOf(error)})`;
+  }
+}
+
+/** A full disk must not stop a pass, so a failed write is ignored. */
+function writeHolder(fd: number, holder: string): void {
+  try {
+    ftruncateSync(fd, 0);
+    writeSync(fd, `${holder.slice(0, holderBytesMax - 1)}\n`, 0);
+  } catch {
+    // The lock is held anyway.
+  }
+}
+
+export interface LockPlaces {
+  /** `/run`; another one in tests. */
+  readonly systemRun: string;
+  /** `--run-dir`, used only if the system's own cannot be written. */
+  readonly runDirectory: string;
+  /** This process's user; lock files and their directory must belong to it or to root. */
+  readonly userId: number;
+}
+
+interface LockFile {
+  readonly fd: number;
+  readonly path: string;
+}
+
+export function openLockFile(
+  about: { readonly name: string; readonly endpoint: string },
+  places: LockPlaces,
+): LockFile {
+  const file = `${about.name}-${endpointHash(about.endpoint)}.lock`;
+  const shared = join(places.systemRun, "crigc", "locks", file);
+  const opened = openIn(shared, places.userId);
+  if (opened.kind === "open") return { fd: opened.fd, path: shared };
+  // A directory that was tampered with, or root's lock for this very runtime without access: a lock elsewhere would
+  // exclude nobody.
+  if (opened.error instanceof HostError || mayExist(shared)) throw refusal(shared, opened.error);
+  const own = join(places.runDirectory, "locks", file);
+  const fallback = openIn(own, places.userId);
+  if (fallback.kind === "open") return { fd: fallback.fd, path: own };
+  throw refusal(own, fallback.error);
+}
+
+function refusal(path: string, cause: unknown): HostError {
+  if (cause instanceof HostError) return cause;
+  return new HostError(
+    "refused",
+    `cannot open the lock ${path}: ${reasonOf(cause)}; run as the agent's user, or set another directory with --run-dir`,
+    { cause },
+  );
+}
+
+/** 64 bits of the socket's real path, so that `/var/run/x.sock` and `unix:///run/x.sock` are one runtime. */
+export function endpointHash(endpoint: string): string {
+  const path = realPath(endpoint.replace(/^unix:(\/\/)?/, ""));
+  return new Bun.CryptoHasher("sha256").update(path).digest("hex").slice(0, 16);
+}
+
+/** The kernel's limit. */
+const MAX_LINKS = 40;
+
+/**
+ * Where the path leads, whether anything is there or not: a socket is absent while its runtime restarts, and its name
+ * must stay the same meanwhile, through links too.
+ */
+function realPath(path: string): string {
+  let real = "/";
+  let links = 0;
+  const rest = path.split("/").toReversed();
+  for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
+    const next = join(real, part);
+    const target = part === "" || part === "." || part === ".." ? null : linkTarget(next);
+    if (target === null) real = next;
+    else {
+      links += 1;
+      if (links > MAX_LINKS) return normalize(path);
+      if (target.startsWith("/")) real = "/";
+      rest.push(...target.split("/").toReversed());
+    }
+  }
+  return real;
+}
+
+/** `null` if it is not a link, or does not exist. */
+function linkTarget(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
+
+type Opening =
+  | { readonly kind: "open"; readonly fd: number }
+  | { readonly kind: "closed"; readonly error: unknown };
+
+function openIn(path: string, userId: number): Opening {
+  try {
+    const directory = dirname(path);
+    // Other users may see that a lock exists, but not read it.
+    mkdirSync(dirname(directory), { recursive: true, mode: 0o755 });
+    makeDirectory(directory);
+    requireOurs(directory, userId);
+    return { kind: "open", fd: openRegular(path, userId) };
+  } catch (error) {
+    return { kind: "closed", error };
+  }
+}
+
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o711 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" && lstatSync(path, { throwIfNoEntry: false }) === undefined)
+      throw error;
+  }
+}
+
+/** No other user may have created the directory, or be able to put links and files into it. */
+function requireOurs(directory: string, userId: number): void {
+  const found = lstatSync(directory);
+  const wrong = !found.isDirectory()
+    ? "it is not a directory"
+    : found.uid !== userId && found.uid !== 0
+      ? `it belongs to user ${found.uid}`
+      : (found.mode & 0o022) !== 0
+        ? "other users can write to it"
+        : null;
+  if (wrong !== null)
+    throw new HostError(
+      "refused",
+      `refusing to use the lock directory ${directory}: ${wrong}; remove it, or set another with --run-dir`,
+    );
+}
+
+/** Bun opens files with close-on-exec, so that no child keeps the lock. */
+function openRegular(path: string, userId: number): number {
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  const found = fstatSync(fd);
+  if (found.isFile() && (found.uid === userId || found.uid === 0)) return fd;
+  closeSync(fd);
+  throw new HostError(
+    "refused",
+    `refusing to use the lock ${path}: it is not a regular file that this user or root owns; remove it`,
+  );
+}

@@ -1,0 +1,51 @@
+// The file that a command line names for an answer.
+
+import { expect, test } from "bun:test";
+import { existsSync, lstatSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+
+import { HostError } from "../../src/model/errors.ts";
+import { writeAnswerFile } from "../../src/node/files.ts";
+import { put, scratch } from "../support/scratch.ts";
+
+const directory = scratch();
+
+test("a regular file is created and replaced", () => {
+  const path = join(directory, "report.html");
+  for (const text of ["a longer one", "new"]) {
+    writeAnswerFile(path, text);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  }
+});
+
+test("a link is kept, and its target is written", () => {
+  const target = put(directory, "target.html", "old");
+  const link = join(directory, "link.html");
+  symlinkSync(target, link);
+  writeAnswerFile(link, "new");
+  expect(lstatSync(link).isSymbolicLink()).toBeTrue();
+  expect(readFileSync(target, "utf8")).toBe("new");
+});
+
+test("a device is written into and not replaced", () => {
+  // A link to it: a mistake would replace the link, and not the tester's device.
+  const link = join(directory, "null");
+  symlinkSync("/dev/null", link);
+  writeAnswerFile(link, "page");
+  expect(lstatSync(link).isSymbolicLink()).toBeTrue();
+});
+
+test("a missing directory is not created, and a directory is not overwritten", () => {
+  const path = join(directory, "absent/report.html");
+  expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
+  expect(() => writeAnswerFile(path, "page")).toThrow(
+    `directory ${join(directory, "absent")} does not exist`,
+  );
+  expect(existsSync(join(directory, "absent"))).toBeFalse();
+  expect(() => writeAnswerFile(directory, "page")).toThrow("it is a directory");
+});
+
+test("an inaccessible path is reported", () => {
+  const path = join(put(directory, "file", ""), "report.html");
+  expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
+});

@@ -1,0 +1,225 @@
+// Archives of images, made as the tools make them: what is in them, and that damage is said and never passed over.
+
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { appendFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+
+import { HostError } from "../../src/model/errors.ts";
+import { archivedImages } from "../../src/node/archive.ts";
+import { writeImageArchive } from "../support/containerd/archive.ts";
+import { tarEnd, tarHeader, tarPadding } from "../support/containerd/tar.ts";
+import { scratch } from "../support/scratch.ts";
+
+const directory = scratch();
+
+type Content = string | Uint8Array;
+
+function tarOf(files: readonly (readonly [name: string, content: Content])[]): Uint8Array {
+  const parts = files.flatMap(([name, content]) => {
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    return [tarHeader({ name, sizeBytes: bytes.length }), bytes, tarPadding(bytes.length)];
+  });
+  return Buffer.concat([...parts, tarEnd]);
+}
+
+function put(name: string, content: Uint8Array): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const digestOf = (content: Content): string =>
+  `sha256:${createHash("sha256").update(content).digest("hex")}`;
+
+const config = JSON.stringify({ architecture: "amd64", os: "linux", rootfs: {} });
+const configHex = digestOf(config).slice("sha256:".length);
+
+const savedByDocker = tarOf([
+  [`${configHex}.json`, config],
+  ["layer/layer.tar", new Uint8Array(5 << 20)],
+  [
+    "manifest.json",
+    JSON.stringify([
+      { Config: `${configHex}.json`, RepoTags: ["app:1", "registry:5000/app:1"], Layers: [] },
+    ]),
+  ],
+]);
+
+const dockerImages = [{ id: digestOf(config), names: ["app:1", "registry:5000/app:1"] }];
+
+function ociArchive(manifests: readonly object[], blobs: readonly string[]): Uint8Array {
+  return tarOf([
+    ...blobs.map((blob) => [`./blobs/${digestOf(blob).replace(":", "/")}`, blob] as const),
+    ["./index.json", JSON.stringify({ schemaVersion: 2, manifests })],
+  ]);
+}
+
+const manifest = JSON.stringify({ config: { digest: digestOf(config) }, layers: [] });
+
+async function failureOf(path: string): Promise<HostError> {
+  const thrown: unknown = await archivedImages(path).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof HostError))
+    throw new Error(`expected a HostError, got ${String(thrown)}`);
+  return thrown;
+}
+
+describe("an archive of docker save", () => {
+  test("has the ID by the content of each configuration, and the tags", async () => {
+    expect(await archivedImages(put("docker.tar", savedByDocker))).toEqual(dockerImages);
+  });
+
+  test.each([
+    ["gzip", gzipSync(savedByDocker)],
+    ["zstd", zstdCompressSync(savedByDocker)],
+  ])("may be compressed with %s, whatever its name", async (packing, bytes) => {
+    expect(await archivedImages(put(`docker-${packing}.tar`, bytes))).toEqual(dockerImages);
+  });
+
+  test("without a configuration is refused", async () => {
+    const list = JSON.stringify([{ Config: "gone.json", RepoTags: ["app:1"] }]);
+    const error = await failureOf(put("lost.tar", tarOf([["manifest.json", list]])));
+    expect(error.message).toContain('the configuration "gone.json", which is missing');
+  });
+});
+
+describe("an archive in the OCI layout", () => {
+  test("as written for several images has the ID and names of each", async () => {
+    const { file, images } = writeImageArchive(join(directory, "oci.tar"), [
+      { names: ["docker.io/library/one:1", "docker.io/library/one:latest"], withBusybox: false },
+      { names: ["docker.io/library/two:1"], withBusybox: false },
+      { names: [], withBusybox: false, identity: "nameless" },
+    ]);
+    expect(await archivedImages(file)).toEqual(images.map(({ id, names }) => ({ id, names })));
+  });
+
+  test("of several platforms has the image of each platform that is in it", async () => {
+    const index = JSON.stringify({
+      manifests: [
+        { digest: digestOf(manifest), platform: { os: "linux", architecture: "amd64" } },
+        { digest: digestOf("left out"), platform: { os: "linux", architecture: "s390x" } },
+        { digest: digestOf("proof"), platform: { os: "unknown", architecture: "unknown" } },
+      ],
+    });
+    const top = {
+      digest: digestOf(index),
+      annotations: { "io.containerd.image.name": "docker.io/library/app:1" },
+    };
+    const path = put("platforms.tar", ociArchive([top], [index, manifest, "proof"]));
+    expect(await archivedImages(path)).toEqual([
+      { id: digestOf(config), names: ["docker.io/library/app:1"] },
+    ]);
+  });
+
+  test("takes full names, not tags alone, from its annotations", async () => {
+    const named = (name: string): object => ({
+      digest: digestOf(manifest),
+      annotations: { "org.opencontainers.image.ref.name": name },
+    });
+    const path = put(
+      "names.tar",
+      ociArchive([named("latest"), named("example.org/app:2")], [manifest]),
+    );
+    expect(await archivedImages(path)).toEqual([
+      { id: digestOf(config), names: ["example.org/app:2"] },
+    ]);
+  });
+
+  test("whose manifest does not match its digest is refused", async () => {
+    const bytes = tarOf([
+      [`blobs/${digestOf(manifest).replace(":", "/")}`, manifest.replace("config", "confug")],
+      ["index.json", JSON.stringify({ manifests: [{ digest: digestOf(manifest) }] })],
+    ]);
+    expect((await failureOf(put("forged.tar", bytes))).message).toContain(
+      "does not match its digest",
+    );
+  });
+});
+
+describe("a name longer than a header", () => {
+  test.each([
+    ["GNU", "L", (name: string) => `${name}\0`],
+    ["POSIX", "x", (name: string) => record(`path=${name}`)],
+  ])("is read as %s tar writes it", async (_kind, type, text) => {
+    const name = `${"deep/".repeat(30)}${configHex}.json`;
+    const list = JSON.stringify([{ Config: name, RepoTags: ["app:1"] }]);
+    const long = new TextEncoder().encode(text(name));
+    const header = Buffer.from(tarHeader({ name: "long", sizeBytes: long.length }));
+    header.write(type, 156);
+    header.write("        ", 148);
+    header.write(`${sumOf(header).toString(8).padStart(6, "0")}\0 `, 148);
+    const bytes = Buffer.concat([
+      header,
+      long,
+      tarPadding(long.length),
+      tarOf([
+        ["cut", config],
+        ["manifest.json", list],
+      ]),
+    ]);
+    expect(await archivedImages(put(`long-${type}.tar`, bytes))).toEqual([
+      { id: digestOf(config), names: ["app:1"] },
+    ]);
+  });
+});
+
+const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum + byte, 0);
+
+function record(text: string): string {
+  const length = text.length + 5;
+  return `${length} ${text}\n`;
+}
+
+describe("an invalid archive is refused", () => {
+  test("a file that does not exist", async () => {
+    const error = await failureOf(join(directory, "absent.tar"));
+    expect([error.kind, error.message]).toEqual([
+      "read",
+      `cannot read ${join(directory, "absent.tar")}: it does not exist`,
+    ]);
+  });
+
+  test.each([
+    ["text", new TextEncoder().encode("hello ".repeat(200))],
+    ["nothing", new Uint8Array(0)],
+    ["a tar of other files", tarOf([["etc/hosts", "127.0.0.1 localhost"]])],
+    ["a list that is no JSON", tarOf([["manifest.json", "[{"]])],
+    ["a packing that is not read", new Uint8Array([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])],
+    ["a damaged packing", gzipSync(savedByDocker).subarray(0, 40)],
+  ])("%s", async (what, bytes) => {
+    const error = await failureOf(put(`${what}.tar`, bytes));
+    expect(error.message).toStartWith("cannot read ");
+    expect(error.message).toContain(`${what}.tar`);
+  });
+
+  test("a file that was truncated", async () => {
+    const path = put("cut.tar", savedByDocker);
+    truncateSync(path, 2 << 20);
+    expect((await failureOf(path)).message).toContain("ends in the middle");
+  });
+
+  test("with lists that would fill the memory", async () => {
+    const blank = " ".repeat(4 << 20);
+    const files = Array.from({ length: 17 }, (_, at) => [`${at}.json`, blank] as const);
+    expect((await failureOf(put("huge.tar", tarOf(files)))).message).toContain("take more than");
+  });
+});
+
+test("skipped parts of a plain archive are not read: a layer of 64 GiB costs nothing", async () => {
+  const layerBytes = 64 * 2 ** 30;
+  const header = Buffer.from(tarHeader({ name: "layer.tar", sizeBytes: 0 }));
+  // Sizes of 8 GiB and more are binary, marked by the first bit.
+  header.fill(0, 124, 136);
+  header[124] = 0x80;
+  header.writeBigUInt64BE(BigInt(layerBytes), 128);
+  header.write("        ", 148);
+  header.write(`${sumOf(header).toString(8).padStart(6, "0")}\0 `, 148);
+  const path = put("sparse.tar", header);
+  truncateSync(path, header.length + layerBytes);
+  appendFileSync(path, savedByDocker);
+  expect(await archivedImages(path)).toEqual(dockerImages);
+});

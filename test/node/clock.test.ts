@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+
+import { instantToMs, toMs } from "../../src/model/time.ts";
+import { readClocks, timer } from "../../src/node/clock.ts";
+import { put, scratch } from "../support/scratch.ts";
+
+describe("readClocks", () => {
+  test("reads the wall clock and the boot of this machine", () => {
+    const before = Date.now();
+    const clocks = readClocks();
+    expect(instantToMs(clocks.wall)).toBeWithin(before, Date.now() + 1);
+    expect(clocks.bootId).toBe(readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
+  });
+
+  test("reads the same time since the boot from /proc and from the kernel's clock", () => {
+    const byProc = toMs(readClocks().uptime);
+    const byCall = readClocks(scratch());
+    expect(toMs(byCall.uptime)).toBeWithin(byProc - 1000, byProc + 5000);
+    expect(byCall.bootId).toStartWith("process:");
+    expect(readClocks(scratch()).bootId).toBe(byCall.bootId);
+  });
+
+  test("reads days since the boot to a hundredth of a second", () => {
+    const proc = scratch();
+    put(proc, "uptime", "8640000.07 12.00\n");
+    expect(readClocks(proc).uptime).toEqual(readClocks(proc).uptime);
+    expect(readClocks(proc).uptime as bigint).toBe(8_640_000_070_000_000n);
+  });
+
+  test.each(["garbage\n", ""])("treats a boot ID of %j as unreadable", (text) => {
+    const proc = scratch();
+    put(proc, "sys/kernel/random/boot_id", text);
+    expect(readClocks(proc).bootId).toStartWith("process:");
+  });
+});
+
+describe("timer", () => {
+  test("a sleep lasts no less than it should", async () => {
+    const start = timer.monotonicNs();
+    await timer.sleep(20, new AbortController().signal);
+    expect(Number(timer.monotonicNs() - start) / 1e6).toBeGreaterThanOrEqual(19);
+  });
+
+  test("a sleep ends when it is aborted, before or in the middle", async () => {
+    const controller = new AbortController();
+    const asleep = timer.sleep(60_000, controller.signal);
+    controller.abort();
+    await asleep;
+    await timer.sleep(60_000, controller.signal);
+    expect(controller.signal.aborted).toBe(true);
+  });
+});

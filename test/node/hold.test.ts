@@ -1,0 +1,195 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Clocks } from "../../src/model/snapshot.ts";
+import { type Duration, duration, hours, instant, minutes, plus } from "../../src/model/time.ts";
+import { readClocks } from "../../src/node/clock.ts";
+import { judgeHold, readHold, releaseHold, writeHold } from "../../src/node/hold.ts";
+import { scratch } from "../support/scratch.ts";
+
+function places() {
+  const directory = scratch();
+  return { stateDir: join(directory, "state"), runDir: join(directory, "run") };
+}
+
+const request = { length: hours(2), reason: "an upgrade", by: "root" };
+
+const clocks: Clocks = {
+  wall: instant(1_700_000_000_000_000_000n),
+  uptime: hours(5),
+  bootId: "boot",
+};
+const later = (span: Duration, change: Partial<Clocks> = {}): Clocks => ({
+  wall: plus(clocks.wall, span),
+  uptime: duration(clocks.uptime + span),
+  bootId: clocks.bootId,
+  ...change,
+});
+
+describe("a hold", () => {
+  test("is in force from when it is written until it is released", () => {
+    const here = places();
+    const now = readClocks();
+    expect(readHold(here, now.wall)).toEqual({ kind: "none" });
+    const { path, until } = writeHold(here, request, now);
+    expect(path).toBe(join(here.stateDir, "hold.json"));
+    expect(until).toBe(plus(now.wall, hours(2)));
+    expect(readHold(here, now.wall)).toEqual({
+      kind: "held",
+      until,
+      since: now.wall,
+      reason: "an upgrade",
+    });
+    expect(releaseHold(here)).toBe(true);
+    expect(readHold(here, now.wall)).toEqual({ kind: "none" });
+    expect(releaseHold(here)).toBe(false);
+  });
+
+  test("is written to the run directory if the state directory cannot be written", () => {
+    const here = places();
+    writeFileSync(here.stateDir, "a file in the way");
+    const { path } = writeHold(here, request);
+    expect(path).toBe(join(here.runDir, "hold.json"));
+    expect(readHold(here, readClocks().wall)).toMatchObject({ kind: "held", reason: "an upgrade" });
+    expect(releaseHold(here)).toBe(true);
+    expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+  });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "in the run directory is released although the state directory is mounted read-only",
+    () => {
+      const here = places();
+      mkdirSync(here.stateDir);
+      const mount = ["mount", "-t", "tmpfs", "-o", "ro,mode=700", "none", here.stateDir];
+      expect(Bun.spawnSync(mount).exitCode).toBe(0);
+      try {
+        expect(writeHold(here, request).path).toBe(join(here.runDir, "hold.json"));
+        expect(releaseHold(here)).toBe(true);
+        expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+        expect(releaseHold(here)).toBe(false);
+      } finally {
+        Bun.spawnSync(["umount", "-l", here.stateDir]);
+      }
+    },
+  );
+
+  test("is released from the run directory even if the one in the state directory stays", () => {
+    const here = places();
+    writeHold({ ...here, stateDir: here.runDir }, request);
+    mkdirSync(join(here.stateDir, "hold.json"), { recursive: true });
+    expect(() => releaseHold(here)).toThrow(join(here.stateDir, "hold.json"));
+    expect(existsSync(join(here.runDir, "hold.json"))).toBe(false);
+  });
+
+  test("that cannot be written anywhere is an error", () => {
+    const here = places();
+    writeFileSync(here.stateDir, "");
+    writeFileSync(here.runDir, "");
+    expect(() => writeHold(here, request)).toThrow(
+      expect.objectContaining({ name: "HostError", kind: "write" }),
+    );
+  });
+
+  test("in either directory is in force, and the longer one is reported", () => {
+    const here = places();
+    const now = readClocks();
+    writeHold(here, { ...request, reason: "short", length: minutes(1) }, now);
+    writeHold({ ...here, stateDir: here.runDir }, { ...request, reason: "long" }, now);
+    expect(readHold(here, now.wall)).toMatchObject({ reason: "long" });
+    releaseHold(here);
+    expect(readHold(here, now.wall)).toEqual({ kind: "none" });
+  });
+
+  test("that is written to the state directory replaces an earlier one in the run directory", () => {
+    const here = places();
+    const now = readClocks();
+    writeHold({ ...here, stateDir: here.runDir }, { ...request, reason: "long" }, now);
+    writeHold(here, { ...request, reason: "short", length: minutes(1) }, now);
+    expect(readHold(here, now.wall)).toMatchObject({ reason: "short" });
+    expect(existsSync(join(here.runDir, "hold.json"))).toBe(false);
+  });
+
+  test.each(["", "{", "[]", "null", "{}", '{"since":"2026-01-01T00:00:00Z","until":"tomorrow"}'])(
+    "that is invalid is in force: %j",
+    (text) => {
+      const here = places();
+      mkdirSync(here.stateDir);
+      writeFileSync(join(here.stateDir, "hold.json"), text);
+      const state = readHold(here, readClocks().wall);
+      expect(state).toMatchObject({ kind: "held", until: null, since: null });
+      expect(state.kind === "held" && state.reason).toContain(join(here.stateDir, "hold.json"));
+      releaseHold(here);
+      expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+    },
+  );
+
+  test.each(["stateDir", "runDir"] as const)(
+    "whose file in %s is a dangling link is in force until it is released",
+    (place) => {
+      const here = places();
+      mkdirSync(here[place]);
+      symlinkSync(join(here[place], "elsewhere.json"), join(here[place], "hold.json"));
+      expect(readHold(here, clocks.wall)).toMatchObject({ kind: "held", until: null });
+      expect(releaseHold(here)).toBe(true);
+      expect(readHold(here, clocks.wall)).toEqual({ kind: "none" });
+    },
+  );
+
+  test("that cannot be read is in force", () => {
+    const here = places();
+    mkdirSync(join(here.stateDir, "hold.json"), { recursive: true });
+    expect(readHold(here, readClocks().wall)).toMatchObject({ kind: "held", until: null });
+    expect(() => releaseHold(here)).toThrow(expect.objectContaining({ kind: "write" }));
+    rmSync(here.stateDir, { recursive: true });
+  });
+});
+
+describe("the end of a hold", () => {
+  const here = places();
+  const { path } = writeHold(here, request, clocks);
+  const judge = async (at: Clocks) => judgeHold(await Bun.file(path).text(), path, at).kind;
+
+  test.each([
+    ["just before its end", later(duration(hours(2) - 1_000_000n)), "held"],
+    ["at its end", later(hours(2)), "none"],
+    [
+      "after the wall clock jumped forward",
+      later(minutes(1), { wall: plus(clocks.wall, hours(9999)) }),
+      "held",
+    ],
+    [
+      "at its end, the wall clock set back meanwhile",
+      later(hours(2), { wall: instant(0n) }),
+      "none",
+    ],
+    [
+      "before its end after a reboot",
+      later(hours(1), { bootId: "other", uptime: hours(9) }),
+      "held",
+    ],
+    [
+      "after its end after a reboot",
+      later(hours(2), { bootId: "other", uptime: minutes(1) }),
+      "none",
+    ],
+    [
+      "after a reboot that set the wall clock back",
+      later(hours(3), { bootId: "other", wall: instant(0n) }),
+      "held",
+    ],
+  ] as const)("%s: %#", async (_, at, expected) => {
+    expect(await judge(at)).toBe(expected);
+  });
+
+  test("follows the wall clock if the boot is unknown", async () => {
+    const unknown = { ...clocks, bootId: "" };
+    const there = places();
+    const written = writeHold(there, request, unknown).path;
+    const text = await Bun.file(written).text();
+    expect(judgeHold(text, written, later(hours(2), { bootId: "", uptime: minutes(1) })).kind).toBe(
+      "none",
+    );
+    expect(judgeHold(text, written, later(hours(1), { bootId: "" })).kind).toBe("held");
+  });
+});

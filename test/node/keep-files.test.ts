@@ -1,0 +1,154 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type KeepRulesRequest, readKeepRules } from "../../src/node/keep-files.ts";
+import { put, scratch } from "../support/scratch.ts";
+
+/** A parser that shows what it was given: one rule for the text, or a problem for "wrong". */
+const parseFile: KeepRulesRequest["parseFile"] = (text, source) =>
+  text.includes("wrong")
+    ? { rules: [], problems: [{ source: `${source}:1`, message: "it is wrong" }] }
+    : { rules: [{ pattern: text, source: `${source}:1` }], problems: [] };
+const parsePattern: KeepRulesRequest["parsePattern"] = (text) =>
+  text === "wrong" ? { kind: "invalid", message: "it is wrong" } : { kind: "valid" };
+
+const rules = (directory: string, change: Partial<KeepRulesRequest> = {}) =>
+  readKeepRules({
+    directory,
+    isNamed: false,
+    patterns: [],
+    infraImages: [],
+    known: [],
+    parseFile,
+    parsePattern,
+    ...change,
+  });
+
+describe("readKeepRules", () => {
+  test("gives flags and files, each with its place, in the order of names", async () => {
+    const directory = scratch();
+    put(directory, "b.list", "from b");
+    put(directory, "a.list", "from a");
+    expect(await rules(directory, { patterns: ["x", "y"] })).toEqual({
+      rules: [
+        { pattern: "x", source: "--keep" },
+        { pattern: "y", source: "--keep" },
+        { pattern: "from a", source: `${directory}/a.list:1` },
+        { pattern: "from b", source: `${directory}/b.list:1` },
+      ],
+      problems: [],
+      directoriesRead: [directory],
+    });
+  });
+
+  test("an invalid pattern of a flag or file is a problem with its place, next to valid ones", async () => {
+    const directory = scratch();
+    put(directory, "a.list", "wrong");
+    put(directory, "b.list", "right");
+    const infraImages = ["right", "wrong"];
+    const read = await rules(directory, { patterns: ["wrong"], infraImages });
+    expect(read.problems).toEqual([
+      { source: "--keep", message: "it is wrong" },
+      { source: "--pod-infra-container-image", message: "it is wrong" },
+      { source: `${directory}/a.list:1`, message: "it is wrong" },
+    ]);
+    expect(read.rules).toHaveLength(1);
+  });
+
+  test.each([
+    "a.list~",
+    ".a.list.swp",
+    ".hidden",
+    "#a.list#",
+    "a.list.bak",
+    "a.list.orig",
+    "a.list.dpkg-old",
+    "a.list.dpkg-dist",
+    "a.list.rpmnew",
+    "a.list.rpmsave",
+    "a.list.swp",
+  ])("%s is ignored", async (name) => {
+    const directory = scratch();
+    put(directory, name, "wrong");
+    expect(await rules(directory)).toEqual({ rules: [], problems: [], directoriesRead: [] });
+  });
+
+  test.each(["images.txt", "README", "a.list.old", "a.LIST"])(
+    "%s is a problem, because it may be meant as a list",
+    async (name) => {
+      const directory = scratch();
+      put(directory, name, "right");
+      const { problems } = await rules(directory);
+      expect(problems.map((it) => it.source)).toEqual([join(directory, name)]);
+    },
+  );
+
+  test("a file that is not text is a problem", async () => {
+    const directory = scratch();
+    mkdirSync(join(directory, "directory.list"));
+    symlinkSync("/nowhere", join(directory, "dangling.list"));
+    symlinkSync("/dev/null", join(directory, "device.list"));
+    put(directory, "large.list", "x".repeat(4 * 1024 * 1024 + 1));
+    await Bun.write(join(directory, "binary.list"), new Uint8Array([0x61, 0xff, 0x0a]));
+    expect(Bun.spawnSync(["mkfifo", join(directory, "pipe.list")]).exitCode).toBe(0);
+    const { problems, rules: found } = await rules(directory);
+    expect(problems.map((it) => it.source.slice(directory.length + 1))).toEqual([
+      "binary.list",
+      "dangling.list",
+      "device.list",
+      "directory.list",
+      "large.list",
+      "pipe.list",
+    ]);
+    expect(found).toEqual([]);
+  });
+
+  test("a list whose name is not UTF-8 is a problem that says so", async () => {
+    const directory = scratch();
+    const path = Buffer.concat([Buffer.from(`${directory}/a`), Buffer.from([0xff])]);
+    writeFileSync(Buffer.concat([path, Buffer.from(".list")]), "nginx");
+    const [problem] = (await rules(directory)).problems;
+    expect(problem?.message).toBe("the file's name is not UTF-8: rename it");
+  });
+
+  test("a link to a list, and a link to the directory, are followed", async () => {
+    const directory = scratch();
+    const elsewhere = put(scratch(), "x", "right");
+    symlinkSync(elsewhere, join(directory, "a.list"));
+    const link = join(scratch(), "link");
+    symlinkSync(directory, link);
+    expect(await rules(link)).toMatchObject({ rules: [{ pattern: "right" }], problems: [] });
+  });
+
+  test("an empty file reaches the parser, which refuses it", async () => {
+    const directory = scratch();
+    put(directory, "a.list", "");
+    const seen: string[] = [];
+    await rules(directory, {
+      parseFile: (text, source) => {
+        seen.push(text);
+        return parseFile(text, source);
+      },
+    });
+    expect(seen).toEqual([""]);
+  });
+
+  test("the default directory may be absent until rules were read there; a configured one may not", async () => {
+    const directory = join(scratch(), "absent");
+    const nothing = { rules: [], problems: [], directoriesRead: [] };
+    expect(await rules(directory)).toEqual(nothing);
+    expect(await rules(directory, { known: ["/elsewhere"] })).toEqual(nothing);
+    expect((await rules(directory, { known: [directory] })).problems).toMatchObject([
+      { source: directory },
+    ]);
+    expect((await rules(directory, { isNamed: true })).problems).toMatchObject([
+      { source: directory },
+    ]);
+  });
+
+  test("a file in the place of the directory is a problem", async () => {
+    const path = put(scratch(), "keep.d");
+    expect((await rules(path)).problems).toMatchObject([{ source: path }]);
+  });
+});

@@ -1,0 +1,72 @@
+// The walk that explains a full disk: bounded, and blind to links and other filesystems.
+
+import { expect, test } from "bun:test";
+import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { walkDirectories } from "../../src/node/largest-directories.ts";
+import { scratch } from "../support/scratch.ts";
+
+const KIB = 1024;
+const signal = new AbortController().signal;
+const options = { withinMs: 5000, apart: [], most: 10 };
+
+function write(root: string, path: string, kib: number): void {
+  const whole = join(root, path);
+  mkdirSync(join(whole, ".."), { recursive: true });
+  writeFileSync(whole, new Uint8Array(kib * KIB).fill(1));
+}
+
+test("the largest directories come first, and a directory explained by its subdirectories is replaced by them", async () => {
+  const root = scratch();
+  write(root, "var/lib/models/big", 2000);
+  write(root, "var/lib/models/more", 1000);
+  write(root, "home/file", 500);
+  write(root, "home/user/small", 8);
+  const walk = await walkDirectories(root, options, signal);
+  expect(walk.complete).toBe(true);
+  expect(walk.directories.map(({ path }) => path.slice(root.length))).toEqual([
+    "/var/lib/models",
+    "/home",
+  ]);
+  const [first] = walk.directories;
+  expect(first?.bytes).toBeGreaterThanOrEqual(3000n * 1024n);
+  expect(walk.bytes).toBeGreaterThanOrEqual(3508n * 1024n);
+});
+
+test("files directly in the searched directory count as its own", async () => {
+  const root = scratch();
+  write(root, "fill", 3000);
+  write(root, "home/file", 500);
+  const walk = await walkDirectories(root, options, signal);
+  expect(walk.directories.map(({ path }) => path)).toEqual([root, join(root, "home")]);
+  expect(walk.directories[0]?.bytes).toBeGreaterThanOrEqual(3000n * 1024n);
+  expect(walk.directories[0]?.bytes).toBeLessThan(3500n * 1024n);
+});
+
+test("links count nothing, a file with two names counts once, and directories counted elsewhere are excluded", async () => {
+  const root = scratch();
+  write(root, "data/file", 1000);
+  write(root, "images/layer", 4000);
+  linkSync(join(root, "data/file"), join(root, "data/again"));
+  symlinkSync("/usr", join(root, "data/usr"));
+  const apart = [join(root, "images")];
+  const walk = await walkDirectories(root, { ...options, apart }, signal);
+  expect(walk.bytes).toBeGreaterThanOrEqual(1000n * 1024n);
+  expect(walk.bytes).toBeLessThan(1100n * 1024n);
+});
+
+test("the search ends at once without time and is reported as incomplete", async () => {
+  const root = scratch();
+  write(root, "data/file", 1);
+  expect(await walkDirectories(root, { ...options, withinMs: 0 }, signal)).toEqual({
+    complete: false,
+    directories: [],
+    bytes: 0n,
+  });
+});
+
+test("the search of a missing directory is incomplete", async () => {
+  const walk = await walkDirectories(join(scratch(), "gone"), options, signal);
+  expect(walk).toEqual({ complete: false, directories: [], bytes: 0n });
+});

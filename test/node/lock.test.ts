@@ -1,0 +1,258 @@
+import { describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import {
+  acquireLock,
+  endpointHash,
+  type LockAttempt,
+  type LockPlaces,
+  type LockRequest,
+} from "../../src/node/lock.ts";
+import { put, scratch } from "../support/scratch.ts";
+
+const userId = process.getuid?.() ?? 0;
+const placesIn = (directory: string): LockPlaces => ({
+  systemRun: join(directory, "run"),
+  runDirectory: join(directory, "own"),
+  userId,
+});
+
+function lock(places: LockPlaces, change: Partial<LockRequest> = {}): Promise<LockAttempt> {
+  return acquireLock(
+    {
+      name: "pass",
+      endpoint: "unix:///run/x.sock",
+      holder: "a test",
+      waitMs: 0,
+      signal: new AbortController().signal,
+      ...change,
+    },
+    places,
+  );
+}
+
+async function held(places: LockPlaces, change: Partial<LockRequest> = {}) {
+  const attempt = await lock(places, change);
+  if (attempt.kind !== "acquired") throw new Error(`not acquired: ${attempt.kind}`);
+  return attempt.lock;
+}
+
+async function holderProcess(places: LockPlaces) {
+  const request = { name: "pass", endpoint: "unix:///run/x.sock", holder: "the other", waitMs: 0 };
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      join(import.meta.dir, "lock-holder.ts"),
+      JSON.stringify({ request, places }),
+    ],
+    { stdout: "pipe", stderr: "inherit" },
+  );
+  const { value } = await child.stdout.getReader().read();
+  return { child, said: new TextDecoder().decode(value).trim() };
+}
+
+describe("acquireLock", () => {
+  test("makes a second caller wait no longer than allowed, and tells it who holds the lock", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    expect(await lock(places, { waitMs: 60 })).toEqual({
+      kind: "held",
+      holder: "a test",
+      path: first.path,
+    });
+    first.release();
+    first.release();
+    (await held(places)).release();
+  });
+
+  test("gives the lock to a waiting caller when it is released", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    const second = lock(places, { waitMs: 10_000 });
+    first.release();
+    const attempt = await second;
+    expect(attempt.kind).toBe("acquired");
+    if (attempt.kind === "acquired") attempt.lock.release();
+  });
+
+  test("ends waiting when cancelled", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    const controller = new AbortController();
+    const second = lock(places, { waitMs: 60_000, signal: controller.signal });
+    controller.abort();
+    expect(await second).toEqual({ kind: "aborted" });
+    first.release();
+  });
+
+  test("excludes another process, and a killed one leaves no lock", async () => {
+    const places = placesIn(scratch());
+    const { child, said } = await holderProcess(places);
+    expect(said).toBe("acquired");
+    expect(await lock(places)).toMatchObject({ kind: "held", holder: "the other" });
+    child.kill("SIGKILL");
+    await child.exited;
+    (await held(places)).release();
+  });
+
+  test("does not pass the lock to a child process", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    const child = Bun.spawn(["sleep", "60"]);
+    // Between its fork and its exec the child has everything that we have.
+    for (let tries = 0; readlinkSync(`/proc/${child.pid}/exe`) === process.execPath; tries += 1) {
+      if (tries > 1000) throw new Error("the child never became another program");
+      await Bun.sleep(1);
+    }
+    const open = readdirSync(`/proc/${child.pid}/fd`).map((fd) =>
+      targetOf(`/proc/${child.pid}/fd/${fd}`),
+    );
+    expect(open).not.toContain(first.path);
+    first.release();
+    (await held(places)).release();
+    child.kill();
+    await child.exited;
+  });
+
+  test("uses separate locks for runtimes and purposes", async () => {
+    const places = placesIn(scratch());
+    const locks = [
+      await held(places),
+      await held(places, { endpoint: "unix:///run/y.sock" }),
+      await held(places, { name: "agent" }),
+    ];
+    for (const it of locks) it.release();
+  });
+
+  test("uses one lock for two paths to one socket, whether the runtime is up or not", () => {
+    const directory = scratch();
+    mkdirSync(join(directory, "real"));
+    symlinkSync(join(directory, "real"), join(directory, "link"));
+    const hashes = () => [
+      endpointHash(join(directory, "real/x.sock")),
+      endpointHash(`unix://${directory}/link/x.sock`),
+      endpointHash(`unix:${directory}/real/../link/x.sock`),
+    ];
+    const absent = hashes();
+    put(directory, "real/x.sock");
+    expect(new Set([...absent, ...hashes()]).size).toBe(1);
+  });
+
+  test.each([
+    ["a link to it", "sockets/link.sock"],
+    ["a link to a link", "chain.sock"],
+    ["a relative link through a linked directory", "by/dir.sock"],
+    ["steps back over a linked directory", "by/../real/x.sock"],
+  ])("uses one lock for a socket by way of %s, even while its runtime is down", (_, way) => {
+    const directory = scratch();
+    for (const name of ["real", "sockets"]) mkdirSync(join(directory, name));
+    symlinkSync(join(directory, "real/x.sock"), join(directory, "sockets/link.sock"));
+    symlinkSync("sockets/link.sock", join(directory, "chain.sock"));
+    symlinkSync("sockets", join(directory, "by"));
+    symlinkSync("../real//x.sock", join(directory, "sockets/dir.sock"));
+    const hashes = () => ["real/x.sock", way].map((name) => endpointHash(`${directory}/${name}`));
+    const down = hashes();
+    put(directory, "real/x.sock");
+    expect(new Set([...down, ...hashes()]).size).toBe(1);
+  });
+
+  test("ignores --run-dir while the system's directory can be written", async () => {
+    const directory = scratch();
+    const first = await held(placesIn(directory));
+    const other = { ...placesIn(directory), runDirectory: join(directory, "elsewhere") };
+    expect((await lock(other)).kind).toBe("held");
+    first.release();
+  });
+
+  test("uses --run-dir if the system's directory cannot be written", async () => {
+    const directory = scratch();
+    put(directory, "run", "a file, so that nothing can be made below it");
+    const places = { ...placesIn(directory), systemRun: join(directory, "run/absent") };
+    const below = await held(places);
+    expect(below.path).toStartWith(join(directory, "own/locks/"));
+    below.release();
+    rmSync(join(directory, "run"));
+    mkdirSync(join(directory, "run"));
+    symlinkSync("/proc/self/nothing", join(directory, "run/crigc"));
+    const first = await held({ ...places, systemRun: join(directory, "run") });
+    expect(first.path).toStartWith(join(directory, "own/locks/"));
+    first.release();
+  });
+
+  test("creates a private file that is kept after the release", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    expect(statSync(first.path).mode & 0o777).toBe(0o600);
+    first.release();
+    expect(statSync(first.path).isFile()).toBe(true);
+  });
+
+  test("refuses a link in place of the lock, and does not touch its target", async () => {
+    const directory = scratch();
+    const places = placesIn(directory);
+    const first = await held(places);
+    first.release();
+    rmSync(first.path);
+    const target = put(directory, "precious", "content");
+    symlinkSync(target, first.path);
+    const error = await lock(places).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: "HostError", kind: "refused" });
+    expect(await Bun.file(target).text()).toBe("content");
+  });
+
+  test("refuses a lock directory that others can write to", async () => {
+    const directory = scratch();
+    const places = placesIn(directory);
+    mkdirSync(join(directory, "run/crigc/locks"), { recursive: true });
+    chmodSync(join(directory, "run/crigc/locks"), 0o777);
+    const error = await lock(places).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: "HostError", kind: "refused" });
+    expect(String(error)).toContain("other users can write to it");
+    expect(readdirSync(directory)).not.toContain("own");
+  });
+
+  test("excludes nobody by a file that was replaced while it was locked", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    rmSync(first.path);
+    const second = await held(places);
+    expect(statSync(second.path).isFile()).toBe(true);
+    expect((await lock(places)).kind).toBe("held");
+    second.release();
+    first.release();
+  });
+});
+
+/** `null`: it was closed since it was listed, as a program that starts does with the files that it loads from. */
+function targetOf(link: string): string | null {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return null;
+  }
+}
+
+test("a lock whose file is deleted is not in place, and another one can be taken", async () => {
+  const places = placesIn(scratch());
+  const first = await lock(places);
+  if (first.kind !== "acquired") throw new Error("the lock is free");
+  expect(first.lock.isInPlace()).toBe(true);
+  rmSync(first.lock.path);
+  expect(first.lock.isInPlace()).toBe(false);
+  const second = await lock(places);
+  if (second.kind !== "acquired") throw new Error("the lock is free again");
+  expect(first.lock.isInPlace()).toBe(false);
+  expect(second.lock.isInPlace()).toBe(true);
+  first.lock.release();
+  second.lock.release();
+  expect(second.lock.isInPlace()).toBe(false);
+});
