@@ -10,9 +10,9 @@ import { journalOf } from "../src/agent/journal.ts";
 import { createLog } from "../src/agent/log/log.ts";
 import type { Engine } from "../src/gc/ports.ts";
 import { stateFiles } from "../src/node/state-files.ts";
-import { directChannel } from "../src/store/file/state-file.ts";
-import type { Recorder } from "../src/store/history/recorder.ts";
 import { openStore } from "../src/store/open.ts";
+import type { Recorder } from "../src/store/recorder.ts";
+import { directChannel } from "../src/store/state-file.ts";
 import { HOUR, MINUTE, Simulation } from "../test/sim/simulation.ts";
 import { Walk } from "../test/sim/walk.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 
 import { duration, instant, instantFromMs } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
-import { directChannel } from "../../src/store/file/state-file.ts";
 import { openStore } from "../../src/store/open.ts";
+import { directChannel } from "../../src/store/state-file.ts";
 import { imageIdOf } from "../../test/support/fake-runtime/describe.ts";
 import { startFakeRuntime } from "../../test/support/fake-runtime/server.ts";
 import { runProgram } from "../../test/support/program.ts";

@@ -3,7 +3,7 @@
 import type { Journal } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
-import type { Recorder } from "../store/history/recorder.ts";
+import type { Recorder } from "../store/recorder.ts";
 import { logContainerItem, logEvent, logImage } from "./log/items.ts";
 import type { Log } from "./log/log.ts";
 import { logPassEnd } from "./log/pass.ts";

@@ -13,7 +13,7 @@ import type { LedgerMemory } from "../model/ports.ts";
 import { type Instant, type Watched, watched } from "../model/time.ts";
 import { wallClock } from "../node/clock.ts";
 import { PASSES_APART } from "../policy/container/pods.ts";
-import type { Recorder } from "../store/history/recorder.ts";
+import type { Recorder } from "../store/recorder.ts";
 
 export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
   const memory = volatileMemory(forgotten(recorder.ledger()));

@@ -28,7 +28,6 @@ import { walkDirectories } from "../node/largest-directories.ts";
 import { stateFiles } from "../node/state-files.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean } from "../report/terminal.ts";
-import { StateFile } from "../store/file/state-file.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
 import {
   readSnapshotText,
@@ -36,6 +35,7 @@ import {
   SNAPSHOT_BYTES_MAX,
   snapshotText,
 } from "../store/snapshot-file.ts";
+import { StateFile } from "../store/state-file.ts";
 import { eventCaller } from "./event-caller.ts";
 import { keepRulesOf } from "./host.ts";
 import { askAgent } from "./http/client.ts";

@@ -9,9 +9,9 @@ import { HostError } from "../model/errors.ts";
 import { wallClock } from "../node/clock.ts";
 import { giveBack, MUCH } from "../node/process.ts";
 import { stateFiles } from "../node/state-files.ts";
-import { StateFile } from "../store/file/state-file.ts";
-import type { StateChannel, StateReply, StateRequest } from "../store/file/state-request.ts";
-import type { LedgerRow } from "../store/ledger/ledger.ts";
+import type { LedgerRow } from "../store/ledger-rows.ts";
+import { StateFile } from "../store/state-file.ts";
+import type { StateChannel, StateReply, StateRequest } from "../store/state-request.ts";
 import { STATE_PROCESS } from "./state-word.ts";
 
 type Line =

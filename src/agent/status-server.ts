@@ -14,7 +14,7 @@ import { processFigures } from "../node/process.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
 import { unjudged } from "../report/table/images.ts";
-import type { Recorder } from "../store/history/recorder.ts";
+import type { Recorder } from "../store/recorder.ts";
 import type { AgentState } from "./agent-state.ts";
 import { eventCaller } from "./event-caller.ts";
 import type { HealthCheck, HttpProviders } from "./http/routes.ts";

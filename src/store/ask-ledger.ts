@@ -2,8 +2,8 @@
 
 import type { Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
-import type { StateChannel, StateReply, StateRequest } from "./file/state-request.ts";
-import { LedgerReading } from "./ledger/ledger.ts";
+import { LedgerReading } from "./ledger-rows.ts";
+import type { StateChannel, StateReply, StateRequest } from "./state-request.ts";
 
 export type Answer =
   | Exclude<StateReply, { kind: "read" }>

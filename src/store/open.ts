@@ -6,17 +6,15 @@ import type { Database } from "bun:sqlite";
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { OtherWriters, StateFiles } from "../model/ports.ts";
-import { storeError } from "./errors.ts";
 import {
   isClosed,
   openForReading,
   openInMemory,
   type StatePaths,
   statePaths,
-} from "./file/connection.ts";
-import { marksIn } from "./file/marks.ts";
-import { readLedgerRows, readSetting } from "./file/state-rows.ts";
-import type { HistoryKind } from "./history/history-records.ts";
+} from "./connection.ts";
+import { storeError } from "./errors.ts";
+import type { HistoryKind } from "./history-records.ts";
 import {
   type HistoryQuery,
   type PassQuery,
@@ -24,11 +22,13 @@ import {
   queryNewestSamples,
   queryPasses,
   type RemovalQuery,
-} from "./history/history.ts";
-import { Recorder } from "./history/recorder.ts";
-import { ledgerOf } from "./ledger/ledger.ts";
+} from "./history.ts";
+import { ledgerOf } from "./ledger-rows.ts";
 import { leftOpen } from "./left-open.ts";
+import { marksIn } from "./marks.ts";
 import type { StoreNotice } from "./notice.ts";
+import { Recorder } from "./recorder.ts";
+import { readLedgerRows, readSetting } from "./state-rows.ts";
 import type { StoreOptions } from "./store.ts";
 
 /** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */

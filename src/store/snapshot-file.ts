@@ -41,7 +41,7 @@ import {
   time,
   under,
 } from "./codec.ts";
-import { ledgerCodec, ledgerMaps } from "./ledger/ledger-document.ts";
+import { ledgerCodec, ledgerMaps } from "./ledger-document.ts";
 
 /** A node with 30,000 containers takes 20 MB. */
 export const SNAPSHOT_BYTES_MAX = 128 * 1024 * 1024;

@@ -4,15 +4,15 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { WriterPresence } from "../model/ports.ts";
 import { type Answer, askLedger } from "./ask-ledger.ts";
-import type { StateChannel, StateRequest } from "./file/state-request.ts";
-import { within } from "./file/within.ts";
-import type { HistoryRecord } from "./history/history-records.ts";
-import type { RecentHistory } from "./history/history.ts";
-import { RecordSender } from "./history/record-sender.ts";
-import { ledgerChanges } from "./ledger/ledger.ts";
-import { mergeLedgers } from "./ledger/merge.ts";
+import type { HistoryRecord } from "./history-records.ts";
+import type { RecentHistory } from "./history.ts";
+import { ledgerChanges } from "./ledger-rows.ts";
 import { ALONE, leftOpen } from "./left-open.ts";
+import { mergeLedgers } from "./merge.ts";
 import { Failures, type StoreNotice } from "./notice.ts";
+import { RecordSender } from "./record-sender.ts";
+import type { StateChannel, StateRequest } from "./state-request.ts";
+import { within } from "./within.ts";
 import { WriteThrottle } from "./write-throttle.ts";
 
 export interface StoreOptions {

@@ -8,9 +8,9 @@ import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { OtherWriters, StateFiles, WriterPresence } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
-import { directChannel } from "../../src/store/file/state-file.ts";
 import type { StoreNotice } from "../../src/store/notice.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
+import { directChannel } from "../../src/store/state-file.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 
 import { chainId } from "../../src/model/ids.ts";
 import { instant, watched } from "../../src/model/time.ts";
-import { openInMemory } from "../../src/store/file/connection.ts";
-import { historyKinds } from "../../src/store/history/history-records.ts";
-import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history/history.ts";
-import type { Recorder } from "../../src/store/history/recorder.ts";
+import { openInMemory } from "../../src/store/connection.ts";
+import { historyKinds } from "../../src/store/history-records.ts";
+import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history.ts";
+import type { Recorder } from "../../src/store/recorder.ts";
 import { anImagePlan } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";

@@ -7,9 +7,9 @@ import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 import { withEntry } from "../../src/model/values.ts";
-import { openInMemory } from "../../src/store/file/connection.ts";
-import { readLedgerRows, writeLedgerRows } from "../../src/store/file/state-rows.ts";
-import { ledgerChanges, ledgerOf } from "../../src/store/ledger/ledger.ts";
+import { openInMemory } from "../../src/store/connection.ts";
+import { ledgerChanges, ledgerOf } from "../../src/store/ledger-rows.ts";
+import { readLedgerRows, writeLedgerRows } from "../../src/store/state-rows.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const record: ImageRecord = {

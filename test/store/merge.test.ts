@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { creationId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { instant, type Watched, watched } from "../../src/model/time.ts";
-import { mapNames } from "../../src/store/ledger/ledger.ts";
-import { mergeLedgers } from "../../src/store/ledger/merge.ts";
+import { mapNames } from "../../src/store/ledger-rows.ts";
+import { mergeLedgers } from "../../src/store/merge.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const sets = (ledger: Ledger) => ({ ...ledger, keepDirectories: new Set(ledger.keepDirectories) });

@@ -16,7 +16,7 @@ import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { StateFiles } from "../../src/model/ports.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
-import { StateFile } from "../../src/store/file/state-file.ts";
+import { StateFile } from "../../src/store/state-file.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { durationFromMs, type Instant, minutes, plus } from "../../src/model/time.ts";
-import { SAMPLES_KEPT } from "../../src/store/history/history.ts";
+import { SAMPLES_KEPT } from "../../src/store/history.ts";
 import { anImagePlan } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { now, read, write } from "./fixture.ts";

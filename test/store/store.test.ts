@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { recordsMax } from "../../src/store/history/record-sender.ts";
+import { recordsMax } from "../../src/store/record-sender.ts";
 import { WriteThrottle } from "../../src/store/write-throttle.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, now, read, write } from "./fixture.ts";

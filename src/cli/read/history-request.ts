@@ -6,7 +6,7 @@ import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import { isRemovalKind, removalCodes, removalKinds } from "../../report/container-reasons.ts";
-import type { RemovalQuery } from "../../store/history/history.ts";
+import type { RemovalQuery } from "../../store/history.ts";
 import { type CommandOption, has, type Invocation, option, textOf } from "../command.ts";
 
 /** `limit`: passes, or removals if filtered. */

@@ -6,8 +6,8 @@ import { join } from "node:path";
 
 import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
 import { stateFiles } from "../../../src/node/state-files.ts";
-import { StateFile } from "../../../src/store/file/state-file.ts";
-import { historyRow } from "../../../src/store/history/history.ts";
+import { historyRow } from "../../../src/store/history.ts";
+import { StateFile } from "../../../src/store/state-file.ts";
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";

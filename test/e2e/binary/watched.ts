@@ -2,8 +2,8 @@
 
 import { type Duration, instantFromMs, seconds, watched } from "../../../src/model/time.ts";
 import { stateFiles } from "../../../src/node/state-files.ts";
-import { directChannel } from "../../../src/store/file/state-file.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { directChannel } from "../../../src/store/state-file.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export async function observedFor(stateDir: string, time: Duration): Promise<void> {

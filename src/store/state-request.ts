@@ -1,8 +1,8 @@
 // Requests to the state file and their replies: plain data, because the writer may be another process.
 
-import type { StoreErrorKind } from "../../model/errors.ts";
-import type { HistoryRow, RecentHistory } from "../history/history.ts";
-import type { LedgerChanges, LedgerRow } from "../ledger/ledger.ts";
+import type { StoreErrorKind } from "../model/errors.ts";
+import type { HistoryRow, RecentHistory } from "./history.ts";
+import type { LedgerChanges, LedgerRow } from "./ledger-rows.ts";
 
 /** Answered in order. */
 export type StateRequest =

@@ -1,7 +1,7 @@
 // Moves a broken state file aside under a new name, so that nothing is lost and the next start is a fresh one.
 
-import type { StateFiles } from "../../model/ports.ts";
-import { type Instant, toRfc3339 } from "../../model/time.ts";
+import type { StateFiles } from "../model/ports.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
 import type { StatePaths } from "./connection.ts";
 
 const brokenMax = 3;

@@ -2,11 +2,11 @@
 
 import type { Database } from "bun:sqlite";
 
-import { rowJson } from "../../model/exact-json.ts";
-import { instant, watched as asWatched } from "../../model/time.ts";
-import { text, under } from "../codec.ts";
-import { imageRow } from "../ledger/ledger-document.ts";
-import { type LedgerChanges, type LedgerRow, STATE_KIND } from "../ledger/ledger.ts";
+import { rowJson } from "../model/exact-json.ts";
+import { instant, watched as asWatched } from "../model/time.ts";
+import { text, under } from "./codec.ts";
+import { imageRow } from "./ledger-document.ts";
+import { type LedgerChanges, type LedgerRow, STATE_KIND } from "./ledger-rows.ts";
 import { REMOVED_IMAGE } from "./schema.ts";
 
 /** The row of the ledger's state comes first. No image was first seen before its last removal in the history. */

@@ -1,11 +1,11 @@
 // Sends records as they come, without waiting for replies: what was sent outlives a killed process.
 
-import type { StoreErrorKind } from "../../model/errors.ts";
-import { type ImageId, imageId } from "../../model/ids.ts";
-import type { Ledger } from "../../model/ledger.ts";
-import type { StateAppend, StateReply } from "../file/state-request.ts";
+import type { StoreErrorKind } from "../model/errors.ts";
+import { type ImageId, imageId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { HistoryRecord } from "./history-records.ts";
 import { historyRow } from "./history.ts";
+import type { StateAppend, StateReply } from "./state-request.ts";
 
 /** Maximum number of records kept while the disk refuses them; beyond it the oldest are dropped and counted. */
 export const recordsMax = 20_000;

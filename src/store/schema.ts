@@ -2,7 +2,7 @@
 
 import type { Database } from "bun:sqlite";
 
-import { StoreError } from "../../model/errors.ts";
+import { StoreError } from "../model/errors.ts";
 
 /** Changes with the tables, not with fields of documents. */
 const VERSION = 6;

@@ -1,9 +1,9 @@
 // The ledger as rows, one per entry of its maps: read completely, written by difference.
 
-import { StoreError } from "../../model/errors.ts";
-import { rowJson } from "../../model/exact-json.ts";
-import { emptyLedger, type ImageRecord, type Ledger } from "../../model/ledger.ts";
-import type { Codec } from "../codec.ts";
+import { StoreError } from "../model/errors.ts";
+import { rowJson } from "../model/exact-json.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
+import type { Codec } from "./codec.ts";
 import {
   imageRow,
   type LastUse,

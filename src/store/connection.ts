@@ -2,8 +2,8 @@
 
 import { constants, Database, SQLiteError } from "bun:sqlite";
 
-import { StoreError } from "../../model/errors.ts";
-import type { StateFiles } from "../../model/ports.ts";
+import { StoreError } from "../model/errors.ts";
+import type { StateFiles } from "../model/ports.ts";
 import { createTables, hasTables } from "./schema.ts";
 
 export interface StatePaths {

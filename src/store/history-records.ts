@@ -1,12 +1,12 @@
 // The records of the history, each kind declared once: its fields, its time, and the key under which it is completed.
 
-import type { DiskSample, PassRow, Regret, Removal } from "../../model/history.ts";
-import { chainId, passId } from "../../model/ids.ts";
-import type { Signal } from "../../model/limits.ts";
-import type { ContainerOutcome, ImageEnd } from "../../model/outcome.ts";
-import type { Event, Step } from "../../model/pass.ts";
-import type { FilesystemRole } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+import type { DiskSample, PassRow, Regret, Removal } from "../model/history.ts";
+import { chainId, passId } from "../model/ids.ts";
+import type { Signal } from "../model/limits.ts";
+import type { ContainerOutcome, ImageEnd } from "../model/outcome.ts";
+import type { Event, Step } from "../model/pass.ts";
+import type { FilesystemRole } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 import {
   added,
   amount,
@@ -23,7 +23,7 @@ import {
   texts,
   time,
   word,
-} from "../codec.ts";
+} from "./codec.ts";
 
 interface HistoryRows {
   readonly pass: PassRow;

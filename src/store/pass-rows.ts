@@ -1,7 +1,7 @@
 // Makes rows of the history from passes.
 
-import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
-import type { PassId } from "../../model/ids.ts";
+import type { DiskSample, PassRow, Removal } from "../model/history.ts";
+import type { PassId } from "../model/ids.ts";
 import {
   type ContainerItem,
   type ImageItem,
@@ -11,11 +11,11 @@ import {
   outcomeItems,
   type RemovalResult,
   type SandboxItem,
-} from "../../model/outcome.ts";
-import type { Pass, PassStart } from "../../model/pass.ts";
-import type { Purpose } from "../../model/plan.ts";
-import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+} from "../model/outcome.ts";
+import type { Pass, PassStart } from "../model/pass.ts";
+import type { Purpose } from "../model/plan.ts";
+import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
   const { image, chain, frees } = item.candidate;

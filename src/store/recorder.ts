@@ -1,20 +1,20 @@
 // What `gc` and `run` are given: the ledger, and a record of each pass that is written as the pass goes on.
 
-import type { DiskSample, RegretFigures } from "../../model/history.ts";
-import type { PassId } from "../../model/ids.ts";
-import type { Ledger } from "../../model/ledger.ts";
+import type { DiskSample, RegretFigures } from "../model/history.ts";
+import type { PassId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
 import {
   type ContainerItem,
   type ImageItem,
   type LogItem,
   outcomeItems,
   type SandboxItem,
-} from "../../model/outcome.ts";
-import type { Event, Pass, PassStart } from "../../model/pass.ts";
-import type { Filesystem } from "../../model/snapshot.ts";
-import { type Instant, seconds } from "../../model/time.ts";
-import { within } from "../file/within.ts";
-import { Store } from "../store.ts";
+} from "../model/outcome.ts";
+import type { Event, Pass, PassStart } from "../model/pass.ts";
+import type { Filesystem } from "../model/snapshot.ts";
+import { type Instant, seconds } from "../model/time.ts";
+import { type HistoryRecord, readable } from "./history-records.ts";
+import { type RecentHistory, SAMPLES_KEPT } from "./history.ts";
 import {
   containerRemoval,
   imageRemoval,
@@ -22,10 +22,10 @@ import {
   isWorthKeeping,
   passRow,
   samplesOf,
-} from "./history-making.ts";
-import { type HistoryRecord, readable } from "./history-records.ts";
-import { type RecentHistory, SAMPLES_KEPT } from "./history.ts";
+} from "./pass-rows.ts";
 import { Regrets } from "./regrets.ts";
+import { Store } from "./store.ts";
+import { within } from "./within.ts";
 
 const SAMPLES_APART = seconds(10);
 

@@ -1,9 +1,9 @@
 // Recognises images that come back after their removal, by ID or name: each had to be pulled again.
 
-import type { Regret, RegretFigures, Removal } from "../../model/history.ts";
-import type { ImageId } from "../../model/ids.ts";
-import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import { type Duration, plus, since } from "../../model/time.ts";
+import type { Regret, RegretFigures, Removal } from "../model/history.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { ImageRecord, Ledger } from "../model/ledger.ts";
+import { type Duration, plus, since } from "../model/time.ts";
 import { readable } from "./history-records.ts";
 import { type RecentHistory, REMOVED_IMAGES } from "./history.ts";
 

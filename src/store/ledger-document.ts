@@ -1,6 +1,6 @@
 // How the ledger is written: each field is declared once, for the state file and for a recorded node.
 
-import { chainId, containerId, creationKey, imageId, podUid, sandboxId } from "../../model/ids.ts";
+import { chainId, containerId, creationKey, imageId, podUid, sandboxId } from "../model/ids.ts";
 import {
   type ContainerRecord,
   type CreationRecord,
@@ -13,8 +13,8 @@ import {
   type NothingFreedRecord,
   type OriginRecord,
   type PodRecord,
-} from "../../model/ledger.ts";
-import type { Instant, Watched } from "../../model/time.ts";
+} from "../model/ledger.ts";
+import type { Instant, Watched } from "../model/time.ts";
 import {
   added,
   amount,
@@ -35,7 +35,7 @@ import {
   time,
   under,
   watchedNs,
-} from "../codec.ts";
+} from "./codec.ts";
 
 const imageFields = {
   firstSeenAt: time,

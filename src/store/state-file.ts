@@ -2,13 +2,10 @@
 
 import type { Database } from "bun:sqlite";
 
-import { assertNever } from "../../model/assert.ts";
-import type { StoreErrorKind } from "../../model/errors.ts";
-import type { StateFiles } from "../../model/ports.ts";
-import { type Instant, watched } from "../../model/time.ts";
-import { storeError } from "../errors.ts";
-import { prune, readRecentHistory, writeRow } from "../history/history.ts";
-import type { LedgerRow } from "../ledger/ledger.ts";
+import { assertNever } from "../model/assert.ts";
+import type { StoreErrorKind } from "../model/errors.ts";
+import type { StateFiles } from "../model/ports.ts";
+import { type Instant, watched } from "../model/time.ts";
 import { moveAside } from "./broken.ts";
 import {
   closedStamp,
@@ -18,6 +15,9 @@ import {
   type StatePaths,
   statePaths,
 } from "./connection.ts";
+import { storeError } from "./errors.ts";
+import { prune, readRecentHistory, writeRow } from "./history.ts";
+import type { LedgerRow } from "./ledger-rows.ts";
 import { dropMarks, inTransaction, marksIn, OwnMark } from "./marks.ts";
 import type {
   StateAppend,

@@ -1,9 +1,9 @@
 // Merges what two processes made of one ledger, record by record; if both changed one, the younger and safer one
 // counts.
 
-import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
-import type { Watched } from "../../model/time.ts";
-import { isEqual, mapNames } from "./ledger.ts";
+import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
+import type { Watched } from "../model/time.ts";
+import { isEqual, mapNames } from "./ledger-rows.ts";
 
 export interface Diverged {
   /** The common ancestor. */
