@@ -9,14 +9,24 @@ import {
   type PodRecord,
   unusedRecord,
 } from "../model/ledger.ts";
+import type { MemoryLimits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
+import type { Clocks } from "../model/snapshot.ts";
 import { type Instant, type Watched, watched } from "../model/time.ts";
-import { wallClock } from "../node/clock.ts";
-import { PASSES_APART } from "../policy/container/pods.ts";
+import { watch } from "../policy/watch.ts";
 import type { Recorder } from "../store/recorder.ts";
 
-export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
-  const memory = volatileMemory(forgotten(recorder.ledger()));
+/** Where and when a process with `compat: kubelet` starts. */
+export interface KubeletStart {
+  readonly clocks: Clocks;
+  readonly limits: Pick<MemoryLimits, "bootGrace" | "detectionPeriod">;
+}
+
+export function kubeletMemory(
+  recorder: Pick<Recorder, "ledger" | "saveLedger">,
+  start: KubeletStart,
+): LedgerMemory {
+  const memory = volatileMemory(forgotten(recorder.ledger(), start));
   return {
     current: () => memory.current(),
     replace: (next) => {
@@ -28,6 +38,7 @@ export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">)
       if (learned || images !== before.images)
         recorder.saveLedger({
           ...before,
+          ...observedNow(before, next, start.limits),
           images,
           keepDirectories: next.keepDirectories,
           pods: onClock(next.pods, (uid, since) => before.pods.get(uid)?.[since] ?? before.watched),
@@ -37,18 +48,36 @@ export function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">)
 }
 
 /**
- * The ledger of a kubelet that just started: no images. Keep rules apply in every mode, and only the ledger knows whether a
- * missing keep directory once existed. What a kubelet knows of pods at once, crigc knows after two passes.
+ * The clocks by which the next process knows how long ago this was. Observed time on disk stands still, because no use of
+ * an image is recorded there; and a boot that this process saw starts the grace period of the next one that has any.
  */
-export const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => ({
-  ...emptyLedger,
-  keepDirectories,
-  images: seenNow(images, wallClock()),
-  pods: onClock(pods, () => EARLIER),
+const observedNow = (
+  before: Ledger,
+  { bootId, observedAt, uptime }: Ledger,
+  { bootGrace }: KubeletStart["limits"],
+): Partial<Ledger> => ({
+  ...(before.bootId === bootId
+    ? {}
+    : { graceUntil: watched(before.watched + bootGrace), graceReason: "boot" }),
+  bootId,
+  observedAt,
+  uptime,
 });
 
-/** The passes of another process are far enough from the first one of this process. */
-const EARLIER = watched(emptyLedger.watched - PASSES_APART);
+/**
+ * The ledger of a kubelet that just started: no images. Keep rules apply in every mode, and only the ledger knows whether a
+ * missing keep directory once existed. What a kubelet knows of pods at once, crigc knows after two passes far enough
+ * apart, of which another process may have made the first.
+ */
+export function forgotten(ledger: Ledger, { clocks, limits }: KubeletStart): Ledger {
+  const ago = watch(ledger, clocks, limits).watched - ledger.watched;
+  return {
+    ...emptyLedger,
+    keepDirectories: ledger.keepDirectories,
+    images: seenNow(ledger.images, clocks.wall),
+    pods: onClock(ledger.pods, () => watched(emptyLedger.watched - ago)),
+  };
+}
 
 /** Only the names of images, for keep rules. */
 const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>

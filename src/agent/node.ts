@@ -11,7 +11,7 @@ import { HostError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { LedgerMemory, UsedLog, WriterPresence } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
-import { timer, wallClock } from "../node/clock.ts";
+import { readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
@@ -27,7 +27,7 @@ import type { Recorder } from "../store/recorder.ts";
 import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
 import { journalOf, type JournalOptions } from "./journal.ts";
-import { forgotten, kubeletMemory } from "./kubelet-memory.ts";
+import { forgotten, kubeletMemory, type KubeletStart } from "./kubelet-memory.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
 import { COMMIT_PROCESS } from "./state-word.ts";
@@ -130,14 +130,19 @@ export async function openState(
   const recorder = await openStore({ channel, directory, presence, notify });
   const memory: LedgerMemory =
     config.compat === "kubelet"
-      ? kubeletMemory(recorder)
+      ? kubeletMemory(recorder, kubeletStart(config))
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
   return { memory, recorder };
 }
 
 /** What a process that starts now knows. */
-const known = ({ compat }: Config, ledger: Ledger): Ledger =>
-  compat === "kubelet" ? forgotten(ledger) : ledger;
+const known = (config: Config, ledger: Ledger): Ledger =>
+  config.compat === "kubelet" ? forgotten(ledger, kubeletStart(config)) : ledger;
+
+const kubeletStart = (config: Config): KubeletStart => ({
+  clocks: readClocks(),
+  limits: config.limits.memory,
+});
 
 function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
   const others = () =>

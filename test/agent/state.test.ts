@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { forgotten, kubeletMemory } from "../../src/agent/kubelet-memory.ts";
 import { openState } from "../../src/agent/node.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { podUid } from "../../src/model/ids.ts";
-import { emptyLedger, type PodRecord } from "../../src/model/ledger.ts";
-import { hours, minutes, seconds, watched } from "../../src/model/time.ts";
+import { emptyLedger, type Ledger, type PodRecord } from "../../src/model/ledger.ts";
+import { type Duration, hours, minutes, plus, seconds, watched } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
@@ -77,11 +78,50 @@ for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
     expect(rest).toEqual({
       ...restOfEmpty,
       keepDirectories: [KEEP],
-      // By the clock of this process, which begins at 0.
-      pods: new Map([[podUid("uid-dead"), dead(0n - seconds(10))]]),
+      // By the clock of this process, which begins at 0; a gap counts as twice the detection period.
+      pods: new Map([[podUid("uid-dead"), dead(0n - minutes(10))]]),
     });
     await recorder?.close();
   });
+
+test.each([1, 10])(
+  "with compat kubelet a pod that another process missed %d s ago has been missing for as long",
+  (ago) => {
+    const ledger = aLedger({
+      ...clocksAt(seconds(100)),
+      watched: watched(hours(30)),
+      pods: new Map([[podUid("uid-dead"), dead(hours(20))]]),
+    });
+    const start = { clocks: clocksAt(seconds(100 + ago)), limits };
+    const { pods, watched: begin } = forgotten(ledger, start);
+    expect(begin - (pods.get(podUid("uid-dead"))?.deadSinceWatched ?? 0n)).toBe(seconds(ago));
+  },
+);
+
+test("with compat kubelet a boot that only such a process saw starts the grace period of the next one that has any", () => {
+  let saved = aLedger({ ...clocksAt(seconds(100)), watched: watched(hours(30)), bootId: "old" });
+  const clocks = clocksAt(seconds(1));
+  const recorder = { ledger: () => saved, saveLedger: (next: Ledger) => void (saved = next) };
+  const memory = kubeletMemory(recorder, { clocks, limits });
+  memory.replace({ ...memory.current(), ...clocks, observedAt: clocks.wall, pods: new Map() });
+  expect(saved).toMatchObject({
+    bootId: clocks.bootId,
+    observedAt: clocks.wall,
+    watched: watched(hours(30)),
+    graceUntil: watched(hours(30) + limits.bootGrace),
+    graceReason: "boot",
+  });
+});
+
+const limits = { bootGrace: minutes(10), detectionPeriod: minutes(5) };
+
+/** Of one boot, at so much after its start. */
+const clocksAt = (uptime: Duration) => ({
+  observedAt: plus(NOW, uptime),
+  wall: plus(NOW, uptime),
+  uptime,
+  bootId: "0d7c5f4e-0000-4000-8000-000000000001",
+});
 
 test("with compat kubelet pods are written to disk by its clock, which such a process does not move", async () => {
   const directory = await remembered();
@@ -94,8 +134,12 @@ test("with compat kubelet pods are written to disk by its clock, which such a pr
         dead(at),
       ]),
     );
+  const { bootId, observedAt, uptime } = before;
   memory.replace({
     ...memory.current(),
+    bootId,
+    observedAt,
+    uptime,
     pods: pods(0n, minutes(5), null),
     watched: watched(hours(9)),
   });

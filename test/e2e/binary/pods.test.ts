@@ -140,12 +140,16 @@ describe("a kubelet that restarted while its API server was down", () => {
   });
 });
 
-test("with --compat kubelet each gc is a process of its own, and a pod that two of them lack is deleted all the same", async () => {
+test("with --compat kubelet each gc is a process of its own, and a pod that two of them at least 10 s apart lack is deleted", async () => {
   await using it = await startNode({ node });
   for (const uid of [STATIC, PENDING]) podDirectory(it, uid);
   const pass = () => it.crigc("gc", "--containers", "--compat=kubelet", "--pod-source=kubelet-dir");
-  expect(await pass()).toMatchObject({ exitCode: 0 });
-  expect(it.changes()).toEqual([]);
+  // A second apart is too close: the pod source may only have been slow.
+  for (const _ of [1, 2]) {
+    expect(await pass()).toMatchObject({ exitCode: 0 });
+    expect(it.changes()).toEqual([]);
+  }
+  await passesApart(it.stateDir);
   expect(await pass()).toMatchObject({ exitCode: 0 });
   expect(it.changes()).toEqual(["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]);
 });

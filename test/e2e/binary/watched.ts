@@ -1,12 +1,37 @@
 // Lets time pass for a node's images without waiting for it.
 
-import { type Duration, instantFromMs, seconds, watched } from "../../../src/model/time.ts";
+import type { Ledger } from "../../../src/model/ledger.ts";
+import {
+  type Duration,
+  duration,
+  instant,
+  instantFromMs,
+  seconds,
+  watched,
+} from "../../../src/model/time.ts";
 import { stateFiles } from "../../../src/node/state-files.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { directChannel } from "../../../src/store/state-file.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
-export async function observedFor(stateDir: string, time: Duration): Promise<void> {
+export const observedFor = (stateDir: string, time: Duration): Promise<void> =>
+  change(stateDir, ({ watched: before }) => ({ watched: watched(before + time) }));
+
+/**
+ * A pod is deleted when two passes this far apart lack it: as if the last one had been so much earlier, for
+ * processes that go by the clocks too.
+ */
+export const passesApart = (stateDir: string): Promise<void> =>
+  change(stateDir, ({ observedAt, uptime, watched: before }) => ({
+    watched: watched(before + seconds(10)),
+    observedAt: observedAt === null ? null : instant(observedAt - seconds(10)),
+    uptime: duration(uptime - seconds(10)),
+  }));
+
+async function change(
+  stateDir: string,
+  changed: (ledger: Ledger) => Partial<Ledger>,
+): Promise<void> {
   const store = await openStore({
     channel: directChannel({
       directory: stateDir,
@@ -19,10 +44,7 @@ export async function observedFor(stateDir: string, time: Duration): Promise<voi
     },
   });
   const ledger = store.ledger();
-  store.saveLedger({ ...ledger, watched: watched(ledger.watched + time) });
+  store.saveLedger({ ...ledger, ...changed(ledger) });
   if (!(await store.flush())) throw new Error(`the ledger in ${stateDir} was not written`);
   await store.close();
 }
-
-/** A pod is deleted when two passes this far apart lack it. */
-export const passesApart = (stateDir: string): Promise<void> => observedFor(stateDir, seconds(10));
