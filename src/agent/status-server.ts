@@ -22,7 +22,7 @@ import { serveAddress, serveSocket } from "./http/server.ts";
 import { Listeners } from "./listeners.ts";
 import type { Log } from "./log/log.ts";
 import type { Agent } from "./loops.ts";
-import { createMetrics, type Metrics } from "./metrics/metrics.ts";
+import { Metrics } from "./metrics.ts";
 import { CONTROL_SOCKET } from "./state-word.ts";
 import type { World } from "./world.ts";
 
@@ -45,7 +45,7 @@ export interface StatusServerOptions {
 
 export class StatusServer {
   readonly #options: StatusServerOptions;
-  readonly #metrics: Metrics;
+  readonly #metrics = new Metrics();
   readonly #hook: ReturnType<typeof eventCaller>;
   readonly #listeners: Listeners;
   #attached: Attached | null = null;
@@ -54,8 +54,6 @@ export class StatusServer {
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
-    const { version, commit } = options.world.build;
-    this.#metrics = createMetrics({ version, commit, startedAt: options.startedAt });
     this.#listeners = new Listeners(options.log);
     this.#hook = eventCaller(
       () => options.config().eventHook,
@@ -133,10 +131,7 @@ export class StatusServer {
 
   #providers(): HttpProviders {
     return {
-      metrics: () => {
-        this.#feedMetrics();
-        return this.#metrics.expose();
-      },
+      metrics: () => this.#metricsText(),
       health: () => this.#health(),
       readiness: () => readinessOf(this.#attached?.agent.state() ?? null, this.#connectError),
       status: () => this.#status(),
@@ -150,14 +145,15 @@ export class StatusServer {
     };
   }
 
-  #feedMetrics(): void {
+  #metricsText(): string {
     const { images, pressure } = this.#options.config().limits;
-    this.#metrics.setNode({
+    return this.#metrics.expose({
       ...this.#status(),
       thresholds: images,
-      signals: pressure.thresholds.map(({ signal }) => signal),
+      signals: [...new Set(pressure.thresholds.map(({ signal }) => signal))],
+      usage: processFigures(),
+      commit: this.#options.world.build.commit,
     });
-    this.#metrics.setProcess(processFigures());
   }
 
   #status(): StatusReport {

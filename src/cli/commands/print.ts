@@ -1,6 +1,6 @@
 /** `crigc print …`: units, manifests and configuration as text, for images and automation. */
 
-import { prometheusRules } from "../../agent/metrics/alerts.ts";
+import prometheusRules from "../../agent/prometheus-rules.txt" with { type: "text" };
 import type { Config, Paths } from "../../config/config.ts";
 import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
@@ -203,7 +203,7 @@ const rules = printing({
   name: "print prometheus-rules",
   summary: "print alerting and recording rules for Prometheus",
   doc: "promtool check rules validates the file.",
-  text: () => prometheusRules(),
+  text: () => prometheusRules,
 });
 
 export const printCommands: readonly Command[] = [unit, script, cloud, cluster, rules, template];

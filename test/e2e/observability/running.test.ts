@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { prometheusRules } from "../../../src/agent/metrics/alerts.ts";
+import prometheusRules from "../../../src/agent/prometheus-rules.txt" with { type: "text" };
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import { eventually, freePort, type RunningAgent, startAgent } from "./agent.ts";
@@ -60,7 +60,7 @@ test("promtool accepts the metrics of a running agent", async () => {
 
 test("Prometheus scrapes a running agent and accepts its rules", async () => {
   const port = await freePort();
-  put(directory, "prometheus/rules.yaml", prometheusRules());
+  put(directory, "prometheus/rules.yaml", prometheusRules);
   put(
     directory,
     "prometheus/prometheus.yml",

@@ -1,7 +1,7 @@
 // Text of pods, images and runtimes on its way out: to terminals, logs, JSON, HTML and metrics.
 
 import { logLine } from "../../../src/agent/log/line.ts";
-import { MetricRegistry } from "../../../src/agent/metrics/registry.ts";
+import { MetricRegistry } from "../../../src/agent/metrics.ts";
 import { html } from "../../../src/report/html/text.ts";
 import { clean, cutFor, fitted } from "../../../src/report/terminal.ts";
 import { NOW } from "../../support/build/values.ts";
@@ -62,7 +62,7 @@ const output = textTarget(
     registry.set("crigc_runtime_info", 1, [text, text]);
     registry.set("crigc_runtime_info", 1, [`${text}\u0000`, text]);
     const series = registry
-      .expose()
+      .text()
       .split("\n")
       .filter((it) => /^[^#]/.test(it));
     holds(

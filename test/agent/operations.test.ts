@@ -3,21 +3,29 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import {
-  ALERTS,
-  prometheusRules,
-  runbookOf,
-  USED_RATIO,
-} from "../../../src/agent/metrics/alerts.ts";
-import {
-  type MetricDefinition,
-  type MetricName,
-  METRICS,
-} from "../../../src/agent/metrics/table.ts";
-import type { EventReason } from "../../../src/model/pass.ts";
-import { eventTitle } from "../../../src/report/pass-words.ts";
+import { type MetricDefinition, type MetricName, METRICS } from "../../src/agent/metrics-table.ts";
+import prometheusRules from "../../src/agent/prometheus-rules.txt" with { type: "text" };
+import type { EventReason } from "../../src/model/pass.ts";
+import { eventTitle } from "../../src/report/pass-words.ts";
 
-const docs = join(import.meta.dir, "../../../docs");
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: Readonly<Record<"summary" | "description" | "runbook", string>>;
+}
+
+const { groups } = Bun.YAML.parse(prometheusRules) as {
+  groups: readonly [
+    { readonly name: string; readonly rules: readonly { record: string; expr: string }[] },
+    { readonly name: string; readonly rules: readonly Rule[] },
+  ];
+};
+const [recorded] = groups[0].rules;
+const ALERTS = groups[1].rules;
+
+const docs = join(import.meta.dir, "../../docs");
 const page = await Bun.file(join(docs, "operations.md")).text();
 const dashboard = await Bun.file(join(docs, "grafana-dashboard.json")).text();
 
@@ -31,7 +39,7 @@ const metricRows = (): readonly string[] =>
 const alertRows = (): readonly string[] =>
   ALERTS.map(
     (it) =>
-      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} |`,
+      `| [\`${it.alert}\`](#${it.alert.toLowerCase()}) | ${it.labels.severity} | ${it.for} | ${it.annotations.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} |`,
   );
 
 /** Metrics that an expression names; the series of a histogram count as the histogram. */
@@ -115,14 +123,14 @@ describe("docs/operations.md", () => {
     expect(rows).toContain(row);
   });
 
-  test.each(ALERTS.map((it) => [runbookOf(it), it]))(
+  test.each(ALERTS.map((it) => [it.annotations.runbook, it]))(
     "%s is a section about its alert",
     (runbook, it) => {
       const [file, anchor] = runbook.split("#");
       const sections = page.split(/^#+ /m).map((text) => text.split("\n"));
       const section = sections.find(([heading = ""]) => heading.toLowerCase() === anchor);
       expect(file).toBe("docs/operations.md");
-      expect(section?.[0]).toBe(it.name);
+      expect(section?.[0]).toBe(it.alert);
       expect(section?.join("\n").length).toBeGreaterThan(150);
       expect(section?.join("\n")).toMatch(
         /```sh\n(?:sudo )?(?:crigc|systemctl|journalctl|df|crictl) /,
@@ -232,27 +240,22 @@ describe("the dashboard", () => {
 
 describe("the rules", () => {
   test("the rules query only metrics that exist", () => {
-    const expressions = [USED_RATIO.expression, ...ALERTS.map((it) => it.expression)].join("\n");
+    const expressions = [recorded?.expr, ...ALERTS.map(({ expr }) => expr)].join("\n");
     expect(unknownIn(expressions)).toEqual([]);
   });
 
   test("the rules query only labels that their metrics have", () => {
-    const unknown = ALERTS.filter((it) => !it.expression.includes(USED_RATIO.name)).flatMap((it) =>
-      unknownLabels(it.expression, it.summary),
+    const unknown = ALERTS.filter(({ expr }) => !expr.includes(recorded?.record ?? "")).flatMap(
+      ({ expr, annotations }) => unknownLabels(expr, annotations.summary),
     );
-    expect([...unknown, ...unknownLabels(USED_RATIO.expression)]).toEqual([]);
+    expect([...unknown, ...unknownLabels(recorded?.expr ?? "")]).toEqual([]);
   });
 
-  test("the rules are YAML with every alert in it", () => {
-    const parsed = Bun.YAML.parse(prometheusRules()) as {
-      groups: readonly { name: string; rules: readonly Record<string, unknown>[] }[];
-    };
-    expect(parsed.groups.map((group) => group.name)).toEqual(["crigc-recording", "crigc-alerts"]);
-    expect(parsed.groups[1]?.rules.map((rule) => rule["alert"])).toEqual(
-      ALERTS.map((it) => it.name),
-    );
-    expect(parsed.groups[1]?.rules.map((rule) => rule["expr"])).toEqual(
-      ALERTS.map((it) => it.expression),
-    );
+  test("every alert says what to do", () => {
+    expect(groups.map(({ name }) => name)).toEqual(["crigc-recording", "crigc-alerts"]);
+    for (const { annotations, labels } of ALERTS) {
+      expect(annotations.description).toMatch(/^What to do: .*\.$/);
+      expect(["warning", "critical"]).toContain(labels.severity);
+    }
   });
 });

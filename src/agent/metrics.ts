@@ -1,0 +1,271 @@
+/** Counts passes, calls and events, and exposes every metric of the table as text for Prometheus. */
+
+import { type ImageItem, outcomeItems, type RemovalResult } from "../model/outcome.ts";
+import type { EventReason, Pass } from "../model/pass.ts";
+import type { ImagePlan } from "../model/plan.ts";
+import type { CallRecord } from "../model/ports.ts";
+import { type Duration, instantToMs, since, toMs } from "../model/time.ts";
+import { eventReasons } from "../report/pass-words.ts";
+import { clean } from "../report/terminal.ts";
+import {
+  type MetricDefinition,
+  type MetricName,
+  METRICS,
+  type NodeFigures,
+  type Rows,
+} from "./metrics-table.ts";
+
+/** Maximum series per metric; further values share one series with all labels `other`. */
+const SERIES_MAX = 200;
+
+interface Series {
+  readonly labels: readonly string[];
+  value: number;
+  /** Of a histogram: observations up to each bound, and their sum. */
+  readonly counts: number[];
+  sum: number;
+}
+
+export class MetricRegistry {
+  readonly #metrics = new Map<MetricName, Map<string, Series>>();
+
+  add(name: MetricName, by: number | bigint, labels: readonly string[] = []): void {
+    this.#series(name, labels).value += Math.max(0, Number(by));
+  }
+
+  set(name: MetricName, value: number | bigint | boolean, labels: readonly string[] = []): void {
+    this.#series(name, labels).value = Number(value);
+  }
+
+  /** Replaces all series, so that stale ones disappear. */
+  replace(name: MetricName, rows: Rows): void {
+    this.#metrics.delete(name);
+    for (const [labels, value] of rows) if (value !== null) this.set(name, value, labels);
+  }
+
+  observe(name: MetricName, value: number, labels: readonly string[] = []): void {
+    const series = this.#series(name, labels);
+    (definitionOf(name).buckets ?? []).forEach((bound, index) => {
+      if (value <= bound) series.counts[index] = (series.counts[index] ?? 0) + 1;
+    });
+    series.value += 1;
+    series.sum += value;
+  }
+
+  /** Text exposition format 0.0.4. */
+  text(): string {
+    return METRIC_NAMES.map((name) => this.#textOf(name)).join("");
+  }
+
+  #series(name: MetricName, given: readonly string[]): Series {
+    // Cleaned here, so that values printed alike are one series: duplicates would invalidate the whole response.
+    const cleaned = given.map(clean);
+    const metric = this.#metrics.get(name) ?? new Map<string, Series>();
+    this.#metrics.set(name, metric);
+    const isFull = metric.size >= SERIES_MAX && !metric.has(cleaned.join("\0"));
+    const labels = isFull ? cleaned.map(() => "other") : cleaned;
+    const key = labels.join("\0");
+    const known = metric.get(key);
+    if (known !== undefined) return known;
+    const counts = (definitionOf(name).buckets ?? []).map(() => 0);
+    const fresh: Series = { labels, value: 0, counts, sum: 0 };
+    metric.set(key, fresh);
+    return fresh;
+  }
+
+  #textOf(name: MetricName): string {
+    const { help, type, labels } = definitionOf(name);
+    const metric = this.#metrics.get(name);
+    if (metric === undefined || metric.size === 0) return "";
+    const series = [...metric].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return [
+      `# HELP ${name} ${help.replaceAll("\\", "\\\\")}\n`,
+      `# TYPE ${name} ${type}\n`,
+      ...series.map(([, it]) =>
+        type === "histogram"
+          ? histogramText(name, it)
+          : `${name}${labelText(labels, it.labels)} ${it.value}\n`,
+      ),
+    ].join("");
+  }
+}
+
+const METRIC_NAMES = Object.keys(METRICS).filter((name): name is MetricName =>
+  Object.hasOwn(METRICS, name),
+);
+const definitionOf = (name: MetricName): MetricDefinition => METRICS[name];
+
+function histogramText(name: MetricName, { labels, value, counts, sum }: Series): string {
+  const { labels: names, buckets = [] } = definitionOf(name);
+  const bucket = (bound: string, count: number): string =>
+    `${name}_bucket${labelText([...names, "le"], [...labels, bound])} ${count}\n`;
+  const own = labelText(names, labels);
+  return [
+    ...buckets.map((bound, index) => bucket(String(bound), counts[index] ?? 0)),
+    bucket("+Inf", value),
+    `${name}_sum${own} ${sum}\n`,
+    `${name}_count${own} ${value}\n`,
+  ].join("");
+}
+
+function labelText(names: readonly string[], values: readonly string[]): string {
+  if (names.length === 0) return "";
+  const escaped = (value = ""): string => value.replaceAll("\\", "\\\\").replaceAll('"', '\\"');
+  return `{${names.map((name, index) => `${name}="${escaped(values[index])}"`).join(",")}}`;
+}
+
+/** Counters without labels, and those of events, exist from the start, so that their first increase is seen. */
+const FROM_THE_START: readonly MetricName[] = [
+  "crigc_image_wanted_bytes_total",
+  "crigc_image_freed_reported_bytes_total",
+  "crigc_image_freed_measured_bytes_total",
+  "crigc_container_freed_measured_bytes_total",
+  "crigc_log_removed_bytes_total",
+  "crigc_ghost_images_total",
+  "crigc_futile_passes_total",
+  "crigc_futile",
+];
+
+export class Metrics {
+  readonly #registry = new MetricRegistry();
+  readonly #failures = new Map<Pass["kind"], number>();
+  #plan: ImagePlan | null = null;
+
+  constructor() {
+    for (const name of FROM_THE_START) this.#registry.add(name, 0);
+    for (const reason of eventReasons) this.#registry.add("crigc_events_total", 0, [reason]);
+  }
+
+  observePass(pass: Pass): void {
+    const { kind, steps, plan } = pass;
+    const registry = this.#registry;
+    const outcome = passOutcome(pass);
+    const endedAt = instantToMs(pass.endedAt) / 1000;
+    const failures = outcome === "failed" ? (this.#failures.get(kind) ?? 0) + 1 : 0;
+    this.#failures.set(kind, failures);
+    this.#plan = plan.images ?? this.#plan;
+    registry.add("crigc_passes_total", 1, [kind, outcome]);
+    const took = inSeconds(since(pass.endedAt, pass.startedAt));
+    registry.observe("crigc_pass_duration_seconds", took, [kind]);
+    for (const step of steps)
+      registry.observe("crigc_step_duration_seconds", inSeconds(step.took), [step.name]);
+    registry.set("crigc_pass_last_attempt_timestamp_seconds", endedAt, [kind]);
+    if (outcome !== "failed")
+      registry.set("crigc_pass_last_success_timestamp_seconds", endedAt, [kind]);
+    registry.set("crigc_pass_consecutive_failures", failures, [kind]);
+    countImages(registry, pass);
+    countContainerItems(registry, pass);
+  }
+
+  observeCall({ method, code, tookMs }: CallRecord): void {
+    this.#registry.add("crigc_cri_calls_total", 1, [method, code]);
+    this.#registry.observe("crigc_cri_call_duration_seconds", tookMs / 1000, [method]);
+  }
+
+  observeEvent(reason: EventReason): void {
+    this.#registry.add("crigc_events_total", 1, [reason]);
+  }
+
+  expose(node: NodeFigures): string {
+    const figures = { ...node, plan: this.#plan };
+    for (const name of METRIC_NAMES) {
+      const rows = definitionOf(name).read?.(figures);
+      if (rows !== undefined) this.#registry.replace(name, rows);
+    }
+    return this.#registry.text();
+  }
+}
+
+export type PassOutcome =
+  | "done"
+  | "idle"
+  /** Ended before its target was reached. */
+  | "short"
+  | "futile"
+  | "blocked"
+  | "stopped"
+  | "dry-run"
+  | "failed";
+
+export function passOutcome(pass: Pass): PassOutcome {
+  const ends = [pass.images?.end, pass.containers?.end];
+  const { containers } = pass.plan;
+  const unread = containers?.logsError ?? null;
+  const unready = containers?.podSource.kind === "not-ready";
+  if (pass.error !== null || unread !== null || unready || ends.includes("observation-failed"))
+    return "failed";
+  if (pass.dryRun) return "dry-run";
+  if (ends.includes("stopped")) return "stopped";
+  if (ends.includes("blocked") || pass.images?.end === "invalid-capacity") return "blocked";
+  if (isFutile(pass)) return "futile";
+  if (isShort(pass)) return "short";
+  return pass.images?.end === "nothing-to-do" && triedNothing(pass) ? "idle" : "done";
+}
+
+const isFutile = ({ images }: Pass): boolean =>
+  images?.end === "futile" || images?.end === "nothing-freed";
+
+const isShort = (pass: Pass): boolean =>
+  pass.images?.end === "removal-limit" ||
+  pass.images?.end === "settle-exhausted" ||
+  pass.images?.end === "age-removal-errors" ||
+  (pass.images?.end === "candidates-exhausted" &&
+    pass.plan.images !== null &&
+    pass.plan.images.targets.some((target) => target.kind !== "everything"));
+
+const triedNothing = ({ containers }: Pass): boolean =>
+  containers === null || outcomeItems(containers).length === 0;
+
+function countImages(metrics: MetricRegistry, pass: Pass): void {
+  const outcome = pass.images;
+  if (outcome === null) return;
+  metrics.set("crigc_futile", isFutile(pass));
+  metrics.add("crigc_futile_passes_total", isFutile(pass) ? 1 : 0);
+  metrics.add("crigc_image_wanted_bytes_total", outcome.wantedBytes ?? 0n);
+  metrics.add("crigc_image_freed_reported_bytes_total", outcome.reportedFreedBytes);
+  metrics.add("crigc_image_freed_measured_bytes_total", outcome.measuredFreedBytes);
+  for (const item of outcome.items) countImage(metrics, item);
+}
+
+function countImage(metrics: MetricRegistry, { result, trigger, took }: ImageItem): void {
+  if (result.kind === "skipped") {
+    metrics.add("crigc_removal_skipped_total", 1, ["image", result.reason.kind]);
+    return;
+  }
+  metrics.observe("crigc_removal_duration_seconds", inSeconds(took), ["image"]);
+  if (result.kind === "failed")
+    metrics.add("crigc_removal_failures_total", 1, ["image", result.code]);
+  if (result.kind === "ghost") metrics.add("crigc_ghost_images_total", 1);
+  if (result.kind === "removed") {
+    const reason = trigger.kind === "pressure" ? trigger.signal : trigger.kind;
+    metrics.add("crigc_removed_total", 1, ["image", trigger.kind, reason]);
+  }
+}
+
+function countContainerItems(metrics: MetricRegistry, pass: Pass): void {
+  const outcome = pass.containers;
+  if (outcome === null) return;
+  metrics.add("crigc_container_freed_measured_bytes_total", outcome.measuredFreedBytes ?? 0n);
+  const count = (
+    kind: string,
+    it: { readonly reason: { readonly kind: string }; readonly result: RemovalResult },
+  ): void => {
+    const { result, reason } = it;
+    if (result.kind === "failed")
+      metrics.add("crigc_removal_failures_total", 1, [kind, result.code]);
+    else if (result.kind === "skipped")
+      metrics.add("crigc_removal_skipped_total", 1, [kind, "changed"]);
+    else metrics.add("crigc_removed_total", 1, [kind, pass.purpose.kind, reason.kind]);
+  };
+  for (const it of outcome.containers) {
+    count("container", it);
+    metrics.add("crigc_log_removed_bytes_total", it.logBytes);
+  }
+  for (const it of outcome.sandboxes) count("sandbox", it);
+  for (const it of outcome.logs) {
+    count(it.kind, it);
+    metrics.add("crigc_log_removed_bytes_total", it.bytes);
+  }
+}
+
+const inSeconds = (span: Duration): number => toMs(span) / 1000;

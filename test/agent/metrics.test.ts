@@ -1,0 +1,364 @@
+// Metrics: what passes, calls and the node's state give, and the text that Prometheus reads.
+
+import { describe, expect, test } from "bun:test";
+
+import { type MetricDefinition, METRICS, type NodeFigures } from "../../src/agent/metrics-table.ts";
+import { MetricRegistry, Metrics, passOutcome } from "../../src/agent/metrics.ts";
+import { removeSandbox } from "../../src/gc/container/sandbox-removal.ts";
+import { OthersRemovals } from "../../src/gc/others-removal.ts";
+import { failureCode, RuntimeError } from "../../src/model/errors.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import { minutes } from "../../src/model/time.ts";
+import {
+  containerOutcome,
+  containerPlan,
+  forecast,
+  GIB,
+  imageOutcome,
+  imagePlan,
+  measured,
+  NOW,
+  pass,
+  removedImage,
+  sandbox,
+  status,
+} from "../report/build.ts";
+
+const node = (change: Partial<NodeFigures> = {}): NodeFigures => ({
+  ...status(),
+  filesystems: [{ filesystem: measured(), thresholds: null, forecast }],
+  thresholds: { highPercent: 85, lowPercent: 80 },
+  images: { count: 7, sizeBytes: GIB },
+  deadContainers: 3,
+  signals: ["imagefs.available", "nodefs.available"],
+  pressure: [{ signal: "imagefs.available", mountpoint: "/", available: 1n, limit: 2n, due: true }],
+  bootGrace: minutes(2),
+  podSource: { kind: "ready", source: "kubelet-dir" },
+  regrets: {
+    removedImages: 9,
+    returned: [{ trigger: "space", count: 2, sizeBytes: 7n }],
+    soonest: minutes(1),
+  },
+  usage: { cpuSeconds: 1.5, residentBytes: 100, openFiles: null },
+  commit: "abc",
+  ...change,
+});
+
+/** The metrics after these passes. */
+function after(...passes: readonly Pass[]): Metrics {
+  const metrics = new Metrics();
+  for (const one of passes) metrics.observePass(one);
+  return metrics;
+}
+
+/** `null`: no such series. */
+function valueIn(text: string, series: string): number | null {
+  const line = text.split("\n").find((it) => it.startsWith(`${series} `));
+  return line === undefined ? null : Number(line.slice(series.length + 1));
+}
+
+function expectSeries(text: string, expected: Readonly<Record<string, number | null>>): void {
+  const found = Object.keys(expected).map((series) => [series, valueIn(text, series)] as const);
+  expect(Object.fromEntries(found)).toEqual(expected);
+}
+
+const images = (end: Parameters<typeof imageOutcome>[0]): Pass =>
+  pass({ images: imageOutcome(end), containers: null });
+
+describe("metrics of a pass", () => {
+  test("metrics of a pass count its outcome, its removals and the freed bytes", () => {
+    expectSeries(after(pass()).expose(node()), {
+      'crigc_passes_total{kind="gc",outcome="done"}': 1,
+      'crigc_pass_duration_seconds_count{kind="gc"}': 1,
+      'crigc_pass_duration_seconds_bucket{kind="gc",le="1"}': 0,
+      'crigc_pass_duration_seconds_bucket{kind="gc",le="2.5"}': 1,
+      'crigc_pass_duration_seconds_bucket{kind="gc",le="+Inf"}': 1,
+      'crigc_pass_duration_seconds_sum{kind="gc"}': 1.85,
+      'crigc_step_duration_seconds_count{step="execute"}': 1,
+      crigc_image_wanted_bytes_total: 4_294_967_296,
+      crigc_image_freed_reported_bytes_total: 263_192_576,
+      crigc_image_freed_measured_bytes_total: 526_385_152,
+      crigc_container_freed_measured_bytes_total: 12_582_912,
+      crigc_log_removed_bytes_total: 5_242_880,
+      'crigc_removed_total{kind="image",trigger="space",reason="space"}': 2,
+      'crigc_removed_total{kind="container",trigger="periodic",reason="pod-gone"}': 1,
+      'crigc_removed_total{kind="pod-logs",trigger="periodic",reason="pod-gone"}': 1,
+      'crigc_images_kept{reason="pinned"}': 1,
+      crigc_image_candidates: 3,
+      crigc_in_use_unknown: 0,
+      crigc_futile: 0,
+      'crigc_pass_last_success_timestamp_seconds{kind="gc"}': 1_768_478_402.1,
+    });
+  });
+
+  test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", async () => {
+    const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
+    const { signal } = new AbortController();
+    const failing = {
+      runtime: { sandboxDetail: async () => ({ state: "not-ready" }) },
+      writer: { stopSandbox: () => Promise.reject(late) },
+      signal,
+      others: new OthersRemovals({ monotonicNs: () => 0n, sleep: async () => undefined }, signal),
+    } as unknown as Parameters<typeof removeSandbox>[2];
+    const { item } = await removeSandbox(sandbox(1), { kind: "pod-gone" }, failing);
+    const result = { kind: "failed", message: late.message, code: failureCode(late) } as const;
+    const ended = pass({
+      images: imageOutcome({ items: [removedImage(1, { result })] }),
+      containers: containerOutcome({ containers: [], sandboxes: [item], logs: [] }),
+    });
+    expectSeries(after(ended).expose(node()), {
+      'crigc_removal_failures_total{kind="image",cause="deadline"}': 1,
+      'crigc_removal_failures_total{kind="sandbox",cause="deadline"}': 1,
+    });
+  });
+
+  test("metrics count failed removals by cause, skipped ones by reason, and ghosts", () => {
+    const items = [
+      removedImage(1, { result: { kind: "failed", message: "x", code: "unreachable" } }),
+      removedImage(2, { result: { kind: "ghost" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
+    ];
+    expectSeries(after(images({ items })).expose(node()), {
+      'crigc_removal_failures_total{kind="image",cause="unreachable"}': 1,
+      'crigc_removal_skipped_total{kind="image",reason="in-use"}': 1,
+      crigc_ghost_images_total: 1,
+      'crigc_removed_total{kind="image",trigger="space",reason="space"}': null,
+    });
+  });
+
+  test("a failed pass keeps the time of the last success and the last plan, and counts failures in a row", () => {
+    const failed = pass({
+      error: "x",
+      images: null,
+      containers: null,
+      plan: { images: null, containers: null },
+    });
+    expectSeries(after(failed, failed).expose(node()), {
+      'crigc_pass_consecutive_failures{kind="gc"}': 2,
+      'crigc_pass_last_success_timestamp_seconds{kind="gc"}': null,
+    });
+    const text = after(failed, pass(), failed).expose(node());
+    expectSeries(text, {
+      'crigc_pass_consecutive_failures{kind="gc"}': 1,
+      'crigc_pass_last_success_timestamp_seconds{kind="gc"}': 1_768_478_402.1,
+      crigc_image_candidates: 3,
+    });
+  });
+
+  test("a block has a series while it lasts, and so has what a pass waits for now", () => {
+    const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }], candidates: [] });
+    const blocked = pass({ plan: { images: plan, containers: null } });
+    const ofUnknown = 'crigc_image_removal_blocked{block="pods-unknown"}';
+    const ofWait = 'crigc_image_removal_blocked{block="boot-grace"}';
+    const metrics = after(blocked);
+    const waiting = { kind: "boot-grace", left: minutes(1) } as unknown as NodeFigures["waiting"];
+    const series = { [ofUnknown]: 1, [ofWait]: 1, crigc_in_use_unknown: 1 };
+    expectSeries(metrics.expose(node({ waiting })), series);
+    metrics.observePass(pass());
+    const none = { [ofUnknown]: null, [ofWait]: null, crigc_in_use_unknown: 0 };
+    expectSeries(metrics.expose(node()), none);
+  });
+
+  const outcomes: readonly (readonly [ReturnType<typeof passOutcome>, Pass])[] = [
+    ["done", pass()],
+    ["failed", pass({ error: "x" })],
+    ["failed", images({ end: "observation-failed" })],
+    ["failed", pass({ plan: { images: null, containers: containerPlan({ logsError: "x" }) } })],
+    ["dry-run", pass({ dryRun: true })],
+    ["stopped", images({ end: "stopped" })],
+    ["blocked", images({ end: "blocked" })],
+    ["blocked", pass({ images: null, containers: containerOutcome({ end: "blocked" }) })],
+    ["futile", images({ end: "nothing-freed" })],
+    ["short", images({ end: "candidates-exhausted" })],
+    ["short", images({ end: "settle-exhausted" })],
+    ["idle", images({ end: "nothing-to-do", items: [] })],
+    ["done", pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })],
+  ];
+
+  test.each(outcomes)("the outcome of a pass is %s", (outcome, it) => {
+    expect(passOutcome(it)).toBe(outcome);
+  });
+});
+
+describe("metrics of the node", () => {
+  const [loop] = status().loops;
+  const loops = [
+    { ...loop!, name: "image-gc" as const, periodMs: 7_200_000 },
+    { ...loop!, name: "container-gc" as const, periodMs: 60_000, enabled: false },
+    { ...loop!, name: "image-cache" as const, periodMs: 30_000 },
+  ];
+  const disk = (name: string, role: string, mountpoint = "/var/lib/containerd") =>
+    `crigc_filesystem_${name}{mountpoint="${mountpoint}",role="${role}"}`;
+  const other = { filesystem: measured({ mountpoint: "/other" }), thresholds: null, forecast };
+  const far = { ...forecast, untilHigh: null, untilFull: null };
+  const states: readonly (readonly [
+    string,
+    Partial<NodeFigures>,
+    Record<string, number | null>,
+  ])[] = [
+    [
+      "a filesystem has one series for each of its roles, with its forecast",
+      {},
+      {
+        [disk("available_bytes", "nodefs")]: 6_442_450_944,
+        [disk("available_bytes", "imagefs")]: 6_442_450_944,
+        [disk("measured_timestamp_seconds", "nodefs")]: Date.UTC(2026, 0, 15, 12) / 1000 + 0.25,
+        [disk("growth_bytes_per_second", "imagefs")]: 1_073_741_824 / 3600,
+        [disk("high_threshold_in_seconds", "imagefs")]: 21_600,
+        [disk("full_in_seconds", "imagefs")]: 75_600,
+      },
+    ],
+    [
+      "a filesystem without an end of its growth has no series for it",
+      { filesystems: [{ filesystem: measured(), thresholds: null, forecast: far }] },
+      {
+        [disk("growth_bytes_per_second", "imagefs")]: 1_073_741_824 / 3600,
+        [disk("high_threshold_in_seconds", "imagefs")]: null,
+        [disk("full_in_seconds", "imagefs")]: null,
+      },
+    ],
+    [
+      "a filesystem that no longer exists has no series",
+      { filesystems: [other] },
+      {
+        [disk("inodes", "nodefs")]: null,
+        [disk("capacity_bytes", "nodefs", "/other")]: Number(measured().capacityBytes),
+      },
+    ],
+    [
+      "thresholds are ratios, and each signal with a threshold says whether it is met",
+      {},
+      {
+        crigc_image_gc_high_threshold_ratio: 0.85,
+        'crigc_eviction_threshold_met{signal="imagefs.available"}': 1,
+        'crigc_eviction_threshold_met{signal="nodefs.available"}': 0,
+        crigc_boot_grace_remaining_seconds: 120,
+      },
+    ],
+    [
+      "only enabled kinds of pass have a period",
+      { loops },
+      {
+        'crigc_pass_period_seconds{kind="image-gc"}': 7200,
+        'crigc_pass_period_seconds{kind="container-gc"}': null,
+        'crigc_pass_period_seconds{kind="image-cache"}': null,
+      },
+    ],
+    [
+      "a pod source that is not ready is 0",
+      { podSource: { kind: "not-ready", source: "kubelet-api", why: "x" } },
+      {
+        'crigc_pod_source_ready{source="kubelet-api"}': 0,
+        'crigc_pod_source_ready{source="kubelet-dir"}': null,
+      },
+    ],
+    [
+      "an unused pod source has no series",
+      { podSource: { kind: "none", why: "x" } },
+      { 'crigc_pod_source_ready{source="none"}': null },
+    ],
+    [
+      "a hold is shown with its end",
+      { hold: { kind: "held", until: NOW, since: null, reason: "" } },
+      { crigc_hold: 1, crigc_hold_until_timestamp_seconds: 1_768_478_400.25 },
+    ],
+    [
+      "the figures of the process are shown where they can be read",
+      {},
+      {
+        process_cpu_seconds_total: 1.5,
+        process_resident_memory_bytes: 100,
+        process_open_fds: null,
+      },
+    ],
+  ];
+
+  test.each(states)("%s", (_, change, expected) => {
+    const metrics = new Metrics();
+    metrics.expose(node());
+    expectSeries(metrics.expose(node(change)), expected);
+  });
+});
+
+test("calls to the runtime are counted by method and code, and timed; events count from 0", () => {
+  const metrics = new Metrics();
+  metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+  // A series that began with 1 would have no increase for Prometheus, and many events are reported only once.
+  expectSeries(metrics.expose(node()), { 'crigc_events_total{reason="GhostImage"}': 0 });
+  metrics.observeEvent("GhostImage");
+  expectSeries(metrics.expose(node()), {
+    'crigc_cri_calls_total{method="ListImages",code="OK"}': 1,
+    'crigc_cri_call_duration_seconds_bucket{method="ListImages",le="0.0025"}': null,
+    'crigc_cri_call_duration_seconds_bucket{method="ListImages",le="0.005"}': 1,
+    'crigc_events_total{reason="GhostImage"}': 1,
+  });
+});
+
+describe("the text of metrics", () => {
+  test("label values are escaped and have no control characters", () => {
+    const registry = new MetricRegistry();
+    registry.replace("crigc_runtime_info", [[['a"b\\c\nd\u001b', "1"], 1]]);
+    expect(registry.text()).toContain('crigc_runtime_info{name="a\\"b\\\\c d",version="1"} 1\n');
+  });
+
+  test("two label values that are equal after cleaning are one series, because a duplicate invalidates the response", () => {
+    const registry = new MetricRegistry();
+    registry.set("crigc_runtime_info", 1, ["containerd", "1.7"]);
+    registry.set("crigc_runtime_info", 1, ["container\u001bd", "1.7\u0000"]);
+    const series = registry.text().match(/^crigc_runtime_info.*$/gm);
+    expect(series).toEqual(['crigc_runtime_info{name="containerd",version="1.7"} 1']);
+  });
+
+  test("each metric has one HELP and one TYPE line before its samples", () => {
+    const registry = new MetricRegistry();
+    registry.add("crigc_events_total", 1, ["b"]);
+    registry.add("crigc_events_total", 2, ["a"]);
+    expect(registry.text()).toBe(
+      '# HELP crigc_events_total Warning events, by reason.\n# TYPE crigc_events_total counter\ncrigc_events_total{reason="a"} 2\ncrigc_events_total{reason="b"} 1\n',
+    );
+  });
+
+  test("a metric has a bounded number of series, and no count is lost", () => {
+    const registry = new MetricRegistry();
+    for (let i = 0; i < 5000; i += 1)
+      registry.add("crigc_removal_failures_total", 1, ["image", `cause ${i}`]);
+    const lines = registry.text().match(/^crigc.*$/gm);
+    expect(lines?.length).toBeLessThanOrEqual(201);
+    expect(lines).toContain('crigc_removal_failures_total{kind="other",cause="other"} 4800');
+  });
+
+  test("a counter never decreases", () => {
+    const registry = new MetricRegistry();
+    registry.add("crigc_log_removed_bytes_total", 5n);
+    registry.add("crigc_log_removed_bytes_total", -3n);
+    expectSeries(registry.text(), { crigc_log_removed_bytes_total: 5 });
+  });
+});
+
+describe("the table of metrics", () => {
+  const rows = Object.entries<MetricDefinition>(METRICS);
+
+  test("every metric is named after its program and unit, and has a sentence of help", () => {
+    for (const [name, { type, help }] of rows) {
+      expect(name).toMatch(/^(crigc|process)_[a-z_]+$/);
+      expect(name.endsWith("_total")).toBe(type === "counter");
+      if (type === "histogram") expect(name).toEndWith("_seconds");
+      expect(help).toMatch(/^[A-Z0-9].*\.$/);
+    }
+  });
+
+  test("every declared metric is fed", () => {
+    const items = [
+      removedImage(1),
+      removedImage(2, { result: { kind: "failed", message: "x", code: "failed" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
+    ];
+    const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }] });
+    const metrics = after(
+      pass({ images: imageOutcome({ items }), plan: { images: plan, containers: null } }),
+    );
+    metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+    const text = metrics.expose(node({ usage: { cpuSeconds: 1, residentBytes: 1, openFiles: 1 } }));
+    for (const [name] of rows) expect(text).toContain(`# TYPE ${name} `);
+  });
+});
