@@ -1,12 +1,14 @@
 /** Parses a command line against the tables: the command, its operands, options and flags. */
 
-import { placeholderOf } from "../config/field.ts";
-import { fieldByFlag, fieldOf } from "../config/fields.ts";
+import { parseArgs } from "node:util";
+
+import { dashed } from "../config/field.ts";
 import type { FlagText } from "../config/source/arguments.ts";
 import { nearest, suggestion } from "../config/source/nearest.ts";
 import { quoted } from "../config/value/described.ts";
 import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import {
+  acceptedOptions,
   type Command,
   type CommandOption,
   type Format,
@@ -15,7 +17,6 @@ import {
   LIST_FORMATS,
   type Operand,
 } from "./command.ts";
-import { optionNames, type OptionToken, type Token, tokensOf } from "./tokens.ts";
 
 export type Parsed =
   | {
@@ -33,16 +34,17 @@ export type Parsed =
 /** Throws `ConfigError` with all errors. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
   // The command determines which options take values, and is the first word that is not the value of an option.
-  const anyOptions = commands.flatMap(({ options }) => options);
+  const anyOptions = acceptedOptions(commands.flatMap(({ options }) => options));
   const words = wordsOf(tokensOf(argv, anyOptions));
   const command = commandOf(words, commands);
-  const tokens = tokensOf(argv, command?.options ?? anyOptions);
-  const asked = (name: string): boolean =>
+  const options = command === null ? anyOptions : acceptedOptions(command.options);
+  const tokens = tokensOf(argv, options);
+  const asksFor = (name: string): boolean =>
     tokens.some((it) => it.kind === "option" && it.name === name);
-  if (asked("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
-  const read = readOptions(tokens, command?.options ?? anyOptions);
-  if (asked("version"))
-    return { kind: "version", output: outputOf(read.output) === "json" ? "json" : "table" };
+  if (asksFor("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
+  const read = readOptions(tokens, options);
+  const { output } = read;
+  if (asksFor("version")) return { kind: "version", output: output === "json" ? "json" : "table" };
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
   const issues = [
@@ -52,12 +54,63 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       : operandIssues(command, operands)
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
-    ...(command === null ? [] : formatIssues(command, outputOf(read.output))),
-    ...(read.options.has("q") ? quietIssues(outputOf(read.output)) : []),
+    ...(command === null ? [] : formatIssues(command, output)),
+    ...(read.options.has("q") && output !== "table"
+      ? [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)]
+      : []),
   ];
   if (command === null || issues.length > 0) throw new ConfigError(issues);
-  const invocation = { operands, options: read.options, output: outputOf(read.output) };
+  const invocation = { operands, options: read.options, output };
   return { kind: "run", command, invocation, flags: read.flags };
+}
+
+interface OptionToken {
+  readonly kind: "option";
+  /** Without dashes. */
+  readonly name: string;
+  /** As given: `--max-images`, `-v`. */
+  readonly written: string;
+  /** `null`: not given. */
+  readonly text: string | null;
+  /** Given as a separate word, not after an equals sign. */
+  readonly apart: boolean;
+}
+
+type Token = OptionToken | { readonly kind: "word"; readonly text: string };
+type Options = ReadonlyMap<string, CommandOption>;
+
+function tokensOf(argv: readonly string[], options: Options): readonly Token[] {
+  const shapes = Array.from(options.values(), ({ name, placeholder, short = name }) => {
+    const type = placeholder === null ? ("boolean" as const) : ("string" as const);
+    return [name, short.length === 1 ? { type, short } : { type }] as const;
+  });
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: Object.fromEntries(shapes),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const letters = shapes.map(([, { short }]) => short);
+  const misspelt = new Set<number>();
+  return tokens.flatMap((token): readonly Token[] => {
+    if (token.kind === "option-terminator" || misspelt.has(token.index)) return [];
+    if (token.kind === "positional") return [{ kind: "word", text: token.value }];
+    const { name, rawName, value, inlineValue } = token;
+    const written = (argv[token.index] ?? rawName).replace(/=.*$/s, "");
+    // `-config` would be read as letters: `-c`, then `-o` with a value.
+    const letter = written.charAt(1);
+    const isLong = written.length > 2 && options.has(written.slice(1));
+    if (letter !== "-" && (isLong || !letters.includes(letter))) {
+      misspelt.add(token.index);
+      return [{ kind: "option", name: "", written, text: null, apart: false }];
+    }
+    // `-v=5` means what `--v=5` means.
+    const text = rawName.startsWith("--") ? value : value?.replace(/^=/, "");
+    return [
+      { kind: "option", name, written: rawName, text: text ?? null, apart: inlineValue !== true },
+    ];
+  });
 }
 
 const wordsOf = (tokens: readonly Token[]): readonly string[] =>
@@ -70,95 +123,71 @@ function commandOf(words: readonly string[], commands: readonly Command[]): Comm
 }
 
 interface OptionsRead {
-  readonly flags: readonly FlagText[];
-  readonly options: ReadonlyMap<string, readonly string[]>;
-  readonly output: string | null;
-  readonly issues: readonly ConfigIssue[];
+  readonly flags: FlagText[];
+  readonly options: Map<string, readonly string[]>;
+  readonly issues: ConfigIssue[];
+  output: Format;
 }
 
-function readOptions(tokens: readonly Token[], known: readonly CommandOption[]): OptionsRead {
-  const flags: FlagText[] = [];
-  const options = new Map<string, string[]>();
-  const issues: ConfigIssue[] = [];
-  let output: string | null = null;
+function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
+  const read: OptionsRead = { flags: [], options: new Map(), issues: [], output: "table" };
   for (const token of tokens) {
     if (token.kind === "word" || token.name === "version") continue;
-    const read = readOption(token, known);
-    if (read.kind === "issue") issues.push(read.issue);
-    else if (read.kind === "flag") flags.push(read.flag);
-    else if (read.kind === "output") output = read.text;
-    else if (read.kind === "option")
-      options.set(token.name, [...(options.get(token.name) ?? []), ...read.texts]);
+    const option = options.get(token.name);
+    const issue =
+      option === undefined ? unknownFlag(token, options) : readOption(token, option, read);
+    if (issue !== null) read.issues.push(issue);
   }
-  return { flags, options, output, issues };
+  return read;
 }
 
-type OptionRead =
-  | { readonly kind: "flag"; readonly flag: FlagText }
-  | { readonly kind: "option"; readonly texts: readonly string[] }
-  | { readonly kind: "output"; readonly text: string }
-  | { readonly kind: "nothing" }
-  | { readonly kind: "issue"; readonly issue: ConfigIssue };
+function unknownFlag({ written }: OptionToken, options: Options): ConfigIssue {
+  const long = written.startsWith("--") ? written : `-${written}`;
+  const next =
+    suggestion(long, Array.from(options.keys(), dashed)) || "; crigc help flags lists all flags";
+  return configIssue("crigc", written, `unknown flag ${written}${next}`);
+}
 
-function readOption(token: OptionToken, known: readonly CommandOption[]): OptionRead {
-  const { name, written, text } = token;
-  const own = known.find((it) => it.name === name);
-  if (own !== undefined) return readOwn(own, token);
-  if (name === "output") return readOutput(token);
-  const field = fieldByFlag.get(name);
-  if (field === undefined) {
-    const near = suggestion(asLong(written), optionNames(known));
-    const next = near === "" ? "; crigc help flags lists all flags" : near;
-    return issueOf("crigc", written, `unknown flag ${written}${next}`);
+/** The value of an option or flag goes to `read`; returns what is wrong with it. */
+function readOption(
+  token: OptionToken,
+  option: CommandOption,
+  read: OptionsRead,
+): ConfigIssue | null {
+  const { name, written, apart } = token;
+  const { placeholder, field, choices } = option;
+  const isOutput = name === "output";
+  const text = token.text ?? (placeholder === null ? "true" : null);
+  const issue = (message: string): ConfigIssue => configIssue(written, text ?? written, message);
+  // `--keep --dry-run` is a forgotten value; taken as a pattern, the run would not be dry.
+  if (text === null || (apart && text.startsWith("--") && !isOutput))
+    return configIssue(written, written, `missing value; expected ${placeholder}`);
+  if (field !== undefined) {
+    read.flags.push({ name: field, written, text });
+    return null;
   }
-  if (text === null && fieldOf(field).type.kind === "boolean")
-    return { kind: "flag", flag: { name: field, written, text: "true" } };
-  if (text === null || isForgotten(token)) return missing(token, placeholderOf(fieldOf(field)));
-  return { kind: "flag", flag: { name: field, written, text } };
-}
-
-const asLong = (written: string): string => (written.startsWith("--") ? written : `-${written}`);
-
-/** `--keep --dry-run` is a forgotten value; taken as a pattern, the run would not be dry. */
-const isForgotten = ({ text, apart }: OptionToken): boolean =>
-  text === null || (apart && text.startsWith("--"));
-
-function readOwn(own: CommandOption, token: OptionToken): OptionRead {
-  const { written, text } = token;
-  if (own.placeholder === null) {
-    if (text === null || text === "true") return { kind: "option", texts: [] };
-    if (text === "false") return { kind: "nothing" };
-    return issueOf(written, text, `invalid value ${quoted(text)}: use true or false`);
+  if (isOutput) {
+    const format = LIST_FORMATS.find((it) => it === text);
+    if (format !== undefined) read.output = format;
+    return format !== undefined
+      ? null
+      : issue(
+          `unknown output format ${quoted(text)}; use table or json, for lists also wide, yaml or name`,
+        );
   }
-  if (text === null || isForgotten(token)) return missing(token, own.placeholder);
-  if (text === "" && own.mayBeEmpty !== true)
-    return issueOf(written, text, `empty value; expected ${own.placeholder}`);
-  if (own.choices !== undefined && !own.choices.includes(text))
-    return issueOf(written, text, `invalid value ${quoted(text)}: use ${own.choices.join(", ")}`);
-  return { kind: "option", texts: [text] };
+  if (placeholder === null) {
+    if (text === "true") read.options.set(name, read.options.get(name) ?? []);
+    return text === "true" || text === "false"
+      ? null
+      : issue(`invalid value ${quoted(text)}: use true or false`);
+  }
+  if (text === "" && option.mayBeEmpty !== true)
+    return issue(`empty value; expected ${placeholder}`);
+  if (choices !== undefined && !choices.includes(text))
+    return issue(`invalid value ${quoted(text)}: use ${choices.join(", ")}`);
+  read.options.set(name, [...(read.options.get(name) ?? []), text]);
+  return null;
 }
-
-function readOutput(token: OptionToken): OptionRead {
-  const { written, text } = token;
-  if (text === null) return missing(token, "table or json");
-  if (LIST_FORMATS.some((format) => format === text)) return { kind: "output", text };
-  return issueOf(
-    written,
-    text,
-    `unknown output format ${quoted(text)}; use table or json, for lists also wide, yaml or name`,
-  );
-}
-
-const outputOf = (text: string | null): Format =>
-  LIST_FORMATS.find((format) => format === text) ?? "table";
-
-const missing = ({ written }: OptionToken, placeholder: string): OptionRead =>
-  issueOf(written, written, `missing value; expected ${placeholder}`);
-
-const issueOf = (source: string, text: string, message: string): OptionRead => ({
-  kind: "issue",
-  issue: configIssue(source, text, message),
-});
 
 function formatIssues(command: Command, output: Format): readonly ConfigIssue[] {
   const formats = formatsOf(command);
@@ -171,27 +200,16 @@ function formatIssues(command: Command, output: Format): readonly ConfigIssue[] 
   return [configIssue("-o", output, message)];
 }
 
-const quietIssues = (output: Format): readonly ConfigIssue[] =>
-  output === "table"
-    ? []
-    : [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)];
-
-/** "" if nothing is close. */
-function meant(text: string, names: readonly string[]): string {
-  const name = nearest(text, names);
-  return name === null ? "" : `; did you mean ${quoted(name)}?`;
-}
-
 function unknownCommand(
-  words: readonly string[],
+  [first, second]: readonly string[],
   commands: readonly Command[],
 ): readonly ConfigIssue[] {
-  const [first, second] = words;
   if (first === undefined)
     return [configIssue("crigc", "", "missing command; crigc help lists them")];
-  const family = commands.filter(({ name }) => name.startsWith(`${first} `));
-  if (family.length > 0) {
-    const names = family.map(({ name }) => name.slice(first.length + 1));
+  const names = commands
+    .filter(({ name }) => name.startsWith(`${first} `))
+    .map(({ name }) => name.slice(first.length + 1));
+  if (names.length > 0) {
     const what =
       second === undefined
         ? `missing subcommand: ${names.join(", ")}`
@@ -203,12 +221,20 @@ function unknownCommand(
   return [configIssue("crigc", first, `unknown command ${quoted(first)}${next}`)];
 }
 
+/** "" if nothing is close. */
+function meant(text: string, names: readonly string[]): string {
+  const name = nearest(text, names);
+  return name === null ? "" : `; did you mean ${quoted(name)}?`;
+}
+
 function operandIssues(
   { name, operands }: Command,
   given: readonly string[],
 ): readonly ConfigIssue[] {
   const issue = (text: string, message: string): ConfigIssue =>
     configIssue(`crigc ${name}`, text, message);
+  const expected = ({ choices, help }: Operand): string =>
+    choices === undefined ? help : `one of ${choices.join(", ")}`;
   const absent = operands
     .filter(({ required }, index) => required && given[index] === undefined)
     .map((operand) => issue("", `missing ${operand.name}: ${expected(operand)}`));
@@ -224,6 +250,3 @@ function operandIssues(
   });
   return [...absent, ...wrong];
 }
-
-const expected = ({ choices, help }: Operand): string =>
-  choices === undefined ? help : `one of ${choices.join(", ")}`;

@@ -1,6 +1,8 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
 import type { Config } from "../config/config.ts";
+import { placeholderOf } from "../config/field.ts";
+import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
 import type { KubeletOnNode } from "../config/kubelet/above-kubelet.ts";
 import type { ConfigReader } from "../config/load.ts";
 import type { Environment } from "../config/source/arguments.ts";
@@ -22,10 +24,14 @@ export interface Operand extends Argument {
   readonly repeated?: true;
 }
 
-/** An option of one command, in addition to the flags of the table. */
+/** An option of one command, a flag of the table, or an option of every command. */
 export interface CommandOption extends Argument {
   /** Placeholder of the value; `null`: a switch. */
   readonly placeholder: string | null;
+  /** One letter. */
+  readonly short?: string;
+  /** The setting of a flag. */
+  readonly field?: FieldName;
   /** Accepts an empty value; others reject it, because it usually means an unset variable of a script. */
   readonly mayBeEmpty?: true;
   readonly required?: true;
@@ -69,6 +75,32 @@ export function option(
   const [name = "", placeholder = null] = usage.split(" ");
   return { name, placeholder, help, ...more };
 }
+
+/** All options and flags that a command accepts besides its own `options`, by name. */
+export const acceptedOptions = (
+  options: readonly CommandOption[],
+): ReadonlyMap<string, CommandOption> =>
+  new Map([...options, ...FLAGS, ...COMMON].map((it) => [it.name, it]));
+
+const FLAGS = [...fieldByFlag].map(([name, field]): CommandOption => {
+  const { type, help } = fieldOf(field);
+  const files = type.kind === "endpoint" || (type.kind === "path" && type.of === "file");
+  const isPath = files || type.kind === "path";
+  return {
+    name,
+    field,
+    help,
+    placeholder: type.kind === "boolean" ? null : placeholderOf(fieldOf(field)),
+    ...(type.kind === "choice" && { choices: type.choices }),
+    ...(isPath && { completes: files ? "file" : "directory" }),
+  };
+});
+
+const COMMON: readonly CommandOption[] = [
+  { name: "output", short: "o", placeholder: "table or json", help: "output format" },
+  { name: "help", short: "h", placeholder: null, help: "help on the command" },
+  { name: "version", placeholder: null, help: "version of crigc" },
+];
 
 export const ALL_OPTION = option("all", "list every row of a long table");
 

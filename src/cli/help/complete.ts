@@ -1,7 +1,11 @@
 /** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
 import { dashed } from "../../config/field.ts";
-import { fieldByFlag, fieldOf } from "../../config/fields.ts";
-import type { CommandOption, CommandWords, Operand } from "../command.ts";
+import {
+  acceptedOptions,
+  type CommandOption,
+  type CommandWords,
+  type Operand,
+} from "../command.ts";
 import { outputOptions } from "./help.ts";
 
 /** A word with its help, or a request that the shell complete paths. */
@@ -13,18 +17,25 @@ type Proposal = { readonly word: string; readonly help: string } | "files" | "di
  */
 export function completions(words: readonly string[], commands: readonly CommandWords[]): string {
   const typed = words.at(-1) ?? "";
+  const given: string[] = [];
+  let valueOf: CommandOption | undefined;
   // bash makes an equals sign a separate word.
-  const before = words.slice(0, -1).filter((word) => word !== "=");
-  const { given, valueOf } = read(before, commands);
+  for (const word of words.slice(0, -1).filter((it) => it !== "=")) {
+    if (valueOf !== undefined) valueOf = undefined;
+    else if (!word.startsWith("-")) given.push(word);
+    else if (!word.includes("=")) valueOf = optionWithValue(word, given, commands);
+  }
   const [, flag, value] = /^(-[^=]*)=(.*)$/s.exec(typed) ?? [];
   const start = value ?? (typed === "=" ? "" : typed);
-  const asked = flag ?? valueOf;
+  const option = flag === undefined ? valueOf : optionWithValue(flag, given, commands);
   const proposals =
-    asked !== null
-      ? (flagOf(asked, given, commands)?.values ?? [])
-      : start.startsWith("-")
-        ? flagsOf(given, commands)
-        : wordsAfter(given, commands);
+    option !== undefined
+      ? valuesOf(option)
+      : flag !== undefined
+        ? []
+        : start.startsWith("-")
+          ? optionsAfter(given, commands)
+          : wordsAfter(given, commands);
   const lines = proposals.flatMap((it) => {
     if (typeof it === "string") return [`:${it}\n`];
     return it.word.startsWith(start) ? [`${it.word}\t${it.help}\n`] : [];
@@ -32,66 +43,44 @@ export function completions(words: readonly string[], commands: readonly Command
   return [...new Set(lines)].join("");
 }
 
-/** Words that are not options, and the flag whose value comes next. */
-function read(words: readonly string[], commands: readonly CommandWords[]) {
-  const given: string[] = [];
-  let valueOf: string | null = null;
-  for (const word of words) {
-    if (valueOf !== null) valueOf = null;
-    else if (!word.startsWith("-")) given.push(word);
-    else if (!word.includes("=") && (flagOf(word, given, commands)?.values ?? null) !== null)
-      valueOf = word;
-  }
-  return { given, valueOf };
+const commandOf = (given: readonly string[], commands: readonly CommandWords[]) =>
+  commands.find(({ name }) => name === given.slice(0, name.split(" ").length).join(" "));
+
+/** Its own options, the flags, and those of every command. */
+function optionsOf(given: readonly string[], commands: readonly CommandWords[]) {
+  const command = commandOf(given, commands);
+  const accepted = acceptedOptions(command?.options ?? []).values();
+  return [...accepted].flatMap((it) => {
+    if (it.name === "output") return command === undefined ? [] : outputOptions(command);
+    return it.name === "version" ? [] : [it];
+  });
 }
 
-interface Flag {
-  readonly word: string;
-  readonly help: string;
-  /** Candidates for its value; `null`: a switch. */
-  readonly values: readonly Proposal[] | null;
-}
+const namesOf = ({ name, short }: CommandOption): readonly string[] =>
+  (short === undefined ? [name] : [name, short]).map(dashed);
 
-const flagOf = (
+function optionWithValue(
   word: string,
   given: readonly string[],
   commands: readonly CommandWords[],
-): Flag | undefined => flagsOf(given, commands).find((flag) => flag.word === word);
-
-function flagsOf(given: readonly string[], commands: readonly CommandWords[]): readonly Flag[] {
-  const command = commandOf(given, commands);
-  const own = command?.options ?? [];
-  const output = command === undefined ? [] : outputOptions(command).map(ofOption);
-  return [
-    ...own.map(ofOption),
-    ...[...fieldByFlag].map(([flag, name]): Flag => {
-      const { type, help } = fieldOf(name);
-      const word = dashed(flag);
-      if (type.kind === "boolean") return { word, help, values: null };
-      if (type.kind === "choice") return { word, help, values: choices(type.choices) };
-      if (type.kind === "endpoint") return { word, help, values: ["files"] };
-      if (type.kind !== "path") return { word, help, values: [] };
-      return { word, help, values: [type.of === "file" ? "files" : "directories"] };
-    }),
-    ...output,
-    ...output.map((flag) => ({ ...flag, word: "-o" })),
-    { word: "--help", help: "help on the command", values: null },
-  ];
+): CommandOption | undefined {
+  const option = optionsOf(given, commands).find((it) => namesOf(it).includes(word));
+  return option?.placeholder === null ? undefined : option;
 }
 
-function ofOption(option: CommandOption): Flag {
-  const { name, placeholder, completes, help } = option;
-  const paths: readonly Proposal[] =
-    completes === undefined ? [] : [completes === "file" ? "files" : "directories"];
-  const values = option.choices === undefined ? paths : choices(option.choices);
-  return { word: dashed(name), help, values: placeholder === null ? null : values };
+const optionsAfter = (given: readonly string[], commands: readonly CommandWords[]) =>
+  optionsOf(given, commands).flatMap((option) =>
+    namesOf(option).map((word) => ({ word, help: option.help })),
+  );
+
+function valuesOf({
+  choices,
+  completes,
+}: Omit<Operand, "name" | "required" | "help">): readonly Proposal[] {
+  if (choices !== undefined) return choices.map((word) => ({ word, help: "" }));
+  if (completes === undefined) return [];
+  return [completes === "file" ? "files" : "directories"];
 }
-
-const choices = (words: readonly string[]): readonly Proposal[] =>
-  words.map((word) => ({ word, help: "" }));
-
-const commandOf = (given: readonly string[], commands: readonly CommandWords[]) =>
-  commands.find(({ name }) => name === given.slice(0, name.split(" ").length).join(" "));
 
 function wordsAfter(
   given: readonly string[],
@@ -110,12 +99,8 @@ function wordsAfter(
   if (command.name === "help")
     return [
       ...wordsAfter(given.slice(1), commands),
-      ...(given.length === 1 ? choices(["flags", "manual"]) : []),
+      ...(given.length === 1 ? valuesOf({ choices: ["flags", "manual"] }) : []),
     ];
   const at = given.length - command.name.split(" ").length;
-  const operand: Operand | undefined =
-    command.operands[at] ?? command.operands.find(({ repeated }) => repeated);
-  if (operand?.completes !== undefined)
-    return [operand.completes === "file" ? "files" : "directories"];
-  return choices(operand?.choices ?? []);
+  return valuesOf(command.operands[at] ?? command.operands.find(({ repeated }) => repeated) ?? {});
 }

@@ -120,7 +120,8 @@ export function outputOptions(command: CommandWords): readonly CommandOption[] {
   const choices = formatsOf(command);
   if (choices.length === 0) return [];
   const placeholder = choices.join("|");
-  return [{ name: "output", placeholder, choices, help: "output format [table]; short: -o" }];
+  const help = "output format [table]; short: -o";
+  return [{ name: "output", short: "o", placeholder, choices, help }];
 }
 
 /** `crigc explain REF [-o table|json] [FLAG…]`. */
