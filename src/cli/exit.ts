@@ -1,5 +1,11 @@
-/** The exit codes, and the exit code of each error. */
+/** The exit codes, and which error, plan or pass ends with which. */
+
+import { blocksOf } from "../gc/pass-failure.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
+import { type ImageEnd, isFailed, outcomeItems } from "../model/outcome.ts";
+import type { Pass } from "../model/pass.ts";
+import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
 
 export const exit = {
   done: 0,
@@ -46,3 +52,96 @@ const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {
   // Gave up waiting for another pass. A lock that cannot be taken at all is another error.
   lock: exit.busy,
 };
+
+/**
+ * The exit code of a plan: invalid rules, unknown usage, invalid disk figures, unreadable logs; `null`: none of
+ * these.
+ */
+export const planExit = (plan: Plan): number | null =>
+  faultsExit(blocksOf({ plan, images: null })) ??
+  (plan.containers === null || plan.containers.logsError === null ? null : exit.runtime);
+
+const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
+  kinds.map((kind) => FAULTS[kind]).find((code) => code !== null) ?? null;
+
+/** The exit code of a pass of `gc`; the most serious problem decides. `failure`: what ended it early, or `null`. */
+export function passExit(pass: Pass, failure: unknown): number {
+  if (failure !== null) return exitOf(failure) ?? exit.internal;
+  const blocks = blocksOf(pass);
+  const ofContainers = pass.plan.containers?.blocks ?? [];
+  // Of all blocks, only a hold begins in the middle of a container pass.
+  const held =
+    ofContainers.some(({ kind }) => kind === "on-hold") ||
+    (pass.containers?.end === "blocked" && ofContainers.length === 0);
+  if (held || blocks.includes("on-hold")) return exit.held;
+  const fault = faultsExit(blocks);
+  if (fault !== null) return fault;
+  if (pass.images?.end === "observation-failed") return exit.runtime;
+  // The report names a pod source that is not ready; keeping what it could not judge is not a failure.
+  const unready = pass.plan.containers?.podSource.kind === "not-ready" ? 1 : 0;
+  if (pass.containers !== null && pass.containers.errors.length > unready) return exit.runtime;
+  if (someFailed(pass)) return exit.partial;
+  return missedTarget(pass) ? exit.shortfall : exit.done;
+}
+
+/** Blocks that are errors; waiting and futility are not. */
+const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
+  "keep-rules-invalid": exit.usage,
+  "usage-unknown": exit.runtime,
+  "pods-unknown": exit.runtime,
+  "pods-incomplete": exit.runtime,
+  "invalid-capacity": exit.runtime,
+  "on-hold": null,
+  "boot-grace": null,
+  "pod-starting": null,
+  futile: null,
+  "nothing-freed": null,
+};
+
+function someFailed({ images, containers }: Pass): boolean {
+  const ofContainers = containers === null ? [] : outcomeItems(containers);
+  const ofImages = images?.items ?? [];
+  return [...ofContainers, ...ofImages].some(({ result }) => isFailed(result));
+}
+
+/** Whether a target was not reached. A dry run is judged by its plan; a stopped pass did not reach it. */
+function missedTarget({ images, containers, plan }: Pass): boolean {
+  if (containers?.end === "stopped" || images?.end === "stopped") return true;
+  if (containers?.end === "blocked" && plan.containers !== null && isHeldBack(plan.containers))
+    return true;
+  if (plan.images === null) return false;
+  // Stopped before the images.
+  if (images === null) return plan.images.candidates.length > 0;
+  return SHORT[images.end](plan.images);
+}
+
+const never = (): boolean => false;
+const always = (): boolean => true;
+
+const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
+  "candidates-exhausted": ({ targets, kept }) =>
+    targets.some((target) => target.kind !== "everything") ||
+    kept.some(({ reason }) => reason.kind === "too-young"),
+  blocked: ({ triggers }) => triggers.length > 0,
+  "dry-run": ({ triggers, blocks }) =>
+    triggers.length > 0 &&
+    blocks.some(({ kind }) => ["futile", "nothing-freed", "boot-grace"].includes(kind)),
+  futile: always,
+  "nothing-freed": always,
+  "settle-exhausted": always,
+  "removal-limit": always,
+  stopped: always,
+  "nothing-to-do": never,
+  "target-reached": never,
+  "own-gain-reached": never,
+  "invalid-capacity": never,
+  "observation-failed": never,
+  "age-removal-errors": never,
+};
+
+/** A block keeps something that would be removed. */
+const isHeldBack = ({ purpose, containers, sandboxes, podLogs }: ContainerPlan): boolean =>
+  purpose === "all-unused" ||
+  [...containers, ...sandboxes, ...podLogs].some(
+    ({ decision }) => decision.kind === "keep" && decision.reason.kind === "blocked",
+  );

@@ -21,9 +21,8 @@ import {
   type Invocation,
   screenFor,
 } from "../command.ts";
-import { exit } from "../exit.ts";
+import { exit, passExit } from "../exit.ts";
 import type { OpenCollector } from "../openers.ts";
-import { passExit } from "../pass-exit.ts";
 import { dueEvictions, IMAGES_ONLY } from "../read/node-plan.ts";
 import {
   FORCE_YOUNG,

@@ -1,23 +1,61 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
-import type { PassRow } from "../../model/history.ts";
+import { quoted } from "../../config/value/described.ts";
+import { parseDuration } from "../../config/value/duration.ts";
+import { usageError } from "../../model/errors.ts";
+import type { PassRow, Removal } from "../../model/history.ts";
+import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
+import { isRemovalKind, removalCodes, removalKinds } from "../../report/container-reasons.ts";
 import { historyDocument, type HistoryReport } from "../../report/document/history.ts";
 import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
 import { regretsTable } from "../../report/table/regrets.ts";
-import { ALL_OPTION, command, textOf } from "../command.ts";
+import type { RemovalQuery } from "../../store/history.ts";
+import type { StoreReader } from "../../store/open.ts";
+import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { HISTORY_OPTIONS, type HistoryRequest, historyRequest } from "../read/history-request.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
-import { readHistory } from "../read/read-history.ts";
 
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
+const LIMIT_DEFAULT = 50;
+/** More than the history keeps of one kind. */
+const EVERYTHING = 100_000;
+/** No pass takes longer, so a removal's pass began at most this long before it. */
+const PASS_LONGEST = hours(24);
+
+// The type keeps this complete: a new result in the model does not compile without an entry here.
+const RESULTS: Readonly<Record<Removal["result"], true>> = {
+  removed: true,
+  "already-gone": true,
+  ghost: true,
+  skipped: true,
+  failed: true,
+};
+
+const QUERY_OPTIONS = [
+  option("since TIME", "show records since a time, a date, or this long ago (36h)"),
+  option("until TIME", "show records before a time, a date, or this long ago"),
+  option("kind KIND", "filter by image, container, sandbox, pod-logs or log-link; repeatable", {
+    choices: removalKinds,
+  }),
+  option("reason CODE", "filter by reason or trigger, such as space; repeatable", {
+    choices: [...removalCodes, "periodic"],
+  }),
+  option("result RESULT", "filter by removed, already-gone, ghost, skipped or failed; repeatable", {
+    choices: Object.keys(RESULTS),
+  }),
+  option("image TEXT", "filter by image ID, tag or digest that contains TEXT"),
+  option("pass ID", "show only this pass"),
+  option("filter KEY=VALUE", "kind, reason, result, image or pass, as with the option; repeatable"),
+  option("regrets", "show only images that came back after their removal"),
+  option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
+];
 
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
   doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. A table leaves out passes with nothing to do, unless --all is given. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. With --regrets it lists only images that came back after their removal, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads only the state directory, even while an agent is running.",
-  options: [...HISTORY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
+  options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,
   readOnly: true,
@@ -31,7 +69,8 @@ export const history = command({
       context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);
     const order = ORDERS.find((key) => key === textOf(invocation, "sort")) ?? "time";
     const sorted = sortedHistory(report, order);
-    const isFiltered = sorted.events.length === 0 && hasFilter(request);
+    const isFiltered =
+      sorted.events.length === 0 && (request.regrets === true || filtersRemovals(request));
     await printListing(context, invocation, {
       document: () => historyDocument(sorted),
       table: (screen) =>
@@ -49,27 +88,167 @@ export const history = command({
   },
 });
 
-const hasFilter = ({ kinds, reasons, results, text, regrets }: HistoryRequest): boolean =>
-  regrets === true || [kinds, reasons, results, text].some((it) => it !== undefined);
+/** `limit`: passes, or removals if filtered. */
+export interface HistoryRequest extends RemovalQuery {
+  /** Only images that came back. */
+  readonly regrets?: boolean;
+  /** Leaves out passes with nothing to do. */
+  readonly hidesIdle?: boolean;
+}
+
+/** Throws `ConfigError`. */
+export function historyRequest(given: Invocation, now: Instant): HistoryRequest {
+  const invocation = withFilters(given);
+  const image = textOf(invocation, "image");
+  const kinds = invocation.options.get("kind")?.filter(isRemovalKind);
+  if (image !== null && kinds !== undefined && !kinds.includes("image"))
+    throw usageError("--image", image, "--image selects images, and --kind excludes them");
+  const moment = (name: string): Instant | undefined => {
+    const text = textOf(invocation, name);
+    return text === null ? undefined : momentOf(text, `--${name}`, now);
+  };
+  const [since, until] = [moment("since"), moment("until")];
+  if (since !== undefined && until !== undefined && since >= until)
+    throw usageError("--until", textOf(invocation, "until") ?? "", "it is not after --since");
+  return {
+    since,
+    until,
+    kinds: image === null ? kinds : ["image"],
+    reasons: invocation.options.get("reason"),
+    results: invocation.options.get("result")?.filter(isResult),
+    text: image ?? undefined,
+    passId: textOf(invocation, "pass") ?? undefined,
+    regrets: has(invocation, "regrets"),
+    hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => has(invocation, it)),
+    limit: limitOf(textOf(invocation, "limit")),
+  };
+}
+
+/** `--filter kind=image` means `--kind image`. */
+const FILTERS = ["kind", "reason", "result", "image", "pass"] as const;
+
+function withFilters(invocation: Invocation): Invocation {
+  const options = new Map(invocation.options);
+  for (const text of invocation.options.get("filter") ?? []) {
+    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
+    const name = FILTERS.find((it) => it === key);
+    const { choices, placeholder } = QUERY_OPTIONS.find((it) => it.name === name) ?? {};
+    if (name === undefined)
+      throw usageError(
+        "--filter",
+        text,
+        `unknown filter ${quoted(key)}: use ${FILTERS.join(", ")}`,
+      );
+    if (value === "" || choices?.includes(value) === false)
+      throw usageError(
+        "--filter",
+        text,
+        `invalid ${key} ${quoted(value)}: use ${choices?.join(", ") ?? placeholder ?? ""}`,
+      );
+    options.set(key, [...(options.get(key) ?? []), value]);
+  }
+  return { ...invocation, options };
+}
+
+/** The parser has rejected other values. */
+const isResult = (text: string): text is Removal["result"] => Object.hasOwn(RESULTS, text);
+
+function limitOf(text: string | null): number {
+  if (text === null) return LIMIT_DEFAULT;
+  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= EVERYTHING) return limit;
+  throw usageError("--limit", text, `invalid number ${quoted(text)}: use 1 to ${EVERYTHING}`);
+}
+
+/** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). Throws `ConfigError`. */
+export function momentOf(text: string, source: string, now: Instant): Instant {
+  const time = fromRfc3339(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  if (time !== null) return time;
+  const ago = parseDuration(text);
+  if (ago !== null && ago >= 0n) return instant(now - ago);
+  const message = `invalid time ${quoted(text)}: use 2026-01-15T12:00:00Z, 2026-01-15 or 36h (ago)`;
+  throw usageError(source, text, message);
+}
+
+export interface HistoryRead {
+  readonly report: HistoryReport;
+  /** Whether there is more than the limit. */
+  readonly cut: boolean;
+}
+
+const NOTHING: HistoryReport = { passes: [], removals: [], events: [], regrets: [] };
+
+/** Passes with their removals, or removals with their passes. */
+export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
+  const { since, until, limit, passId } = request;
+  const range = { since, until, limit: EVERYTHING };
+  if (request.regrets === true) {
+    const found = cutTo(limit, store.regrets({ since, until, limit: limit + 1 }));
+    return { report: { ...NOTHING, regrets: found.shown }, cut: found.cut };
+  }
+  if (passId === undefined && !filtersRemovals(request)) return recentPasses(store, request);
+  const { shown, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
+  if (passId === undefined)
+    return { report: { ...NOTHING, passes: passesOf(store, shown), removals: shown }, cut };
+  const passes = store.passes(range).filter((pass) => pass.id === passId);
+  const events = store.events(range).filter((event) => event.passId === passId);
+  return { report: { ...NOTHING, passes, removals: shown, events: events.toReversed() }, cut };
+}
+
+const filtersRemovals = ({ kinds, reasons, results, text }: HistoryRequest): boolean =>
+  [kinds, reasons, results, text].some((it) => it !== undefined);
+
+/** The newest of what was found, the oldest first. */
+const cutTo = <Row>(limit: number, found: readonly Row[]) => ({
+  shown: found.slice(0, limit).toReversed(),
+  cut: found.length > limit,
+});
+
+function recentPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
+  const { since, until, limit, hidesIdle: hides = false } = request;
+  const idle = hides ? false : undefined;
+  const found = store.passes({ since, until, idle, limit: limit + 1 });
+  const { shown: passes, cut } = cutTo(limit, found);
+  // Records before the first shown pass belong to passes that are not shown.
+  const from = cut ? (passes[0]?.startedAt ?? since) : since;
+  const range = { since: from, until, limit: EVERYTHING };
+  const report = {
+    passes,
+    removals: store.removals(range).toReversed(),
+    events: store.events(range).toReversed(),
+    regrets: store.regrets(range).toReversed(),
+    hidesIdle: hides && store.passes({ since: from, until, idle: true, limit: 1 }).length > 0,
+  };
+  return { report, cut };
+}
+
+function passesOf(store: StoreReader, removals: readonly Removal[]): readonly PassRow[] {
+  const [first, last] = [removals[0], removals.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const ids = new Set(removals.map((removal) => removal.passId));
+  const since = instant(first.at - PASS_LONGEST);
+  const found = store.passes({ since, until: instant(last.at + 1n), limit: EVERYTHING });
+  return found.filter((pass) => ids.has(pass.id)).toReversed();
+}
 
 /** Oldest first, as read, by default. */
 function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
+  const { passes, removals, events, regrets } = report;
   if (key === "newest")
     return {
       ...report,
-      passes: report.passes.toReversed(),
-      removals: report.removals.toReversed(),
-      events: report.events.toReversed(),
-      regrets: report.regrets.toReversed(),
+      passes: passes.toReversed(),
+      removals: removals.toReversed(),
+      events: events.toReversed(),
+      regrets: regrets.toReversed(),
     };
   if (key !== "freed") return report;
   return {
     ...report,
-    passes: report.passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
-    removals: report.removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
+    passes: passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
+    removals: removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
   };
 }
 
 const freedBy = (pass: PassRow): bigint => pass.measuredFreedBytes ?? pass.reportedFreedBytes ?? 0n;
-const freedOf = (row: HistoryReport["removals"][number]): bigint =>
-  row.measuredBytes ?? row.reportedBytes ?? 0n;
+const freedOf = (row: Removal): bigint => row.measuredBytes ?? row.reportedBytes ?? 0n;

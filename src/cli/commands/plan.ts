@@ -10,8 +10,7 @@ import { type ImageOrder, placed, planDocument } from "../../report/document/pla
 import { imageName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/table/plan.ts";
 import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
-import { exit } from "../exit.ts";
-import { planExit } from "../pass-exit.ts";
+import { exit, planExit } from "../exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
 import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 import { forced, selectedBy, SELECTION_OPTIONS } from "../read/selection.ts";

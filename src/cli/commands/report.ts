@@ -11,10 +11,9 @@ import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
-import { momentOf } from "../read/history-request.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
 import { shownNode } from "../read/node-plan.ts";
-import { readHistory } from "../read/read-history.ts";
+import { momentOf, readHistory } from "./history.ts";
 
 const PERIOD = hours(24 * 7);
 /** More than the store keeps of anything. */

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { momentOf } from "../../../src/cli/read/history-request.ts";
+import { momentOf } from "../../../src/cli/commands/history.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
 import { fromRfc3339, instant, toRfc3339 } from "../../../src/model/time.ts";
 

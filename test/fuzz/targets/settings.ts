@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/commands.ts";
 import { valuesOf } from "../../../src/cli/config-values.ts";
-import { historyRequest, momentOf } from "../../../src/cli/read/history-request.ts";
+import { historyRequest, momentOf } from "../../../src/cli/commands/history.ts";
 import { selectedBy } from "../../../src/cli/read/selection.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { passExit, planExit } from "../../src/cli/pass-exit.ts";
+import { passExit, planExit } from "../../src/cli/exit.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { passId } from "../../src/model/ids.ts";
 import type { ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
