@@ -1,6 +1,6 @@
 /** From the command line to the exit code: `main` without the process. */
 
-import type { RunningAgent } from "../config/agent.ts";
+import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config/agent.ts";
 import { type Config, configOf } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
@@ -8,17 +8,18 @@ import { type ConfigReader, loadConfig, readWritten } from "../config/load.ts";
 import { type Environment, type FlagText } from "../config/source/arguments.ts";
 import type { Written } from "../config/written.ts";
 import { assert } from "../model/assert.ts";
-import { ConfigError, messageOf } from "../model/errors.ts";
+import { ConfigError, HostError, messageOf } from "../model/errors.ts";
+import { codeOf } from "../node/files.ts";
+import { endpointHash } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
-import type { CommandContext, World } from "./command.ts";
+import { type CommandContext, has, type Invocation, type World } from "./command.ts";
 import { commands } from "./commands.ts";
 import { versionAnswer } from "./commands/version.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn, rootHelp } from "./help/help.ts";
 import type { Openers } from "./openers.ts";
-import { runningAgent } from "./read/agent-values.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -46,16 +47,12 @@ export async function dispatch(
         const { command, invocation, flags } = parsed;
         if (command.reloads !== true) world.stopOnHangup();
         const read = () => readWritten({ flags, env, reader: world.reader });
-        const given = { env, flags, read };
-        if (command.ofItself === true)
-          return await command.run(
-            contextOf(world, { ...given, open: null, agent: null }),
-            invocation,
-          );
-        const open = await world.open();
-        const asking = { open, stderr: world.stderr };
-        const agent = await runningAgent(asking, read, { name: command.name, invocation });
-        return await command.run(contextOf(world, { ...given, open, agent }), invocation);
+        const open = command.ofItself === true ? null : await world.open();
+        const agent =
+          open === null || !asksAgent(command.name, invocation)
+            ? null
+            : await runningAgent(open, read, world.stderr);
+        return await command.run(contextOf(world, { env, flags, read, open, agent }), invocation);
       }
     }
   } catch (thrown) {
@@ -123,6 +120,73 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
         : null,
     names: (path) => (path === directory ? reader.names(path) : null),
   };
+}
+
+/** Commands that run an agent, or are about another machine, do not ask a running one. */
+const asksAgent = (name: string, invocation: Invocation): boolean =>
+  !["run", "status", "install", "uninstall"].includes(name) &&
+  !name.startsWith("print ") &&
+  !["snapshot", "check"].some((it) => has(invocation, it));
+
+/** A healthy agent answers within milliseconds. */
+const ANSWER_MS = 2_000;
+
+/** No listener. Without permission there may be one, with other thresholds. */
+const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"];
+
+/**
+ * The running agent's values, so that other commands use the same thresholds and directories. `null`: no agent is
+ * running, or it cannot be queried; the latter prints a note.
+ */
+async function runningAgent(
+  open: Openers,
+  read: () => Written,
+  stderr: World["stderr"],
+): Promise<RunningAgent | null> {
+  const own = validOrNull(read);
+  if (own === null) return null;
+  const note = (text: string): void => stderr(`crigc: note: ${clean(text)}\n`);
+  try {
+    const answer = parseAgentAnswer(JSON.parse(await open.askAgent(own, "/status", ANSWER_MS)));
+    if (answer === null) return null;
+    const other = otherRuntime(own, answer);
+    if (other !== null) {
+      note(`the running agent serves ${other}; using the configuration of this command`);
+      return null;
+    }
+    const { values, configurationError, rootDirectoryId } = answer;
+    if (configurationError !== null)
+      note(`the agent's configuration files differ from what is in force: ${configurationError}`);
+    const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();
+    return { values, isContained };
+  } catch (thrown) {
+    if (!(thrown instanceof HostError) && !(thrown instanceof SyntaxError)) throw thrown;
+    const why =
+      thrown instanceof HostError ? thrown.message : "the running agent's answer is not JSON";
+    if (!SILENT.includes(codeOf(thrown.cause)))
+      note(`${why}; using this command's own configuration`);
+    return null;
+  }
+}
+
+/** `null`: invalid configuration, which the command will report. */
+function validOrNull(read: () => Written): Config | null {
+  try {
+    return configOf(read(), null);
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return null;
+    throw thrown;
+  }
+}
+
+/**
+ * A command for another socket is not about the agent's node. The agent's is the one that answered it, else the
+ * configured one; one socket may have several names.
+ */
+function otherRuntime({ endpoints }: Config, { runtime, values }: AgentAnswer): string | null {
+  const theirs = runtime?.endpoint ?? values["containerRuntimeEndpoint"]?.value;
+  if (endpoints.runtime === null || typeof theirs !== "string") return null;
+  return endpointHash(endpoints.runtime) === endpointHash(theirs) ? null : theirs;
 }
 
 /** One line per error; a bug is printed with its stack. */

@@ -6,8 +6,8 @@ import { auditDocument } from "../../report/document/audit.ts";
 import { auditTable } from "../../report/table/audit.ts";
 import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../read/listing.ts";
-import { shownNode, SNAPSHOT, snapshotFileOf } from "../read/node-plan.ts";
+import { printAnswer } from "../listing.ts";
+import { shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 
 /** More than the store keeps. */
 const REMOVALS_MAX = 100_000;

@@ -12,7 +12,7 @@ import { clean, type Screen } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { valuesOf } from "../config-values.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../read/listing.ts";
+import { printAnswer } from "../listing.ts";
 
 export const config = command({
   name: "config",

@@ -13,9 +13,8 @@ import {
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { imageUsageReport } from "../read/image-usage.ts";
-import { printAnswer } from "../read/listing.ts";
-import { shownNode, SNAPSHOT, snapshotFileOf } from "../read/node-plan.ts";
+import { printAnswer } from "../listing.ts";
+import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 
 const VIEWS: readonly View[] = ["repository", "namespace", "family"];
 /** Time limit of the whole walk; what it did not see is missing, and the table says so. */

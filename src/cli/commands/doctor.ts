@@ -26,9 +26,9 @@ import { keepCheck, nodeChecks } from "../checks/node.ts";
 import { socketCheck } from "../checks/sockets.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
+import { printAnswer } from "../listing.ts";
+import { dueEvictions } from "../node-plan.ts";
 import type { OpenNode } from "../openers.ts";
-import { printAnswer } from "../read/listing.ts";
-import { dueEvictions } from "../read/node-plan.ts";
 
 export const doctor = command({
   name: "doctor",

@@ -3,8 +3,12 @@
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { indexImages, listedImages } from "../../policy/image/image-index.ts";
+import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
 import { gainOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
+import { containerName, imageName, sandboxName } from "../../report/names.ts";
 import {
   explanationDocument,
   explanationTable,
@@ -13,9 +17,9 @@ import {
 import { clean } from "../../report/terminal.ts";
 import { command, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../read/listing.ts";
-import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
-import { resolveReference } from "../read/resolve-reference.ts";
+import { printAnswer } from "../listing.ts";
+import { shownNode, SNAPSHOT } from "../node-plan.ts";
+import { ID_PREFIX_MIN } from "../selection.ts";
 
 export const explain = command({
   name: "explain",
@@ -58,19 +62,65 @@ function layersOf(
   const forest = forestOf(snapshot.images, ledger);
   const gain = gainOf(ledger, snapshot.runtime);
   const sharersKnown = forest.isComplete;
-  const images = matches.flatMap((match) =>
-    match.kind === "kept-image"
-      ? [match.kept.image]
-      : match.kind === "candidate-image"
-        ? [match.candidate.image]
-        : [],
-  );
   return new Map(
-    images.flatMap((image) => {
+    matches.flatMap((match) => {
+      if (match.kind !== "kept-image" && match.kind !== "candidate-image") return [];
+      const { image } = match.kind === "kept-image" ? match.kept : match.candidate;
       const chain = forest.chainOf(image.id);
       const frees = forest.removals().remove(image.id);
       if (chain === null || frees === null) return [];
       return [[image.id, { chain, frees: scaled(frees, gain, { sharersKnown }) }] as const];
     }),
   );
+}
+
+/** Names as tables show them count, too. Exact names win over prefixes and repositories. */
+export function resolveReference(
+  { plan, snapshot }: Prepared,
+  reference: string,
+): readonly ReferenceMatch[] {
+  const listed = listedImages(indexImages(snapshot.images), reference);
+  const candidates = plan.images?.candidates ?? [];
+  const ofImage = (image: Image, match: ReferenceMatch) => ({
+    match,
+    isExact: listed.includes(image.id) || imageName(image) === reference,
+    isLoose: isIdPrefix(image.id, reference) || isRepository(image, reference),
+  });
+  const all = [
+    ...candidates.map((candidate, index) => {
+      const place = { place: index + 1, candidates: candidates.length };
+      return ofImage(candidate.image, { kind: "candidate-image", candidate, ...place });
+    }),
+    ...(plan.images?.kept ?? []).map((kept) => ofImage(kept.image, { kind: "kept-image", kept })),
+    ...(plan.containers?.containers ?? []).map((planned) => {
+      const { id, name, podName } = planned.container;
+      return {
+        match: { kind: "container", planned } as const,
+        isExact: [id, name, containerName(planned.container)].includes(reference),
+        isLoose: isIdPrefix(id, reference) || [podName, `${podName}/${name}`].includes(reference),
+      };
+    }),
+    ...(plan.containers?.sandboxes ?? []).map((planned) => {
+      const { id, name } = planned.sandbox;
+      return {
+        match: { kind: "sandbox", planned } as const,
+        isExact: [id, name, sandboxName(planned.sandbox)].includes(reference),
+        isLoose: isIdPrefix(id, reference),
+      };
+    }),
+  ];
+  const exact = all.filter(({ isExact }) => isExact);
+  const found = exact.length > 0 ? exact : all.filter(({ isLoose }) => isLoose);
+  return found.map(({ match }) => match);
+}
+
+const isIdPrefix = (id: string, reference: string): boolean =>
+  reference.replace(/^sha256:/, "").length >= ID_PREFIX_MIN &&
+  (id.startsWith(reference) || id.startsWith(`sha256:${reference}`));
+
+/** A name without tag or digest matches every image of its repository. */
+function isRepository({ repoTags, repoDigests }: Image, reference: string): boolean {
+  if (/[@]|:[^/]*$/.test(reference)) return false;
+  const wanted = normaliseRepository(reference);
+  return [...repoTags, ...repoDigests].some((name) => repositoryOf(name) === wanted);
 }

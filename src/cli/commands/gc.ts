@@ -22,8 +22,8 @@ import {
   screenFor,
 } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
+import { dueEvictions, IMAGES_ONLY } from "../node-plan.ts";
 import type { OpenCollector } from "../openers.ts";
-import { dueEvictions, IMAGES_ONLY } from "../read/node-plan.ts";
 import {
   FORCE_YOUNG,
   forced,
@@ -31,7 +31,7 @@ import {
   type Selected,
   selectedBy,
   SELECTION_OPTIONS,
-} from "../read/selection.ts";
+} from "../selection.ts";
 
 export const gc = command({
   name: "gc",

@@ -14,7 +14,7 @@ import type { RemovalQuery } from "../../store/history.ts";
 import type { StoreReader } from "../../store/open.ts";
 import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
+import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
 
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 const LIMIT_DEFAULT = 50;

@@ -11,9 +11,9 @@ import {
 } from "../../report/table/images.ts";
 import { ALL_OPTION, command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
-import { IMAGES_ONLY, shownNode, SNAPSHOT } from "../read/node-plan.ts";
-import { criteriaOf, FILTER } from "../read/selection.ts";
+import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
+import { IMAGES_ONLY, shownNode, SNAPSHOT } from "../node-plan.ts";
+import { criteriaOf, FILTER } from "../selection.ts";
 
 export const images = command({
   name: "images",

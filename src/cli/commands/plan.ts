@@ -11,9 +11,9 @@ import { imageName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/table/plan.ts";
 import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
-import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
-import { planNode, SNAPSHOT } from "../read/node-plan.ts";
-import { forced, selectedBy, SELECTION_OPTIONS } from "../read/selection.ts";
+import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
+import { planNode, SNAPSHOT } from "../node-plan.ts";
+import { forced, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 
 export const plan = command({
   name: "plan",

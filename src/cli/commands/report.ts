@@ -11,8 +11,7 @@ import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
-import { imageUsageReport } from "../read/image-usage.ts";
-import { shownNode } from "../read/node-plan.ts";
+import { imageUsageReport, shownNode } from "../node-plan.ts";
 import { momentOf, readHistory } from "./history.ts";
 
 const PERIOD = hours(24 * 7);

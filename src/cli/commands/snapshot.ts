@@ -2,7 +2,7 @@
 
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
-import { shownNode } from "../read/node-plan.ts";
+import { shownNode } from "../node-plan.ts";
 
 export const snapshot = command({
   name: "snapshot",

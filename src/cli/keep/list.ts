@@ -21,8 +21,8 @@ import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer, printListing } from "../read/listing.ts";
-import { IMAGES_ONLY, planNode, SNAPSHOT } from "../read/node-plan.ts";
+import { printAnswer, printListing } from "../listing.ts";
+import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
 
 export const keepList = command({
   name: "keep list",

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { imageNamed } from "../../../src/cli/read/selection.ts";
+import { imageNamed } from "../../../src/cli/selection.ts";
 import { aContainer, anImage, aSandbox } from "../../support/build/values.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { openNodeOf } from "../open-node.ts";

@@ -4,9 +4,9 @@ import { parse } from "yaml";
 
 import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/commands.ts";
-import { valuesOf } from "../../../src/cli/config-values.ts";
 import { historyRequest, momentOf } from "../../../src/cli/commands/history.ts";
-import { selectedBy } from "../../../src/cli/read/selection.ts";
+import { valuesOf } from "../../../src/cli/config-values.ts";
+import { selectedBy } from "../../../src/cli/selection.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";
 import { loadConfig } from "../../../src/config/load.ts";

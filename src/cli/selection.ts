@@ -1,22 +1,21 @@
 /** Options that limit `gc`, `plan` and `rm` to a part of the node, or extend them to everything unused. */
 
-import type { Config } from "../../config/config.ts";
-import { suggestion } from "../../config/source/nearest.ts";
-import { quoted } from "../../config/value/described.ts";
-import { parseDuration } from "../../config/value/duration.ts";
-import { parseSize } from "../../config/value/quantity.ts";
-import { usageError } from "../../model/errors.ts";
-import type { ImageId } from "../../model/ids.ts";
-import type { Criterion, Purpose, Selection } from "../../model/plan.ts";
-import type { Image } from "../../model/snapshot.ts";
-import { duration } from "../../model/time.ts";
-import type { Parts } from "../../policy/decide.ts";
-import { indexImages, listedImages } from "../../policy/image/image-index.ts";
-import { repositoryOf } from "../../policy/image/reference.ts";
-import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { imageName } from "../../report/names.ts";
-import { type CommandOption, has, type Invocation, option } from "../command.ts";
-import { ID_PREFIX_MIN } from "./resolve-reference.ts";
+import type { Config } from "../config/config.ts";
+import { suggestion } from "../config/source/nearest.ts";
+import { quoted } from "../config/value/described.ts";
+import { parseDuration } from "../config/value/duration.ts";
+import { parseSize } from "../config/value/quantity.ts";
+import { usageError } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { Criterion, Purpose, Selection } from "../model/plan.ts";
+import type { Image } from "../model/snapshot.ts";
+import { duration } from "../model/time.ts";
+import type { Parts } from "../policy/decide.ts";
+import { indexImages, listedImages } from "../policy/image/image-index.ts";
+import { repositoryOf } from "../policy/image/reference.ts";
+import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
+import { imageName } from "../report/names.ts";
+import { type CommandOption, has, type Invocation, option } from "./command.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
 
@@ -93,6 +92,9 @@ export function criteriaOf(texts: readonly string[]): Selection {
     return criterion;
   });
 }
+
+/** Shorter prefixes match too much by accident. */
+export const ID_PREFIX_MIN = 6;
 
 /** The image with this ID, ID prefix, tag, digest or name in tables. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {

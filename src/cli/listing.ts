@@ -1,8 +1,8 @@
 /** Output formats of commands: table or JSON; lists also wide, YAML, names or IDs. */
 
-import { type JsonObject, printedJson, printedPieces } from "../../report/document/json.ts";
-import { printedYaml } from "../../report/document/yaml.ts";
-import { clean, type Screen } from "../../report/terminal.ts";
+import { type JsonObject, printedJson, printedPieces } from "../report/document/json.ts";
+import { printedYaml } from "../report/document/yaml.ts";
+import { clean, type Screen } from "../report/terminal.ts";
 import {
   type CommandContext,
   type CommandOption,
@@ -10,7 +10,7 @@ import {
   type Invocation,
   option,
   screenFor,
-} from "../command.ts";
+} from "./command.ts";
 
 export const LIST_OPTIONS: readonly CommandOption[] = [
   option("q", "print IDs only, one per line"),

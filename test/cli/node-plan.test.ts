@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 
-import { emptyLedger } from "../../../src/model/ledger.ts";
-import { hours, instant, watched } from "../../../src/model/time.ts";
-import { namesText } from "../../../src/policy/image/image-index.ts";
-import { read } from "../../store/fixture.ts";
-import { aGhost, aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
-import { scratch } from "../../support/scratch.ts";
-import { openNodeOf } from "../open-node.ts";
-import { crigc } from "../world.ts";
+import { emptyLedger } from "../../src/model/ledger.ts";
+import { hours, instant, watched } from "../../src/model/time.ts";
+import { namesText } from "../../src/policy/image/image-index.ts";
+import { read } from "../store/fixture.ts";
+import { aGhost, aLedger, anImage, aRecord, aSnapshot, NOW } from "../support/build/values.ts";
+import { scratch } from "../support/scratch.ts";
+import { openNodeOf } from "./open-node.ts";
+import { crigc } from "./world.ts";
 
 const recorded = async () => ({
   snapshot: aSnapshot({

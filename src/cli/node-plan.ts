@@ -1,0 +1,131 @@
+/** The plan of this node or of a recorded one, for plan, images, explain and dry runs; and disk usage of its images. */
+
+import * as v from "valibot";
+
+import type { Config } from "../config/config.ts";
+import { type Prepared, prepareRecorded, type SinglePassEvictions } from "../gc/prepare.ts";
+import { assumingSeen, readOnlyPass, withMemory } from "../gc/read-only.ts";
+import { withUsedLogs } from "../gc/used-logs.ts";
+import type { Purpose } from "../model/plan.ts";
+import type { Duration } from "../model/time.ts";
+import type { Parts } from "../policy/decide.ts";
+import { imageUsage } from "../policy/layer/disk-usage.ts";
+import { gainOf } from "../policy/layer/gain.ts";
+import { forestOf } from "../policy/layer/origins.ts";
+import { usageTree } from "../policy/layer/usage-tree.ts";
+import { inUseOf } from "../policy/space/futility.ts";
+import { imageFilesystems } from "../policy/space/targets.ts";
+import type { ImageUsageReport } from "../report/table/disk-usage.ts";
+import { clean } from "../report/terminal.ts";
+import { type CommandContext, type Invocation, option, textOf } from "./command.ts";
+
+export const SNAPSHOT = option(
+  "snapshot FILE",
+  "read FILE, written by crigc snapshot, instead of the node",
+  { completes: "file" },
+);
+
+export const IMAGES_ONLY: Parts = { containers: "none", images: true };
+
+/** By default plans everything, as a periodic pass does. */
+export interface PlanRequest {
+  readonly purpose?: Purpose;
+  readonly parts?: Parts;
+  /** Instead of the context's. */
+  readonly config?: Config;
+  /** Plans as if every image had been first seen this much earlier. */
+  readonly assumeSeen?: Duration | null;
+  /** Whether to read the layers of all images, for commands that show them. */
+  readonly allLayers?: boolean;
+  /** Shows the ledger's records even with `compat: kubelet`. */
+  readonly showsLedger?: true;
+}
+
+/** The file of `crigc snapshot` to read; `null`: the node itself. */
+export const snapshotFileOf = (invocation: Invocation): string | null =>
+  textOf(invocation, SNAPSHOT.name);
+
+/** Rejects if the runtime, a list or a stat fails. Opens no writer. */
+export async function planNode(
+  context: CommandContext,
+  invocation: Invocation,
+  request: PlanRequest = {},
+): Promise<Prepared> {
+  const { config = context.config, assumeSeen = null, allLayers = assumeSeen !== null } = request;
+  const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
+  const file = snapshotFileOf(invocation);
+  if (file !== null) {
+    const prepared = await recordedPlan(context, file, { purpose, parts, limits: config.limits });
+    return assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
+  }
+  using node = await context.open.node(config, context.signal);
+  for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
+  const pass = { purpose, parts, allLayers, evictions: await dueEvictions(context) };
+  const prepared = await readOnlyPass(node.engine, pass, context.signal);
+  if (assumeSeen !== null)
+    return withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
+  if (request.showsLedger !== true || context.config.compat === "none") return prepared;
+  context.stderr(
+    "crigc: first seen and last used come from the ledger; with --compat kubelet, plans ignore it\n",
+  );
+  return withMemory(prepared, node.ledger);
+}
+
+/**
+ * For commands that show the ledger's records: with `compat: kubelet`, a plan is that of a kubelet that has just
+ * started, to which every image is new, but these commands still show the records.
+ */
+export const shownNode = (
+  context: CommandContext,
+  invocation: Invocation,
+  request: PlanRequest = {},
+): Promise<Prepared> => planNode(context, invocation, { ...request, showsLedger: true });
+
+/** By the snapshot's own keep rules, and those of this command line. */
+async function recordedPlan(
+  context: CommandContext,
+  file: string,
+  request: { readonly purpose: Purpose; readonly parts: Parts; readonly limits: Config["limits"] },
+): Promise<Prepared> {
+  const { snapshot, ledger } = await context.open.recorded(file);
+  const given = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));
+  const keep = { ...snapshot.keep, rules: [...given, ...snapshot.keep.rules] };
+  const node = { snapshot: { ...snapshot, keep }, ledger };
+  return prepareRecorded(node, { ...request, hold: { kind: "none" }, startedAt: null });
+}
+
+/**
+ * The eviction thresholds for which a single pass removes images too. With a running agent a soft one counts once the
+ * agent has found it due, and without one at once: nothing else would act on it.
+ */
+export async function dueEvictions({
+  config,
+  open,
+}: Pick<CommandContext, "config" | "open">): Promise<SinglePassEvictions> {
+  const isSoft = config.limits.pressure.thresholds.some(({ grace }) => grace > 0n);
+  if (!isSoft) return { softDue: null };
+  try {
+    const status = v.parse(STATUS, JSON.parse(await open.askAgent(config, "/status")));
+    const due = status.pressure.filter((it) => it.due);
+    return { softDue: new Set(due.map(({ signal }) => signal)) };
+  } catch {
+    return { softDue: null };
+  }
+}
+
+const STATUS = v.object({ pressure: v.array(v.object({ signal: v.string(), due: v.boolean() })) });
+
+/** Disk usage of images by their layers, for `crigc df` and the HTML report. */
+export function imageUsageReport({ plan, snapshot, ledger }: Prepared): ImageUsageReport {
+  const images = plan.images ?? { candidates: [], kept: [] };
+  const forest = forestOf(snapshot.images, ledger);
+  const { typical } = gainOf(ledger, snapshot.runtime);
+  const stores = imageFilesystems(snapshot, { compat: "none" });
+  const inUseBytes = stores.reduce((sum, one) => sum + inUseOf(one), 0n);
+  return {
+    images: imageUsage({ plan: images, snapshot, forest, inUseBytes }),
+    families: usageTree({ plan: images, forest, inUseBytes }),
+    imagesWithoutLayers: snapshot.images.filter(({ id }) => !forest.has(id)).length,
+    measuredPerEstimated: typical === null ? null : Number(typical) / 1000,
+  };
+}
