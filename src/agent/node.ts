@@ -18,7 +18,7 @@ import { sendHook } from "../node/http.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import { acquireLock, type LockPlaces } from "../node/lock.ts";
 import { logDeleter } from "../node/log-remover.ts";
-import { giveBack, MUCH } from "../node/process.ts";
+import { collectIfGrown } from "../node/process.ts";
 import { stateFiles } from "../node/state-files.ts";
 import { enterWriters, otherWriters } from "../node/writers.ts";
 import type { StoreNotice } from "../store/notice.ts";
@@ -63,7 +63,7 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
     placesOf: (logs: readonly UsedLog[]) => logDeleter(config().paths).placesOf(logs),
   },
   startedAt: null,
-  stepDone: () => giveBack(MUCH),
+  stepDone: () => collectIfGrown(),
 });
 
 export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" | "onEvent"> {

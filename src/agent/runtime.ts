@@ -8,7 +8,7 @@ import { parseEndpoint } from "../cri/endpoint.ts";
 import { usageError } from "../model/errors.ts";
 import type { CallRecord, RuntimeReader } from "../model/ports.ts";
 import { socketFiles } from "../node/files.ts";
-import { compileWhenBusy, giveBack, MUCH } from "../node/process.ts";
+import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
 
 export interface Connected {
   readonly runtime: Runtime;
@@ -35,13 +35,13 @@ export async function connect(
     requestTimeout: config.requestTimeout,
     onCall: (call) => {
       busy();
-      giveBack();
+      collectIfGrown(CALL_WEIGHT);
       onCall(call);
     },
-    onList: () => giveBack(MUCH),
+    onList: () => collectIfGrown(),
     onNewEntry: () => {
       busy(CALLS_OF_ENTRY);
-      giveBack(CALLS_OF_ENTRY);
+      collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);
     },
   });
   const reader: RuntimeReader = {
@@ -63,6 +63,8 @@ function instanceOf(endpoint: string): string {
   }
 }
 
+/** A call, as a part of a check of the memory. */
+const CALL_WEIGHT = 1 / 32;
 /** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
 const CALLS_OF_ENTRY = 0.05;
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 
 import { HostError } from "../model/errors.ts";
 import { wallClock } from "../node/clock.ts";
-import { giveBack, MUCH } from "../node/process.ts";
+import { collectIfGrown } from "../node/process.ts";
 import { stateFiles } from "../node/state-files.ts";
 import type { LedgerRow } from "../store/ledger-rows.ts";
 import { StateFile } from "../store/state-file.ts";
@@ -123,7 +123,7 @@ class StateChild {
     for await (const text of linesOf(output)) {
       const line = lineIn(text);
       if (line === null) return `it sent ${JSON.stringify(text.slice(0, 100))}`;
-      giveBack(MUCH / 8);
+      collectIfGrown(1 / 8);
       if (line.kind === "rows") this.#asked[0]?.onRows(line.rows);
       else this.#asked.shift()?.resolve(line.reply);
     }

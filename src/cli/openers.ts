@@ -12,10 +12,11 @@ import type { KeepRules } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { ArchivedImage } from "../node/archive.ts";
 import type { TextChange } from "../node/change-keep-file.ts";
-import type { addressFault, directoryFact, executableFault } from "../node/checks.ts";
+import type { directoryFact, walkDirectories } from "../node/directories.ts";
+import type { executableFault } from "../node/executable.ts";
 import type { HoldRequest, writeHold } from "../node/hold.ts";
+import type { addressFault } from "../node/http.ts";
 import type { Kubelet } from "../node/kubelet/settings.ts";
-import type { walkDirectories } from "../node/largest-directories.ts";
 import type { StoreReader } from "../store/open.ts";
 import type { RecordedNode } from "../store/snapshot-file.ts";
 

@@ -19,89 +19,82 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
     fileBytesMax: 4 << 20,
     bytesMax: 64 << 20,
   });
-  const archive = new Archive(path, files);
+  const failure = (what: string): HostError =>
+    new HostError(
+      "parse",
+      `cannot read the images of ${path}: ${what}; is it an archive of docker save or ctr images export?`,
+    );
+  const archive: Archive = {
+    failure,
+    file: (name) => files.get(name),
+    json: (name) => {
+      const bytes = files.get(name);
+      if (bytes === undefined) return null;
+      try {
+        return JSON.parse(new TextDecoder().decode(bytes));
+      } catch {
+        throw failure(`${name} is not valid JSON`);
+      }
+    },
+  };
   const images = new Map<string, Set<string>>();
-  for (const { id, names } of [...archive.dockerImages(), ...archive.ociImages()])
+  for (const { id, names } of [...dockerImages(archive), ...ociImages(archive)])
     images.set(id, new Set([...(images.get(id) ?? []), ...names]));
-  if (images.size === 0)
-    throw archive.failure("neither manifest.json nor index.json lists an image");
+  if (images.size === 0) throw failure("neither manifest.json nor index.json lists an image");
   return Array.from(images, ([id, names]) => ({ id, names: [...names] }));
 }
 
-type Json = Readonly<Record<string, unknown>>;
+interface Archive {
+  readonly file: (name: string) => Uint8Array | undefined;
+  /** `null` if there is no such file. */
+  readonly json: (name: string) => unknown;
+  readonly failure: (what: string) => HostError;
+}
+
+/** From `manifest.json`: a list of configurations with their tags. */
+function dockerImages({ file, json, failure }: Archive): readonly ArchivedImage[] {
+  return mapsOf(json("manifest.json")).map(({ Config, RepoTags }) => {
+    const config = typeof Config === "string" ? Config : "";
+    const bytes = file(config.replace(/^(?:\.?\/)+/, ""));
+    if (bytes === undefined)
+      throw failure(`manifest.json names the configuration "${config}", which is missing`);
+    const names = Array.isArray(RepoTags) ? RepoTags.filter((it) => typeof it === "string") : [];
+    return { id: sha256(bytes), names };
+  });
+}
+
+/** From `index.json`: an OCI layout. */
+const ociImages = (archive: Archive): readonly ArchivedImage[] =>
+  mapsOf(mapOf(archive.json("index.json"))["manifests"]).flatMap((descriptor) =>
+    described(archive, descriptor, []),
+  );
 
 /** An index may contain indexes, one per platform; no tool nests them deeper. */
 const DEPTH_MAX = 4;
 
-class Archive {
-  readonly #path: string;
-  readonly #files: ReadonlyMap<string, Uint8Array>;
-
-  constructor(path: string, files: ReadonlyMap<string, Uint8Array>) {
-    this.#path = path;
-    this.#files = files;
-  }
-
-  failure(what: string): HostError {
-    return new HostError(
-      "parse",
-      `cannot read the images of ${this.#path}: ${what}; is it an archive of docker save or ctr images export?`,
-    );
-  }
-
-  /** From `manifest.json`: a list of configurations with their tags. */
-  dockerImages(): readonly ArchivedImage[] {
-    const list = this.#json("manifest.json");
-    if (list === null) return [];
-    return entriesOf(list).map((entry) => {
-      const config = textIn(entry, "Config");
-      const bytes = this.#files.get(config.replace(/^(?:\.?\/)+/, ""));
-      if (bytes === undefined)
-        throw this.failure(`manifest.json names the configuration "${config}", which is missing`);
-      return { id: sha256(bytes), names: textsIn(entry, "RepoTags") };
-    });
-  }
-
-  /** From `index.json`: an OCI layout. */
-  ociImages(): readonly ArchivedImage[] {
-    const index = this.#json("index.json");
-    if (index === null) return [];
-    return entriesOf(recordOf(index)["manifests"]).flatMap((it) =>
-      this.#described(it, namesOf(it), 0),
-    );
-  }
-
-  /** A platform whose content is not in the archive is not one of its images. */
-  #described(descriptor: Json, names: readonly string[], depth: number): readonly ArchivedImage[] {
-    const digest = textIn(descriptor, "digest");
-    if (isAttestation(descriptor) || depth > DEPTH_MAX) return [];
-    const name = `blobs/${digest.replace(":", "/")}`;
-    const bytes = this.#files.get(name);
-    if (bytes === undefined) return [];
-    if (digest.startsWith("sha256:") && sha256(bytes) !== digest)
-      throw this.failure(`the content of ${name} does not match its digest`);
-    const content = recordOf(this.#json(name));
-    const config = recordOf(content["config"])["digest"];
-    if (typeof config === "string") return [{ id: config, names }];
-    return entriesOf(content["manifests"]).flatMap((it) =>
-      this.#described(it, [...names, ...namesOf(it)], depth + 1),
-    );
-  }
-
-  #json(name: string): unknown {
-    const bytes = this.#files.get(name);
-    if (bytes === undefined) return null;
-    try {
-      return JSON.parse(new TextDecoder().decode(bytes));
-    } catch {
-      throw this.failure(`${name} is not valid JSON`);
-    }
-  }
+/** A platform whose content is not in the archive is not one of its images. */
+function described(
+  archive: Archive,
+  descriptor: Json,
+  above: readonly (readonly string[])[],
+): readonly ArchivedImage[] {
+  if (isAttestation(descriptor) || above.length > DEPTH_MAX) return [];
+  const digest = typeof descriptor["digest"] === "string" ? descriptor["digest"] : "";
+  const name = `blobs/${digest.replace(":", "/")}`;
+  const bytes = archive.file(name);
+  if (bytes === undefined) return [];
+  if (digest.startsWith("sha256:") && sha256(bytes) !== digest)
+    throw archive.failure(`the content of ${name} does not match its digest`);
+  const names = [...above, namesOf(descriptor)];
+  const content = mapOf(archive.json(name));
+  const config = mapOf(content["config"])["digest"];
+  if (typeof config === "string") return [{ id: config, names: names.flat() }];
+  return mapsOf(content["manifests"]).flatMap((it) => described(archive, it, names));
 }
 
 /** `org.opencontainers.image.ref.name` may be just a tag, which names nothing. */
 function namesOf(descriptor: Json): readonly string[] {
-  const annotations = recordOf(descriptor["annotations"]);
+  const annotations = mapOf(descriptor["annotations"]);
   const whole = annotations["io.containerd.image.name"];
   if (typeof whole === "string") return [whole];
   const reference = annotations["org.opencontainers.image.ref.name"];
@@ -110,23 +103,14 @@ function namesOf(descriptor: Json): readonly string[] {
 
 /** What build tools add to an image to document how it was built. */
 const isAttestation = (descriptor: Json): boolean =>
-  recordOf(descriptor["annotations"])["vnd.docker.reference.type"] === "attestation-manifest" ||
-  recordOf(descriptor["platform"])["os"] === "unknown";
+  mapOf(descriptor["annotations"])["vnd.docker.reference.type"] === "attestation-manifest" ||
+  mapOf(descriptor["platform"])["os"] === "unknown";
 
-const recordOf = (value: unknown): Json => (isMap(value) ? value : {});
+type Json = Readonly<Record<string, unknown>>;
 
-const entriesOf = (value: unknown): readonly Json[] =>
-  Array.isArray(value) ? value.map(recordOf) : [];
+const mapOf = (value: unknown): Json => (isMap(value) ? value : {});
 
-const textIn = (record: Json, field: string): string => {
-  const value = record[field];
-  return typeof value === "string" ? value : "";
-};
-
-const textsIn = (record: Json, field: string): readonly string[] => {
-  const value = record[field];
-  return Array.isArray(value) ? value.filter((it) => typeof it === "string") : [];
-};
+const mapsOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(mapOf) : []);
 
 const sha256 = (bytes: Uint8Array): string =>
   `sha256:${createHash("sha256").update(bytes).digest("hex")}`;

@@ -1,4 +1,4 @@
-// The machine's clocks: the wall clock, the time since the boot, and the boot ID.
+// The machine's clocks (the wall clock, the time since the boot, the boot ID), and waiting in real time.
 
 import { HostError } from "../model/errors.ts";
 import type { Timer } from "../model/ports.ts";
@@ -16,9 +16,11 @@ import { bootTimeNs } from "./libc.ts";
 export const wallClock = (): Instant => instantFromMs(Date.now());
 
 /** `proc`: where /proc is mounted. */
-export function readClocks(proc = "/proc"): Clocks {
-  return { wall: wallClock(), uptime: uptime(proc), bootId: bootId(proc) };
-}
+export const readClocks = (proc = "/proc"): Clocks => ({
+  wall: wallClock(),
+  uptime: uptime(proc),
+  bootId: bootId(proc),
+});
 
 /**
  * The kernel fills /proc/uptime from CLOCK_BOOTTIME, so suspended time counts; hundredths of a second are enough. If
@@ -26,14 +28,12 @@ export function readClocks(proc = "/proc"): Clocks {
  */
 function uptime(proc: string): Duration {
   const match = /^(\d+)\.(\d\d) /.exec(procText(`${proc}/uptime`));
-  if (match !== null) return duration(BigInt(`${match[1]}${match[2]}`) * 10_000_000n);
-  const ns = bootTimeNs();
-  if (ns === null)
-    throw new HostError(
-      "read",
-      `cannot read the time since the boot: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
-    );
-  return duration(ns);
+  const ns = match === null ? bootTimeNs() : BigInt(`${match[1]}${match[2]}`) * 10_000_000n;
+  if (ns !== null) return duration(ns);
+  throw new HostError(
+    "read",
+    `cannot read the time since the boot: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
+  );
 }
 
 /** By the mount point of /proc: a process never sees another boot than its own. */

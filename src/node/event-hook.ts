@@ -4,11 +4,11 @@ import { kill } from "node:process";
 
 import { messageOf } from "../model/errors.ts";
 
-const atOnceMax = 2;
-const waitingMax = 50;
-const defaultLimitMs = 10_000;
+const CONCURRENCY = 2;
+const WAITING_MAX = 50;
+const CALL_MS = 10_000;
 /** A hook that hangs must not delay whatever waits for the exit, such as a service manager. */
-const closePatienceMs = 2_000;
+const CLOSE_MS = 2_000;
 
 interface Call {
   readonly executable: string;
@@ -19,14 +19,13 @@ interface Call {
 export class EventHook {
   readonly #failed: (message: string) => void;
   readonly #limitMs: number;
-  #waiting: Call[] = [];
-  readonly #running = new Set<Promise<void>>();
-  readonly #children = new Set<Bun.Subprocess>();
+  readonly #waiting: Call[] = [];
+  readonly #running = new Map<Promise<void>, Bun.Subprocess | null>();
   #dropped = 0;
   #isClosed = false;
   #isHurried = false;
 
-  constructor(failed: (message: string) => void, limitMs: number = defaultLimitMs) {
+  constructor(failed: (message: string) => void, limitMs: number = CALL_MS) {
     this.#failed = failed;
     this.#limitMs = limitMs;
   }
@@ -35,7 +34,7 @@ export class EventHook {
   send(executable: string, text: string): void {
     if (this.#isClosed) return;
     this.#waiting.push({ executable, text });
-    if (this.#waiting.length > waitingMax) {
+    if (this.#waiting.length > WAITING_MAX) {
       this.#waiting.shift();
       this.#dropped += 1;
     }
@@ -43,72 +42,68 @@ export class EventHook {
   }
 
   /** Accepts no more events, and resolves when the pending ones are done, or after `patienceMs` for all of them. */
-  async close(patienceMs: number = closePatienceMs): Promise<void> {
+  async close(patienceMs: number = CLOSE_MS): Promise<void> {
     this.#isClosed = true;
     const enough = setTimeout(() => {
       this.#isHurried = true;
       this.#dropped += this.#waiting.splice(0).length;
-      for (const child of this.#children) killProcessGroup(child);
+      for (const child of this.#running.values()) if (child !== null) killProcessGroup(child);
     }, patienceMs);
     // Each turn ends at least one of a bounded number of calls.
-    while (this.#running.size > 0) await Promise.race(this.#running);
+    while (this.#running.size > 0) await Promise.race(this.#running.keys());
     clearTimeout(enough);
   }
 
   #next(): void {
-    while (this.#running.size < atOnceMax) {
+    while (this.#running.size < CONCURRENCY) {
       const call = this.#waiting.shift();
       if (call === undefined) break;
-      const running: Promise<void> = this.#run(call).then(() => {
-        this.#running.delete(running);
-        this.#next();
-      });
-      this.#running.add(running);
+      this.#start(call);
     }
     if (this.#dropped === 0 || this.#waiting.length > 0) return;
     this.#failed(`the event hook is too slow: dropped ${this.#dropped} events`);
     this.#dropped = 0;
   }
 
-  /** Never rejects. */
-  async #run({ executable, text }: Call): Promise<void> {
+  #start({ executable, text }: Call): void {
+    let child: Bun.Subprocess | null = null;
+    let fault: Promise<string | null>;
     try {
-      const child = Bun.spawn([executable], {
+      child = Bun.spawn([executable], {
         stdin: new Blob([text]),
         stdout: "ignore",
         stderr: "ignore",
         // Its own process group, so that its child processes end with it.
         detached: true,
       });
-      this.#children.add(child);
-      const tooLong = setTimeout(() => killProcessGroup(child), this.#limitMs);
-      const exitCode = await child.exited;
-      clearTimeout(tooLong);
-      this.#children.delete(child);
-      if (child.signalCode === "SIGKILL")
-        this.#failed(
-          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes; make it faster, or hand the work to another service`,
-        );
-      else if (exitCode !== 0)
-        this.#failed(
-          `the event hook ${executable} failed with exit code ${exitCode}; run it by hand to see why`,
-        );
+      fault = this.#faultOf(child, executable);
     } catch (error) {
-      const what = messageOf(error);
-      this.#failed(`cannot start the event hook ${executable}: ${what}; check that it can be run`);
+      fault = Promise.resolve(
+        `cannot start the event hook ${executable}: ${messageOf(error)}; check that it can be run`,
+      );
     }
+    const running: Promise<void> = fault.then((message) => {
+      this.#running.delete(running);
+      if (message !== null) this.#failed(message);
+      this.#next();
+    });
+    this.#running.set(running, child);
+  }
+
+  async #faultOf(child: Bun.Subprocess, executable: string): Promise<string | null> {
+    const tooLong = setTimeout(() => killProcessGroup(child), this.#limitMs);
+    const exitCode = await child.exited;
+    clearTimeout(tooLong);
+    if (child.signalCode === "SIGKILL")
+      return `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes; make it faster, or hand the work to another service`;
+    return exitCode === 0
+      ? null
+      : `the event hook ${executable} failed with exit code ${exitCode}; run it by hand to see why`;
   }
 }
 
-/**
- * Kills a child that was spawned with `detached: true`, with its whole process group. One that has ended is left alone,
- * because its number may belong to another process by now.
- */
-function killProcessGroup({
-  pid,
-  exitCode,
-  signalCode,
-}: Pick<Bun.Subprocess, "pid" | "exitCode" | "signalCode">): void {
+/** One that has ended is left alone, because its number may belong to another process by now. */
+function killProcessGroup({ pid, exitCode, signalCode }: Bun.Subprocess): void {
   if (exitCode !== null || signalCode !== null) return;
   try {
     kill(-pid, "SIGKILL");

@@ -1,4 +1,4 @@
-// Reads the operating system's error code from errors of node:fs, and puts it into words.
+// Files as the operating system has them: reasons of failures, whole and atomic writes, sums.
 
 import { randomBytes } from "node:crypto";
 import {
@@ -14,16 +14,13 @@ import {
   realpathSync,
   renameSync,
   rmSync,
-  type Stats,
   statSync,
   unlinkSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 
-import { HostError, messageOf } from "../model/errors.ts";
+import { HostError, type HostErrorKind, messageOf } from "../model/errors.ts";
 import type { SocketFiles } from "../model/ports.ts";
 
 /** `ENOENT`, `EACCES`…; `""` without a code. */
@@ -31,6 +28,10 @@ export function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error) || !("code" in thrown)) return "";
   return typeof thrown.code === "string" ? thrown.code : "";
 }
+
+/** Nothing is there: the name or a directory on the way to it is missing. */
+export const isAbsent = (thrown: unknown): boolean =>
+  ["ENOENT", "ENOTDIR"].includes(codeOf(thrown));
 
 /** Advice for a permission error: usually crigc was not run as root. */
 export const asRoot = (thrown: unknown): string =>
@@ -53,12 +54,14 @@ const words: Readonly<Record<string, string>> = {
 };
 
 /** The reason of a failure, without the path and the system call that node repeats. */
-export function reasonOf(thrown: unknown): string {
-  const code = codeOf(thrown);
-  const known = words[code];
-  if (known !== undefined) return known;
-  return messageOf(thrown);
-}
+export const reasonOf = (thrown: unknown): string => words[codeOf(thrown)] ?? messageOf(thrown);
+
+/** `message` gets the reason of the failure. */
+export const hostError = (
+  kind: HostErrorKind,
+  cause: unknown,
+  message: (why: string) => string,
+): HostError => new HostError(kind, message(reasonOf(cause)), { cause });
 
 /** True also for a dangling link, and if it cannot be determined: only what is certainly absent does not exist. */
 export function mayExist(path: string): boolean {
@@ -69,7 +72,7 @@ export function mayExist(path: string): boolean {
   }
 }
 
-/** "" if it cannot be read. */
+/** Of a file of /proc, which vanishes with its process and may be hidden; "" if it cannot be read. */
 export function procText(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -78,44 +81,32 @@ export function procText(path: string): string {
   }
 }
 
-/** Creates parent directories. An existing file keeps its mode. Throws `HostError` `write`. */
+/**
+ * Writes a file atomically: a reader finds the old content or the new one, even after a crash. Creates parent
+ * directories. An existing file keeps its mode. Throws `HostError` `write`.
+ */
 export function writeWholeFile(path: string, text: string): void {
+  const directory = dirname(path);
   // A dotfile in the same directory: keep directories ignore those, and renaming stays within one filesystem.
-  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
+  const draft = join(directory, `.${basename(path)}.${randomBytes(6).toString("hex")}`);
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    mkdirSync(directory, { recursive: true, mode: 0o755 });
     const existing = statSync(path, { throwIfNoEntry: false });
-    write(draft, text, existing === undefined ? 0o644 : existing.mode & 0o777);
+    const mode = existing === undefined ? 0o644 : existing.mode & 0o777;
+    writeFileSync(draft, text, { mode, flag: "wx", flush: true });
     renameSync(draft, path);
-    syncDirectory(dirname(path));
+    syncDirectory(directory);
   } catch (error) {
-    dropped(draft);
-    throw new HostError("write", `cannot write ${path}: ${reasonOf(error)}${asRoot(error)}`, {
-      cause: error,
-    });
+    try {
+      rmSync(draft, { force: true });
+    } catch {
+      // Its directory cannot be entered, so there is no draft; the write error is reported.
+    }
+    throw hostError("write", error, (why) => `cannot write ${path}: ${why}${asRoot(error)}`);
   }
 }
 
-/** The draft does not exist if its directory cannot be entered; the write error is what gets reported. */
-function dropped(draft: string): void {
-  try {
-    rmSync(draft, { force: true });
-  } catch {}
-}
-
-function write(path: string, text: string, mode: number): void {
-  const file = openSync(path, "wx", mode);
-  try {
-    const bytes = new TextEncoder().encode(text);
-    for (let offset = 0; offset < bytes.length;)
-      offset += writeSync(file, bytes, offset, bytes.length - offset);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function syncDirectory(path: string): void {
+export function syncDirectory(path: string): void {
   const directory = openSync(path, "r");
   try {
     fsyncSync(directory);
@@ -124,56 +115,39 @@ function syncDirectory(path: string): void {
   }
 }
 
-/** Replaces a regular file, or the target of a link, atomically. Throws `HostError` `write`. */
+/**
+ * Writes a result to the file given on the command line: replaces a regular file, or the target of a link, atomically.
+ * Throws `HostError` `write`.
+ */
 export function writeAnswerFile(path: string, text: string): void {
-  const existing = existingFile(path);
-  if (existing === undefined) {
+  try {
+    const existing = statSync(path, { throwIfNoEntry: false });
     // A missing directory is more often a typo than intended.
-    if (!existsSync(dirname(path)))
-      throw new HostError(
-        "write",
-        `cannot write ${path}: directory ${dirname(path)} does not exist`,
-      );
-    writeWholeFile(path, text);
-  } else if (existing.isFile()) {
-    writeWholeFile(realpathSync(path), text);
-  } else {
-    writeInto(path, text);
-  }
-}
-
-function existingFile(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
+    if (existing === undefined && !existsSync(dirname(path)))
+      throw new Error(`directory ${dirname(path)} does not exist`);
+    if (existing?.isFile() === false) {
+      // Renaming would replace /dev/null, or whatever else this is, by a file.
+      writeFileSync(path, text);
+    } else writeWholeFile(existing === undefined ? path : realpathSync(path), text);
   } catch (error) {
-    throw failed(path, error);
+    if (error instanceof HostError) throw error;
+    throw hostError("write", error, (why) => `cannot write ${path}: ${why}`);
   }
 }
 
-/** Renaming would replace /dev/null, or whatever else this is, by a file. */
-function writeInto(path: string, text: string): void {
-  try {
-    writeFileSync(path, text);
-  } catch (error) {
-    throw failed(path, error);
-  }
-}
-
-const failed = (path: string, error: unknown): HostError =>
-  new HostError("write", `cannot write ${path}: ${reasonOf(error)}`, { cause: error });
-
-/** Creates the run directory if absent, and returns the socket's path. Throws `HostError` `write`. */
+/** Creates the control socket's directory if absent, and returns the socket's path. Throws `HostError` `write`. */
 export function prepare(runDirectory: string, name: string): string {
   try {
     mkdirSync(runDirectory, { recursive: true, mode: 0o755 });
+    return join(runDirectory, name);
   } catch (error) {
-    throw new HostError(
+    throw hostError(
       "write",
-      `cannot create the run directory ${runDirectory}: ${reasonOf(error)}; set another with --run-dir`,
-      { cause: error },
+      error,
+      (why) =>
+        `cannot create the run directory ${runDirectory}: ${why}; set another with --run-dir`,
     );
   }
-  return join(runDirectory, name);
 }
 
 export const socketFiles: SocketFiles = {
@@ -191,15 +165,14 @@ export const socketFiles: SocketFiles = {
   restrict: (path) => chmodSync(path, 0o600),
 };
 
-export function sha256OfText(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
-}
+/** In hex. */
+export const sha256OfText = (text: string): string =>
+  new Bun.CryptoHasher("sha256").update(text).digest("hex");
 
 /** Reads in pieces: an executable is too large to hold in memory at once. */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
-  await pipeline(createReadStream(path), async (chunks: AsyncIterable<Uint8Array>) => {
-    for await (const chunk of chunks) hash.update(chunk);
-  });
+  const chunks: AsyncIterable<Uint8Array> = createReadStream(path);
+  for await (const chunk of chunks) hash.update(chunk);
   return hash.digest("hex");
 }

@@ -4,7 +4,7 @@ import { fstatSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
 import { codeOf } from "./files.ts";
-import { giveBack, MUCH } from "./process.ts";
+import { collectIfGrown } from "./process.ts";
 
 /** How long to retry a file that answers "try again". No disk does; a device may. */
 const RETRY_MS = 5_000;
@@ -29,9 +29,12 @@ export class Output {
   }
 
   /** Never throws. Later writes are tried even after a failure: a log continues once its disk has room. */
-  write(text: string): void {
+  write(text: string, done: () => void = () => undefined): void {
     if (!this.#isFile) {
-      this.#stream.write(text, (error) => this.#note(error ?? null));
+      this.#stream.write(text, (error) => {
+        this.#note(error ?? null);
+        done();
+      });
       return;
     }
     try {
@@ -39,6 +42,7 @@ export class Output {
     } catch (error) {
       this.#note(error);
     }
+    done();
   }
 
   /**
@@ -51,27 +55,15 @@ export class Output {
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
     for (const piece of pieces) {
-      giveBack(MUCH);
-      if (this.#isFile) this.write(piece);
-      else {
-        const taken = new Promise<void>((resolve) => {
-          this.#stream.write(piece, (error) => {
-            this.#note(error ?? null);
-            resolve();
-          });
-        });
-        await Promise.race([taken, stopped]);
-      }
+      collectIfGrown();
+      const taken = new Promise<void>((resolve) => this.write(piece, resolve));
+      if (!this.#isFile) await Promise.race([taken, stopped]);
     }
   }
 
   /** Resolves when a pipe has accepted everything: exiting earlier would cut off what is beyond its 64 KiB. */
-  close(): Promise<void> {
-    return this.#isFile
-      ? Promise.resolve()
-      : new Promise((resolve) => {
-          this.#stream.end(() => resolve());
-        });
+  async close(): Promise<void> {
+    if (!this.#isFile) await new Promise<void>((resolve) => this.#stream.end(() => resolve()));
   }
 
   #note(error: unknown): void {

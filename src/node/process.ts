@@ -1,4 +1,4 @@
-// This process's use of the machine, for metrics.
+// This process on the machine: its figures for metrics, its memory and compilation, its inherited signals.
 
 import { gcAndSweep } from "bun:jsc";
 import { readdirSync } from "node:fs";
@@ -12,13 +12,16 @@ export function processFigures(): ProcessFigures {
   return {
     cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
     residentBytes: residentMemory(),
-    openFiles: openFiles(),
+    openFiles: orNull(() => readdirSync("/proc/self/fd").length),
   };
 }
 
-function openFiles(): number | null {
+/** In bytes; null where `/proc` is not mounted, the kernel's only place for it. */
+export const residentMemory = (): number | null => orNull(() => memoryUsage.rss());
+
+function orNull<T>(read: () => T): T | null {
   try {
-    return readdirSync("/proc/self/fd").length;
+    return read();
   } catch {
     return null;
   }
@@ -26,30 +29,29 @@ function openFiles(): number | null {
 
 /** More than a small node needs, and than an agent's pass leaves that finds nothing: they cause no collections. */
 const GROWTH_BYTES = 16 * 1024 * 1024;
-/** Of a process this large, until so long after a collection, less growth is enough: it reads or collects a large node. */
+/** A process this large, for this long after a collection, reads or collects a large node: less growth is enough. */
 const LARGE_BYTES = 136 * 1024 * 1024;
 const GROWING_MS = 5_000;
 const GROWTH_BYTES_GROWING = 8 * 1024 * 1024;
-/** Checking takes microseconds. */
-const LOOK_EACH = 32;
 
 /**
- * The result is called for work that allocates: calls, rows read. While the machine has memory to spare, the engine
- * starts a full collection only once allocations equal the live heap; on a large node that is a hundred megabytes. It
- * also leaves dead strings in place until something new takes their memory, unless they are swept.
+ * The result is called for work that allocates, and checks the memory once the weights add up to 1; a check takes
+ * microseconds. While the machine has memory to spare, the engine starts a full collection only once allocations equal
+ * the live heap; on a large node that is a hundred megabytes. It also leaves dead strings in place until something new
+ * takes their memory, unless they are swept.
  */
-export function collectWhenGrown(
+export function growthCollector(
   residentBytes: () => number | null = residentMemory,
   collect: () => unknown = gcAndSweep,
   nowMs: () => number = () => performance.now(),
-): (worth?: number) => void {
-  let worked = LOOK_EACH;
+): (weight?: number) => void {
+  let done = 1;
   let lowest = Infinity;
   let growingUntilMs = 0;
-  return (worth = 1) => {
-    worked += worth;
-    if (worked < LOOK_EACH) return;
-    worked = 0;
+  return (weight = 1) => {
+    done += weight;
+    if (done < 1) return;
+    done = 0;
     const resident = residentBytes();
     if (resident === null) return;
     lowest = Math.min(lowest, resident);
@@ -61,52 +63,39 @@ export function collectWhenGrown(
   };
 }
 
-/** In bytes; null where `/proc` is not mounted, since the kernel tells it there only. */
-export function residentMemory(): number | null {
-  try {
-    return memoryUsage.rss();
-  } catch {
-    return null;
-  }
-}
-
 /** For this process. */
-export const giveBack = collectWhenGrown();
-/** Work that is worth a check by itself. */
-export const MUCH = LOOK_EACH;
+export const collectIfGrown = growthCollector();
 
 /** More runtime calls within the window than a small node causes. */
-const CALLS = 500;
-const WINDOW_MS = 10_000;
+const BUSY_CALLS = 500;
+const BUSY_WINDOW_MS = 10_000;
 
-/** Counts calls, and work worth several. Once there are many, hot code is compiled as early as usual. */
+/**
+ * Counts calls, and work worth several. Once there are many, hot code is compiled as early as usual: by default the
+ * executable rarely compiles (the `--compile-jit-policy` of `scripts/build`), which suits short commands and an idle
+ * agent.
+ */
 export function compileWhenBusy(
   nowMs: () => number,
-  compile = usualCompilation,
+  compile: () => void = () => Bun.unsafe.setJITPolicy(1),
 ): (calls?: number) => void {
   let calls = 0;
   let startedMs = nowMs();
-  let isBusy = false;
   return (more = 1) => {
-    if (isBusy) return;
-    if (nowMs() - startedMs > WINDOW_MS) {
-      calls = 0;
-      startedMs = nowMs();
-    }
+    if (calls >= BUSY_CALLS) return;
+    if (nowMs() - startedMs > BUSY_WINDOW_MS) [calls, startedMs] = [0, nowMs()];
     calls += more;
-    if (calls < CALLS) return;
-    isBusy = true;
-    compile();
+    if (calls >= BUSY_CALLS) compile();
   };
 }
-
-/** Reverts the `--compile-jit-policy` of `scripts/build`. */
-const usualCompilation = (): void => Bun.unsafe.setJITPolicy(1);
 
 /** The bit of SIGHUP in the kernel's masks of signals. */
 const HANGUP = 1n;
 
-/** Whether a closing terminal is to be ignored, as nohup asks; `false` where it cannot be told. Asked before any handler is set. */
+/**
+ * Whether a closing terminal is to be ignored, as nohup asks; a handler of ours would undo that, so call it before
+ * setting one. `false` if unknown.
+ */
 export function ignoresHangup(proc = "/proc"): boolean {
   const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(procText(`${proc}/self/status`))?.[1];
   return mask !== undefined && (BigInt(`0x${mask}`) & HANGUP) !== 0n;

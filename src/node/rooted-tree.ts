@@ -3,12 +3,22 @@
 
 import { randomBytes } from "node:crypto";
 import { constants, createReadStream, createWriteStream } from "node:fs";
-import { lstat, mkdir, open, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import {
+  lstat,
+  mkdir,
+  open,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 
 import { HostError } from "../model/errors.ts";
 import { Directory } from "./directory.ts";
-import { asRoot, codeOf, reasonOf, sha256OfFile } from "./files.ts";
+import { asRoot, codeOf, hostError, isAbsent, sha256OfFile } from "./files.ts";
 
 export type Found =
   | { readonly kind: "absent" | "directory" | "other" }
@@ -38,10 +48,8 @@ export class RootedTree {
     try {
       return (await stat(this.#root)).isDirectory();
     } catch (error) {
-      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return false;
-      throw new HostError("read", `cannot read ${this.#root}: ${reasonOf(error)}`, {
-        cause: error,
-      });
+      if (isAbsent(error)) return false;
+      throw hostError("read", error, (why) => `cannot read ${this.#root}: ${why}`);
     }
   }
 
@@ -72,21 +80,19 @@ export class RootedTree {
   }
 
   async writeText(path: string, text: string, mode: number): Promise<void> {
-    await this.#replace(path, mode, async (fresh) => {
-      await using file = await open(fresh, WRITING, 0o600);
-      await file.writeFile(text);
-      await file.sync();
-    });
+    await this.#replace(path, mode, (fresh) =>
+      writeFile(fresh, text, { flag: "wx", mode: 0o600, flush: true }),
+    );
   }
 
   /** `from` is a path outside the root, of this process. */
   async copyIn(path: string, from: string, mode: number): Promise<void> {
-    await this.#replace(path, mode, async (fresh) => {
-      await pipeline(
+    await this.#replace(path, mode, (fresh) =>
+      pipeline(
         createReadStream(from),
         createWriteStream(fresh, { flags: "wx", mode: 0o600, flush: true }),
-      );
-    });
+      ),
+    );
   }
 
   async link(path: string, target: string): Promise<void> {
@@ -173,10 +179,11 @@ export class RootedTree {
       return await use(parent, name);
     } catch (error) {
       if (error instanceof HostError) throw error;
-      throw new HostError(
+      const advice = asRoot(error) || "; fix this and try again";
+      throw hostError(
         "write",
-        `cannot ${what} ${path} in ${this.#root}: ${reasonOf(error)}${asRoot(error) || "; fix this and try again"}`,
-        { cause: error },
+        error,
+        (why) => `cannot ${what} ${path} in ${this.#root}: ${why}${advice}`,
       );
     } finally {
       await closeAbove(stack, 0);
@@ -233,7 +240,6 @@ async function lookAt(path: string): Promise<Found> {
 
 // Non-blocking, in case the file was replaced by a pipe since it was checked.
 const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const WRITING = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Regardless of the process's umask. */
 async function setMode(path: string, flags: number, mode: number): Promise<void> {

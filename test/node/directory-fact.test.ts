@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { directoryFact } from "../../src/node/checks.ts";
+import { directoryFact } from "../../src/node/directories.ts";
 import { put, scratch } from "../support/scratch.ts";
 
 const directory = scratch();

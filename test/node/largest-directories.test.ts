@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { walkDirectories } from "../../src/node/largest-directories.ts";
+import { walkDirectories } from "../../src/node/directories.ts";
 import { scratch } from "../support/scratch.ts";
 
 const KIB = 1024;

@@ -3,7 +3,7 @@
 import type { Ledger } from "../../model/ledger.ts";
 import { type Filesystem, isBootId } from "../../model/snapshot.ts";
 import { type Instant, minutes, since } from "../../model/time.ts";
-import type { DirectoryFact } from "../../node/checks.ts";
+import type { DirectoryFact } from "../../node/directories.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "../../../src/cli/checks/machine.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
-import type { DirectoryFact } from "../../../src/node/checks.ts";
+import type { DirectoryFact } from "../../../src/node/directories.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
 const about = { path: "/var/lib/crigc", flag: "--state-dir", userId: 0 };

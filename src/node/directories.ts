@@ -1,0 +1,170 @@
+// Directories of the node: whether one is usable, and which of a filesystem are the largest.
+
+import { accessSync, constants, type Dirent, lstatSync, statfsSync, statSync } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+import type { DirectorySize, DirectoryWalk } from "../model/disk-usage.ts";
+import type { DiskReading } from "../model/ports.ts";
+import { compared } from "../model/values.ts";
+import { readingOf } from "./disk.ts";
+import { codeOf, reasonOf } from "./files.ts";
+
+export type DirectoryFact =
+  | ({ readonly kind: "present"; readonly writable: boolean } & Omit<DiskReading, "capacityBytes">)
+  /** `creatable`: the nearest existing parent directory is writable. */
+  | { readonly kind: "absent"; readonly creatable: boolean }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** Whether a directory exists, is writable and has free space; writes nothing. */
+export function directoryFact(path: string): DirectoryFact {
+  try {
+    if (!statSync(path).isDirectory()) return { kind: "failed", message: "it is not a directory" };
+    const reading = readingOf(statfsSync(path, { bigint: true }));
+    return { kind: "present", writable: isWritable(path), ...reading };
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") return { kind: "failed", message: reasonOf(error) };
+    return isLink(path)
+      ? { kind: "failed", message: "it is a link to a directory that does not exist" }
+      : { kind: "absent", creatable: isCreatable(path) };
+  }
+}
+
+export function rootDirectoryId(): string {
+  const { dev, ino } = statSync("/");
+  return `${dev}:${ino}`;
+}
+
+/** A link that leads nowhere is in the way of a new directory. */
+const isLink = (path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+
+function isCreatable(path: string): boolean {
+  for (let above = dirname(path); ; above = dirname(above)) {
+    const found = statSync(above, { throwIfNoEntry: false });
+    if (found !== undefined) return found.isDirectory() && isWritable(above);
+    if (isLink(above) || above === dirname(above)) return false;
+  }
+}
+
+/** By the kernel, which refuses on a read-only mount even to root. */
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Directories read in parallel: enough to keep a disk busy, few enough to share it. */
+const CONCURRENCY = 16;
+/** Maximum depth of a reported directory; what is deeper counts towards its ancestor. */
+const SHOWN_DEPTH = 3;
+/** A directory is replaced by its subdirectories if these explain most of it. */
+const EXPLAINED_PERCENT = 80n;
+
+interface WalkOptions {
+  readonly withinMs: number;
+  /** Directories to exclude. */
+  readonly apart: readonly string[];
+  /** Maximum number of directories reported. */
+  readonly most: number;
+}
+
+/**
+ * Adds up the disk usage below `root`, without links and other filesystems, counting a hard-linked file once. Ends after
+ * `withinMs` with the sums so far. Unreadable directories count nothing.
+ */
+export async function walkDirectories(
+  root: string,
+  { withinMs, apart, most }: WalkOptions,
+  signal: AbortSignal,
+): Promise<DirectoryWalk> {
+  const start = await lstat(root, { bigint: true }).catch(() => null);
+  if (start === null) return { complete: false, directories: [], bytes: 0n };
+  const endsAt = performance.now() + withinMs;
+  const isOver = (): boolean => signal.aborted || performance.now() >= endsAt;
+  const excluded = new Set(apart);
+  const linked = new Set<bigint>();
+  const open = [{ path: root, depth: 0 }];
+  const sizes = new Map<string, bigint>();
+  let ownFiles = 0n;
+  /** Adds to the directory and its ancestors, as far as they are reported. */
+  const add = (path: string, depth: number, bytes: bigint): void => {
+    for (let [at, level] = [path, depth]; level >= 0; [at, level] = [parentOf(at), level - 1])
+      if (level <= SHOWN_DEPTH) sizes.set(at, (sizes.get(at) ?? 0n) + bytes);
+  };
+  const entryBytes = async (path: string, entry: Dirent, depth: number): Promise<bigint> => {
+    if (excluded.has(path)) return 0n;
+    const found = await lstat(path, { bigint: true }).catch(() => null);
+    if (found === null || found.dev !== start.dev) return 0n;
+    const bytes = found.blocks * 512n;
+    if (entry.isDirectory()) {
+      open.push({ path, depth });
+      return bytes;
+    }
+    if (found.nlink > 1n) {
+      if (linked.has(found.ino)) return 0n;
+      linked.add(found.ino);
+    }
+    if (depth === 1) ownFiles += bytes;
+    return bytes;
+  };
+  await drained(
+    open,
+    async ({ path, depth }) => {
+      let bytes = 0n;
+      for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
+        if (isOver()) break;
+        bytes += await entryBytes(join(path, entry.name), entry, depth + 1);
+      }
+      add(path, depth, bytes);
+    },
+    isOver,
+  );
+  const directories = [...explained(sizes, root), { path: root, bytes: ownFiles }]
+    .filter(({ bytes }) => bytes > 0n)
+    .toSorted((one, other) => compared(other.bytes, one.bytes))
+    .slice(0, most);
+  return { complete: open.length === 0, directories, bytes: sizes.get(root) ?? 0n };
+}
+
+/** Works off a list that grows meanwhile. */
+async function drained<T>(
+  open: T[],
+  work: (next: T) => Promise<void>,
+  isOver: () => boolean,
+): Promise<void> {
+  let busy = 0;
+  const worker = async (): Promise<void> => {
+    while (!isOver() && (open.length > 0 || busy > 0)) {
+      const next = open.pop();
+      if (next === undefined) await Bun.sleep(1);
+      else {
+        busy += 1;
+        await work(next);
+        busy -= 1;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+}
+
+/** The directories below the root; one that its subdirectories explain is replaced by them. */
+function explained(sizes: ReadonlyMap<string, bigint>, root: string): readonly DirectorySize[] {
+  const within = Map.groupBy(
+    Array.from(sizes, ([path, bytes]) => ({ path, bytes })).filter(({ path }) => path !== root),
+    ({ path }) => parentOf(path),
+  );
+  const below = (path: string): readonly DirectorySize[] =>
+    (within.get(path) ?? []).flatMap((one) => {
+      const deeper = below(one.path);
+      const sum = deeper.reduce((total, { bytes }) => total + bytes, 0n);
+      const isExplained = deeper.length > 0 && sum * 100n >= one.bytes * EXPLAINED_PERCENT;
+      return isExplained ? deeper : [one];
+    });
+  return below(root);
+}
+
+const parentOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));
