@@ -11,8 +11,8 @@ import { MANIFEST_DIRECTORIES } from "../node/kubelet/manifests.ts";
 import { readPods } from "../node/kubelet/pods.ts";
 import type { Kubelet } from "../node/kubelet/settings.ts";
 import { logReader } from "../node/log-reader.ts";
-import { parseKeepFile } from "../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
+import { parseKeepFile } from "../policy/keep/keep.ts";
 
 export interface Host {
   readonly disk: DiskReader;

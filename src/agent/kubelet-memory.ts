@@ -13,7 +13,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import type { Clocks } from "../model/snapshot.ts";
 import { type Instant, type Watched, watched } from "../model/time.ts";
-import { watch } from "../policy/watch.ts";
+import { observedTime } from "../policy/observed-time.ts";
 import type { Recorder } from "../store/recorder.ts";
 
 /** Where and when a process with `compat: kubelet` starts. */
@@ -70,7 +70,7 @@ const observedNow = (
  * apart, of which another process may have made the first.
  */
 export function forgotten(ledger: Ledger, { clocks, limits }: KubeletStart): Ledger {
-  const ago = watch(ledger, clocks, limits).watched - ledger.watched;
+  const ago = observedTime(ledger, clocks, limits).watched - ledger.watched;
   return {
     ...emptyLedger,
     keepDirectories: ledger.keepDirectories,

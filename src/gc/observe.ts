@@ -12,8 +12,8 @@ import type {
   Snapshot,
 } from "../model/snapshot.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
-import { imageVolumesSupported } from "../policy/image/image-volumes.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
+import { imageVolumesSupported } from "../policy/version.ts";
 import { mapBounded } from "./concurrency.ts";
 import {
   knowledgeOfLedger,

@@ -7,12 +7,12 @@ import type { Plan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { ownership } from "./container/ownership.ts";
-import { isImportName, repositoryOf } from "./image/reference.ts";
+import { isImportName, repositoryOf, repositoryOfNames } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
-import { gainOf } from "./layer/gain.ts";
-import { keptContent } from "./layer/kept-content.ts";
+import { gainOf, isWholeGain } from "./layer/gain.ts";
 import { forestOf } from "./layer/origins.ts";
-import { breakdownOf, BYTES_PER_REPORTED_BYTE, reportedBytes } from "./space/futility.ts";
+import { breakdownOf, BYTES_PER_REPORTED_BYTE } from "./space/futility.ts";
+import { reportedBytes } from "./space/targets.ts";
 
 export function auditFindings({
   snapshot,
@@ -85,35 +85,25 @@ const STORE_SLACK_BYTES = 256n << 20n;
 function diskFindings(snapshot: Snapshot, ledger: Ledger): readonly AuditFinding[] {
   const mostPerMille = gainOf(ledger, snapshot.runtime).most;
   const layers = { forest: forestOf(snapshot.images, ledger), mostPerMille };
-  return snapshot.filesystems
-    .filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
-    .flatMap((filesystem): readonly AuditFinding[] => {
-      const breakdown = breakdownOf(filesystem, { ...snapshot, layers });
-      const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
-      const unexplained = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
-      const listed = reportedBytes(snapshot.images);
-      const most = BYTES_PER_REPORTED_BYTE * listed;
-      const overfull =
-        roles.includes("imagefs") &&
-        imageUsedBytes !== null &&
-        imageUsedBytes > most + STORE_SLACK_BYTES;
-      return [
-        ...(unexplained
-          ? [{ kind: "unexplained-bytes" as const, filesystem: path, breakdown }]
-          : []),
-        ...(overfull
-          ? [
-              {
-                kind: "unexplained-store-bytes" as const,
-                filesystem: path,
-                usedBytes: imageUsedBytes,
-                reportedBytes: listed,
-                images: snapshot.images.length,
-              },
-            ]
-          : []),
-      ];
-    });
+  const listed = reportedBytes(snapshot.images);
+  return snapshot.filesystems.flatMap((filesystem): readonly AuditFinding[] => {
+    const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
+    if (!roles.includes("imagefs") && !roles.includes("containerfs")) return [];
+    const findings: AuditFinding[] = [];
+    const breakdown = breakdownOf(filesystem, { ...snapshot, layers });
+    if (breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT)
+      findings.push({ kind: "unexplained-bytes", filesystem: path, breakdown });
+    const usedBytes = roles.includes("imagefs") ? imageUsedBytes : null;
+    if (usedBytes !== null && usedBytes > BYTES_PER_REPORTED_BYTE * listed + STORE_SLACK_BYTES)
+      findings.push({
+        kind: "unexplained-store-bytes",
+        filesystem: path,
+        usedBytes,
+        reportedBytes: listed,
+        images: snapshot.images.length,
+      });
+    return findings;
+  });
 }
 
 /** Containers without a known image, and uses that could not be read. */
@@ -163,3 +153,36 @@ function ownerFindings(snapshot: Snapshot): readonly AuditFinding[] {
       .map((container): AuditFinding => ({ kind: "orphan-container", container })),
   ];
 }
+
+/** The missing bytes must exceed what other programs do to a disk meanwhile. */
+const MISSING_MIN_BYTES = 1_048_576n;
+
+/**
+ * Removals that freed far less than their layers suggest: another namespace or lease of the runtime keeps the content.
+ * One finding per repository, the most missing bytes first.
+ */
+function keptContent(removals: readonly PastRemoval[]): readonly AuditFinding[] {
+  const found = new Map<string, Extract<AuditFinding, { readonly kind: "content-kept" }>>();
+  for (const { names, measuredBytes, freesAtLeastBytes, settled, at } of removals) {
+    const repository = repositoryOfNames(names);
+    if (repository === null || measuredBytes === null || freesAtLeastBytes === null) continue;
+    if (settled === null || !isWholeGain(settled)) continue;
+    if (!isFarLess(measuredBytes, freesAtLeastBytes)) continue;
+    const before = found.get(repository);
+    found.set(repository, {
+      kind: "content-kept",
+      repository,
+      removals: (before?.removals ?? 0) + 1,
+      expectedAtLeastBytes: (before?.expectedAtLeastBytes ?? 0n) + freesAtLeastBytes,
+      measuredBytes: (before?.measuredBytes ?? 0n) + measuredBytes,
+      lastAt: before === undefined || at > before.lastAt ? at : before.lastAt,
+    });
+  }
+  const missing = (it: { readonly expectedAtLeastBytes: bigint; readonly measuredBytes: bigint }) =>
+    it.expectedAtLeastBytes - it.measuredBytes;
+  return [...found.values()].toSorted((one, other) => Number(missing(other) - missing(one)));
+}
+
+/** Files take whole blocks, and the runtime's own database grows: three quarters of the lower bound are enough. */
+const isFarLess = (measuredBytes: bigint, atLeastBytes: bigint): boolean =>
+  measuredBytes * 4n < atLeastBytes * 3n && atLeastBytes - measuredBytes >= MISSING_MIN_BYTES;

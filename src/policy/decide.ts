@@ -1,12 +1,10 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if these were already removed. */
-
 import type { ContainerPlan, Plan } from "../model/plan.ts";
-import type { Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { standingBlocks } from "./blocks.ts";
-import { byParts } from "./by-object.ts";
-import type { ContainerInput } from "./container/container-input.ts";
+import type { ContainerInput } from "./container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "./container/containers.ts";
+import type { Listed } from "./container/ownership.ts";
 import { podView } from "./container/pod-source.ts";
 import { judgePods, type PodJudgement } from "./container/pods.ts";
 import type { Facts } from "./facts.ts";
@@ -24,57 +22,46 @@ export interface Decide extends Facts {
 }
 
 /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
-export function decide(input: Decide): Plan {
-  const containers =
-    input.parts.containers === "none"
-      ? null
-      : containerPlan(input, judgePods(input.ledger.pods, podView(input)));
-  const images = input.parts.images ? decideImages(input, goneBefore(containers)) : null;
+export function decide(facts: Decide): Plan {
+  const containers = facts.parts.containers === "none" ? null : containerPlan(facts);
+  const images = facts.parts.images ? decideImages(facts, goneBefore(containers)) : null;
   return { containers, images };
 }
 
-export interface FreshLists extends Pick<Snapshot, "containers" | "sandboxes"> {
+function containerPlan(facts: Decide): ContainerPlan {
+  const pods = judgePods(facts.ledger.pods, podView(facts));
+  return limitedTo(facts, decideContainers(containerInput(facts, pods)));
+}
+
+export interface FreshLists extends Listed {
   /** Not before they were requested. */
   readonly listedAt: Instant;
 }
 
 /** The container half on lists newer than the snapshot; everything else is that of the pass. */
 export function decideOnFreshLists(
-  input: Decide,
+  facts: Decide,
   { listedAt, ...lists }: FreshLists,
 ): ContainerPlan {
-  const view = podView({ ...input, snapshot: { ...input.snapshot, ...lists } });
-  const pods = judgePods(input.ledger.pods, { ...view, listedAt });
-  return limitedTo(input, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
+  const pods = judgePods(facts.ledger.pods, { ...podView(facts), ...lists, listedAt });
+  return limitedTo(facts, decideContainersAgain(containerInput(facts, pods), { ...lists, pods }));
 }
 
-const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
-  limitedTo(input, decideContainers(containerInput(input, pods)));
-
-function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
-  const { snapshot, limits, purpose } = input;
+function containerInput(facts: Decide, pods: PodJudgement): ContainerInput {
+  const { snapshot, limits, purpose } = facts;
+  // A container removed between the list and its status is not the newest of its name; another one is.
+  const containers = snapshot.containers.filter(
+    ({ id }) => snapshot.imageVolumes.get(id)?.kind !== "gone",
+  );
   return {
-    snapshot: { ...snapshot, containers: stillThere(snapshot) },
+    snapshot: { ...snapshot, containers },
     pods,
     limits: limits.containers,
     purpose: purpose.kind,
     now: snapshot.clocks.wall,
-    blocks: standingBlocks(input),
+    blocks: standingBlocks(facts),
   };
 }
-
-/** A container removed between the list and its status is not the newest of its name; another one is. */
-const stillThere = ({ containers, imageVolumes }: Snapshot): Snapshot["containers"] =>
-  withoutGone({ containers, imageVolumes });
-
-/** The same list where none has gone, by which the order of its containers is known. */
-const withoutGone = byParts(
-  ({ containers, imageVolumes }: Pick<Snapshot, "containers" | "imageVolumes">) => {
-    const isGone = ({ id }: Snapshot["containers"][number]): boolean =>
-      imageVolumes.get(id)?.kind === "gone";
-    return containers.some(isGone) ? containers.filter((it) => !isGone(it)) : containers;
-  },
-);
 
 function limitedTo({ parts, purpose }: Decide, plan: ContainerPlan): ContainerPlan {
   const selection = selectionOf(purpose);

@@ -2,17 +2,16 @@
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import type { ContainerRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Image, ImageOrigin, Snapshot } from "../model/snapshot.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { withEntry } from "../model/values.ts";
-import { byParts, sameOr } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { ghostNow } from "./image/ghost.ts";
-import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
+import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
+import { ageRestart, observedTime } from "./observed-time.ts";
 import { stillNothingFreed } from "./space/nothing-freed.ts";
-import { ageRestart, watch } from "./watch.ts";
 
 export interface Remember {
   readonly ledger: Ledger;
@@ -24,13 +23,10 @@ export interface Remember {
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
 }
 
-/** Layers are read apart from observations. */
-const NOTHING_READ: ReadonlyMap<ImageId, ImageOrigin> = new Map();
-
 /** The next ledger. Applying the same snapshot twice changes nothing. */
 export function remember(input: Remember): Ledger {
   const { ledger, snapshot } = input;
-  const now = watch(ledger, snapshot.clocks, input.limits);
+  const now = observedTime(ledger, snapshot.clocks, input.limits);
   return {
     ...graceOf(input, now.watched, now.rebooted),
     bootId: snapshot.clocks.bootId,
@@ -44,25 +40,29 @@ export function remember(input: Remember): Ledger {
       : ledger.ageRestartedWatched,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
-    images: imageRecords(input, now.watched),
-    containers: containerRecords({
-      containers: snapshot.containers,
-      known: ledger.containers,
-      imageVolumes: snapshot.imageVolumes,
-      ends: snapshot.containerEnds,
-    }),
+    images: new Map(
+      distinctImages(snapshot.images, "last").map((image) => [
+        image.id,
+        imageRecord(input, image, now.watched),
+      ]),
+    ),
+    containers: new Map(snapshot.containers.map(({ id }) => [id, containerRecord(input, id)])),
     pods: input.pods,
     creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now.watched),
     heldUpPasses: ledger.heldUpPasses,
-    sandboxImages: sandboxImages({
-      sandboxes: snapshot.sandboxes,
-      known: ledger.sandboxImages,
-      read: snapshot.sandboxImages,
-    }),
-    ...rememberOrigins(ledger, snapshot.images, NOTHING_READ),
+    sandboxImages: new Map(
+      snapshot.sandboxes.flatMap(({ id }) => {
+        const image = snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id);
+        return image === undefined ? [] : [[id, image] as const];
+      }),
+    ),
+    // Layers are read apart from observations.
+    ...rememberOrigins(ledger, snapshot.images, new Map()),
     gains: ledger.gains,
     nothingFreed: stillNothingFreed(ledger.nothingFreed, snapshot.filesystems),
-    keepDirectories: union(ledger.keepDirectories, snapshot.keep.directoriesRead),
+    keepDirectories: [
+      ...new Set([...ledger.keepDirectories, ...snapshot.keep.directoriesRead]),
+    ].toSorted(),
   };
 }
 
@@ -74,8 +74,11 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
 export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
-  const gone = unlistedImages({ known: ledger.images, listed });
-  return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
+  const there = new Set(listed.map(({ id }) => id));
+  return forgetImages(
+    ledger,
+    [...ledger.images.keys()].filter((id) => !there.has(id)),
+  );
 }
 
 /** Restores a record that was dropped for a removal that failed; under other names it is another image by now. */
@@ -106,11 +109,8 @@ export const forgetRemoved = (
 });
 
 function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> {
-  if (keys.length === 0) return map;
   const gone = new Set(keys);
-  const left = new Map<K, V>();
-  for (const [key, value] of map) if (!gone.has(key)) left.set(key, value);
-  return left;
+  return new Map([...map].filter(([key]) => !gone.has(key)));
 }
 
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
@@ -129,14 +129,6 @@ function graceOf(input: Remember, now: Watched, rebooted: boolean): Grace {
   }
   if (ledger.graceUntil === null || ledger.graceUntil <= now) return NO_GRACE;
   return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
-}
-
-function imageRecords(input: Remember, now: Watched): ReadonlyMap<ImageId, ImageRecord> {
-  const records = new Map<ImageId, ImageRecord>();
-  for (const image of distinctImages(input.snapshot.images, "last")) {
-    records.set(image.id, imageRecord(input, image, now));
-  }
-  return records;
 }
 
 function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
@@ -184,57 +176,11 @@ function earlierNames(before: ImageRecord, names: string): readonly string[] {
     .slice(0, EARLIER_NAMES_MAX);
 }
 
-const containerRecords = byParts(
-  ({
-    containers,
-    known,
-    imageVolumes,
-    ends,
-  }: {
-    readonly containers: Snapshot["containers"];
-    readonly known: Ledger["containers"];
-    readonly imageVolumes: Snapshot["imageVolumes"];
-    readonly ends: Snapshot["containerEnds"];
-  }): Ledger["containers"] => {
-    const records = new Map<ContainerId, ContainerRecord>();
-    for (const { id } of containers) {
-      const before = known.get(id);
-      const volumes = imageVolumes.get(id);
-      const references =
-        volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
-      const finishedAt = ends.get(id) ?? before?.finishedAt ?? null;
-      const isSame =
-        before !== undefined &&
-        isSameList(before.imageVolumes, references) &&
-        before.finishedAt === finishedAt;
-      records.set(id, isSame ? before : { imageVolumes: references, finishedAt });
-    }
-    return sameOr(known, records);
-  },
-);
-
-/** Nearly all are empty, and those that were read from the disk are other lists than those of the runtime. */
-const isSameList = (one: readonly string[] | null, other: readonly string[] | null): boolean =>
-  one === other || (one?.length === 0 && other?.length === 0);
-
-const sandboxImages = byParts(
-  ({
-    sandboxes,
-    known,
-    read,
-  }: {
-    readonly sandboxes: Snapshot["sandboxes"];
-    readonly known: Ledger["sandboxImages"];
-    readonly read: Snapshot["sandboxImages"];
-  }): Ledger["sandboxImages"] => {
-    const images = new Map<SandboxId, string>();
-    for (const { id } of sandboxes) {
-      const image = read.get(id) ?? known.get(id);
-      if (image !== undefined) images.set(id, image);
-    }
-    return sameOr(known, images);
-  },
-);
-
-const union = (a: readonly string[], b: readonly string[]): readonly string[] =>
-  [...new Set([...a, ...b])].toSorted();
+function containerRecord({ ledger, snapshot }: Remember, id: ContainerId): ContainerRecord {
+  const before = ledger.containers.get(id);
+  const volumes = snapshot.imageVolumes.get(id);
+  return {
+    imageVolumes: volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null),
+    finishedAt: snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null,
+  };
+}

@@ -30,26 +30,28 @@ export function remainingPurpose(purpose: Purpose, plan: ImagePlan | null): Purp
   return { kind: "all-unused", only: selected.map(({ image }) => ({ kind: "id", id: image.id })) };
 }
 
+interface SelectionFacts {
+  readonly snapshot: Snapshot;
+  readonly watched: Watched;
+}
+
 /** The selected images, in the order of removal. */
 export function selectedImages(
   images: readonly Ranked[],
   selection: Selection,
-  facts: { readonly snapshot: Snapshot; readonly watched: Watched },
+  facts: SelectionFacts,
 ): ReadonlySet<ImageId> {
-  const kinds = Map.groupBy(selection, ({ kind }) => kind);
-  const fits = [...kinds.values()].map((criteria) => {
-    const tests = criteria.map((criterion) => testOf(criterion, facts));
-    return (subject: Ranked): boolean => tests.some((test) => test(subject));
-  });
+  const tests = selection.map((criterion) => ({ ...criterion, fits: testOf(criterion, facts) }));
+  const kinds = [...Map.groupBy(tests, ({ kind }) => kind).values()];
   // Without a criterion nothing is selected, rather than everything.
-  const chosen = images.filter((subject) => fits.length > 0 && fits.every((fit) => fit(subject)));
+  const chosen = images.filter(
+    (subject) =>
+      kinds.length > 0 && kinds.every((those) => those.some(({ fits }) => fits(subject))),
+  );
   return new Set(chosen.map(({ image }) => image.id));
 }
 
-function testOf(
-  criterion: Criterion,
-  facts: { readonly snapshot: Snapshot; readonly watched: Watched },
-): (subject: Ranked) => boolean {
+function testOf(criterion: Criterion, facts: SelectionFacts): (subject: Ranked) => boolean {
   switch (criterion.kind) {
     case "id":
       return ({ image }) => image.id === criterion.id;
@@ -79,27 +81,24 @@ function usedIn(namespace: string, snapshot: Snapshot): ReadonlySet<ImageId> {
 /** The container half of a plan, limited to the named namespaces; without any, nothing of it is selected. */
 export function selectedContainers(plan: ContainerPlan, selection: Selection): ContainerPlan {
   const names = new Set(selection.flatMap((it) => (it.kind === "namespace" ? [it.name] : [])));
-  const limited = <Keep, Remove>(
-    decision: Decision<Keep, Remove>,
-    namespace: string,
-  ): Decision<Keep | typeof NOT_SELECTED, Remove> =>
-    decision.kind === "keep" || names.has(namespace)
-      ? decision
-      : { kind: "keep", reason: NOT_SELECTED, tried: [...decision.tried, NOT_SELECTED.kind] };
+  const limited = <
+    Keep,
+    Remove,
+    Planned extends { readonly decision: Decision<Keep | typeof NOT_SELECTED, Remove> },
+  >(
+    planned: readonly Planned[],
+    namespaceOf: (one: Planned) => string,
+  ): readonly Planned[] =>
+    planned.map((one) => {
+      if (one.decision.kind === "keep" || names.has(namespaceOf(one))) return one;
+      const tried = [...one.decision.tried, NOT_SELECTED.kind];
+      return { ...one, decision: { kind: "keep", reason: NOT_SELECTED, tried } };
+    });
   return {
     ...plan,
-    containers: plan.containers.map((it) => ({
-      ...it,
-      decision: limited(it.decision, it.container.podNamespace),
-    })),
-    sandboxes: plan.sandboxes.map((it) => ({
-      ...it,
-      decision: limited(it.decision, it.sandbox.namespace),
-    })),
-    podLogs: plan.podLogs.map((it) => ({
-      ...it,
-      decision: limited(it.decision, it.directory.entry.replace(/_.*/s, "")),
-    })),
+    containers: limited(plan.containers, ({ container }) => container.podNamespace),
+    sandboxes: limited(plan.sandboxes, ({ sandbox }) => sandbox.namespace),
+    podLogs: limited(plan.podLogs, ({ directory }) => directory.entry.replace(/_.*/s, "")),
     // A link does not reliably show its namespace.
     links: [],
   };

@@ -9,7 +9,7 @@ import {
   type Instant,
   seconds,
 } from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container/container-input.ts";
+import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
 import type { PodJudgement } from "../../src/policy/container/pods.ts";
 import { FakeNode } from "../support/fake-node.ts";

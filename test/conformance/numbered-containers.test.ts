@@ -5,7 +5,7 @@ import { podUid } from "../../src/model/ids.ts";
 import type { ContainerLimits } from "../../src/model/limits.ts";
 import type { Container, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, hours, type Instant, instant, minutes, seconds } from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container/container-input.ts";
+import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainersAgain } from "../../src/policy/container/containers.ts";
 import {
   containerLimits,

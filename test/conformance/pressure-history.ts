@@ -4,8 +4,12 @@ import { checkPressure } from "../../src/agent/pressure-check.ts";
 import type { PressureLimits } from "../../src/model/limits.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { durationFromMs } from "../../src/model/time.ts";
-import { noPressure, type PressureVerdict } from "../../src/policy/pressure/judge.ts";
-import { reclaimFor, topologyOf } from "../../src/policy/pressure/topology.ts";
+import {
+  noPressure,
+  type PressureVerdict,
+  reclaimFor,
+  topologyOf,
+} from "../../src/policy/pressure/judge.ts";
 import { FILE, load } from "../config/loading.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";

@@ -10,7 +10,7 @@ import type { ContainerOutcome } from "../../src/model/outcome.ts";
 import type { UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container/container-input.ts";
+import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
 import {
   ago,

@@ -7,6 +7,7 @@ import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
+import { minutes, plus } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
 import { auditCommands, findingWords } from "../../src/report/document/audit.ts";
@@ -363,5 +364,63 @@ test("crigc audit exits 0 whatever it finds", async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     kind: "Audit",
     findings: [{ code: "untagged-image", commands: [expect.any(String), expect.any(String)] }],
+  });
+});
+
+describe("content that something else keeps", () => {
+  const removal = (change: Partial<PastRemoval> = {}): PastRemoval => ({
+    names: ["registry.example/app:1"],
+    measuredBytes: 1n * MIB,
+    freesAtLeastBytes: 10n * MIB,
+    settled: "at-once",
+    at: NOW,
+    ...change,
+  });
+  const keptContent = (...removals: readonly PastRemoval[]) => findings({}, seen([app]), removals);
+
+  test("is found if a removal gained less than three quarters of its lower bound, and added up by repository", () => {
+    const later = plus(NOW, minutes(5));
+    const removals = [
+      removal({ names: ["registry.example/app:2"], measuredBytes: 7n * MIB, at: later }),
+      removal({ measuredBytes: 7n * MIB }),
+      removal({
+        names: ["registry.example/other:1"],
+        measuredBytes: 0n,
+        freesAtLeastBytes: 15n * MIB,
+      }),
+      removal({ names: ["registry.example/good:1"], measuredBytes: 8n * MIB }),
+    ];
+    expect(keptContent(...removals.toReversed())[1]).toMatchObject({ lastAt: later });
+    expect(keptContent(...removals)).toEqual([
+      {
+        kind: "content-kept",
+        repository: "registry.example/other",
+        removals: 1,
+        expectedAtLeastBytes: 15n * MIB,
+        measuredBytes: 0n,
+        lastAt: NOW,
+      },
+      {
+        kind: "content-kept",
+        repository: "registry.example/app",
+        removals: 2,
+        expectedAtLeastBytes: 20n * MIB,
+        measuredBytes: 14n * MIB,
+        lastAt: later,
+      },
+    ]);
+  });
+
+  test.each([
+    ["three quarters came", { freesAtLeastBytes: 8n * MIB, measuredBytes: 6n * MIB }, 0],
+    ["a MiB is missing", { freesAtLeastBytes: MIB, measuredBytes: 0n }, 1],
+    ["less than a MiB is missing", { freesAtLeastBytes: MIB, measuredBytes: 1n }, 0],
+    ["nothing was expected", { freesAtLeastBytes: null }, 0],
+    ["nothing was measured", { measuredBytes: null }, 0],
+    ["the pass did not wait", { settled: "not-waited" }, 1],
+    ["space came later", { settled: "afterwards" }, 0],
+    ["space was not seen", { settled: "not-seen" }, 0],
+  ] as const)("if %s", (_, change, found) => {
+    expect(keptContent(removal(change))).toHaveLength(found);
   });
 });

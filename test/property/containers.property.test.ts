@@ -7,7 +7,7 @@ import { collectContainers } from "../../src/gc/container/containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant, instant, seconds } from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container/container-input.ts";
+import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
 import { containerLimits, inputOf, judged, noLogs } from "../support/build/pods.ts";
 import { aContainer, aSandbox, NOW } from "../support/build/values.ts";

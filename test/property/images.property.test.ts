@@ -7,7 +7,7 @@ import type { Criterion, ImagePlan } from "../../src/model/plan.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
-import { recheckImages } from "../../src/policy/image/recheck.ts";
+import { recheckImages } from "../../src/policy/image/judge.ts";
 import { decideAlone } from "../policy/judging.ts";
 import { aContainer, withImageLimits } from "../support/build/values.ts";
 import { randomNode } from "./image-node.ts";

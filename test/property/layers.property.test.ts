@@ -3,11 +3,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { type ChainId, chainId, type ImageId, imageId } from "../../src/model/ids.ts";
-import { basesAfterChildren } from "../../src/policy/layer/layer-order.ts";
-import { LayerForest } from "../../src/policy/layer/layers.ts";
-import type { LayeredImage } from "../../src/policy/layer/path.ts";
+import { orderByLayers } from "../../src/policy/layer/layer-order.ts";
+import { type LayeredImage, LayerForest } from "../../src/policy/layer/layers.ts";
 import { type DiskTarget, futilityOf } from "../../src/policy/space/futility.ts";
-import { aFilesystem, anImage } from "../support/build/values.ts";
+import { aCandidate, aFilesystem, anImage } from "../support/build/values.ts";
 
 const target: DiskTarget = {
   kind: "available-bytes",
@@ -224,7 +223,7 @@ describe("the order of removal by layers", () => {
         const { images, forest } = worldOf(made, sizeOf);
         const candidates = images.filter(({ id }) => isCandidate(id)).map((image) => ({ image }));
         const kept = images.filter(({ id }) => !isCandidate(id));
-        const order = basesAfterChildren(forest, candidates);
+        const order = orderOf(forest, candidates);
         const expected = candidates.filter(({ image }) =>
           kept.some(({ layers }) => layers.includes(image.chain)),
         );
@@ -240,7 +239,7 @@ describe("the order of removal by layers", () => {
       fc.property(recipes, sizes, (made, sizeOf) => {
         const { images, forest } = worldOf(made, sizeOf);
         const candidates = images.map((image) => ({ image }));
-        const order = basesAfterChildren(forest, candidates).candidates;
+        const order = orderOf(forest, candidates).candidates;
         for (const [index, { image }] of order.entries()) {
           const later = order.slice(index + 1).map((one) => one.image);
           const longer = later.filter(
@@ -265,7 +264,7 @@ describe("the order of removal by layers", () => {
 
   test("keeps the place of images with unknown layers", () => {
     const candidates = ["c", "a", "b"].map((name) => ({ image: { id: imageId(name) } }));
-    expect(basesAfterChildren(new LayerForest([], new Map()), candidates)).toEqual({
+    expect(orderOf(new LayerForest([], new Map()), candidates)).toEqual({
       candidates,
       staying: [],
     });
@@ -276,4 +275,19 @@ function lastOf(chain: readonly ChainId[]): ChainId {
   const last = chain[chain.length - 1];
   if (last === undefined) throw new Error("a chain has layers");
   return last;
+}
+
+/** The candidates in the order of removal, and those that are kept for their layers. */
+function orderOf<Candidate extends { readonly image: { readonly id: ImageId } }>(
+  forest: LayerForest,
+  candidates: readonly Candidate[],
+): { readonly candidates: readonly Candidate[]; readonly staying: readonly Candidate[] } {
+  const planned = candidates.map(({ image: { id } }) =>
+    aCandidate("any", { image: anImage("any", { id }) }),
+  );
+  const gain = { typical: null, most: 5000n };
+  const order = orderByLayers({ candidates: planned, kept: [] }, { forest, gain }, []);
+  const given = (those: readonly { readonly image: { readonly id: ImageId } }[]) =>
+    those.flatMap(({ image }) => candidates.find((one) => one.image.id === image.id) ?? []);
+  return { candidates: given(order.candidates), staying: given(order.kept) };
 }

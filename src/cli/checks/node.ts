@@ -8,7 +8,7 @@ import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
 import { ownership } from "../../policy/container/ownership.ts";
-import { sandboxImageReason, sandboxNames } from "../../policy/image/sandbox-image.ts";
+import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { evictionMarks } from "../../policy/pressure/judge.ts";
 import { isVersionWithin } from "../../policy/version.ts";

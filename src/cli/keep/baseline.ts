@@ -3,8 +3,8 @@
 import { quoted } from "../../config/value/described.ts";
 import { ConfigError, type ConfigIssue, HostError, usageError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
-import { keepFileHeader } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { keepFileHeader } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option } from "../command.ts";

@@ -4,7 +4,7 @@ import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
-import { type SandboxNames, sandboxNames } from "../../policy/image/sandbox-image.ts";
+import { type SandboxNames, sandboxNames } from "../../policy/image/protect.ts";
 import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";

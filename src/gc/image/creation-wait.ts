@@ -7,7 +7,7 @@ import type { ImageBlock } from "../../model/reason.ts";
 import { type Duration, seconds, toMs } from "../../model/time.ts";
 import type { CreationPatience } from "../../policy/facts.ts";
 import { creationBlock, rememberAwaited, rememberCreations } from "../../policy/image/creations.ts";
-import { watch } from "../../policy/watch.ts";
+import { observedTime } from "../../policy/observed-time.ts";
 import type {
   AwaitsCreations,
   FreshLists,
@@ -97,7 +97,7 @@ export class CreationWait implements AwaitsCreations {
     const limits = current();
     const before = memory.current();
     const clocks = snapshot.creations?.clocks ?? snapshot.clocks;
-    const { watched } = watch(before, clocks, limits.memory);
+    const { watched } = observedTime(before, clocks, limits.memory);
     const seen = { ...snapshot, now: clocks.wall };
     const creations = rememberCreations(before, seen, watched);
     const ledger = creations === before.creations ? before : { ...before, creations };

@@ -3,7 +3,7 @@
 import type { NothingFreed } from "../../model/outcome.ts";
 import type { ImageCandidate, ImageTarget } from "../../model/plan.ts";
 import type { Facts } from "../../policy/facts.ts";
-import { expectedBytes } from "../../policy/image/estimate.ts";
+import { expectedBytes } from "../../policy/image/images.ts";
 import {
   afterRemoval,
   afterRise,

@@ -3,7 +3,7 @@
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { changed, type Recheck, recheckImages } from "../../policy/image/recheck.ts";
+import { changed, type Recheck, recheckImages } from "../../policy/image/judge.ts";
 import type { FreshLists, ImageExecution } from "./image-execution.ts";
 
 interface Judged {

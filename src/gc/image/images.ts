@@ -9,7 +9,7 @@ import type { ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { distinctImages } from "../../policy/image/image-index.ts";
-import { changed } from "../../policy/image/recheck.ts";
+import { changed } from "../../policy/image/judge.ts";
 import { childStillThere, withListed } from "../../policy/layer/layer-order.ts";
 import { countedStoreBytes } from "../../policy/space/targets.ts";
 import { OthersRemovals } from "../others-removal.ts";

@@ -9,10 +9,9 @@ import type {
 } from "../../model/outcome.ts";
 import type { ImageCandidate, ImageTarget } from "../../model/plan.ts";
 import type { ImageTrigger } from "../../model/reason.ts";
-import { expectedBytes } from "../../policy/image/estimate.ts";
+import { expectedBytes } from "../../policy/image/images.ts";
 import type { FreedHere } from "../../policy/space/nothing-freed.ts";
-import { type Met, metAfterAll, targetsMet } from "../../policy/space/progress.ts";
-import { targetReach } from "../../policy/space/reach.ts";
+import { type Met, metAfterAll, targetReach, targetsMet } from "../../policy/space/progress.ts";
 import { FreedSpace } from "./freed-space.ts";
 import type { ImageExecution } from "./image-execution.ts";
 import type { Meter } from "./meter.ts";

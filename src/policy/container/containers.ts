@@ -1,19 +1,50 @@
 /** Decides on dead containers, dead sandboxes and pod logs: one plan with a reason for each. */
 import { assert } from "../../model/assert.ts";
-import type { ContainerPlan, Decision, PlannedContainer } from "../../model/plan.ts";
-import type { ImageBlock } from "../../model/reason.ts";
-import { logFactsOf, type Snapshot } from "../../model/snapshot.ts";
-import type { ContainerInput } from "./container-input.ts";
-import { ruleSet } from "./container-rules.ts";
-import { planDeadContainers } from "./dead-containers.ts";
-import { planPodLogs, strayEntries } from "./logs.ts";
-import type { Listed } from "./ownership.ts";
+import type { ContainerId, PodUid } from "../../model/ids.ts";
+import { podUidOfOldLogDirectory } from "../../model/log-names.ts";
+import type {
+  ContainerPlan,
+  Decision,
+  PlannedContainer,
+  PlannedPodLogs,
+  PlannedSandbox,
+} from "../../model/plan.ts";
+import type { ContainerKeepReason, ContainerRemoveReason, ImageBlock } from "../../model/reason.ts";
+import {
+  type Container,
+  logFactsOf,
+  type PodLogDirectory,
+  type Sandbox,
+} from "../../model/snapshot.ts";
+import { compared } from "../../model/values.ts";
+import {
+  type ContainerInput,
+  containerRules,
+  decisionOf,
+  judge,
+  type Judged,
+  logRules,
+  sandboxRules,
+} from "./container-rules.ts";
+import { type Listed, listedOwners, ownership } from "./ownership.ts";
 import type { PodJudgement } from "./pods.ts";
-import { planSandboxes } from "./sandboxes.ts";
 
 /** The plan does not depend on the order of the lists. Sandboxes are judged as if the planned containers were removed. */
-export function decideContainers(input: ContainerInput): ContainerPlan {
-  return decide(input, leftBy);
+export const decideContainers = (input: ContainerInput): ContainerPlan =>
+  planFor(input, containersAfter);
+
+/** What has changed since the plan was made. */
+export interface FreshFacts extends Listed {
+  readonly pods: PodJudgement;
+}
+
+/** During the pass, a container that is still listed keeps its sandbox: its removal failed, or it is new. */
+export function decideContainersAgain(
+  input: ContainerInput,
+  { containers, sandboxes, pods }: FreshFacts,
+): ContainerPlan {
+  const snapshot = { ...input.snapshot, containers, sandboxes };
+  return planFor({ ...input, snapshot, pods }, () => containers);
 }
 
 /** What a plan could not judge and therefore keeps; the pass reports it and counts as failed. */
@@ -29,46 +60,26 @@ export function unjudged({
   ];
 }
 
-/** What has changed since the plan was made. */
-export interface FreshFacts extends Listed {
-  readonly pods: PodJudgement;
-}
-
-/**
- * The same decision during the pass: a container that is still listed keeps its sandbox, whether its removal failed or
- * it is new.
- */
-export function decideContainersAgain(input: ContainerInput, fresh: FreshFacts): ContainerPlan {
-  const { containers, sandboxes, pods } = fresh;
-  const snapshot = { ...input.snapshot, containers, sandboxes };
-  return decide({ ...input, snapshot, pods }, () => containers);
-}
-
-function decide(
+function planFor(
   input: ContainerInput,
-  residents: (planned: readonly PlannedContainer[]) => Snapshot["containers"],
+  residents: (planned: readonly PlannedContainer[]) => readonly Container[],
 ): ContainerPlan {
-  assert(
-    input.limits.minimumAge >= 0n,
-    "a negative minimum age of containers is refused by configuration",
-  );
-  const { blocks, pods, snapshot } = input;
-  const containers = unlessBlocked(planDeadContainers(input), blocks);
-  const left = (): Snapshot["containers"] => residents(containers);
-  const sandboxes = unlessBlocked(planSandboxes(input, left), blocks);
-  const podLogs = unlessBlocked(planPodLogs(input), blocks);
-  // Only the runtime judges links, but a source that is not ready stops them too: nothing at all is removed then.
-  const sweep =
-    blocks.length === 0 &&
-    (ruleSet(input.limits.compat).sweepsLinksAlways || pods.state.kind !== "not-ready");
+  const { blocks, pods, limits, snapshot } = input;
+  assert(limits.minimumAge >= 0n, "a negative minimum age of containers is invalid");
+  const containers = unlessBlocked(planContainers(input), blocks);
+  // Only the runtime judges links, but a source that is not ready stops them too, except in the kubelet.
+  const sweepsLinks =
+    blocks.length === 0 && (limits.compat === "kubelet" || pods.state.kind !== "not-ready");
+  const logs = logFactsOf(snapshot.logs);
+  const oldNames = new Set(oldLogDirectories(input).map(({ entry }) => entry));
   return {
     purpose: input.purpose,
     now: input.now,
     containers,
-    sandboxes,
-    podLogs,
-    links: sweep ? (logFactsOf(snapshot.logs)?.danglingLinks ?? []).map((link) => ({ link })) : [],
-    strays: strayEntries(input),
+    sandboxes: unlessBlocked(planSandboxes(input, residents(containers)), blocks),
+    podLogs: unlessBlocked(planPodLogs(input), blocks),
+    links: sweepsLinks ? (logs?.danglingLinks ?? []).map((link) => ({ link })) : [],
+    strays: (logs?.strays ?? []).filter((entry) => !oldNames.has(entry)),
     logsError: snapshot.logs?.kind === "failed" ? snapshot.logs.message : null,
     blocks,
     podSource: pods.state,
@@ -76,21 +87,21 @@ function decide(
 }
 
 /** The containers that remain after the planned removals. */
-function leftBy(planned: readonly PlannedContainer[]): Snapshot["containers"] {
-  return planned.filter((each) => each.decision.kind === "keep").map((each) => each.container);
+const containersAfter = (planned: readonly PlannedContainer[]): readonly Container[] =>
+  planned.filter(({ decision }) => decision.kind === "keep").map(({ container }) => container);
+
+interface Blocked {
+  readonly kind: "blocked";
+  readonly block: ImageBlock["kind"];
 }
 
-interface Decided<Keep, Remove> {
-  readonly decision: Decision<Keep, Remove>;
-}
-
-function unlessBlocked<Keep, Remove, Planned extends Decided<Keep | BlockedReason, Remove>>(
-  planned: readonly Planned[],
-  blocks: readonly ImageBlock[],
-): readonly Planned[] {
-  const block = blocks[0];
+function unlessBlocked<
+  Keep,
+  Remove,
+  Planned extends { readonly decision: Decision<Keep | Blocked, Remove> },
+>(planned: readonly Planned[], [block]: readonly ImageBlock[]): readonly Planned[] {
   if (block === undefined) return planned;
-  const reason: BlockedReason = { kind: "blocked", block: block.kind };
+  const reason: Blocked = { kind: "blocked", block: block.kind };
   return planned.map((each) => {
     if (each.decision.kind === "keep") return each;
     const decision = { kind: "keep" as const, reason, tried: [...each.decision.tried, "blocked"] };
@@ -98,7 +109,169 @@ function unlessBlocked<Keep, Remove, Planned extends Decided<Keep | BlockedReaso
   });
 }
 
-interface BlockedReason {
-  readonly kind: "blocked";
-  readonly block: ImageBlock["kind"];
+interface JudgedContainer extends Judged<ContainerKeepReason, ContainerRemoveReason> {
+  readonly container: Container;
+  /** Pod and name: what a limit "per container" counts. */
+  readonly unit: string;
+}
+
+/** In the order of removal, then what is kept. Those that no rule decides compete under the limits. */
+function planContainers(input: ContainerInput): readonly PlannedContainer[] {
+  const { limits, snapshot } = input;
+  const owners = ownership(snapshot, limits.compat);
+  const judged = snapshot.containers.toSorted(oldestFirst).map((container): JudgedContainer => {
+    const owner = owners.ofContainer(container);
+    // A foreign container in a pod must not count as the pod's own container of that name.
+    const unit = `${owner.foreign ? "foreign" : "pod"}/${owner.uid}/${container.name}`;
+    return {
+      container,
+      unit,
+      ...judge(containerRules[limits.compat], { container, owner, input }),
+    };
+  });
+  const newest = limits.compat === "kubelet" ? new Set<ContainerId>() : newestOfName(judged);
+  const over = overLimits(input, judged, newest);
+  return judged
+    .map(({ container, tried, decision }): PlannedContainer => ({
+      container,
+      stopFirst: container.state === "unknown",
+      decision: decision ?? byLimits(over.get(container.id), newest.has(container.id), tried),
+    }))
+    .toSorted((one, other) => rankOf(one) - rankOf(other));
+}
+
+/**
+ * The newest dead instance of each name, none of which is running, is kept under every limit. From it the kubelet sees
+ * whether the container has to run again; without it, a finished init container would. Instances that are too young
+ * count: if one is the newest, no other is needed.
+ */
+function newestOfName(oldestToNewest: readonly JudgedContainer[]): ReadonlySet<ContainerId> {
+  const newest = new Map<string, ContainerId>();
+  const running = new Set<string>();
+  for (const { container, unit } of oldestToNewest) {
+    if (container.state === "running") running.add(unit);
+    if (container.state === "exited") newest.set(unit, container.id);
+  }
+  return new Set([...newest].flatMap(([unit, id]) => (running.has(unit) ? [] : [id])));
+}
+
+/**
+ * The kubelet's rule. Those in `kept` count in every limit but are never removed: a limit of 0 leaves one, and a total
+ * below their number is not reached. If the node has too many, each unit first gets an equal share, at least 1, which
+ * may remove more than required; then the oldest of the node are removed.
+ */
+function overLimits(
+  { limits }: ContainerInput,
+  judged: readonly JudgedContainer[],
+  kept: ReadonlySet<ContainerId>,
+): ReadonlyMap<ContainerId, ContainerRemoveReason> {
+  const candidates = judged.filter(({ decision }) => decision === null);
+  const over = new Map<ContainerId, ContainerRemoveReason>();
+  const trim = (
+    oldestToNewest: readonly JudgedContainer[],
+    reason: ContainerRemoveReason,
+    most: number,
+  ) =>
+    oldestToNewest
+      .flatMap(({ container: { id } }) => (kept.has(id) ? [] : [id]))
+      .slice(0, Math.max(0, oldestToNewest.length - most))
+      .forEach((id) => over.set(id, reason));
+  const left = () => candidates.filter(({ container }) => !over.has(container.id));
+  const units = Map.groupBy(candidates, ({ unit }) => unit);
+  const { maximumPerPodContainer: perContainer, maximumContainers: total } = limits;
+  if (perContainer >= 0)
+    for (const unit of units.values())
+      trim(unit, { kind: "over-per-container-limit", limit: perContainer }, perContainer);
+  if (total < 0 || left().length <= total) return over;
+  const reason = { kind: "over-total-limit", limit: total } as const;
+  const share = Math.max(1, Math.trunc(total / units.size));
+  for (const unit of Map.groupBy(left(), ({ unit: key }) => key).values())
+    trim(unit, reason, share);
+  trim(left(), reason, total);
+  return over;
+}
+
+function byLimits(
+  over: ContainerRemoveReason | undefined,
+  isNewest: boolean,
+  tried: readonly string[],
+): Decision<ContainerKeepReason, ContainerRemoveReason> {
+  if (isNewest) return decisionOf({ keep: { kind: "newest-of-name" } }, tried);
+  return decisionOf(over === undefined ? { keep: { kind: "within-limits" } } : { remove: over }, [
+    ...tried,
+    "newest-of-name",
+  ]);
+}
+
+/** Deleted pods first, then those over the limit per name, then those over the node's limit. */
+function rankOf({ decision }: PlannedContainer): number {
+  if (decision.kind === "keep") return 3;
+  if (decision.reason.kind === "over-total-limit") return 2;
+  return decision.reason.kind === "over-per-container-limit" ? 1 : 0;
+}
+
+/** By creation, as the kubelet orders instances; then by attempt and ID, so that the order is total. */
+function oldestFirst(
+  one: Pick<Container | Sandbox, "id" | "attempt" | "createdAt">,
+  other: Pick<Container | Sandbox, "id" | "attempt" | "createdAt">,
+): number {
+  return (
+    compared(one.createdAt, other.createdAt) ||
+    one.attempt - other.attempt ||
+    compared<string>(one.id, other.id)
+  );
+}
+
+/** In the order of removal, then what is kept. `containers`: those that count as present. */
+function planSandboxes(
+  input: ContainerInput,
+  containers: readonly Container[],
+): readonly PlannedSandbox[] {
+  const { limits, snapshot } = input;
+  const owners = ownership(snapshot, limits.compat);
+  const residents = Map.groupBy(containers, ({ sandboxId }) => sandboxId);
+  const oldestToNewest = snapshot.sandboxes.toSorted(oldestFirst);
+  const newest = new Map(oldestToNewest.map((one) => [owners.ofSandbox(one).uid, one.id]));
+  const planned = oldestToNewest.map((sandbox): PlannedSandbox => {
+    const owner = owners.ofSandbox(sandbox);
+    const { tried, decision } = judge(sandboxRules[limits.compat], {
+      sandbox,
+      owner,
+      residents: (residents.get(sandbox.id) ?? []).map(({ id }) => id),
+      isNewestOfPod: newest.get(owner.uid) === sandbox.id,
+      input,
+    });
+    return { sandbox, decision: decision ?? decisionOf({ remove: { kind: "superseded" } }, tried) };
+  });
+  return [
+    ...planned.filter(({ decision }) => decision.kind === "remove"),
+    ...planned.filter(({ decision }) => decision.kind === "keep"),
+  ];
+}
+
+function planPodLogs(input: ContainerInput): readonly PlannedPodLogs[] {
+  const { pods, limits, snapshot } = input;
+  // A pod counts as foreign if anything says so: foreign owners come last.
+  const listed = new Map(listedOwners(snapshot, limits.compat).map((owner) => [owner.uid, owner]));
+  const directories = logFactsOf(snapshot.logs)?.podLogs ?? [];
+  return [...oldLogDirectories(input), ...directories].map((directory) => {
+    const { uid } = directory;
+    const owner = listed.get(uid) ?? { uid, foreign: false };
+    const { tried, decision } = judge(logRules, { owner, input });
+    const unconfirmed = pods.mayBeDeleted(uid) || (pods.state.kind === "none" && !listed.has(uid));
+    const kind = unconfirmed ? "pod-not-gone-yet" : "pod-known";
+    return { directory, decision: decision ?? decisionOf({ keep: { kind } }, tried) };
+  });
+}
+
+/**
+ * The kubelet takes a name without underscores for a UID, as old versions named directories, even `lost+found`. With
+ * `compat: kubelet`, crigc deletes it if the pod with that UID was known before it was deleted.
+ */
+function oldLogDirectories({ limits, snapshot }: ContainerInput): readonly PodLogDirectory[] {
+  if (limits.compat !== "kubelet") return [];
+  return (logFactsOf(snapshot.logs)?.strays ?? []).flatMap((entry) => {
+    const uid: PodUid | null = podUidOfOldLogDirectory(entry);
+    return uid === null ? [] : [{ entry, uid }];
+  });
 }

@@ -2,7 +2,6 @@
  * Decides whether the pod source is ready: one that lacks live pods belongs to another node, or has not reached its API
  * server.
  */
-import { assertNever } from "../../model/assert.ts";
 import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";
 import type { MemoryLimits } from "../../model/limits.ts";
@@ -34,37 +33,32 @@ export function podSourceState(
   forImages = false,
 ): PodSourceState {
   const reading = view.pods;
-  switch (reading.kind) {
-    case "none":
-      return { kind: "none", why: reading.why };
-    case "failed":
-      return { kind: "not-ready", source: reading.source, why: reading.message };
-    case "ready": {
-      const why =
-        reading.source === "cri"
-          ? null
-          : doubt({ ...withoutLater(view), pods: reading, records, forImages });
-      return why === null
-        ? { kind: "ready", source: reading.source }
-        : { kind: "not-ready", source: reading.source, ...why };
-    }
-    default:
-      return assertNever(reading);
-  }
+  if (reading.kind === "none") return { kind: "none", why: reading.why };
+  const { source } = reading;
+  if (reading.kind === "failed") return { kind: "not-ready", source, why: reading.message };
+  if (source === "cri") return { kind: "ready", source };
+  const doubt = doubtOf({ ...withoutLater(view), pods: reading, records, forImages });
+  return doubt === null ? { kind: "ready", source } : { kind: "not-ready", source, ...doubt };
 }
 
 /** What was created after the source was read cannot be in its answer; a time in the future came from another clock. */
 function withoutLater(view: PodView): PodView {
   const { observedAt, listedAt } = view;
   if (listedAt === undefined) return view;
-  const isEarlier = ({ createdAt }: { readonly createdAt: Instant }): boolean =>
-    createdAt <= observedAt || createdAt > listedAt + UNKNOWN_AGE;
-  return {
-    ...view,
-    sandboxes: view.sandboxes.filter(isEarlier),
-    containers: view.containers.filter(isEarlier),
-  };
+  return listedWhere(
+    view,
+    ({ createdAt }) => createdAt <= observedAt || createdAt > listedAt + UNKNOWN_AGE,
+  );
 }
+
+const listedWhere = <View extends Listed>(
+  view: View,
+  test: (one: { readonly createdAt: Instant }) => boolean,
+): View => ({
+  ...view,
+  sandboxes: view.sandboxes.filter(test),
+  containers: view.containers.filter(test),
+});
 
 export const podView = ({
   snapshot,
@@ -85,23 +79,19 @@ export const podSourceForImages = (view: PodView, records: PodRecords): PodSourc
     ? podSourceState(view, records, true)
     : null;
 
-/** Pods of the source: the kubelet's list and its pod directories. */
-export const knownUids = (reading: PodReading): ReadonlySet<PodUid> =>
-  new Set(reading.kind === "ready" ? reading.pods.map((pod) => pod.uid) : []);
-
 interface Doubted extends PodView {
   readonly pods: Extract<PodReading, { readonly kind: "ready" }>;
   readonly records: PodRecords;
   readonly forImages: boolean;
 }
 
-type Doubt = Pick<Extract<PodSourceState, { kind: "not-ready" }>, "why" | "passes">;
+type NotReady = Extract<PodSourceState, { kind: "not-ready" }>;
 
-function doubt(view: Doubted): Doubt | null {
+function doubtOf(view: Doubted): Pick<NotReady, "why" | "passes"> | null {
   const missing = lacksLivingPods(view);
   if (missing !== null) return { why: missing };
-  const rest = lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
-  return rest === null ? null : { why: rest, passes: true };
+  const why = lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
+  return why === null ? null : { why, passes: true };
 }
 
 /** An empty root directory, another node's, or a kubelet that has not heard from its API server lacks pods that run here. */
@@ -110,10 +100,7 @@ function lacksLivingPods(view: Doubted): string | null {
   const living = livingKubernetesPods(view);
   if (living.size > 0 && !living.keys().some((uid) => known.has(uid)))
     return `it lists none of the pods that are alive on this node (${living.size})`;
-  const settled = livingKubernetesPods({
-    sandboxes: view.sandboxes.filter((sandbox) => !isNew(view, sandbox)),
-    containers: view.containers.filter((container) => !isNew(view, container)),
-  });
+  const settled = livingKubernetesPods(listedWhere(view, (one) => !isNew(view, one)));
   const missing = [...settled].filter((uid) => !known.has(uid));
   return missing.length === 0
     ? null
@@ -127,11 +114,12 @@ function isNew({ observedAt }: PodView, { createdAt }: { readonly createdAt: Ins
 }
 
 /** Pods in the source's own answer, without those that only a directory knows. */
-function answeredUids({ pods: { source, pods } }: Doubted): ReadonlySet<PodUid> {
-  const answered =
-    source === "kubelet-api" ? pods.filter(({ origin }) => origin !== "directory") : pods;
-  return new Set(answered.map(({ uid }) => uid));
-}
+const answeredUids = ({ pods: { source, pods } }: Doubted): ReadonlySet<PodUid> =>
+  new Set(
+    pods.flatMap(({ uid, origin }) =>
+      source === "kubelet-api" && origin === "directory" ? [] : [uid],
+    ),
+  );
 
 /**
  * Until its API server has answered once, a kubelet lists only static pods, without an error. So a list without any pod

@@ -1,7 +1,6 @@
 /** Containers that are being created: which there are, what is recorded of them, and which of them hold up removal. */
 import type { ContainerCreation, ContainerMark, MarkReading } from "../../model/creation.ts";
-import type { CreationId, PodUid, SandboxId } from "../../model/ids.ts";
-import { creationId } from "../../model/ids.ts";
+import { type CreationId, creationId, type PodUid, type SandboxId } from "../../model/ids.ts";
 import type { CreationRecord, Ledger } from "../../model/ledger.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { CreationReading, PodReading, Sandbox } from "../../model/snapshot.ts";
@@ -15,10 +14,9 @@ import {
   type Watched,
   watchedSince,
 } from "../../model/time.ts";
-import { sameOr } from "../by-object.ts";
 import type { Listed } from "../container/ownership.ts";
 import type { CreationPatience, Facts } from "../facts.ts";
-import { watch } from "../watch.ts";
+import { observedTime } from "../observed-time.ts";
 
 /** A slow disk took 131 s for a container; a creation that fails again and again would otherwise never end. */
 const CREATION_MAX = seconds(150);
@@ -137,7 +135,7 @@ export function rememberCreations(
     if (isSame) after.set(key, known);
     else if (inProgress !== null) after.set(key, recordOf({ sandboxId, name, markedAt }, watched));
   }
-  return sameOr(before, after);
+  return after;
 }
 
 const recordOf = (
@@ -158,7 +156,7 @@ export function creationBlock({
   readonly snapshot: Pick<Facts["snapshot"], "creations" | "pods">;
 }): readonly ImageBlock[] {
   if (creations === null || isOver) return [];
-  const now = watch(ledger, creations.clocks, limits.memory).watched;
+  const now = observedTime(ledger, creations.clocks, limits.memory).watched;
   const holding = creations.inProgress.flatMap((creation) => {
     const id = creationId(creation);
     const record = ledger.creations.get(id);

@@ -2,14 +2,12 @@
 
 import type { Ghost, ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
-import { type Watched, watched } from "../../model/time.ts";
+import { hours, type Watched, watched } from "../../model/time.ts";
 import { withEntry } from "../../model/values.ts";
 import { releaseKey } from "../version.ts";
 
-/** The first pause before a ghost is tried again; it doubles with each attempt, up to a day. */
-const GHOST_PAUSE_HOURS = 1;
-const GHOST_PAUSE_HOURS_MAX = 24;
-const NS_PER_HOUR = 3_600_000_000_000n;
+/** A ghost is tried again after an hour, which doubles with each attempt up to this. */
+const PAUSE_HOURS_MAX = 24;
 
 export interface GhostAttempt {
   readonly image: Pick<Image, "id">;
@@ -25,24 +23,19 @@ export function rememberGhost(ledger: Ledger, attempt: GhostAttempt): Ledger {
   const { image, end, runtime } = attempt;
   const record = ledger.images.get(image.id) ?? attempt.record;
   const before = record.ghost;
-  const isAnswered = end === "answered";
   const answered = before?.answeredWatched ?? null;
-  const isAtOnce = end === "cut-off" && before?.retriedAtOnce !== true;
-  const retriedAtOnce = isAtOnce || before?.retriedAtOnce === true;
+  const wasRetriedAtOnce = before?.retriedAtOnce === true;
+  const isAtOnce = end === "cut-off" && !wasRetriedAtOnce;
+  const retriedAtOnce = isAtOnce || wasRetriedAtOnce;
   const attempts = (before?.attempts ?? 0) + 1;
   const pauses = Math.max(1, attempts - Number(retriedAtOnce));
-  const pauseHours = Math.min(
-    GHOST_PAUSE_HOURS * 2 ** Math.min(pauses - 1, 10),
-    GHOST_PAUSE_HOURS_MAX,
-  );
+  const pauseHours = Math.min(2 ** Math.min(pauses - 1, 10), PAUSE_HOURS_MAX);
   const ghost: Ghost = {
     since: before?.since ?? ledger.observedAt,
     attempts,
-    retryWatched: isAtOnce
-      ? ledger.watched
-      : watched(ledger.watched + BigInt(pauseHours) * NS_PER_HOUR),
-    answeredWatched: answered ?? (isAnswered ? ledger.watched : null),
-    isFinal: isAnswered && answered !== null && ledger.watched - answered >= NS_PER_HOUR,
+    retryWatched: isAtOnce ? ledger.watched : watched(ledger.watched + hours(pauseHours)),
+    answeredWatched: answered ?? (end === "answered" ? ledger.watched : null),
+    isFinal: end === "answered" && answered !== null && ledger.watched - answered >= hours(1),
     names: null,
     runtime: releaseKey(runtime),
     instance: runtime.instance,

@@ -1,10 +1,10 @@
 /** The plan for images: triggers, candidates in order of removal, and why all others are kept. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
-import type { Compat } from "../../model/limits.ts";
+import type { ImageLimits } from "../../model/limits.ts";
 import type {
-  DiskUsage,
   ImageCandidate,
   ImagePlan,
+  ImageTarget,
   KeptImage,
   PlanNote,
 } from "../../model/plan.ts";
@@ -13,21 +13,14 @@ import { watchedSince } from "../../model/time.ts";
 import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { gainOf } from "../layer/gain.ts";
-import {
-  type Choice as LayerChoice,
-  layersCount,
-  orderByLayers,
-  withEstimates,
-} from "../layer/layer-order.ts";
+import { type Choice, layersCount, orderByLayers, withEstimates } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
 import { evictionMarks } from "../pressure/judge.ts";
 import { selectionOf } from "../selection.ts";
 import { watchesSpace } from "../space/targets.ts";
-import { triedWith } from "../tried.ts";
-import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
-import { estimate } from "./estimate.ts";
+import { distinctTriggers, futileBlocks, type RemovalDemand, removalDemand } from "./demand.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
-import { protectionOf } from "./protect.ts";
+import { type Protection, protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
 /** What the same plan removes before images, which are judged as if it were already removed. */
@@ -41,87 +34,86 @@ export interface GoneBefore {
  * If `blocks` is not empty, `candidates` is empty and nothing is removed, with one exception: with `compat: kubelet`
  * and an invalid capacity there are candidates for age, because the kubelet removes them before it measures the disk.
  */
-export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
-  const limits = input.limits.images;
-  const judgement = judgeImages(input, {
+export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
+  const { snapshot, purpose } = facts;
+  const limits = facts.limits.images;
+  const judgement = judgeImages(facts, {
     without: before.containers,
-    selection: selectionOf(input.purpose),
+    selection: selectionOf(purpose),
   });
-  const asks = asked(input, judgement);
-  const due = agedImages(input, judgement);
-  const { paused, tried, isStorePaused } = asks.nothingFreed;
-  const aged = isStorePaused ? new Set<ImageId>() : due;
-  const idle = asks.targets.length === 0 && aged.size === 0;
-  const isHeld = asks.triggers.length > 0 || due.size > 0;
+  const demand = removalDemand(facts, judgement);
+  const due = agedImages(facts, judgement);
+  const aged = demand.isStorePaused ? new Set<ImageId>() : due;
+  const isIdle = demand.targets.length === 0 && aged.size === 0;
+  const isTriggered = demand.triggers.length > 0 || due.size > 0;
   const blocks = [
     ...judgement.blocks,
-    ...asks.blocks,
-    ...(idle ? futileBlocks(asks.futility) : []),
-    ...(idle && isHeld ? paused : []),
+    ...demand.blocks,
+    ...(isIdle ? futileBlocks(demand.futility) : []),
+    ...(isIdle && isTriggered ? demand.paused : []),
   ];
-  const choice = { judgement, asks, aged, blocks, compat: limits.compat };
-  const plan = {
-    purpose: input.purpose.kind,
-    now: input.snapshot.clocks.wall,
-    triggers: [...(due.size > 0 ? [AGE] : []), ...asks.triggers],
-    targets: asks.targets,
-    blocks,
-    futility: asks.futility,
-    usage: asks.disks.usage.map((usage) => ({ ...usage, evictions: evictionsOf(usage, input) })),
-    accounting: limits.accounting,
-    notes: notesOf(input, asks),
+  const pressure = {
+    filesystems: snapshot.filesystems,
+    limits: facts.limits.pressure,
+    compat: limits.compat,
   };
-  if (idle) return keptWhenRead({ ...plan, candidates: [] }, () => choose(choice).kept);
-  const chosen = choose(choice);
-  const layers = () => ({
-    forest: forestOf(input.snapshot.images, input.ledger),
-    gain: gainOf(input.ledger, input.snapshot.runtime),
-  });
-  const isMeasured = limits.compat === "none" && limits.accounting === "measured";
-  const { candidates, kept } =
-    !isMeasured || chosen.candidates.length === 0
-      ? chosen
-      : layersCount(limits, input.purpose, asks.targets)
-        ? orderByLayers(chosen, layers(), distinctTriggers(asks.targets))
-        : { ...chosen, candidates: withEstimates(chosen.candidates, layers()) };
+  const plan = {
+    purpose: purpose.kind,
+    now: snapshot.clocks.wall,
+    triggers: [...(due.size > 0 ? [AGE] : []), ...demand.triggers],
+    targets: demand.targets,
+    blocks,
+    futility: demand.futility,
+    usage: demand.disks.usage.map((usage) => ({
+      ...usage,
+      evictions: evictionMarks(usage.filesystem, pressure),
+    })),
+    accounting: limits.accounting,
+    notes: notesOf(facts, demand),
+  };
+  const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));
+  if (isIdle)
+    return {
+      ...plan,
+      candidates: [],
+      // Computed when read: an agent may run for weeks without anybody asking.
+      get kept() {
+        return choose().kept;
+      },
+    };
+  const { candidates, kept } = withLayers(choose(), facts, demand.targets);
+  // Where removals gave nothing back, one image is tried.
   const expecting =
-    tried.length > 0
+    demand.tried.length > 0
       ? { compat: limits.compat, maximumRemovals: 1 }
       : { ...limits, removedBefore: before.removals };
-  return { ...plan, candidates: estimate(candidates, asks.targets, expecting), kept };
-}
-
-const evictionsOf = ({ filesystem }: DiskUsage, { snapshot, limits }: Facts) =>
-  evictionMarks(filesystem, {
-    filesystems: snapshot.filesystems,
-    limits: limits.pressure,
-    compat: limits.images.compat,
-  });
-
-/**
- * Without a trigger everything is kept, and the reasons are computed only when read: an agent may run for weeks without
- * anybody asking.
- */
-function keptWhenRead(plan: Omit<ImagePlan, "kept">, make: () => readonly KeptImage[]): ImagePlan {
-  const kept = once(make);
-  return {
-    ...plan,
-    get kept() {
-      return kept();
-    },
-  };
+  return { ...plan, candidates: estimate(candidates, demand.targets, expecting), kept };
 }
 
 const AGE: ImageTrigger = { kind: "age" };
 
-function agedImages(input: Facts, judgement: Judgement): ReadonlySet<ImageId> {
-  const { limits, purpose } = input;
+function withLayers(choice: Choice, facts: Facts, targets: readonly ImageTarget[]): Choice {
+  const { snapshot, ledger, purpose } = facts;
+  const limits = facts.limits.images;
+  const isMeasured = limits.compat === "none" && limits.accounting === "measured";
+  if (!isMeasured || choice.candidates.length === 0) return choice;
+  const layers = {
+    forest: forestOf(snapshot.images, ledger),
+    gain: gainOf(ledger, snapshot.runtime),
+  };
+  return layersCount(limits, purpose, targets)
+    ? orderByLayers(choice, layers, distinctTriggers(targets))
+    : { ...choice, candidates: withEstimates(choice.candidates, layers) };
+}
+
+function agedImages(facts: Facts, judgement: Judgement): ReadonlySet<ImageId> {
+  const { limits, purpose } = facts;
   if (purpose.kind !== "periodic" || limits.images.maximumAge <= 0n) return new Set();
   const due = judgement
     .images()
     .filter(
       (subject) =>
-        isPastMaximumAge(subject, input) &&
+        isPastMaximumAge(subject, facts) &&
         protectionOf(subject, judgement.context(), "age").reason === null,
     );
   return new Set(due.map(({ image }) => image.id));
@@ -139,88 +131,81 @@ function isPastMaximumAge({ record }: Ranked, { limits, ledger, startedAt }: Fac
   return lastUsedWatched === null || watchedSince(watched, lastUsedWatched) > maximumAge;
 }
 
-interface Choice {
+interface Choosing {
+  readonly facts: Facts;
   readonly judgement: Judgement;
-  readonly asks: Asked;
+  readonly demand: RemovalDemand;
   readonly aged: ReadonlySet<ImageId>;
   readonly blocks: readonly ImageBlock[];
-  readonly compat: Compat;
 }
 
-function choose(choice: Choice): LayerChoice {
-  const { images, context: contextOf } = choice.judgement;
-  const context = contextOf();
+function choiceOf(choosing: Choosing): Choice {
+  const context = choosing.judgement.context();
   const forAge: ImageCandidate[] = [];
   const others: ImageCandidate[] = [];
   const kept: KeptImage[] = [];
-  for (const subject of images()) {
+  for (const subject of choosing.judgement.images()) {
     const protection = protectionOf(subject, context);
-    const triggers = triggersFor(choice, subject, protection.reason);
+    const triggers = triggersFor(choosing, subject, protection);
     if (triggers.length === 0) {
-      kept.push({ ...subject, ...keptBy(protection, choice) });
+      // A rule, or that there is no trigger; the deciding code is last in `tried`.
+      const reason = protection.reason ?? unprotectedReason(choosing);
+      const tried =
+        protection.reason === null ? [...protection.tried, reason.kind] : protection.tried;
+      kept.push({ ...subject, reason, tried });
       continue;
     }
+    // An image that a rule keeps is removed only for its age, and was judged for that.
+    const { tried } =
+      protection.reason === null ? protection : protectionOf(subject, context, "age");
     const list = triggers.includes(AGE) ? forAge : others;
     list.push({
       ...subject,
       triggers,
       unusedFor: unusedFor(subject.record, context.watched),
       expected: false,
-      // An image that a rule keeps is removed only for its age, and was judged for that.
-      tried:
-        protection.reason === null ? protection.tried : protectionOf(subject, context, "age").tried,
+      tried,
     });
   }
   return { candidates: [...forAge, ...others], kept };
 }
 
-/** A rule, or that there is no trigger; the deciding code is last in `tried`. */
-function keptBy(
-  { reason, tried }: ReturnType<typeof protectionOf>,
-  choice: Choice,
-): Pick<KeptImage, "reason" | "tried"> {
-  if (reason !== null) return { reason, tried };
-  const unprotected = unprotectedReason(choice);
-  return { reason: unprotected, tried: triedWith(tried, unprotected.kind) };
-}
-
 /** The triggers for this image; empty: it is kept. */
 function triggersFor(
-  choice: Choice,
+  { facts, demand, aged, blocks }: Choosing,
   { image }: Ranked,
-  reason: ImageKeepReason | null,
+  { reason }: Protection,
 ): readonly ImageTrigger[] {
-  const { asks, aged, blocks, compat } = choice;
+  const isBlocked = blocks.length > 0;
   // The kubelet's age pass comes before it looks at the disk.
-  const ageGoes =
-    blocks.length === 0 ||
-    (compat === "kubelet" && blocks.every(({ kind }) => kind === "invalid-capacity"));
-  const age = ageGoes && aged.has(image.id) ? [AGE] : [];
-  const other = blocks.length === 0 && reason === null ? distinctTriggers(asks.targets) : [];
-  return [...age, ...other];
+  const isAgeBlocked =
+    isBlocked &&
+    (facts.limits.images.compat === "none" ||
+      blocks.some(({ kind }) => kind !== "invalid-capacity"));
+  const age = aged.has(image.id) && !isAgeBlocked ? [AGE] : [];
+  return [...age, ...(isBlocked || reason !== null ? [] : distinctTriggers(demand.targets))];
 }
 
-function unprotectedReason({ asks, aged, blocks }: Choice): ImageKeepReason {
-  const [first] = blocks;
-  const judged =
+function unprotectedReason({ demand, aged, blocks: [first] }: Choosing): ImageKeepReason {
+  const isOfDisk =
     first?.kind === "invalid-capacity" ||
     first?.kind === "futile" ||
     first?.kind === "nothing-freed";
-  const asking = asks.targets.length > 0 || aged.size > 0 || judged;
-  return first === undefined || !asking
+  const isTriggered = demand.targets.length > 0 || aged.size > 0 || isOfDisk;
+  return first === undefined || !isTriggered
     ? { kind: "no-trigger" }
     : { kind: "blocked", block: first.kind };
 }
 
-function notesOf(facts: Facts, asks: Asked): readonly PlanNote[] {
+function notesOf(facts: Facts, demand: RemovalDemand): readonly PlanNote[] {
   const { purpose, startedAt } = facts;
   const limits = facts.limits.images;
   const { maximumRemovals, compat } = limits;
   const periodic = purpose.kind === "periodic";
   const kubelet = compat === "kubelet";
   return [
-    ...asks.disks.notes,
-    ...asks.nothingFreed.tried.map((path) => ({ kind: "one-tried" as const, path })),
+    ...demand.disks.notes,
+    ...demand.tried.map((path) => ({ kind: "one-tried" as const, path })),
     ...(maximumRemovals === null
       ? []
       : [{ kind: "removal-limit" as const, limit: maximumRemovals }]),
@@ -229,4 +214,57 @@ function notesOf(facts: Facts, asks: Asked): readonly PlanNote[] {
       ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
       : []),
   ];
+}
+
+export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maximumRemovals"> {
+  /** Removals before the images, which count towards the same limit. */
+  readonly removedBefore?: number;
+}
+
+/** Marks the candidates up to the estimated stop. The pass itself stops by measurement. */
+export function estimate(
+  candidates: readonly ImageCandidate[],
+  targets: readonly ImageTarget[],
+  limits: EstimateLimits,
+): readonly ImageCandidate[] {
+  let sum: Estimate = { bytes: 0n, images: 0 };
+  // The kubelet does not count removals for age, and once triggered removes at least one image.
+  const separate = limits.compat === "kubelet";
+  const room =
+    limits.maximumRemovals === null
+      ? Infinity
+      : limits.maximumRemovals - (limits.removedBefore ?? 0);
+  return candidates.map((candidate, index) => {
+    const forAge = candidate.triggers.some(({ kind }) => kind === "age");
+    const first = separate && sum.images === 0;
+    const expected =
+      index < room && (forAge || first || !targets.every((target) => isMet(target, sum)));
+    if (!(forAge && separate))
+      sum = { bytes: sum.bytes + expectedBytes(candidate), images: sum.images + 1 };
+    return { ...candidate, expected };
+  });
+}
+
+/** The estimate from layers, else the reported size. */
+export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
+  frees?.estimateBytes ?? image.sizeBytes;
+
+interface Estimate {
+  readonly bytes: bigint;
+  readonly images: number;
+}
+
+function isMet(target: ImageTarget, sum: Estimate): boolean {
+  switch (target.kind) {
+    case "available-bytes":
+    case "store-bytes":
+      return sum.bytes >= target.wantedBytes;
+    case "image-count":
+      return sum.images >= target.wantedImages;
+    case "free-inodes":
+      // No runtime reports how many inodes an image takes.
+      return target.wantedInodes <= 0n;
+    case "everything":
+      return false;
+  }
 }

@@ -1,66 +1,60 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
-import type { Selection } from "../../model/plan.ts";
-import type { ImageBlock } from "../../model/reason.ts";
-import type { Image, Snapshot } from "../../model/snapshot.ts";
+import type { ImageCandidate, Selection } from "../../model/plan.ts";
+import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
+import type { Image } from "../../model/snapshot.ts";
 import { imageBlocks } from "../blocks.ts";
 import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { selectedImages } from "../selection.ts";
 import { distinctImages, namesText } from "./image-index.ts";
-import type { ProtectionContext } from "./protect.ts";
-import { compareImages, type Ranked } from "./rank.ts";
-import { repositoryPlaces } from "./repositories.ts";
-import { sandboxNames } from "./sandbox-image.ts";
+import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
+import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
-/** The input for judging images, in addition to the facts. */
-export interface Among {
+export interface RankingContext {
   /** Containers that the same plan removes first; images are judged as if they were removed. */
   readonly without: ReadonlySet<ContainerId>;
   /** The selection of a removal by hand. */
   readonly selection: Selection | null;
 }
 
+/** Functions are computed when first called: mostly nothing has to be removed. */
 export interface Judgement {
-  /** Each listed image once, in the order of removal. Computed when needed: mostly nothing has to be removed. */
+  /** Each listed image once, in the order of removal. */
   readonly images: () => readonly Ranked[];
-  /** One of them; without the order, which takes longer than all else. */
-  readonly image: (id: ImageId) => Ranked | undefined;
+  /** The same by ID, without the order, which takes longer than all else. */
+  readonly byId: () => ReadonlyMap<ImageId, Ranked>;
   readonly usage: Usage;
   readonly context: () => ProtectionContext;
   /** Reasons other than the state of the disk for which no image may be removed. */
   readonly blocks: readonly ImageBlock[];
 }
 
-export function judgeImages(facts: Facts, { without, selection }: Among): Judgement {
+export function judgeImages(facts: Facts, { without, selection }: RankingContext): Judgement {
   const { snapshot, ledger } = facts;
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
   const keep = compileKeepRules(snapshot.keep.rules);
-  const distinct = once(() =>
-    distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any"),
-  );
-  const ranked = (image: Image): Ranked => ({ image, record: recordOf(facts, image) });
-  const images = once(() =>
-    distinct().map(ranked).toSorted(compareImages(limits.compat, ledger.origins)),
-  );
   const byId = once(() => {
-    const map = new Map<ImageId, Image>();
-    for (const image of distinct()) map.set(image.id, image);
-    return map;
+    const distinct = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any");
+    return new Map(distinct.map((image) => [image.id, { image, record: recordOf(facts, image) }]));
   });
-  const tags = once(() => new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)));
+  const images = once(() =>
+    [...byId().values()].toSorted(compareImages(limits.compat, ledger.origins)),
+  );
   const context = once((): ProtectionContext => ({
     limits,
     users: usage.users,
-    released: releasedImages(snapshot, without, usage),
+    released: new Set(
+      without.size === 0
+        ? []
+        : [...usageOf(snapshot).users.keys()].filter((id) => !usage.users.has(id)),
+    ),
     keep,
-    get tags() {
-      return tags();
-    },
+    tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images()) : new Map(),
     selected:
@@ -72,30 +66,55 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
     ageRestartedWatched: ledger.ageRestartedWatched,
   }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);
-  const image = (id: ImageId): Ranked | undefined => {
-    const listed = byId().get(id);
-    return listed === undefined ? undefined : ranked(listed);
-  };
-  return { images, image, usage, context, blocks };
+  return { images, byId, usage, context, blocks };
 }
 
 /** An image without a record is new. */
-function recordOf({ snapshot, ledger }: Facts, image: Image): ImageRecord {
-  const known = ledger.images.get(image.id);
-  if (known !== undefined) return known;
-  return unusedRecord({
+const recordOf = ({ snapshot, ledger }: Facts, image: Image): ImageRecord =>
+  ledger.images.get(image.id) ??
+  unusedRecord({
     firstSeenAt: snapshot.clocks.wall,
     firstSeenWatched: ledger.watched,
     names: namesText(image),
     sizeBytes: image.sizeBytes,
   });
+
+/** Why a candidate is kept after all; `null`: it may be removed. */
+export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
+
+/**
+ * Judges candidates again just before their removal: the node once, then each costs a lookup. `facts.snapshot` is the
+ * plan's with fresh lists, image volumes and resolutions. Its clocks and `facts.ledger` stay those of the plan, so that
+ * no image ages while the pass runs. A reason of kind `blocked` holds for every candidate on these facts.
+ */
+export function recheckImages(facts: Facts): Recheck {
+  // A container that the plan removed first is no longer listed.
+  const judgement = judgeImages(facts, { without: new Set(), selection: null });
+  const [block] = judgement.blocks;
+  if (block !== undefined) return () => blockedBy(block);
+  const context = judgement.context();
+  return ({ image, triggers }) => {
+    const subject = judgement.byId().get(image.id);
+    if (subject === undefined) return changed("it is no longer listed");
+    // The kubelet removes by ID whatever the names are.
+    const isRenamed = namesText(subject.image) !== namesText(image);
+    if (isRenamed && facts.limits.images.compat === "none")
+      return changed("its tags or digests changed");
+    const forAge = triggers.some(({ kind }) => kind === "age");
+    return protectionOf(subject, context, forAge ? "age" : "any").reason;
+  };
 }
 
-function releasedImages(
-  snapshot: Snapshot,
-  without: Among["without"],
-  usage: Usage,
-): ReadonlySet<ImageId> {
-  if (without.size === 0) return new Set();
-  return new Set([...usageOf(snapshot).users.keys()].filter((id) => !usage.users.has(id)));
+export const changed = (what: string): ImageKeepReason => ({ kind: "changed", what });
+
+/** Names what is wrong with the node's use or with the keep rules, for the record of the pass. */
+function blockedBy(block: ImageBlock): ImageKeepReason {
+  const faults =
+    block.kind === "usage-unknown"
+      ? block.unknown.map(({ subject, message }) => `${subject}: ${message}`)
+      : block.kind === "keep-rules-invalid"
+        ? block.problems.map(({ source, message }) => `${source}: ${message}`)
+        : [];
+  if (faults.length === 0) return { kind: "blocked", block: block.kind };
+  return { kind: "blocked", block: block.kind, detail: faults.join("; ") };
 }

@@ -2,7 +2,7 @@
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
-import type { Image } from "../../model/snapshot.ts";
+import type { Image, Snapshot } from "../../model/snapshot.ts";
 import {
   type Duration,
   duration,
@@ -10,13 +10,17 @@ import {
   type Watched,
   watchedSince,
 } from "../../model/time.ts";
+import { atLeastZero } from "../../model/values.ts";
+import {
+  imageNames,
+  type KeepPattern,
+  matchPattern,
+  parseKeepPattern,
+} from "../keep/keep-pattern.ts";
 import { type CompiledKeepRules, matchKeepRules, withEarlierNames } from "../keep/keep.ts";
-import { NONE_TRIED, triedWith } from "../tried.ts";
-import { AGE_RESTART_MAX } from "../watch.ts";
-import type { Ranked } from "./rank.ts";
+import { AGE_RESTART_MAX } from "../observed-time.ts";
+import type { Ranked, RepositoryPlace } from "./rank.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
-import type { RepositoryPlace } from "./repositories.ts";
-import { sandboxImageReason, type SandboxNames } from "./sandbox-image.ts";
 
 export interface ProtectionContext {
   readonly limits: ImageLimits;
@@ -46,43 +50,46 @@ export interface Protection {
 /** `age`: removal for age, to which the kubelet's minimum age does not apply. */
 export type RemovalFor = "age" | "any";
 
+type Judge = (subject: Ranked, context: ProtectionContext) => ImageKeepReason | null;
+
 interface Rule {
   readonly code: ImageKeepReason["kind"];
-  readonly applies: (subject: Ranked, context: ProtectionContext) => ImageKeepReason | null;
-  /** If set, the rule applies only where this returns true. */
-  readonly only?: (context: ProtectionContext, purpose: RemovalFor) => boolean;
+  readonly judge: Judge;
+  /** Whether the rule is in force; if not, it is not reported as tried. Absent: always. */
+  readonly isInForce?: (context: ProtectionContext, purpose: RemovalFor) => boolean;
 }
 
 const RULES: readonly Rule[] = [
   {
     code: "not-selected",
-    applies: ({ image }, { selected }) =>
+    judge: ({ image }, { selected }) =>
       selected?.has(image.id) === false ? { kind: "not-selected" } : null,
-    only: ({ selected }) => selected !== null,
+    isInForce: ({ selected }) => selected !== null,
   },
-  { code: "in-use", applies: inUse },
-  { code: "pinned", applies: ({ image }) => (image.pinned ? { kind: "pinned" } : null) },
+  { code: "in-use", judge: inUse },
+  { code: "pinned", judge: ({ image }) => (image.pinned ? { kind: "pinned" } : null) },
+  { code: "sandbox-image", judge: ({ image }, { sandbox }) => sandboxImageReason(sandbox, image) },
+  { code: "keep-rule", judge: keptByRule },
   {
-    code: "sandbox-image",
-    applies: ({ image }, { sandbox }) => sandboxImageReason(sandbox, image),
+    code: "keep-loaded",
+    judge: ({ image }) => (isLoaded(image) ? { kind: "keep-loaded" } : null),
+    isInForce: ({ limits }) => limits.keepLoaded,
   },
-  { code: "keep-rule", applies: keptByRule },
-  { code: "keep-loaded", applies: loaded, only: ({ limits }) => limits.keepLoaded },
   {
     code: "keep-per-repository",
-    applies: recentInRepository,
-    only: ({ limits }) => limits.keepPerRepository > 0,
+    judge: recentInRepository,
+    isInForce: ({ limits }) => limits.keepPerRepository > 0,
   },
-  { code: "ghost", applies: ghost },
+  { code: "ghost", judge: ghost },
   {
     code: "just-used",
-    applies: justUsed,
-    only: (context, purpose) => isKubelet(context) && purpose !== "age",
+    judge: justUsed,
+    isInForce: ({ limits }, purpose) => limits.compat === "kubelet" && purpose !== "age",
   },
   {
     code: "too-young",
-    applies: tooYoung,
-    only: (context, purpose) => !isKubelet(context) || purpose !== "age",
+    judge: tooYoung,
+    isInForce: ({ limits }, purpose) => limits.compat === "none" || purpose !== "age",
   },
 ];
 
@@ -97,11 +104,11 @@ export function protectionOf(
   context: ProtectionContext,
   purpose: RemovalFor = "any",
 ): Protection {
-  let tried: Protection["tried"] = NONE_TRIED;
-  for (const { code, applies, only } of RULES) {
-    if (only !== undefined && !only(context, purpose)) continue;
-    tried = triedWith(tried, code);
-    const reason = applies(subject, context);
+  const tried: ImageKeepReason["kind"][] = [];
+  for (const { code, judge, isInForce } of RULES) {
+    if (isInForce?.(context, purpose) === false) continue;
+    tried.push(code);
+    const reason = judge(subject, context);
     if (reason !== null) return { reason, tried };
   }
   return { reason: null, tried };
@@ -123,10 +130,6 @@ function keptByRule(
   return earlier === null
     ? null
     : { kind: "keep-rule", ...earlier.rule, name: earlier.name, earlier: true };
-}
-
-function loaded({ image }: Ranked): ImageKeepReason | null {
-  return isLoaded(image) ? { kind: "keep-loaded" } : null;
 }
 
 /** Whether it was loaded from an archive: no repository digest, or only ones that containerd invents on import. */
@@ -165,10 +168,8 @@ function justUsed(
 
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
   const { minimumAge } = context.limits;
-  const ageSince = (since: Watched): Duration => {
-    const span = watchedSince(context.watched, since);
-    return span > 0n ? span : duration(0n);
-  };
+  const ageSince = (since: Watched): Duration =>
+    duration(atLeastZero(watchedSince(context.watched, since)));
   const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
   for (const restart of restarts) {
     if (restart === null || restart < record.firstSeenWatched) continue;
@@ -180,4 +181,47 @@ function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReas
   return age < minimumAge ? { kind: "too-young", age, minimumAge } : null;
 }
 
-const isKubelet = ({ limits }: ProtectionContext): boolean => limits.compat === "kubelet";
+/** Repositories of pause images: upstream, its mirrors, and those with the architecture in their name. */
+export const PAUSE_PATTERNS: readonly string[] = ["**/pause", "**/pause-*", "**/*mirrored-pause*"];
+
+/** What names the sandbox image, which no container names and without which no pod starts. */
+export interface SandboxNames {
+  readonly patterns: readonly {
+    readonly by: Extract<ImageKeepReason, { readonly kind: "sandbox-image" }>["by"];
+    /** As written. */
+    readonly text: string;
+    readonly pattern: KeepPattern;
+  }[];
+}
+
+/** On this node: the runtime and its sandboxes, the flag, the built-in patterns. */
+export function sandboxNames(
+  snapshot: Pick<Snapshot, "runtime" | "sandboxImages">,
+  infraImages: readonly string[],
+): SandboxNames {
+  const named = {
+    runtime: [...snapshot.runtime.sandboxImages, ...new Set(snapshot.sandboxImages.values())],
+    flag: infraImages,
+    pattern: PAUSE_PATTERNS,
+  };
+  // An invalid name names no image; an empty one is how runtimes say that there is none.
+  const patterns = (["runtime", "flag", "pattern"] as const).flatMap((by) =>
+    named[by].flatMap((text) => {
+      const parsed = parseKeepPattern(text);
+      return parsed.kind === "valid" ? [{ by, text, pattern: parsed.pattern }] : [];
+    }),
+  );
+  return { patterns };
+}
+
+/** `null`: it is not the sandbox image. A name without a tag matches every tag, to keep too much rather than too little. */
+export function sandboxImageReason(
+  { patterns }: SandboxNames,
+  image: Image,
+): ImageKeepReason | null {
+  for (const { by, pattern } of patterns) {
+    const name = matchPattern(pattern, imageNames(image));
+    if (name !== null) return { kind: "sandbox-image", by, name };
+  }
+  return null;
+}

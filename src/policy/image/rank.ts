@@ -1,8 +1,11 @@
 /** The order of removal: a total order, so that the same node always gives the same plan. */
+import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type Duration, duration, type Instant, type Watched } from "../../model/time.ts";
+import { type Duration, duration, type Watched, watchedSince } from "../../model/time.ts";
+import { atLeastZero, compared } from "../../model/values.ts";
+import { parseReference } from "./reference.ts";
 
 export interface Ranked {
   readonly image: Image;
@@ -18,59 +21,66 @@ export function compareImages(
   compat: Compat,
   origins: Ledger["origins"],
 ): (a: Ranked, b: Ranked) => number {
-  const bySizeAndId = (a: Ranked, b: Ranked) => compareSizes(b, a) || compareIds(a, b);
+  const isKubelet = compat === "kubelet";
   // The watched clock does not jump; neither does the one by which the kubelet's process counts.
-  if (compat === "kubelet") return (a, b) => compareUse(a.record, b.record) || bySizeAndId(a, b);
+  const use = ({ record }: Ranked): bigint =>
+    isKubelet ? (record.lastUsedWatched ?? NEVER) : unusedSince(record);
+  // Reproducible builds have a date at the epoch, which says nothing.
+  const built = ({ image }: Ranked): bigint => {
+    const at = isKubelet ? null : (origins.get(image.id)?.builtAt ?? null);
+    return at === null || at <= 0n ? LAST : at;
+  };
   return (a, b) =>
-    compareWatched(a.record, b.record) || compareBuilt(origins, a, b) || bySizeAndId(a, b);
+    compared(use(a), use(b)) ||
+    compared(a.record.firstSeenWatched, b.record.firstSeenWatched) ||
+    compared(built(a), built(b)) ||
+    compared(b.image.sizeBytes, a.image.sizeBytes) ||
+    compared<string>(a.image.id, b.image.id);
 }
 
+/** Before and after every time. */
+const NEVER = -(2n ** 63n);
+const LAST = 2n ** 63n;
+
 /** The later of first seen and last used, in observed time. */
-export function unusedSince(record: ImageRecord): Watched {
-  const { firstSeenWatched, lastUsedWatched } = record;
+export function unusedSince({ firstSeenWatched, lastUsedWatched }: ImageRecord): Watched {
   return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
     ? lastUsedWatched
     : firstSeenWatched;
 }
 
 /** Observed time since then; never negative. */
-export function unusedFor(record: ImageRecord, now: Watched): Duration {
-  const span = now - unusedSince(record);
-  return duration(span > 0n ? span : 0n);
+export const unusedFor = (record: ImageRecord, now: Watched): Duration =>
+  duration(atLeastZero(watchedSince(now, unusedSince(record))));
+
+export interface RepositoryPlace {
+  readonly repository: string;
+  /** 1 is the most recent; tags that tie share the better place. */
+  readonly place: number;
 }
 
-/** The earlier instant first; `null` stands for never, which comes before all. */
-export function compareTimes(a: bigint | null, b: bigint | null): number {
-  if (a === b) return 0;
-  if (a === null) return -1;
-  if (b === null) return 1;
-  return a < b ? -1 : 1;
+/** The best place of each image by its tags. An image without a tag has none. */
+export function repositoryPlaces(images: readonly Ranked[]): ReadonlyMap<ImageId, RepositoryPlace> {
+  const tags = images.flatMap(({ image, record }) =>
+    [...new Set(image.repoTags)].flatMap((text) => {
+      const reference = parseReference(text);
+      if (reference?.kind !== "name" || reference.tag === null) return [];
+      return [{ id: image.id, repository: reference.repository, at: unusedSince(record) }];
+    }),
+  );
+  const best = new Map<ImageId, RepositoryPlace>();
+  for (const [repository, members] of Map.groupBy(tags, (tag) => tag.repository)) {
+    const latestFirst = members.toSorted((one, other) => compared(other.at, one.at));
+    for (const { id, at } of latestFirst) {
+      const place = latestFirst.findIndex((other) => other.at === at) + 1;
+      const before = best.get(id);
+      if (before === undefined || isBetter({ repository, place }, before))
+        best.set(id, { repository, place });
+    }
+  }
+  return best;
 }
 
-const compareWatched = (a: ImageRecord, b: ImageRecord): number =>
-  compareTimes(unusedSince(a), unusedSince(b)) ||
-  compareTimes(a.firstSeenWatched, b.firstSeenWatched);
-
-function compareBuilt(origins: Ledger["origins"], a: Ranked, b: Ranked): number {
-  const one = builtAt(origins, a);
-  const other = builtAt(origins, b);
-  if (one === other) return 0;
-  if (one === null || other === null) return one === null ? 1 : -1;
-  return one < other ? -1 : 1;
-}
-
-/** Reproducible builds have a date at the epoch, which says nothing. */
-function builtAt(origins: Ledger["origins"], { image }: Ranked): Instant | null {
-  const built = origins.get(image.id)?.builtAt ?? null;
-  return built === null || built <= 0n ? null : built;
-}
-
-const compareUse = (a: ImageRecord, b: ImageRecord): number =>
-  compareTimes(a.lastUsedWatched, b.lastUsedWatched) ||
-  compareTimes(a.firstSeenWatched, b.firstSeenWatched);
-
-const compareSizes = (a: Ranked, b: Ranked): number =>
-  compareTimes(a.image.sizeBytes, b.image.sizeBytes);
-
-const compareIds = (a: Ranked, b: Ranked): number =>
-  a.image.id < b.image.id ? -1 : a.image.id > b.image.id ? 1 : 0;
+/** Breaks ties by name, so that the reason does not depend on the order of a list. */
+const isBetter = (a: RepositoryPlace, b: RepositoryPlace): boolean =>
+  a.place < b.place || (a.place === b.place && a.repository < b.repository);

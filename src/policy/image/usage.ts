@@ -1,18 +1,10 @@
 /** Which images are in use and by what, as the union of all ways to name an image; and which uses are unknown. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
-import type { PodReading, Snapshot } from "../../model/snapshot.ts";
-import { byObject, byParts } from "../by-object.ts";
-import {
-  type ClaimFacts,
-  forEachListedClaim,
-  forEachPodClaim,
-  subjectOf,
-  type VisitClaim,
-} from "./claims.ts";
-import { type ImageIndex, indexImages, listedImages } from "./image-index.ts";
-import { imageVolumesSupported } from "./image-volumes.ts";
-import { possibleImages } from "./possible-images.ts";
+import type { Container, PodReading, Snapshot } from "../../model/snapshot.ts";
+import { byObject } from "../by-object.ts";
+import { imageVolumesSupported } from "../version.ts";
+import { type ImageIndex, indexImages, listedImages, possibleImages } from "./image-index.ts";
 import { fullReference } from "./reference.ts";
 
 /** The facts that determine use. */
@@ -28,9 +20,6 @@ export type UsageFacts = Pick<
   | "pods"
 >;
 
-/** Those from the runtime's lists. */
-type Lists = ClaimFacts & Pick<UsageFacts, "images" | "resolutions">;
-
 export interface Unknown {
   /** `container ID (NAME)`, `sandbox ID`, `pod UID`. */
   readonly subject: string;
@@ -43,213 +32,186 @@ export interface Usage {
   readonly unknown: readonly Unknown[];
 }
 
+const NONE: ReadonlySet<ContainerId> = new Set();
+
 /**
  * Determines use. Containers count in every state. A reference that the runtime does not know uses only what it could
  * mean. If its resolution failed, or was never requested, usage is unknown, unless only a pod names it: anybody may
  * write that, so it uses what it could mean. Containers in `without` do not count: a plan judges images as if the
  * containers that it removes first were removed.
  */
-export function usageOf(facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage {
-  return without.size === 0
-    ? wholeUsage(facts)
-    : withPods(judgeLists(facts, without, imageVolumesSupported(facts.runtime)), facts);
-}
-
-const NONE: ReadonlySet<ContainerId> = new Set();
+export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage =>
+  without.size === 0 ? wholeUsage(facts) : findUsage(facts, without);
 
 /** A snapshot is judged more than once: for the ledger, for the plan and for each removal. */
-const wholeUsage = byObject((facts: UsageFacts): Usage => {
-  const { containers, images, sandboxes, imageVolumes, sandboxImages, resolutions } = facts;
-  const volumesCount = imageVolumesSupported(facts.runtime);
-  const lists = { containers, images, sandboxes, imageVolumes, sandboxImages, resolutions };
-  return withPods(usageOfLists({ ...lists, volumesCount }), facts);
-});
+const wholeUsage = byObject((facts: UsageFacts): Usage => findUsage(facts, NONE));
 
-/** The lists of the next look are mostly the same. */
-const usageOfLists = byParts(({ volumesCount, ...lists }: Lists & { volumesCount: boolean }) =>
-  judgeLists(lists, NONE, volumesCount),
-);
-
-function judgeLists(facts: Lists, without: ReadonlySet<ContainerId>, volumesCount: boolean): Usage {
+function findUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage {
   const users = new Map<ImageId, ImageUser[]>();
-  const unknown: Unknown[] = [];
-  const index = indexImages(facts.images);
-  const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
-  forEachListedClaim(facts, without, (user, references) => {
-    for (const id of usedBy(user, references, judging)) {
+  const resolver = new Resolver(facts);
+  for (const { user, references } of claimsOf(facts, without))
+    for (const id of resolver.imagesOf(user, references)) {
       const those = users.get(id);
       if (those === undefined) users.set(id, [user]);
       else those.push(user);
     }
-  });
-  if (volumesCount) unknown.push(...unknownVolumes(facts, without));
-  return { users, unknown };
-}
-
-/** Adds what pods use: they are read each time, and mostly name few images or none. */
-function withPods(listed: Usage, facts: UsageFacts): Usage {
-  const unknown = [...unreadManifests(facts.pods)];
-  const index = indexImages(facts.images);
-  const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
-  const more = new Map<ImageId, ImageUser[]>();
-  forEachPodClaim(facts.pods, (user, references) => {
-    for (const id of usedBy(user, references, judging)) {
-      const those = more.get(id);
-      if (those === undefined) more.set(id, [...(listed.users.get(id) ?? []), user]);
-      else those.push(user);
-    }
-  });
-  return {
-    users: more.size === 0 ? listed.users : new Map([...listed.users, ...more]),
-    unknown: unknown.length === 0 ? listed.unknown : [...listed.unknown, ...unknown],
-  };
-}
-
-const usedBy = (
-  user: ImageUser,
-  references: readonly string[],
-  judging: Judging,
-): Iterable<ImageId> =>
-  listedAlone(references, judging.index) ?? imagesOf(user, references, judging);
-
-/** The usual claim: one name, as listed. */
-function listedAlone(
-  references: readonly string[],
-  { byText }: ImageIndex,
-): readonly ImageId[] | undefined {
-  const [only] = references;
-  return only === undefined || references.length > 1 ? undefined : byText.get(only);
+  const volumes = imageVolumesSupported(facts.runtime) ? unknownVolumes(facts, without) : [];
+  return { users, unknown: [...resolver.unknown, ...volumes, ...unreadManifests(facts.pods)] };
 }
 
 /** Names to look up with `ImageStatus`, sorted: full names that no listed image has. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
-  const { containers, images, sandboxes, imageVolumes, sandboxImages, pods } = facts;
-  const listed = unlistedOfLists({ containers, images, sandboxes, imageVolumes, sandboxImages });
-  const ofPods = unlistedNames(images, (visit) => forEachPodClaim(pods, visit));
-  return ofPods.length === 0 ? listed : [...new Set([...listed, ...ofPods])].toSorted();
-}
-
-const unlistedOfLists = byParts((lists: Omit<Lists, "resolutions">) =>
-  unlistedNames(lists.images, (visit) => forEachListedClaim(lists, NONE, visit)),
-);
-
-function unlistedNames(
-  images: UsageFacts["images"],
-  claims: (visit: VisitClaim) => void,
-): readonly string[] {
-  const index = indexImages(images);
-  const unlisted = new Set<string>();
-  claims((_, references) => {
-    for (const reference of references) if (!index.byText.has(reference)) unlisted.add(reference);
-  });
-  const names = [...unlisted].flatMap((reference) =>
+  const index = indexImages(facts.images);
+  const references = new Set<string>();
+  for (const claim of claimsOf(facts, NONE))
+    for (const reference of claim.references) references.add(reference);
+  const names = [...references].flatMap((reference) =>
     listedImages(index, reference).length > 0 ? [] : (fullReference(reference) ?? []),
   );
   return [...new Set(names)].toSorted();
 }
 
-interface Judging {
-  readonly facts: Pick<UsageFacts, "images" | "resolutions">;
-  readonly index: ImageIndex;
-  /** Resolved references, because many claims name the same image. */
-  readonly resolved: Map<string, Resolved>;
-  readonly possible: Map<Resolved, ReadonlySet<ImageId>>;
-  /** Collects what could not be determined. */
-  readonly unknown: Unknown[];
+/** One user, and all its references to its image. */
+interface Claim {
+  readonly user: ImageUser;
+  readonly references: readonly string[];
 }
 
-function imagesOf(
-  user: ImageUser,
-  references: readonly string[],
-  judging: Judging,
-): Iterable<ImageId> {
-  const { unknown } = judging;
-  const resolved = references.map((reference) => resolve(reference, judging));
-  const isPod = user.kind === "pod-spec" || user.kind === "static-pod";
-  for (const { message } of resolved)
-    if (message !== null && !isPod) unknown.push({ subject: subjectOf(user), message });
-  // Every reference to the image is missing, or unusable for a lookup.
-  // A container certainly has an image; a sandbox may have none.
-  const mustResolve = user.kind === "container" || user.kind === "image-volume";
-  if (mustResolve && resolved.every(({ kind }) => kind === "unusable"))
-    unknown.push({ subject: subjectOf(user), message: "names no image that can be looked up" });
-  const [first] = resolved;
-  if (first !== undefined && resolved.every(({ ids }) => ids === first.ids || ids.length === 0)) {
-    if (first.ids.length > 0) return first.ids;
+/** What names an image: containers, their image volumes, sandboxes, manifests of static pods, and pods. */
+function* claimsOf(
+  facts: Omit<UsageFacts, "resolutions">,
+  without: ReadonlySet<ContainerId>,
+): Iterable<Claim> {
+  for (const container of facts.containers) {
+    const { id, name, podName, state } = container;
+    if (without.has(id)) continue;
+    yield {
+      user: { kind: "container", id, name, podName, state },
+      references: referencesOf(container),
+    };
+    const volumes = facts.imageVolumes.get(id);
+    if (volumes?.kind === "known")
+      for (const reference of volumes.references)
+        yield { user: { kind: "image-volume", id, name, podName }, references: [reference] };
   }
-  const found = new Set(resolved.flatMap(({ ids }) => ids));
-  if (found.size > 0) return found;
-  return resolved.flatMap((one) => [...couldMean(one, isPod, judging)]);
+  for (const { id } of facts.sandboxes) {
+    const reference = facts.sandboxImages.get(id) ?? "";
+    if (reference !== "") yield { user: { kind: "sandbox", id }, references: [reference] };
+  }
+  for (const { path, fault, images } of facts.pods.manifests ?? [])
+    for (const image of images)
+      yield { user: { kind: "static-pod", path, invalid: fault !== null }, references: [image] };
+  // Only the kubelet's own list names images; other sources know only UIDs.
+  if (facts.pods.kind !== "ready" || facts.pods.source !== "kubelet-api") return;
+  for (const { uid, images } of facts.pods.pods)
+    for (const image of new Set(images))
+      if (image !== "") yield { user: { kind: "pod-spec", uid }, references: [image] };
 }
 
-/** Separate for pods and others: a pod never uses the beginning of an ID. */
-function couldMean(
-  resolved: Resolved,
-  isPod: boolean,
-  { facts, possible }: Judging,
-): ReadonlySet<ImageId> {
-  const before = isPod ? undefined : possible.get(resolved);
-  if (before !== undefined) return before;
-  const { reference, message } = resolved;
-  const doubt = { failed: message !== null, mayBeId: !isPod };
-  const images = possibleImages(facts.images, reference, doubt);
-  if (!isPod) possible.set(resolved, images);
-  return images;
-}
+const referencesOf = ({ imageId, imageRef, imageName }: Container): readonly string[] => [
+  ...new Set([imageId, imageRef, imageName].filter((reference) => reference !== "")),
+];
 
 interface Resolved {
   /** `unusable`: not a reference, so no lookup was made, and no listed image can be meant. */
   readonly kind: "resolved" | "absent" | "failed" | "unusable";
-  readonly reference: string;
   readonly ids: readonly ImageId[];
   /** Why the resolution failed. */
   readonly message: string | null;
 }
 
-function resolve(reference: string, { facts, index, resolved }: Judging): Resolved {
-  const before = resolved.get(reference);
-  if (before !== undefined) return before;
-  const now = resolveAnew(reference, facts, index);
-  resolved.set(reference, now);
-  return now;
-}
+/** Resolves each reference once: many claims name the same image. */
+class Resolver {
+  /** What could not be determined. */
+  readonly unknown: Unknown[] = [];
+  readonly #facts: Pick<UsageFacts, "images" | "resolutions">;
+  readonly #index: ImageIndex;
+  readonly #resolved = new Map<string, Resolved>();
+  readonly #possible = new Map<string, ReadonlySet<ImageId>>();
 
-function resolveAnew(reference: string, facts: Judging["facts"], index: ImageIndex): Resolved {
-  const listed = listedImages(index, reference);
-  if (listed.length > 0) return { kind: "resolved", reference, ids: listed, message: null };
-  const name = fullReference(reference);
-  if (name === null) return { kind: "unusable", reference, ids: [], message: null };
-  const answer = facts.resolutions.get(name);
-  switch (answer?.kind) {
-    case "image":
-      return { kind: "resolved", reference, ids: [answer.id], message: null };
-    case "absent":
-      return { kind: "absent", reference, ids: [], message: null };
-    case "unknown":
-      return {
-        kind: "failed",
-        reference,
-        ids: [],
-        message: `cannot resolve "${reference}": ${answer.message}`,
-      };
-    case undefined:
-      return { kind: "failed", reference, ids: [], message: `"${reference}" was not resolved` };
+  constructor(facts: Pick<UsageFacts, "images" | "resolutions">) {
+    this.#facts = facts;
+    this.#index = indexImages(facts.images);
+  }
+
+  imagesOf(user: ImageUser, references: readonly string[]): Iterable<ImageId> {
+    const resolved = references.map((reference) => this.#resolve(reference));
+    if (user.kind !== "pod-spec" && user.kind !== "static-pod") {
+      const subject = subjectOf(user);
+      for (const { message } of resolved)
+        if (message !== null) this.unknown.push({ subject, message });
+      // Every reference to the image is missing, or unusable for a lookup.
+      // A container certainly has an image; a sandbox may have none.
+      if (user.kind !== "sandbox" && resolved.every(({ kind }) => kind === "unusable"))
+        this.unknown.push({ subject, message: "names no image that can be looked up" });
+    }
+    const found = new Set(resolved.flatMap(({ ids }) => ids));
+    if (found.size > 0) return found;
+    return references.flatMap((reference) => [...this.#couldMean(user, reference)]);
+  }
+
+  #couldMean({ kind }: ImageUser, reference: string): ReadonlySet<ImageId> {
+    // A pod never uses the beginning of an ID.
+    const mayBeId = kind !== "pod-spec" && kind !== "static-pod";
+    const key = `${mayBeId} ${reference}`;
+    const before = this.#possible.get(key);
+    if (before !== undefined) return before;
+    const failed = this.#resolve(reference).message !== null;
+    const images = possibleImages(this.#facts.images, reference, { failed, mayBeId });
+    this.#possible.set(key, images);
+    return images;
+  }
+
+  #resolve(reference: string): Resolved {
+    const before = this.#resolved.get(reference);
+    if (before !== undefined) return before;
+    const now = this.#resolveAnew(reference);
+    this.#resolved.set(reference, now);
+    return now;
+  }
+
+  #resolveAnew(reference: string): Resolved {
+    const listed = listedImages(this.#index, reference);
+    if (listed.length > 0) return { kind: "resolved", ids: listed, message: null };
+    const name = fullReference(reference);
+    if (name === null) return { kind: "unusable", ids: [], message: null };
+    const answer = this.#facts.resolutions.get(name);
+    if (answer === undefined)
+      return { kind: "failed", ids: [], message: `"${reference}" was not resolved` };
+    if (answer.kind === "image") return { kind: "resolved", ids: [answer.id], message: null };
+    if (answer.kind === "absent") return { kind: "absent", ids: [], message: null };
+    return {
+      kind: "failed",
+      ids: [],
+      message: `cannot resolve "${reference}": ${answer.message}`,
+    };
   }
 }
 
-function unknownVolumes(facts: Lists, without: ReadonlySet<ContainerId>): readonly Unknown[] {
-  const unknown: Unknown[] = [];
-  for (const container of facts.containers) {
-    if (without.has(container.id)) continue;
-    const volumes = facts.imageVolumes.get(container.id);
-    if (volumes !== undefined && volumes.kind !== "unknown") continue;
+/** Of what the runtime lists: anybody may write a pod, so nothing that it names is unknown. */
+function subjectOf(user: Exclude<ImageUser, { readonly kind: "pod-spec" | "static-pod" }>): string {
+  switch (user.kind) {
+    case "container":
+      return `container ${user.id} (${user.name})`;
+    case "image-volume":
+      return `image volume of container ${user.id} (${user.name})`;
+    case "sandbox":
+      return `sandbox ${user.id}`;
+  }
+}
+
+function unknownVolumes(
+  { containers, imageVolumes }: UsageFacts,
+  without: ReadonlySet<ContainerId>,
+): readonly Unknown[] {
+  return containers.flatMap((container) => {
+    const volumes = imageVolumes.get(container.id);
+    if (without.has(container.id) || (volumes !== undefined && volumes.kind !== "unknown"))
+      return [];
     const why = volumes?.message ?? "its status was not read";
-    unknown.push({
-      subject: subjectOf({ kind: "container", ...container }),
-      message: `its image volumes are unknown: ${why}`,
-    });
-  }
-  return unknown;
+    const subject = subjectOf({ kind: "container", ...container });
+    return [{ subject, message: `its image volumes are unknown: ${why}` }];
+  });
 }
 
 /** A manifest that cannot be read may name any image. */

@@ -1,19 +1,15 @@
 /** Disk usage of images, by decision, repository, namespace and layer family. */
-import type { ImageShare, ImageUsage } from "../../model/disk-usage.ts";
+import type { FamilyUsage, ImageShare, ImageUsage } from "../../model/disk-usage.ts";
 import type { ChainId } from "../../model/ids.ts";
 import type { Bounds, ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import { atLeastZero, smaller } from "../../model/values.ts";
+import { atLeastZero, compared, smaller } from "../../model/values.ts";
 import type { Ranked } from "../image/rank.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import { nameOf } from "./layer-order.ts";
-import type { LayerForest } from "./layers.ts";
-import { NOTHING, plus } from "./path.ts";
-
-/** `in-use`, the rule that keeps an image, or `removable`. */
-type ImageState = ImageKeepReason["kind"] | "removable";
+import { type LayerForest, NOTHING, plus } from "./layers.ts";
 
 export interface ImageUsageFacts {
   readonly plan: Pick<ImagePlan, "candidates" | "kept">;
@@ -24,59 +20,80 @@ export interface ImageUsageFacts {
 }
 
 /** Groups every image of a plan; the groups of a view come largest first. */
-export function imageUsage({ plan, snapshot, forest, inUseBytes }: ImageUsageFacts): ImageUsage {
-  const subjects = subjectsOf(plan);
-  const namespaces = namespacesOf(snapshot);
-  const families = familyNames(subjects, forest);
+export function imageUsage(facts: ImageUsageFacts): ImageUsage {
+  const subjects = subjectsOf(facts.plan);
+  const namespaces = namespacesOf(facts.snapshot);
+  const families = familyNames(subjects, facts.forest);
   const by = (namesOf: (subject: Subject) => readonly (string | null)[]): readonly ImageShare[] =>
-    grouped(subjects, namesOf).map(([name, group]) => shareOf(name, group, { forest, inUseBytes }));
+    grouped(subjects, namesOf)
+      .map(([name, group]) => shareOf(name, group, facts))
+      .toSorted(bySize);
   return {
-    total: shareOf(null, subjects, { forest, inUseBytes }),
-    byState: by(({ reason }) => [stateOf(reason)]).toSorted(bySize),
-    byRepository: by((subject) => [repositoryOf(subject)]).toSorted(bySize),
-    byNamespace: by(({ reason }) => namespaces(reason)).toSorted(bySize),
-    byFamily: by(({ image }) => [families.get(forest.familyOf(image.id)) ?? null]).toSorted(bySize),
+    total: shareOf(null, subjects, facts),
+    byState: by((subject) => [isRemovable(subject) ? "removable" : subject.reason.kind]),
+    byRepository: by((subject) => [repositoryOf(subject)]),
+    byNamespace: by(({ reason }) => namespaces(reason)),
+    byFamily: by(({ image }) => [families.get(facts.forest.familyOf(image.id)) ?? null]),
   };
 }
 
-export interface Subject extends Ranked {
-  /** `null`: a candidate. */
-  readonly reason: ImageKeepReason | null;
+/**
+ * The same as a tree: layer families, the largest first, their repositories with unique bytes, and the bytes that these
+ * share. Families share nothing with each other.
+ */
+export function usageTree(facts: Omit<ImageUsageFacts, "snapshot">): readonly FamilyUsage[] {
+  const subjects = subjectsOf(facts.plan);
+  const names = familyNames(subjects, facts.forest);
+  return grouped(subjects, ({ image }) => [facts.forest.familyOf(image.id)])
+    .map(([family, members]): FamilyUsage => {
+      const repositories = grouped(members, (subject) => [repositoryOf(subject)])
+        .map(([name, images]) => ({
+          name,
+          images: images.length,
+          removable: images.filter(isRemovable).length,
+          uniqueBytes: shareOf(name, images, facts).unique.estimateBytes,
+        }))
+        .toSorted((one, other) => compared(other.uniqueBytes, one.uniqueBytes));
+      const bytes = shareOf(null, members, facts).unique.estimateBytes;
+      const unique = repositories.reduce((sum, { uniqueBytes }) => sum + uniqueBytes, 0n);
+      return {
+        name: names.get(family) ?? null,
+        bytes,
+        sharedBytes: atLeastZero(bytes - unique),
+        repositories,
+      };
+    })
+    .toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
-export const subjectsOf = ({ candidates, kept }: ImageUsageFacts["plan"]): readonly Subject[] => [
-  ...candidates.map(({ image, record }) => ({ image, record, reason: null })),
+interface Subject extends Ranked {
+  readonly reason: ImageKeepReason;
+}
+
+const subjectsOf = ({ candidates, kept }: ImageUsageFacts["plan"]): readonly Subject[] => [
+  ...candidates.map((one) => ({ ...one, reason: { kind: "no-trigger" as const } })),
   ...kept,
 ];
 
-export const repositoryOf = ({ image }: Subject): string | null =>
+const repositoryOf = ({ image }: Subject): string | null =>
   repositoryOfNames([...image.repoTags, ...image.repoDigests]);
 
 /** Images that only a missing trigger, or a condition of the whole pass, keeps are removable. */
-const REMOVABLE: readonly ImageKeepReason["kind"][] = ["no-trigger", "blocked", "changed"];
+const isRemovable = ({ reason: { kind } }: Subject): boolean =>
+  kind === "no-trigger" || kind === "blocked" || kind === "changed";
 
-export const isRemovable = ({ reason }: Pick<Subject, "reason">): boolean =>
-  reason === null || REMOVABLE.includes(reason.kind);
-
-const stateOf = (reason: ImageKeepReason | null): ImageState =>
-  reason === null || isRemovable({ reason }) ? "removable" : reason.kind;
-
-export function grouped<Item, Name extends string>(
+function grouped<Item, Name extends string>(
   items: readonly Item[],
   namesOf: (item: Item) => readonly (Name | null)[],
 ): readonly (readonly [Name | null, readonly Item[]])[] {
-  const groups = new Map<Name | null, Item[]>();
-  for (const item of items) {
-    for (const name of namesOf(item)) {
-      const group = groups.get(name);
-      if (group === undefined) groups.set(name, [item]);
-      else group.push(item);
-    }
-  }
-  return [...groups];
+  const named = items.flatMap((item) => namesOf(item).map((name) => ({ name, item })));
+  return Array.from(
+    Map.groupBy(named, ({ name }) => name),
+    ([name, group]) => [name, group.map(({ item }) => item)] as const,
+  );
 }
 
-export function shareOf(
+function shareOf(
   name: string | null,
   group: readonly Subject[],
   { forest, inUseBytes }: Pick<ImageUsageFacts, "forest" | "inUseBytes">,
@@ -123,61 +140,46 @@ const unknownLayers = ({ sizeBytes }: Image): Bounds => ({
 });
 
 /** A family is named by the image with the fewest layers: the base, if it is there. */
-export function familyNames(
+function familyNames(
   subjects: readonly Subject[],
   forest: LayerForest,
 ): ReadonlyMap<ChainId | null, string> {
-  const smallest = new Map<ChainId, { readonly layers: number; readonly image: Image }>();
-  for (const { image } of subjects) {
+  const layersOf = ({ id }: Image): number => forest.wholeChainOf(id)?.layers ?? 0;
+  const names = new Map<ChainId | null, string>();
+  const images = subjects
+    .map(({ image }) => image)
+    .toSorted(
+      (one, other) => layersOf(one) - layersOf(other) || compared<string>(one.id, other.id),
+    );
+  for (const image of images) {
     const family = forest.familyOf(image.id);
-    const whole = forest.wholeChainOf(image.id);
-    if (family === null || whole === null) continue;
-    const { layers } = whole;
-    const known = smallest.get(family);
-    if (known === undefined || isBefore({ layers, image }, known))
-      smallest.set(family, { layers, image });
+    if (family !== null && !names.has(family)) names.set(family, nameOf(image));
   }
-  return new Map([...smallest].map(([family, { image }]) => [family, nameOf(image)]));
+  return names;
 }
 
-const isBefore = (
-  one: { readonly layers: number; readonly image: Image },
-  other: { readonly layers: number; readonly image: Image },
-): boolean =>
-  one.layers < other.layers || (one.layers === other.layers && one.image.id < other.image.id);
-
 /** The namespaces of the pods that use an image. */
-function namespacesOf(
-  snapshot: ImageUsageFacts["snapshot"],
-): (reason: ImageKeepReason | null) => readonly (string | null)[] {
-  const ofContainer = new Map(snapshot.containers.map((one) => [one.id, one.podNamespace]));
-  const ofSandbox = new Map(snapshot.sandboxes.map((one) => [one.id, one.namespace]));
-  const ofPod = new Map(snapshot.sandboxes.map((one) => [one.podUid, one.namespace]));
+function namespacesOf({
+  containers,
+  sandboxes,
+}: ImageUsageFacts["snapshot"]): (reason: ImageKeepReason) => readonly (string | null)[] {
+  const namespaces = new Map<string, string>([
+    ...sandboxes.map((one) => [one.podUid, one.namespace] as const),
+    ...sandboxes.map((one) => [one.id, one.namespace] as const),
+    ...containers.map((one) => [one.id, one.podNamespace] as const),
+  ]);
   return (reason) => {
-    if (reason?.kind !== "in-use") return [null];
-    const found = reason.users.map((user) => {
-      switch (user.kind) {
-        case "container":
-        case "image-volume":
-          return ofContainer.get(user.id);
-        case "sandbox":
-          return ofSandbox.get(user.id);
-        case "pod-spec":
-          return ofPod.get(user.uid);
-        case "static-pod":
-          return undefined;
-      }
+    const users = reason.kind === "in-use" ? reason.users : [];
+    const found = users.flatMap((user) => {
+      if (user.kind === "static-pod") return [];
+      return namespaces.get(user.kind === "pod-spec" ? user.uid : user.id) || [];
     });
-    const named = new Set(found.flatMap((name) => name || []));
-    return named.size === 0 ? [null] : [...named];
+    return found.length === 0 ? [null] : [...new Set(found)];
   };
 }
 
+/** Names of a view are distinct; the group without a name comes last. */
 const bySize = (one: ImageShare, other: ImageShare): number =>
-  Number(other.unique.estimateBytes - one.unique.estimateBytes) ||
-  Number(other.reportedBytes - one.reportedBytes) ||
-  compareNames(one.name, other.name);
-
-/** For distinct names of a view. */
-const compareNames = (one: string | null, other: string | null): number =>
-  one === null ? 1 : other === null ? -1 : one < other ? -1 : 1;
+  compared(other.unique.estimateBytes, one.unique.estimateBytes) ||
+  compared(other.reportedBytes, one.reportedBytes) ||
+  (one.name === null ? 1 : other.name === null ? -1 : compared(one.name, other.name));

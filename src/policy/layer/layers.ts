@@ -6,31 +6,59 @@
 import type { ChainLayer } from "../../model/disk-usage.ts";
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
-import { smaller } from "../../model/values.ts";
-import {
-  above,
-  boundAbove,
-  boundBelow,
-  boundsOf,
-  CONFIG_MAX_BYTES,
-  imagesThrough,
-  type LayeredImage,
-  NOTHING,
-  type Path,
-  plus,
-} from "./path.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
+
+/** An image by the chain that ends with its last layer. */
+export interface LayeredImage {
+  readonly id: ImageId;
+  /** As the runtime reports it: compressed on some runtimes. */
+  readonly sizeBytes: bigint;
+  readonly chain: ChainId;
+}
 
 /** Each chain with the one below its last layer; `null` for a first layer. */
 export type ChainParents = ReadonlyMap<ChainId, ChainId | null>;
 
 /** A longer chain is invalid: a record that names itself as its parent must not cause an endless loop. */
 const LAYERS_MAX = 1024;
+/** The size of an image includes its configuration and manifest, which are not layers; no real image has more. */
+const CONFIG_MAX_BYTES = 32n * 1024n;
+
+export const NOTHING: Bounds = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n };
+
+export const plus = (one: Bounds, other: Bounds): Bounds => ({
+  lowerBytes: one.lowerBytes + other.lowerBytes,
+  estimateBytes: one.estimateBytes + other.estimateBytes,
+  upperBytes: one.upperBytes + other.upperBytes,
+});
+
+/** A layer in its place: the path from a first layer to here. */
+interface Path {
+  readonly chain: ChainId;
+  readonly parent: Path | null;
+  readonly layers: number;
+  /** Images that end here. */
+  readonly ending: LayeredImage[];
+  readonly children: Path[];
+  /** The bounds of the size of all layers up to here. */
+  lowerBytes: bigint;
+  upperBytes: bigint;
+  /** The number of layers of the image that gave `upperBytes`; 0: none has yet. */
+  upperLayers: number;
+  /** The nearest image that ends here or earlier on the path: its size and number of layers. */
+  baseBytes: bigint;
+  baseLayers: number;
+}
+
+interface LayerRemovals {
+  /** What the removal of this image frees after the earlier ones; `null` if its layers are unknown. */
+  readonly remove: (id: ImageId) => Bounds | null;
+}
 
 /** All images of a node by their layers. */
 export class LayerForest {
   readonly #paths = new Map<ChainId, Path>();
   readonly #leaves = new Map<ImageId, Path>();
-  readonly #images = new Map<ImageId, LayeredImage>();
 
   /** Whether the layers of all images on the node are known, so that no other image can share any of them. */
   readonly isComplete: boolean;
@@ -42,11 +70,18 @@ export class LayerForest {
   constructor(images: Iterable<LayeredImage>, parents: ChainParents, others = false) {
     let isComplete = !others;
     for (const image of images) {
-      this.#insert(image, parents);
-      isComplete &&= this.#leaves.has(image.id);
+      if (this.#leaves.has(image.id)) continue;
+      const leaf = this.#pathTo(image.chain, parents);
+      if (leaf === null) isComplete = false;
+      else {
+        leaf.ending.push(image);
+        this.#leaves.set(image.id, leaf);
+      }
     }
     this.isComplete = isComplete;
-    this.#bound();
+    const paths = [...this.#paths.values()];
+    for (const path of paths.toReversed()) boundAbove(path);
+    for (const path of paths) boundBelow(path);
   }
 
   has(id: ImageId): boolean {
@@ -55,14 +90,10 @@ export class LayerForest {
 
   /** Images whose layers include all layers of this one, up to `most` of them; empty if the image is unknown. */
   sharers(id: ImageId, most: number): readonly ImageId[] {
-    const leaf = this.#leaves.get(id);
-    if (leaf === undefined) return [];
     const found: ImageId[] = [];
-    const open: Path[] = [leaf];
-    for (let path = open.pop(); path !== undefined && found.length < most; path = open.pop()) {
-      for (const image of path.ending)
-        if (image.id !== id && found.length < most) found.push(image.id);
-      open.push(...path.children);
+    for (const image of imagesThrough(this.#leaves.get(id))) {
+      if (found.length === most) break;
+      if (image.id !== id) found.push(image.id);
     }
     return found;
   }
@@ -73,7 +104,11 @@ export class LayerForest {
     if (leaf === undefined) return null;
     const layers: ChainLayer[] = [];
     for (let path: Path | null = leaf; path !== null; path = path.parent)
-      layers.push({ chain: path.chain, through: imagesThrough(path), path: boundsOf(path) });
+      layers.push({
+        chain: path.chain,
+        through: [...imagesThrough(path)].length,
+        path: boundsOf(path),
+      });
     return layers.toReversed();
   }
 
@@ -85,7 +120,7 @@ export class LayerForest {
     figureOf: (image: LayeredImage) => Figure,
     combine: (one: Figure, other: Figure) => Figure,
   ): (id: ImageId) => Figure | undefined {
-    const figures = new Map<Path, Figure>();
+    const figures = new Map<Path | undefined, Figure>();
     const add = (path: Path, figure: Figure): void => {
       const before = figures.get(path);
       figures.set(path, before === undefined ? figure : combine(before, figure));
@@ -96,10 +131,7 @@ export class LayerForest {
       const figure = figures.get(path);
       if (path.parent !== null && figure !== undefined) add(path.parent, figure);
     }
-    return (id) => {
-      const leaf = this.#leaves.get(id);
-      return leaf === undefined ? undefined : figures.get(leaf);
-    };
+    return (id) => figures.get(this.#leaves.get(id));
   }
 
   /** The total size of these images, each layer once; images with unknown layers count with their size. */
@@ -113,7 +145,7 @@ export class LayerForest {
         covered.add(path);
         path = path.parent;
       }
-      if (leaf === null || path !== leaf) sum = plus(sum, above(sizeBytes, path));
+      if (leaf === null || path !== leaf) sum = plus(sum, sizeAbove(sizeBytes, path));
     }
     return sum;
   }
@@ -130,17 +162,30 @@ export class LayerForest {
     return this.#leaves.get(id) ?? null;
   }
 
+  /** Follows a sequence of removals: what each frees depends on the earlier ones. */
   removals(): LayerRemovals {
-    return new Removals(this.#leaves, this.#images);
-  }
-
-  #insert(image: LayeredImage, parents: ChainParents): void {
-    if (this.#leaves.has(image.id)) return;
-    const leaf = this.#pathTo(image.chain, parents);
-    if (leaf === null) return;
-    leaf.ending.push(image);
-    this.#leaves.set(image.id, leaf);
-    this.#images.set(image.id, image);
+    const removed = new Set<ImageId>();
+    /** Remaining images by path: those that end at it, and its children that are still needed. */
+    const needed = new Map<Path, number>();
+    const remove = (id: ImageId): Bounds | null => {
+      const leaf = this.#leaves.get(id);
+      const image = leaf?.ending.find((one) => one.id === id);
+      if (leaf === undefined || image === undefined) return null;
+      if (removed.has(id)) return NOTHING;
+      removed.add(id);
+      let path: Path | null = leaf;
+      while (path !== null) {
+        const left: number = (needed.get(path) ?? path.ending.length + path.children.length) - 1;
+        needed.set(path, left);
+        if (left > 0) break;
+        path = path.parent;
+      }
+      // Others have all of its layers, so only its configuration is freed.
+      return path === leaf
+        ? { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) }
+        : sizeAbove(image.sizeBytes, path);
+    };
+    return { remove };
   }
 
   /** Adds what is missing of the path; `null` if the chain is incomplete. */
@@ -176,57 +221,68 @@ export class LayerForest {
     this.#paths.set(chain, path);
     return path;
   }
+}
 
-  /**
-   * A path is at least as large as the largest image that ends on it, and at most as large as the smallest image that
-   * goes through it.
-   */
-  #bound(): void {
-    const paths = [...this.#paths.values()];
-    for (const path of paths.toReversed()) {
-      for (const { sizeBytes } of path.ending) boundAbove(path, sizeBytes, path.layers);
-      for (const child of path.children) boundAbove(path, child.upperBytes, child.upperLayers);
-    }
-    for (const path of paths) boundBelow(path);
+/** A path is at most as large as the smallest image that goes through it. Needs the bounds of its children. */
+function boundAbove(path: Path): void {
+  const through = [
+    ...path.ending.map(({ sizeBytes }) => ({ upperBytes: sizeBytes, upperLayers: path.layers })),
+    ...path.children,
+  ];
+  for (const { upperBytes, upperLayers } of through) {
+    if (path.upperLayers > 0 && upperBytes >= path.upperBytes) continue;
+    path.upperBytes = upperBytes;
+    path.upperLayers = upperLayers;
   }
 }
 
-/** Follows a sequence of removals: what each frees depends on the earlier ones. */
-export interface LayerRemovals {
-  /** What the removal of this image frees after the earlier ones; `null` if its layers are unknown. */
-  remove(id: ImageId): Bounds | null;
+/** A path is at least as large as the largest image that ends on it. Needs its parent's bounds and its upper bound. */
+function boundBelow(path: Path): void {
+  const { parent, ending } = path;
+  path.lowerBytes = parent?.lowerBytes ?? 0n;
+  for (const { sizeBytes } of ending) {
+    const layersBytes = sizeBytes - CONFIG_MAX_BYTES;
+    if (layersBytes > path.lowerBytes) path.lowerBytes = layersBytes;
+  }
+  path.baseBytes = ending.length > 0 ? path.upperBytes : (parent?.baseBytes ?? 0n);
+  path.baseLayers = ending.length > 0 ? path.layers : (parent?.baseLayers ?? 0);
 }
 
-class Removals implements LayerRemovals {
-  readonly #leaves: ReadonlyMap<ImageId, Path>;
-  readonly #images: ReadonlyMap<ImageId, LayeredImage>;
-  readonly #removed = new Set<ImageId>();
-  /** Remaining images by path: those that end at it, and its children that are still needed. */
-  readonly #needed = new Map<Path, number>();
+/** The size of an image beyond the path that it shares with others; `null`: it shares nothing. */
+function sizeAbove(sizeBytes: bigint, path: Path | null): Bounds {
+  const left = path === null ? NOTHING : boundsOf(path);
+  return {
+    lowerBytes: atLeastZero(sizeBytes - left.upperBytes),
+    estimateBytes: atLeastZero(sizeBytes - left.estimateBytes),
+    upperBytes: atLeastZero(sizeBytes - left.lowerBytes),
+  };
+}
 
-  constructor(leaves: ReadonlyMap<ImageId, Path>, images: ReadonlyMap<ImageId, LayeredImage>) {
-    this.#leaves = leaves;
-    this.#images = images;
-  }
+/**
+ * If no image ends here, the estimate is interpolated between the image below and the smallest one above, by the number
+ * of layers. Images whose shared layers were compressed differently contradict each other; the bounds then include
+ * both.
+ */
+function boundsOf(path: Path): Bounds {
+  const { lowerBytes, upperBytes, baseBytes, baseLayers, layers, upperLayers } = path;
+  const span = BigInt(Math.max(1, upperLayers - baseLayers));
+  // What goes through a path also goes through the one below it, so no base exceeds the path's own upper bound.
+  const share = upperBytes - baseBytes;
+  const estimateBytes = baseBytes + (share * BigInt(layers - baseLayers)) / span;
+  const lower = smaller(lowerBytes, upperBytes);
+  const upper = lowerBytes > upperBytes ? lowerBytes : upperBytes;
+  const inside = smaller(estimateBytes, upper);
+  return {
+    lowerBytes: lower,
+    estimateBytes: inside < lower ? lower : inside,
+    upperBytes: upper,
+  };
+}
 
-  remove(id: ImageId): Bounds | null {
-    const leaf = this.#leaves.get(id);
-    const image = this.#images.get(id);
-    if (leaf === undefined || image === undefined) return null;
-    if (this.#removed.has(id)) return NOTHING;
-    this.#removed.add(id);
-    let path: Path | null = leaf;
-    while (path !== null && this.#release(path) === 0) path = path.parent;
-    // Others have all of its layers, so only its configuration is freed.
-    return path === leaf
-      ? { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) }
-      : above(image.sizeBytes, path);
-  }
-
-  /** Decrements the number of users of the path, and returns it. */
-  #release(path: Path): number {
-    const before = this.#needed.get(path) ?? path.ending.length + path.children.length;
-    this.#needed.set(path, before - 1);
-    return before - 1;
+function* imagesThrough(path: Path | undefined): Iterable<LayeredImage> {
+  const open = path === undefined ? [] : [path];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    yield* next.ending;
+    open.push(...next.children);
   }
 }

@@ -4,14 +4,7 @@ import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../../mo
 import type { EvictionMark, ImageTarget } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import { type Duration, duration, toMs } from "../../model/time.ts";
-import {
-  filesystemsOf,
-  type Reclaim,
-  reclaimFor,
-  roleOf,
-  type Topology,
-  topologyOf,
-} from "./topology.ts";
+import { atLeastZero } from "../../model/values.ts";
 
 /** State from one check to the next. Instants are readings of the boot clock, which does not jump. */
 export interface PressureState {
@@ -65,7 +58,7 @@ export function judgePressure(input: PressureInput): PressureVerdict {
   const { filesystems, state, uptime, compat } = input;
   const topology = topologyOf(filesystems);
   const thresholds = effectiveThresholds(input.limits.thresholds, topology);
-  const met = thresholds.flatMap((threshold) => meets(threshold, input));
+  const met = metThresholds(thresholds, input);
   const firstMet = new Map(met.map((one) => [keyOf(one), duration(uptime - one.metFor)]));
   const due = met.filter((one) => one.metFor >= one.threshold.grace);
   const lastMet = met.length > 0 ? uptime : state.lastMet;
@@ -95,7 +88,7 @@ export function evictionMarks(
   const topology = topologyOf(filesystems);
   return limits.thresholds.flatMap(({ signal, amount }) => {
     const applies =
-      signal.endsWith(".available") &&
+      !isOfInodes(signal) &&
       filesystem.roles.includes(roleOf(signal)) &&
       reclaimFor(signal, topology, compat).images;
     if (!applies) return [];
@@ -139,24 +132,35 @@ function soonestCrossingMs(
 ): number {
   if (input.compat === "kubelet") return Infinity;
   const metBy = new Map(met.map((one) => [keyOf(one), one]));
-  const waits = thresholds.flatMap((threshold) =>
-    filesystemsOf(roleOf(threshold.signal), input.filesystems).flatMap((filesystem) => {
-      const observed = observationOf(threshold.signal, filesystem);
-      if (observed === null) return [];
-      const one = metBy.get(keyOf({ threshold, filesystem }));
-      if (one !== undefined) return one.metFor >= threshold.grace ? [] : [graceLeftMs(one)];
-      const distance = observed.available - resolveAmount(threshold.amount, observed.capacity);
-      const aSecond = threshold.signal.endsWith(".inodesFree")
-        ? FILL_INODES_A_SECOND
-        : FILL_BYTES_A_SECOND;
-      return [Math.max(0, Math.ceil((Number(distance) * 1000) / aSecond))];
-    }),
-  );
+  const waits = observed(thresholds, input.filesystems).flatMap((one) => {
+    const { grace, signal } = one.threshold;
+    const metFor = metBy.get(keyOf(one))?.metFor;
+    if (metFor !== undefined)
+      return metFor >= grace ? [] : [Math.ceil(toMs(duration(grace - metFor)))];
+    const aSecond = isOfInodes(signal) ? FILL_INODES_A_SECOND : FILL_BYTES_A_SECOND;
+    return [Math.max(0, Math.ceil((Number(one.available - one.limit) * 1000) / aSecond))];
+  });
   return Math.min(...waits);
 }
 
-const graceLeftMs = ({ threshold, metFor }: MetThreshold): number =>
-  Math.ceil(toMs(duration(threshold.grace - metFor)));
+interface Observed extends Pick<MetThreshold, "threshold" | "filesystem" | "available" | "limit"> {
+  readonly capacity: bigint;
+}
+
+/** Every threshold on every filesystem with something to observe: a capacity, and an inode limit for inodes. */
+const observed = (
+  thresholds: readonly Threshold[],
+  filesystems: readonly Filesystem[],
+): readonly Observed[] =>
+  thresholds.flatMap((threshold) =>
+    filesystemsOf(roleOf(threshold.signal), filesystems).flatMap((filesystem) => {
+      const inodes = isOfInodes(threshold.signal);
+      const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
+      const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
+      const limit = resolveAmount(threshold.amount, capacity);
+      return capacity <= 0n ? [] : [{ threshold, filesystem, capacity, available, limit }];
+    }),
+  );
 
 /**
  * The thresholds in force. Those of `containerfs` are never set by the user: they copy the signal of the filesystem
@@ -166,19 +170,16 @@ export function effectiveThresholds(
   thresholds: readonly Threshold[],
   topology: Topology,
 ): readonly Threshold[] {
-  const own = thresholds.filter((threshold) => roleOf(threshold.signal) !== "containerfs");
+  const own = thresholds.filter(({ signal }) => roleOf(signal) !== "containerfs");
   const source: FilesystemRole = topology === "dedicated" ? "imagefs" : "nodefs";
   const derived = own
-    .filter((threshold) => roleOf(threshold.signal) === source)
-    .map((threshold) => ({
+    .filter(({ signal }) => roleOf(signal) === source)
+    .map((threshold): Threshold => ({
       ...threshold,
-      signal: containerSignal(threshold.signal),
+      signal: isOfInodes(threshold.signal) ? "containerfs.inodesFree" : "containerfs.available",
     }));
   return [...own, ...derived];
 }
-
-const containerSignal = (signal: Signal): Signal =>
-  signal.endsWith(".inodesFree") ? "containerfs.inodesFree" : "containerfs.available";
 
 /** A quantity as it is; a fraction of the capacity as the kubelet computes it: float32 widened, product truncated. */
 export function resolveAmount(amount: Amount, capacity: bigint): bigint {
@@ -194,57 +195,102 @@ export function keyOf(one: {
   return `${signal}|${amount.kind}:${amount.value}|${grace}|${one.filesystem.device}`;
 }
 
-function meets(threshold: Threshold, input: PressureInput): readonly MetThreshold[] {
-  return filesystemsOf(roleOf(threshold.signal), input.filesystems).flatMap((filesystem) => {
-    const observed = observationOf(threshold.signal, filesystem);
-    if (observed === null) return [];
-    const limit = resolveAmount(threshold.amount, observed.capacity);
-    const reclaim =
-      threshold.minimumReclaim === null
-        ? 0n
-        : resolveAmount(threshold.minimumReclaim, observed.capacity);
-    const relieved = limit + reclaim;
-    const key = keyOf({ threshold, filesystem });
-    const bound = input.state.due.has(key) ? relieved : limit;
-    if (observed.available >= bound) return [];
-    const first = input.state.firstMet.get(key) ?? input.uptime;
-    const metFor = duration(input.uptime > first ? input.uptime - first : 0n);
-    return [{ threshold, filesystem, available: observed.available, limit, relieved, metFor }];
+function metThresholds(
+  thresholds: readonly Threshold[],
+  { filesystems, state, uptime }: PressureInput,
+): readonly MetThreshold[] {
+  return observed(thresholds, filesystems).flatMap(({ capacity, ...one }) => {
+    const { minimumReclaim } = one.threshold;
+    const relieved =
+      one.limit + (minimumReclaim === null ? 0n : resolveAmount(minimumReclaim, capacity));
+    const key = keyOf(one);
+    if (one.available >= (state.due.has(key) ? relieved : one.limit)) return [];
+    const metFor = duration(atLeastZero(uptime - (state.firstMet.get(key) ?? uptime)));
+    return [{ ...one, relieved, metFor }];
   });
 }
 
-/** `null` if there is nothing to observe: no capacity, or a filesystem without an inode limit. */
-function observationOf(
-  signal: Signal,
-  filesystem: Filesystem,
-): { readonly available: bigint; readonly capacity: bigint } | null {
-  const inodes = signal.endsWith(".inodesFree");
-  const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
-  if (capacity <= 0n) return null;
-  return { capacity, available: inodes ? filesystem.inodesFree : filesystem.availableBytes };
-}
-
-function targetOf(one: MetThreshold): ImageTarget {
-  const { signal } = one.threshold;
-  const common = {
-    trigger: { kind: "pressure", signal },
-    device: one.filesystem.device,
-    path: one.filesystem.path,
-  } as const;
-  const wanted = one.relieved - one.available;
-  return signal.endsWith(".inodesFree")
+function targetOf({ threshold, filesystem, available, relieved }: MetThreshold): ImageTarget {
+  const { signal } = threshold;
+  const { device, path } = filesystem;
+  const common = { trigger: { kind: "pressure", signal }, device, path } as const;
+  const wanted = relieved - available;
+  return isOfInodes(signal)
     ? {
         kind: "free-inodes",
         ...common,
-        inodesFree: one.relieved,
+        inodesFree: relieved,
         wantedInodes: wanted,
-        relievedInodes: one.relieved,
+        relievedInodes: relieved,
       }
     : {
         kind: "available-bytes",
         ...common,
-        availableBytes: one.relieved,
+        availableBytes: relieved,
         wantedBytes: wanted,
-        relievedBytes: one.relieved,
+        relievedBytes: relieved,
       };
+}
+
+/**
+ * `single`: images, containers and the node's own files on one device. `dedicated`: images and writable layers together
+ * on their own device. `split`: images on their own device, writable layers with the node's own files or on a third
+ * one.
+ */
+export type Topology = "single" | "dedicated" | "split";
+
+/** What a signal lets the collector remove. */
+export interface Reclaim {
+  readonly containers: boolean;
+  readonly images: boolean;
+  /** Logs of deleted pods, which are on the node's own filesystem. */
+  readonly logs: boolean;
+}
+
+/** Determined for every observation: disks are mounted and unmounted while agents run. */
+export function topologyOf(filesystems: readonly Filesystem[]): Topology {
+  const deviceOf = (role: FilesystemRole): string | undefined =>
+    filesystems.find(({ roles }) => roles.includes(role))?.device;
+  const image = deviceOf("imagefs");
+  if (image === undefined) return "single";
+  if ((deviceOf("containerfs") ?? image) !== image) return "split";
+  return (deviceOf("nodefs") ?? image) === image ? "single" : "dedicated";
+}
+
+/**
+ * The kubelet's table. With images on their own disk it has nothing for the node's filesystem, where crigc still
+ * deletes orphaned logs.
+ */
+export function reclaimFor(signal: Signal, topology: Topology, compat: Compat): Reclaim {
+  const isOfNode = roleOf(signal) === "nodefs";
+  const isOfImages = roleOf(signal) === "imagefs";
+  const isSplit = topology === "split";
+  const isSingle = topology === "single";
+  return {
+    containers: isSplit ? !isOfImages : isSingle || !isOfNode,
+    images: isSplit ? isOfImages : isSingle || !isOfNode,
+    logs: compat === "none" && (isSingle || isOfNode),
+  };
+}
+
+const roleOf = (signal: Signal): FilesystemRole =>
+  signal.startsWith("nodefs.")
+    ? "nodefs"
+    : signal.startsWith("imagefs.")
+      ? "imagefs"
+      : "containerfs";
+
+const isOfInodes = (signal: Signal): boolean => signal.endsWith(".inodesFree");
+
+/**
+ * The filesystems that a signal refers to: every distinct device with the role. Writable layers are on the image
+ * filesystem unless the runtime names another.
+ */
+export function filesystemsOf(
+  role: FilesystemRole,
+  filesystems: readonly Filesystem[],
+): readonly Filesystem[] {
+  const direct = filesystems.filter((filesystem) => filesystem.roles.includes(role));
+  if (direct.length > 0 || role !== "containerfs") return direct;
+  return filesystems.filter((filesystem) => filesystem.roles.includes("imagefs"));
 }

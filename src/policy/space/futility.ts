@@ -5,8 +5,8 @@ import type { ImageUser } from "../../model/reason.ts";
 import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { atLeastZero, smaller } from "../../model/values.ts";
 import { distinctImages } from "../image/image-index.ts";
-import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import type { LayerForest } from "../layer/layers.ts";
+import { type ImageUse, imageUseOf, reportedBytes } from "./targets.ts";
 
 /**
  * The most that an image can take on disk, as a multiple of its reported size: runtimes report compressed sizes, and
@@ -23,6 +23,9 @@ export type Unit = keyof ImageUse;
 export const unitOf = ({ kind }: DiskTarget): Unit =>
   kind === "available-bytes" ? "bytes" : "inodes";
 
+export const relievedOf = (target: DiskTarget): bigint =>
+  target.kind === "available-bytes" ? target.relievedBytes : target.relievedInodes;
+
 export interface Bound {
   /** What the runtime reports for its images; `null`: no figure. */
   readonly used: bigint | null;
@@ -37,8 +40,7 @@ export interface Bound {
 /** The most that removing every unused image could free; `null` for inodes that the runtime does not count. */
 export function boundOf(unit: Unit, bound: Bound): bigint | null {
   const { used, unused, mostPerMille, inUse } = bound;
-  if (unit === "inodes")
-    return used === null ? null : used + INODES_BESIDE_LAYERS * atLeastZero(unused);
+  if (unit === "inodes") return used === null ? null : used + INODES_BESIDE_LAYERS * unused;
   const byFigure = used === null ? BYTES_PER_REPORTED_BYTE * unused : used + unused;
   if (mostPerMille === null) return smaller(byFigure, inUse);
   const byLayers = (unused * mostPerMille) / 1000n;
@@ -52,10 +54,11 @@ export interface KnownLayers {
   readonly mostPerMille: bigint;
 }
 
-export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & {
+/** What is judged beside the target and its filesystem. */
+export interface FutilityFacts extends Pick<Snapshot, "images" | "filesystems" | "logs"> {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
   readonly layers: KnownLayers | null;
-};
+}
 
 /** Judges one target before the pass begins; `null` if it cannot be judged. */
 export function futilityOf(
@@ -65,106 +68,69 @@ export function futilityOf(
 ): Futility | null {
   const unit = unitOf(target);
   const images = facts.images.filter(({ id }) => !facts.users.has(id));
-  const unused = new UnusedImages(images, facts.layers?.forest ?? null);
+  const { inodesFree: free, inodes: capacity } = filesystem;
   const bound = boundOf(unit, {
     used: imageUseOf(filesystem, facts)[unit],
-    unused: unit === "bytes" ? unused.bytesAfter([]) : BigInt(images.length),
-    mostPerMille: facts.layers !== null && unused.hasLayers ? facts.layers.mostPerMille : null,
+    unused:
+      unit === "bytes"
+        ? bytesAfter(images, facts.layers?.forest ?? null)([])
+        : BigInt(images.length),
+    mostPerMille: mostOf(images, facts.layers),
     inUse: inUseOf(filesystem),
   });
-  const needed = atLeastZero(relievedOf(target) - freeOf(filesystem, unit));
-  return bound === null ? null : futilityIn({ unit, filesystem, bound, needed, facts });
-}
-
-function futilityIn(of: {
-  readonly unit: Unit;
-  readonly filesystem: Filesystem;
-  readonly bound: bigint;
-  readonly needed: bigint;
-  readonly facts: FutilityFacts;
-}): Futility {
-  const { unit, filesystem, bound, needed } = of;
+  if (bound === null) return null;
+  const needed = atLeastZero(
+    relievedOf(target) - (unit === "bytes" ? filesystem.availableBytes : free),
+  );
   const inBytes = unit === "bytes";
   return {
     filesystem: filesystem.path,
     boundBytes: inBytes ? bound : 0n,
     neededBytes: inBytes ? needed : 0n,
     futile: bound < needed,
-    ...(inBytes
-      ? {}
-      : { inodes: { bound, needed, free: filesystem.inodesFree, capacity: filesystem.inodes } }),
-    breakdown: breakdownOf(filesystem, of.facts),
+    ...(inBytes ? {} : { inodes: { bound, needed, free, capacity } }),
+    breakdown: breakdownOf(filesystem, facts),
   };
 }
-
-const relievedOf = (target: DiskTarget): bigint =>
-  target.kind === "available-bytes" ? target.relievedBytes : target.relievedInodes;
-
-const freeOf = ({ availableBytes, inodesFree }: Filesystem, unit: Unit): bigint =>
-  unit === "bytes" ? availableBytes : inodesFree;
 
 export const inUseOf = ({ capacityBytes, availableBytes }: Filesystem): bigint =>
   atLeastZero(capacityBytes - availableBytes);
 
+/** The most that a thousand reported bytes of these images take; `null` if none of their layers is known. */
+export const mostOf = (images: readonly Image[], layers: KnownLayers | null): bigint | null =>
+  layers !== null && images.some(({ id }) => layers.forest.has(id)) ? layers.mostPerMille : null;
+
 /**
- * The most that removing images frees, in reported sizes: each layer once, at the upper end of its bounds, and none that
- * another image has: layers of a used image remain, however many unused images have them too.
+ * The most that removing images frees once some were removed, in reported sizes: each layer once, at the upper end of
+ * its bounds, and none that another image has: layers of a used image remain, however many unused images have them too.
+ * Cheap as long as the removals follow the order in which the images were given.
  */
-export class UnusedImages {
-  readonly count: number;
-  /** Whether the layers of any of them are known. */
-  readonly hasLayers: boolean;
-  readonly #forest: LayerForest | null;
-  #images: readonly Image[];
-  /** For each place in the order of removal, what is left from there on. */
-  #left: readonly bigint[];
-
-  constructor(images: readonly Image[], forest: LayerForest | null) {
-    this.count = images.length;
-    this.hasLayers = forest !== null && images.some(({ id }) => forest.has(id));
-    this.#forest = forest;
-    this.#images = images;
-    this.#left = this.#leftFrom();
-  }
-
-  /** What is left after these removals; cheap as long as they follow the order in which the images were given. */
-  bytesAfter(removed: readonly ImageId[]): bigint {
-    if (removed.some((id, at) => this.#images[at]?.id !== id)) {
-      const gone = new Map(removed.map((id, at) => [id, at]));
-      const place = ({ id }: Image): number => gone.get(id) ?? removed.length;
-      this.#images = this.#images.toSorted((one, other) => place(one) - place(other));
-      this.#left = this.#leftFrom();
+export function bytesAfter(
+  images: readonly Image[],
+  forest: LayerForest | null,
+): (removed: readonly ImageId[]) => bigint {
+  let order = images;
+  let left = leftFrom(order, forest);
+  return (removed) => {
+    if (removed.some((id, at) => order[at]?.id !== id)) {
+      const places = new Map(removed.map((id, at) => [id, at]));
+      const place = ({ id }: Image): number => places.get(id) ?? removed.length;
+      order = order.toSorted((one, other) => place(one) - place(other));
+      left = leftFrom(order, forest);
     }
-    return this.#left[removed.length] ?? 0n;
-  }
-
-  #leftFrom(): readonly bigint[] {
-    const removals = this.#forest?.removals();
-    const frees = this.#images.map(
-      ({ id, sizeBytes }) => removals?.remove(id)?.upperBytes ?? sizeBytes,
-    );
-    let sum = 0n;
-    return frees
-      .toReversed()
-      .map((bytes) => (sum += bytes))
-      .toReversed();
-  }
+    return left[removed.length] ?? 0n;
+  };
 }
 
-/** All in the target's unit; `used` as it was when the plan was made, `unused` what still exists, `inUse` now. */
-export interface Remaining extends Bound {
-  readonly target: DiskTarget;
-  /** As measured after the removal. */
-  readonly free: bigint;
-  /** What the pass has gained on this filesystem so far. */
-  readonly gained: bigint;
-}
-
-/** Judges again after a removal: whether the rest could still end what triggered the target. */
-export function stillUseful({ target, free, gained, ...given }: Remaining): boolean {
-  const used = given.used === null ? null : atLeastZero(given.used - gained);
-  const bound = boundOf(unitOf(target), { ...given, used });
-  return bound === null || free + bound >= relievedOf(target);
+/** For each place in the order of removal, what is left from there on. */
+function leftFrom(order: readonly Image[], forest: LayerForest | null): readonly bigint[] {
+  const removals = forest?.removals();
+  const frees = order.map(({ id, sizeBytes }) => removals?.remove(id)?.upperBytes ?? sizeBytes);
+  let sum = 0n;
+  return frees
+    .toReversed()
+    .map((bytes) => (sum += bytes))
+    .toReversed();
 }
 
 /** What fills the disk, as far as known; the parts never add up to more than the usage. */
@@ -214,15 +180,15 @@ function imageBytesOf(
 }
 
 /** How many percent the bound or the disk has to change to count as another state. */
-const TELLING_POINTS = 2n;
+const TELLING_PERCENT = 2n;
 
 /** Whether the state of a disk has changed enough to report it again; a rotated file does not count. */
 export function futilityDiffers(before: Futility, after: Futility): boolean {
   if (before.inodes !== undefined && after.inodes !== undefined) {
-    const { capacity } = after.inodes;
+    const { bound, free, capacity } = after.inodes;
     return (
-      (after.inodes.bound > 0n && apart(before.inodes.bound, after.inodes.bound, capacity)) ||
-      apart(before.inodes.free, after.inodes.free, capacity)
+      (bound > 0n && apart(before.inodes.bound, bound, capacity)) ||
+      apart(before.inodes.free, free, capacity)
     );
   }
   const { capacityBytes, availableBytes } = after.breakdown;
@@ -236,8 +202,5 @@ export function futilityDiffers(before: Futility, after: Futility): boolean {
 /** Whether two amounts differ by at least two percent of the capacity. */
 export function apart(one: bigint, other: bigint, capacity: bigint): boolean {
   const distance = one > other ? one - other : other - one;
-  return distance > 0n && 100n * distance >= TELLING_POINTS * capacity;
+  return distance > 0n && 100n * distance >= TELLING_PERCENT * capacity;
 }
-
-export const reportedBytes = (images: readonly Image[]): bigint =>
-  images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);

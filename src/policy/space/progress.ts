@@ -1,8 +1,16 @@
-/** Decides whether a pass has freed enough, by the disks or by the gain of its own removals. */
-
-import { assertNever } from "../../model/assert.ts";
-import type { ImageTarget } from "../../model/plan.ts";
-import { smaller } from "../../model/values.ts";
+/** Whether a pass goes on: it has not freed enough yet, and what remains can still reach a target. */
+import type { ImageItem } from "../../model/outcome.ts";
+import type { ImagePlan, ImageTarget } from "../../model/plan.ts";
+import type { Image, Snapshot } from "../../model/snapshot.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
+import type { Facts } from "../facts.ts";
+import { distinctImages } from "../image/image-index.ts";
+import { usageOf } from "../image/usage.ts";
+import { gainOf, rememberGain } from "../layer/gain.ts";
+import { layersCount } from "../layer/layer-order.ts";
+import { forestOf } from "../layer/origins.ts";
+import { boundOf, bytesAfter, mostOf, relievedOf, unitOf } from "./futility.ts";
+import { imageUseOf } from "./targets.ts";
 
 /** The measurements after the latest removal, and the gains since the start of the pass; maps are by device. */
 export interface Progress {
@@ -54,8 +62,6 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
       return progress.imageCount <= target.maximumImages ? "target-reached" : null;
     case "everything":
       return null;
-    default:
-      return assertNever(target);
   }
 }
 
@@ -99,3 +105,64 @@ function met(available: Reading, gained: Reading): Met | null {
 /** The kubelet checks only after a removal, so it removes one image even if the target is 0. */
 const reported = (wantedBytes: bigint, { removed, reportedBytes }: Progress): Met | null =>
   removed > 0 && reportedBytes >= wantedBytes ? "target-reached" : null;
+
+/**
+ * Whether the remaining candidates can still reach the targets: judged as the plan did, with what the pass removed and
+ * learned since.
+ */
+export function targetReach(
+  facts: Pick<Facts, "snapshot" | "ledger" | "purpose" | "limits">,
+  { targets, candidates }: Pick<ImagePlan, "targets" | "candidates">,
+): (progress: Progress, items: readonly ImageItem[]) => boolean {
+  const { snapshot, purpose } = facts;
+  const forest = layersCount(facts.limits.images, purpose, targets)
+    ? forestOf(snapshot.images, facts.ledger)
+    : null;
+  const unused = unusedInOrder(snapshot, candidates);
+  const unusedBytes = bytesAfter(unused, forest);
+  let learned = facts.ledger;
+  let seen = 0;
+  return (progress, items) => {
+    learned = rememberGain(learned, { runtime: snapshot.runtime, items: items.slice(seen) });
+    seen = items.length;
+    const removed = items.flatMap(({ candidate, result }) =>
+      result.kind === "removed" ? [candidate.image.id] : [],
+    );
+    const bytesLeft = unusedBytes(removed);
+    const mostPerMille = gainOf(learned, snapshot.runtime).most;
+    const canBeMet = (target: ImageTarget): boolean => {
+      if (!("device" in target)) return true;
+      const { device } = target;
+      const filesystem = snapshot.filesystems.find((one) => one.device === device);
+      if (filesystem === undefined) return true;
+      const unit = unitOf(target);
+      const inBytes = unit === "bytes";
+      const free = (inBytes ? progress.availableBytes : progress.inodesFree).get(device) ?? 0n;
+      const gained = (inBytes ? progress.gainedBytes : progress.gainedInodes).get(device) ?? 0n;
+      const used = imageUseOf(filesystem, snapshot)[unit];
+      const bound = boundOf(unit, {
+        used: used === null ? null : atLeastZero(used - gained),
+        unused: inBytes ? bytesLeft : BigInt(unused.length - removed.length),
+        mostPerMille: mostOf(unused, forest === null ? null : { forest, mostPerMille }),
+        inUse: filesystem.capacityBytes - (progress.availableBytes.get(device) ?? 0n),
+      });
+      return bound === null || free + bound >= relievedOf(target);
+    };
+    // A target that is met needs nothing more.
+    const open = targets.filter((target) => targetsMet([target], progress) === null);
+    if (purpose.kind !== "pressure") return open.some(canBeMet);
+    // The pressure on a disk ends with the last of its thresholds.
+    const ofDisk = Map.groupBy(open, (target) => ("device" in target ? target.device : ""));
+    return [...ofDisk.values()].some((those) => those.every(canBeMet));
+  };
+}
+
+/** Candidates in the order of removal, then the other unused images. */
+function unusedInOrder(snapshot: Snapshot, candidates: ImagePlan["candidates"]): readonly Image[] {
+  const { users } = usageOf(snapshot);
+  const due = new Set(candidates.map(({ image }) => image.id));
+  const others = distinctImages(snapshot.images, "any").filter(
+    ({ id }) => !users.has(id) && !due.has(id),
+  );
+  return [...candidates.map(({ image }) => image), ...others];
+}

@@ -7,8 +7,7 @@ import fc from "fast-check";
 import { baselineList } from "../../../src/cli/keep/baseline.ts";
 import { imageId } from "../../../src/model/ids.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
-import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
-import { compileKeepRules, matchKeepRules } from "../../../src/policy/keep/keep.ts";
+import { compileKeepRules, matchKeepRules, parseKeepFile } from "../../../src/policy/keep/keep.ts";
 import { anImage } from "../../support/build/values.ts";
 
 const hex = fc.stringMatching(/^[0-9a-f]{64}$/);

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
+import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
 import { NOW } from "../../support/build/values.ts";
 import { crigc } from "../world.ts";
 

@@ -6,7 +6,7 @@ import type { KeepFile } from "../../../src/cli/openers.ts";
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
 import type { ArchivedImage } from "../../../src/node/archive.ts";
-import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
+import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
 import { aLedger, anImage, aRecord, aSandbox, aSnapshot, NOW } from "../../support/build/values.ts";
 import { openNodeOf, type SeenNode } from "../open-node.ts";
 import { crigc } from "../world.ts";

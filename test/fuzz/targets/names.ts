@@ -16,13 +16,14 @@ import {
   splitReference,
   wholeDigest,
 } from "../../../src/policy/image/reference.ts";
-import { compileGlob, globMatches } from "../../../src/policy/keep/glob.ts";
-import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
 import {
+  compileGlob,
+  globMatches,
   imageNames,
   matchPattern,
   parseKeepPattern,
 } from "../../../src/policy/keep/keep-pattern.ts";
+import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
 import { anImage } from "../../support/build/values.ts";
 import { textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";

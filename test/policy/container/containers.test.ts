@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { containerId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes } from "../../../src/model/time.ts";
-import { newestFirst } from "../../../src/policy/container/container-limits.ts";
 import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
@@ -157,15 +156,6 @@ describe("in a live pod", () => {
       { limits: limits(1, 1) },
     );
     expect(goingContainers(plan)).toEqual([...idsOf(instances(20)), ancient.id]);
-  });
-
-  test("the order is total: an instance goes neither before nor after itself, and on one side of any other", () => {
-    const of = (id: string, attempt = 0) => ({ id: containerId(id), attempt, createdAt: ago(1) });
-    const [low, high, next] = [of("a"), of("b"), of("a", 1)];
-    expect([newestFirst(low, low), newestFirst(low, high), newestFirst(high, low)]).toEqual([
-      0, 1, -1,
-    ]);
-    expect([newestFirst(high, next), newestFirst(next, high)].map(Math.sign)).toEqual([1, -1]);
   });
 
   test("a running container is always kept", () => {
@@ -546,26 +536,4 @@ describe("the plan", () => {
   test("has the given instant", () => {
     expect(planOf({}, { now: instant(NOW + 1n) }).now).toBe(instant(NOW + 1n));
   });
-});
-
-test("the next plan for the same list neither orders it again nor makes new lists of what was tried", () => {
-  let reads = 0;
-  const containers = Array.from({ length: 50 }, (_, index) => {
-    const container = dead("a", `c${index}`, { state: "running" });
-    return Object.defineProperty({ ...container }, "createdAt", {
-      get: () => {
-        reads += 1;
-        return ago(index);
-      },
-    });
-  });
-  const first = planOf({ containers });
-  // Whether one is new is asked once of each, for the pod source.
-  expect(reads).toBeGreaterThan(2 * containers.length);
-  reads = 0;
-  const again = planOf({ containers });
-  expect(reads).toBe(containers.length);
-  expect(again).toEqual(first);
-  const lists = [...first.containers, ...again.containers].map(({ decision }) => decision.tried);
-  expect(new Set(lists).size).toBe(1);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageTarget } from "../../../src/model/plan.ts";
-import { estimate } from "../../../src/policy/image/estimate.ts";
+import { estimate } from "../../../src/policy/image/images.ts";
 import { aCandidate, anImage, MIB, spaceTarget } from "../../support/build/values.ts";
 
 const five = ["a", "b", "c", "d", "e"].map((name) =>

@@ -344,6 +344,34 @@ describe("pressure", () => {
     expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
   });
 
+  test("reports the largest need of a disk with several unreachable thresholds, in bytes and in inodes", () => {
+    const inodes = (relievedInodes: bigint): ImageTarget => ({
+      kind: "free-inodes",
+      trigger: { kind: "pressure", signal: "imagefs.inodesFree" },
+      device: target.device,
+      path: target.path,
+      inodesFree: relievedInodes,
+      wantedInodes: 1n,
+      relievedInodes,
+    });
+    const stricter: ImageTarget = { ...target, relievedBytes: 40n * GIB };
+    const full = { ...disk(1n, 1n), inodesFree: 10n, imageInodesUsed: 1n };
+    for (const pressureTargets of [
+      [stricter, inodes(600n), target, inodes(700n)],
+      [inodes(700n), target, inodes(600n), stricter],
+    ]) {
+      const snapshot = { filesystems: [full] };
+      const plan = planOf({ images: three, snapshot, facts: { ...ask, pressureTargets } });
+      expect(plan.blocks).toHaveLength(2);
+      expect(plan.blocks).toContainEqual(
+        expect.objectContaining({ kind: "futile", neededBytes: 39n * GIB }),
+      );
+      expect(plan.blocks).toContainEqual(
+        expect.objectContaining({ inodes: { bound: expect.anything(), needed: 690n } }),
+      );
+    }
+  });
+
   test("removes no image for a reachable threshold if a stricter one on the same disk is unreachable", () => {
     const milder: ImageTarget = { ...target, availableBytes: 3n * GIB, relievedBytes: 3n * GIB };
     const snapshot = { filesystems: [disk(1n, 1n)] };

@@ -2,8 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import type { Image } from "../../../src/model/snapshot.ts";
-import { possibleImages } from "../../../src/policy/image/possible-images.ts";
+import { possibleImages } from "../../../src/policy/image/image-index.ts";
 import { anImage, idOf } from "../../support/build/values.ts";
 
 const ABSENT = { failed: false, mayBeId: false };
@@ -30,20 +29,4 @@ test("where the runtime could not say, a name with a digest could mean each imag
   const asked = `r.example/tool:v2@sha256:${"d2".repeat(32)}`;
   const found = possibleImages(images, asked, { failed: true, mayBeId: false });
   expect([...found]).toEqual([idOf("tag"), idOf("digest")]);
-});
-
-test("names are read once, and only of images whose repository ends like the reference", () => {
-  const read: string[] = [];
-  // The names of an image are read together with its ID.
-  const watched = (name: string): Image => ({
-    ...anImage(name, { repoTags: [`r.example/${name}:v1`] }),
-    get id() {
-      read.push(name);
-      return idOf(name);
-    },
-  });
-  const images = Array.from({ length: 50 }, (_, index) => watched(`app-${index}`));
-  for (const asked of ["app-7:v1", "team/app-7:v1", "gone:v1"])
-    possibleImages(images, asked, ABSENT);
-  expect(new Set(read)).toEqual(new Set(["app-7"]));
 });

@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { ImageId } from "../../../src/model/ids.ts";
 import type { OriginRecord } from "../../../src/model/ledger.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
-import { judgeImages } from "../../../src/policy/image/judge.ts";
-import { recheckImages } from "../../../src/policy/image/recheck.ts";
+import { judgeImages, recheckImages } from "../../../src/policy/image/judge.ts";
 import { aContainer, aFilesystem, anImage, GIB } from "../../support/build/values.ts";
 import { inputOf, type Node, planOf } from "../judging.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { instant, watched } from "../../../src/model/time.ts";
-import { repositoryPlaces } from "../../../src/policy/image/repositories.ts";
+import { repositoryPlaces } from "../../../src/policy/image/rank.ts";
 import { anImage, aRecord, idOf, NOW } from "../../support/build/values.ts";
 
 const app = (tag: string, record: Partial<ImageRecord>, change: Partial<Image> = {}) => ({

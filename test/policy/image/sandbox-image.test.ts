@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { sandboxId } from "../../../src/model/ids.ts";
 import type { ImageKeepReason } from "../../../src/model/reason.ts";
-import { sandboxImageReason, sandboxNames } from "../../../src/policy/image/sandbox-image.ts";
+import { sandboxImageReason, sandboxNames } from "../../../src/policy/image/protect.ts";
 import { anImage, aSnapshot, idOf } from "../../support/build/values.ts";
 
 interface Named {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { compileGlob, globMatches } from "../../../src/policy/keep/glob.ts";
+import { compileGlob, globMatches } from "../../../src/policy/keep/keep-pattern.ts";
 
 const matches = (pattern: string, text: string): boolean => globMatches(compileGlob(pattern), text);
 

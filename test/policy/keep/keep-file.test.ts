@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { keepFileHeader, parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
+import { keepFileHeader, parseKeepFile } from "../../../src/policy/keep/keep.ts";
 
 const PATH = "/etc/crigc/keep.d/base.list";
 const patterns = (text: string): readonly string[] =>

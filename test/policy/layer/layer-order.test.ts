@@ -9,7 +9,6 @@ import {
   layersCount,
   nameOf,
   orderByLayers,
-  sharesAllLayers,
   withListed,
 } from "../../../src/policy/layer/layer-order.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
@@ -153,9 +152,8 @@ describe("a base whose child is kept", () => {
   });
 
   test("names a child by its ID if no name is known", () => {
-    expect(sharesAllLayers(forest, base.id, new Map()).images).toEqual([
-      { id: child.id, name: child.id },
-    ]);
+    const [kept] = ordered([going(base)]).kept;
+    expect(kept?.reason).toMatchObject({ images: [{ id: child.id, name: child.id }] });
   });
 });
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { type ChainId, chainId, imageId } from "../../../src/model/ids.ts";
-import { LayerForest } from "../../../src/policy/layer/layers.ts";
-import type { LayeredImage } from "../../../src/policy/layer/path.ts";
+import { type LayeredImage, LayerForest } from "../../../src/policy/layer/layers.ts";
 import { MIB } from "../../support/build/values.ts";
 
 /** An image of so many MiB on layers that are named from the first to the last: `base/app`. */

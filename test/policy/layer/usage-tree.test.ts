@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import { type ChainId, chainId } from "../../../src/model/ids.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
-import { imageUsage } from "../../../src/policy/layer/disk-usage.ts";
+import { imageUsage, usageTree } from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
-import { usageTree } from "../../../src/policy/layer/usage-tree.ts";
 import { aCandidate, anImage, aRecord, MIB } from "../../support/build/values.ts";
 
 const image = (name: string, sizeMib: bigint): Image =>

@@ -7,13 +7,15 @@ import { type Duration, duration, minutes, seconds } from "../../../src/model/ti
 import {
   effectiveThresholds,
   evictionMarks,
+  filesystemsOf,
   judgePressure,
   metTargets,
   noPressure,
   type PressureState,
+  reclaimFor,
   resolveAmount,
+  topologyOf,
 } from "../../../src/policy/pressure/judge.ts";
-import { filesystemsOf, reclaimFor, topologyOf } from "../../../src/policy/pressure/topology.ts";
 import { aFilesystem, GIB, MIB } from "../../support/build/values.ts";
 
 const quantity = (value: bigint): Amount => ({ kind: "quantity", value });
@@ -152,6 +154,8 @@ const node = aFilesystem({ roles: ["nodefs"], device: "8:1", path: "/node" });
 describe("the table of reclaim", () => {
   test("the topology depends on devices only", () => {
     expect(topologyOf([aFilesystem()])).toBe("single");
+    expect(topologyOf([node])).toBe("single");
+    expect(topologyOf([{ ...image, roles: ["imagefs"] }])).toBe("single");
     expect(topologyOf([image, node])).toBe("dedicated");
     expect(
       topologyOf([

@@ -11,7 +11,6 @@ import {
   type DiskTarget,
   futilityDiffers,
   futilityOf,
-  stillUseful,
 } from "../../../src/policy/space/futility.ts";
 import { aFilesystem, anImage, GIB } from "../../support/build/values.ts";
 
@@ -106,35 +105,6 @@ test("layers of an image in use do not count in the bound, and an image of unkno
   // 1 and 2 GiB of their own, 2 GiB of the unknown one; the root frees no more than its configuration.
   expect(most).toBeGreaterThanOrEqual(5n * 5n * GIB);
   expect(most).toBeLessThan(5n * 5n * GIB + GIB / 100n);
-});
-
-describe("after each removal", () => {
-  const remaining = {
-    target,
-    used: 12n * GIB,
-    gained: 0n,
-    unused: 3n * GIB,
-    free: 3n * GIB,
-    mostPerMille: null,
-    inUse: 97n * GIB,
-  };
-
-  test("a pass is not futile while the remaining images can reach the threshold", () => {
-    expect(stillUseful(remaining)).toBeTrue();
-    expect(stillUseful({ ...remaining, free: 1n * GIB - 1n })).toBeFalse();
-  });
-
-  test("freed space no longer counts in the bound", () => {
-    const after = { ...remaining, gained: 12n * GIB, unused: 0n };
-    expect(stillUseful({ ...after, free: 15n * GIB })).toBeFalse();
-    expect(stillUseful({ ...after, free: 16n * GIB })).toBeTrue();
-  });
-
-  test("the bound is five times the rest without a figure of the runtime", () => {
-    const told = { ...remaining, used: null };
-    expect(stillUseful({ ...told, free: 1n * GIB })).toBeTrue();
-    expect(stillUseful({ ...told, free: 1n * GIB - 1n })).toBeFalse();
-  });
 });
 
 describe("what fills the disk", () => {
@@ -277,15 +247,6 @@ describe("a filesystem that is short of inodes", () => {
     expect(futilityOf(inodes, short({ imageInodesUsed: 0n }), two)).toBeNull();
     expect(futilityOf(inodes, short(), two)).toBeNull();
   });
-});
-
-test("the remaining inodes count after each removal", () => {
-  const remaining = { ...few, target: inodes, used: 45_000n, unused: 0n };
-  const useful = (free: bigint, gained: bigint) => stillUseful({ ...remaining, free, gained });
-  expect(useful(10_000n, 0n)).toBeTrue();
-  // Somebody else took what was gained.
-  expect(useful(10_000n, 6_000n)).toBeFalse();
-  expect(useful(49_000n, 44_000n)).toBeTrue();
 });
 
 test("images in use do not count in the bound of inodes, and free inodes are not needed", () => {

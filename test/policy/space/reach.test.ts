@@ -8,8 +8,7 @@ import type { ImageItem } from "../../../src/model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget, Purpose } from "../../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
-import type { Progress } from "../../../src/policy/space/progress.ts";
-import { targetReach } from "../../../src/policy/space/reach.ts";
+import { type Progress, targetReach } from "../../../src/policy/space/progress.ts";
 import {
   aCandidate,
   aContainer,

@@ -1,19 +1,140 @@
 import { describe, expect, test } from "bun:test";
 
+import fc from "fast-check";
+
 import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
+import { minutes } from "../../../src/model/time.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
+  collectsImages,
+  imageUseOf,
   judgeDisks,
-  storeBytes,
   storeFilesystem,
   storeTargets,
 } from "../../../src/policy/space/targets.ts";
-import { aFilesystem, anImage, aSnapshot, defaultImageLimits } from "../../support/build/values.ts";
+import {
+  aFilesystem,
+  anImage,
+  aSnapshot,
+  defaultImageLimits,
+  GIB,
+  MIB,
+} from "../../support/build/values.ts";
 
 const judged = (limits: Partial<ImageLimits>, change: Partial<Filesystem> = {}) =>
   judgeDisks({ filesystems: [aFilesystem(change)] }, { ...defaultImageLimits, ...limits });
+
+describe("the kubelet's arithmetic", () => {
+  test.each([
+    [1000n, 600n, 90, 80, 40, null],
+    [1000n, 50n, 90, 80, 95, 150n],
+    [10n * GIB, (10n * GIB) / 20n, 90, 80, 95, 1_610_612_736n],
+    [1000n, 159n, 85, 80, 85, 41n],
+    [1000n, 160n, 85, 80, 84, null],
+    [1001n, 160n, 85, 84, 85, 0n],
+    [1000n, 10n, 99, 80, 99, 190n],
+    [90_071_992_547_409_931n, 9_007_199_254_740_993n, 90, 80, 91, 9_007_199_254_740_993n],
+  ] as const)(
+    "of a capacity of %p with %p available at %p/%p percent, %p percent are used and %p wanted",
+    (capacityBytes, availableBytes, highPercent, lowPercent, usedPercent, wantedBytes) => {
+      const { usage, targets } = judged(
+        { highPercent, lowPercent },
+        { capacityBytes, availableBytes },
+      );
+      expect(usage).toMatchObject([{ usedPercent, highPercent, lowPercent }]);
+      expect(targets).toMatchObject(
+        wantedBytes === null
+          ? []
+          : [{ wantedBytes, availableBytes: availableBytes + wantedBytes, device: "8:1" }],
+      );
+    },
+  );
+
+  test("frees at least down to the largest usage that does not trigger", () => {
+    const capacity = fc.bigInt({ min: 1n, max: 10n ** 18n });
+    fc.assert(
+      fc.property(capacity, fc.integer({ min: 1, max: 99 }), (capacityBytes, highPercent) => {
+        const at = (availableBytes: bigint) =>
+          judged({ highPercent, lowPercent: 0 }, { capacityBytes, availableBytes }).targets[0];
+        const target = at(0n);
+        const relieved = target?.kind === "available-bytes" ? target.relievedBytes : 0n;
+        expect([at(relieved), at(relieved - 1n)]).toEqual([undefined, expect.anything()]);
+      }),
+    );
+  });
+
+  test("no amount relieves a disk with a high threshold of 0", () => {
+    const empty = { capacityBytes: 1000n, availableBytes: 1000n };
+    expect(judged({ highPercent: 0, lowPercent: 0 }, empty).targets).toMatchObject([
+      { relievedBytes: 1010n },
+    ]);
+  });
+});
+
+describe("figures that contradict each other", () => {
+  const fault = (capacityBytes: bigint, availableBytes: bigint, compat: "none" | "kubelet") =>
+    judged({ compat }, { capacityBytes, availableBytes }).blocks.map((block) =>
+      block.kind === "invalid-capacity" ? block.message : "",
+    )[0] ?? null;
+
+  test.each([
+    [0n, 5n, "none", "the image filesystem at /var/lib/containerd reports a capacity of 0 bytes"],
+    [
+      0n,
+      5n,
+      "kubelet",
+      "the image filesystem at /var/lib/containerd reports a capacity of 0 bytes",
+    ],
+    [1000n, -1n, "none", "reports less than 0 bytes available"],
+    [1000n, -1n, "kubelet", "reports less than 0 bytes available"],
+    [1000n, 0n, "none", null],
+    [1_000_000n, 1_004_096n, "none", null],
+    [1_000_000n, 1_004_097n, "none", "reports more available than its capacity, of 1000000 bytes"],
+    [1_000_000n, 9_000_000n, "kubelet", null],
+    [1000n * GIB, 1001n * GIB, "none", null],
+    [1000n * GIB, 1002n * GIB, "none", "reports more available than its capacity"],
+  ] as const)("of %p, %p available with compat %s: %p", (capacity, available, compat, message) => {
+    const found = fault(capacity, available, compat);
+    if (message === null) expect(found).toBeNull();
+    else expect(found).toContain(message);
+  });
+
+  test("a filesystem with slightly more available than its capacity counts as empty, with a note", () => {
+    const at = (availableBytes: bigint) =>
+      judged({}, { capacityBytes: 1_000_000n, availableBytes });
+    expect(at(1_000_001n)).toMatchObject({
+      usage: [{ usedPercent: 0 }],
+      notes: [{ kind: "clamped", path: "/var/lib/containerd" }],
+    });
+    expect(at(1_000_000n).notes).toEqual([]);
+  });
+
+  test.each([
+    [0n, 0n, null],
+    [5n, 6n, null],
+    [5n, -1n, null],
+    [5n, 0n, 100],
+    [5n, 5n, 0],
+  ])(
+    "a filesystem with %p inodes, %p of them free, uses %p percent",
+    (inodes, inodesFree, used) => {
+      expect(judged({}, { inodes, inodesFree }).usage).toMatchObject([{ inodesUsedPercent: used }]);
+    },
+  );
+});
+
+test.each([
+  ["nothing", { highPercent: 100 }, false],
+  ["a percentage", { highPercent: 99 }, true],
+  ["a maximum age", { highPercent: 100, maximumAge: minutes(1) }, true],
+  ["inodes", { highPercent: 100, inodeHighPercent: 90 }, true],
+  ["a budget", { highPercent: 100, storeBudgetBytes: 1n }, true],
+  ["a number of images", { highPercent: 100, maximumImages: 1 }, true],
+] as const)("the image GC loop knows whether it has work if %s is set", (_, limits, has) => {
+  expect(collectsImages({ ...defaultImageLimits, ...limits })).toBe(has);
+});
 
 describe("a threshold on inodes", () => {
   const short = { availableBytes: 90n << 30n, inodes: 1_000n, inodesFree: 50n };
@@ -32,23 +153,79 @@ describe("a threshold on inodes", () => {
   });
 
   test("has no target if the filesystem has no inodes", () => {
-    expect(
-      judged({ inodeHighPercent: 1 }, { ...short, inodes: 0n, inodesFree: 0n }).targets,
-    ).toEqual([]);
+    const none = { ...short, inodes: 0n, inodesFree: 0n };
+    expect(judged({ inodeHighPercent: 1 }, none).targets).toEqual([]);
   });
 });
 
-test("a budget or a number of images asks for nothing where it is kept", () => {
-  const snapshot = aSnapshot({ images: [anImage("a"), anImage("b")] });
-  const kinds = (limits: Partial<ImageLimits>) =>
-    storeTargets(snapshot, { ...defaultImageLimits, ...limits }, null).map(({ kind }) => kind);
-  const taken = storeBytes(snapshot, null);
-  expect(kinds({ storeBudgetBytes: taken - 1n, maximumImages: 1 })).toEqual([
-    "store-bytes",
-    "image-count",
-  ]);
-  expect(kinds({ storeBudgetBytes: taken, maximumImages: 2 })).toEqual([]);
-  expect(kinds({ storeBudgetBytes: taken + 1n, maximumImages: 3 })).toEqual([]);
+describe("a budget and a maximum number of images", () => {
+  const limited = (
+    limits: Partial<ImageLimits>,
+    imageUsedBytes: bigint | null,
+    forest: LayerForest | null = null,
+  ) => {
+    const images = ["one", "two", "other"].map((word) => anImage(word, { sizeBytes: 100n }));
+    const snapshot = aSnapshot({ images, filesystems: [aFilesystem({ imageUsedBytes })] });
+    return storeTargets(snapshot, { ...defaultImageLimits, ...limits }, forest);
+  };
+
+  test("trigger only if exceeded", () => {
+    expect(limited({ storeBudgetBytes: 299n, maximumImages: 2 }, null)).toMatchObject([
+      { kind: "store-bytes", maximumBytes: 299n, wantedBytes: 1n },
+      { kind: "image-count", maximumImages: 2, wantedImages: 1 },
+    ]);
+    expect(limited({ storeBudgetBytes: 300n, maximumImages: 3 }, null)).toEqual([]);
+    expect(limited({ storeBudgetBytes: 301n, maximumImages: 4 }, null)).toEqual([]);
+  });
+
+  test("count the runtime's figure, else shared layers once, else reported sizes", () => {
+    const chains = [chainId("x"), chainId("x/y")] as const;
+    const forest = new LayerForest(
+      chains.map((chain, at) => ({ id: anImage(["one", "two"][at]!).id, sizeBytes: 100n, chain })),
+      new Map([
+        [chains[0], null],
+        [chains[1], chains[0]],
+      ]),
+    );
+    for (const [figure, known, wantedBytes] of [
+      [150n, forest, 149n],
+      [null, forest, 199n],
+      [null, null, 299n],
+      // A directory of metadata, as CRI-O reports it.
+      [24n, null, 299n],
+    ] as const)
+      expect(limited({ storeBudgetBytes: 1n }, figure, known)).toMatchObject([{ wantedBytes }]);
+  });
+});
+
+describe("what the runtime reports for images", () => {
+  const large = [anImage("large", { sizeBytes: 32n * MIB }), anImage("small", { sizeBytes: 1n })];
+
+  test.each([
+    ["is ignored far below the largest image", 65_000n, { bytes: null, inodes: null }],
+    [
+      "is ignored below a quarter of the largest image",
+      8n * MIB - 1n,
+      { bytes: null, inodes: null },
+    ],
+    ["counts from a quarter of the largest image on", 8n * MIB, { bytes: 8n * MIB, inodes: 12n }],
+    ["is ignored if it is 0", 0n, { bytes: null, inodes: 12n }],
+  ])("%s", (_, imageUsedBytes, use) => {
+    const filesystem = aFilesystem({ imageUsedBytes, imageInodesUsed: 12n });
+    for (const images of [large, large.toReversed()])
+      expect(imageUseOf(filesystem, { images, filesystems: [filesystem] })).toEqual(use);
+  });
+
+  test("is ignored if its inodes are 0", () => {
+    const filesystem = aFilesystem({ imageInodesUsed: 0n });
+    expect(imageUseOf(filesystem, { images: [], filesystems: [filesystem] }).inodes).toBeNull();
+  });
+
+  test("is judged for two filesystems together, because the largest image may be on either", () => {
+    const one = aFilesystem({ imageUsedBytes: 65_000n });
+    const other = aFilesystem({ device: "8:2", imageUsedBytes: 300n * MIB });
+    expect(imageUseOf(one, { images: large, filesystems: [one, other] }).bytes).toBe(65_000n);
+  });
 });
 
 test("the image filesystem is the first that holds images, or none if the runtime reports none", () => {
@@ -56,25 +233,4 @@ test("the image filesystem is the first that holds images, or none if the runtim
   const [first, second] = [aFilesystem({ path: "/a" }), aFilesystem({ path: "/b" })];
   expect(storeFilesystem({ filesystems: [root, first, second] })).toBe(first);
   expect(storeFilesystem({ filesystems: [root] })).toBeNull();
-});
-
-test("a budget counts shared layers once where the runtime has no figure of its own", () => {
-  const [one, two, other] = ["one", "two", "other"].map((word) =>
-    anImage(word, { sizeBytes: 100n }),
-  );
-  const forest = new LayerForest(
-    [
-      { ...one!, chain: chainId("x") },
-      { ...two!, chain: chainId("x/y") },
-    ],
-    new Map([
-      [chainId("x"), null],
-      [chainId("x/y"), chainId("x")],
-    ]),
-  );
-  const images = [one!, two!, other!];
-  const of = (imageUsedBytes: bigint | null) =>
-    storeBytes(aSnapshot({ images, filesystems: [aFilesystem({ imageUsedBytes })] }), forest);
-  expect(of(null)).toBe(200n);
-  expect(of(150n)).toBe(150n);
 });

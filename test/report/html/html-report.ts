@@ -4,9 +4,8 @@ import type { DiskSample, PassRow, Removal } from "../../../src/model/history.ts
 import { type ChainId, chainId, imageId, passId } from "../../../src/model/ids.ts";
 import type { ImagePlan } from "../../../src/model/plan.ts";
 import { duration, hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
-import { imageUsage } from "../../../src/policy/layer/disk-usage.ts";
+import { imageUsage, usageTree } from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
-import { usageTree } from "../../../src/policy/layer/usage-tree.ts";
 import type { HtmlReport } from "../../../src/report/html/page.ts";
 import {
   candidate,

@@ -15,7 +15,7 @@ import {
   seconds,
   watched,
 } from "../../../src/model/time.ts";
-import type { ContainerInput } from "../../../src/policy/container/container-input.ts";
+import type { ContainerInput } from "../../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../../src/policy/container/containers.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";

@@ -3,8 +3,9 @@ import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import { type Clocks, isBootId } from "../model/snapshot.ts";
 import { hours, seconds, type Watched, watched } from "../model/time.ts";
+import { atLeastZero, smaller } from "../model/values.ts";
 
-export interface Watch {
+export interface ObservedTime {
   /** Observed time at this observation. */
   readonly watched: Watched;
   /** The ledger was written during another boot. Never true of a fresh ledger, whose images are all new anyway. */
@@ -14,33 +15,29 @@ export interface Watch {
 }
 
 /** Within one boot, observed time follows the time since the boot, which changes of the wall clock do not affect. */
-export function watch(
+export function observedTime(
   ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
   clocks: Clocks,
   limits: Pick<MemoryLimits, "detectionPeriod">,
-): Watch {
+): ObservedTime {
   if (ledger.observedAt === null)
     return { watched: ledger.watched, rebooted: false, overtaken: false };
   const byUptime = clocks.uptime - ledger.uptime;
   const byWall = clocks.wall - ledger.observedAt;
-  const named = isBootId(ledger.bootId) && isBootId(clocks.bootId);
-  // Both clocks of one earlier moment.
-  const isEarlier = !named && byUptime < 0n && byWall < 0n && isNear(byUptime, byWall);
-  const sameBoot = isEarlier || (clocks.bootId !== "" && ledger.bootId === clocks.bootId);
-  // Without boot IDs either clock may mislead: the machine booted since, or the wall clock was set.
-  const bootedSince = byUptime < 0n || byWall < 0n || byWall >= clocks.uptime;
-  const rebooted = !sameBoot && (named || bootedSince);
-  const passed = sameBoot || (!rebooted && byUptime < byWall) ? byUptime : byWall;
-  const most = 2n * limits.detectionPeriod;
-  const elapsed = passed < 0n ? 0n : passed > most ? most : passed;
-  return {
-    watched: watched(ledger.watched + elapsed),
+  const after = (passed: bigint, rebooted: boolean): ObservedTime => ({
+    watched: watched(ledger.watched + smaller(atLeastZero(passed), 2n * limits.detectionPeriod)),
     rebooted,
-    overtaken: sameBoot && passed < 0n,
-  };
+    overtaken: !rebooted && passed < 0n,
+  });
+  if (clocks.bootId !== "" && clocks.bootId === ledger.bootId) return after(byUptime, false);
+  if (isBootId(ledger.bootId) && isBootId(clocks.bootId)) return after(byWall, true);
+  // The boot ID is hidden, so either clock may mislead: the machine was rebooted, or the wall clock was set.
+  const apart = byUptime > byWall ? byUptime - byWall : byWall - byUptime;
+  const isEarlier = byUptime < 0n && byWall < 0n && apart < seconds(1);
+  if (isEarlier) return after(byUptime, false);
+  const isRebooted = byUptime < 0n || byWall < 0n || byWall >= clocks.uptime;
+  return after(isRebooted ? byWall : smaller(byUptime, byWall), isRebooted);
 }
-
-const isNear = (a: bigint, b: bigint): boolean => a - b < seconds(1) && b - a < seconds(1);
 
 /** A restart of the minimum age holds an image for at most this long, and begins no earlier after the previous one. */
 export const AGE_RESTART_MAX = hours(1);
