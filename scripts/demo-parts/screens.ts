@@ -42,11 +42,11 @@ async function picture(name: string): Promise<void> {
   const browser = await openBrowser();
   try {
     const opened = await browser.open(file, { width: 1000, scheme: "light" });
-    // What takes the disk, and the treemap: a demonstration of seconds has no week to draw.
+    // The treemap: a demonstration of seconds has no week to draw.
     const [start, end] = JSON.parse(
       String(
         await opened.evaluate(
-          `JSON.stringify([".stack", ".map"].map((it) => document.querySelector(it).closest("section").getBoundingClientRect()).map(({ top, bottom }, index) => index === 0 ? top : bottom))`,
+          `(({ top, bottom }) => JSON.stringify([top, bottom]))(document.querySelector(".map").closest("section").getBoundingClientRect())`,
         ),
       ),
     ) as [number, number];

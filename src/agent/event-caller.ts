@@ -2,8 +2,7 @@
 
 import type { Event } from "../model/pass.ts";
 import { EventHook } from "../node/event-hook.ts";
-import { document, toJson } from "../report/document/json.ts";
-import { eventJson } from "../report/document/node.ts";
+import { document, eventJson, toJson } from "../report/document.ts";
 
 /**
  * Reads `executable` for each event, so that a reload applies to the next one; `null`: none. A failing hook is

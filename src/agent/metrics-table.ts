@@ -7,7 +7,7 @@ import type { Thresholds } from "../model/limits.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { ProcessFigures } from "../model/ports.ts";
 import { type Instant, instantToMs, toMs } from "../model/time.ts";
-import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
+import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 
 /** Status and configuration, read on each scrape. */
 export interface NodeFigures extends StatusReport {

@@ -27,7 +27,7 @@ import { addressFault } from "../node/http.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
 import { stateFiles } from "../node/state-files.ts";
-import { terminalProgress } from "../report/table/progress.ts";
+import { terminalProgress } from "../report/progress.ts";
 import { clean } from "../report/terminal.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
 import {

@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import { printed } from "../config/value/printed.ts";
-import type { ValueStatus } from "../report/document/status.ts";
+import type { ValueStatus } from "../report/status.ts";
 
 export const valuesOf = (
   config: Config,

@@ -1,7 +1,6 @@
 /** Output formats of commands: table or JSON; lists also wide, YAML, names or IDs. */
 
-import { type JsonObject, printedJson, printedPieces } from "../report/document/json.ts";
-import { printedYaml } from "../report/document/yaml.ts";
+import { type JsonObject, printedJson, printedPieces, printedYaml } from "../report/document.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 import {
   type CommandContext,

@@ -14,7 +14,7 @@ import { gainOf } from "../policy/layer/gain.ts";
 import { forestOf } from "../policy/layer/origins.ts";
 import { inUseOf } from "../policy/space/futility.ts";
 import { imageFilesystems } from "../policy/space/targets.ts";
-import type { ImageUsageReport } from "../report/table/disk-usage.ts";
+import type { ImageUsageReport } from "../report/disk-usage.ts";
 import { clean } from "../report/terminal.ts";
 import { type CommandContext, type Invocation, option, textOf } from "./command.ts";
 

@@ -1,6 +1,6 @@
 /** Formats amounts and times for people: bytes as the kubelet does, durations in two units, percentages, counts, days. */
 
-import { type Duration, duration, type Instant, toRfc3339 } from "../model/time.ts";
+import { type Duration, duration, type Instant, since, toRfc3339 } from "../model/time.ts";
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
 const STEP = 1024n;
@@ -24,6 +24,10 @@ export function humanRange(least: bigint, most: bigint): string {
   if (humanBytes(least) === humanBytes(most)) return humanBytes(most);
   return least <= 0n ? `up to ${humanBytes(most)}` : `${humanBytes(least)} to ${humanBytes(most)}`;
 }
+
+/** For a column; a dash if unknown. */
+export const bytesCell = (bytes: bigint | null | undefined): string =>
+  bytes === null || bytes === undefined ? "-" : humanBytes(bytes);
 
 // Ties go to the even digit only if exact in binary, which ties of a division by a
 // power of 1024 always are.
@@ -65,8 +69,18 @@ function decimal(value: bigint, unit: bigint): string {
   return tenths % 10n === 0n ? `${tenths / 10n}` : `${tenths / 10n}.${tenths % 10n}`;
 }
 
+/** Clocks jump, so a negative time is shown as 0. */
+export function elapsed(later: Instant, earlier: Instant): Duration {
+  const span = since(later, earlier);
+  return span < 0n ? duration(0n) : span;
+}
+
 /** `2026-01-31`, in UTC. */
 export const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
+
+/** For a column: the day of the last use. */
+export const dayCell = (lastUsedAt: Instant | null): string =>
+  lastUsedAt === null ? "never" : dayOf(lastUsedAt);
 
 /** `2026-01-31T12:00:00Z`: without the fraction of a second. */
 export const secondOf = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");

@@ -12,11 +12,10 @@ import type {
   SandboxRemoveReason,
   Subject,
 } from "../model/reason.ts";
-import { toMs } from "../model/time.ts";
 import { counted, humanDuration } from "./bytes.ts";
-import { imageBlock, imageTrigger } from "./image-reasons.ts";
+import { IMAGE_TRIGGERS, imageBlock } from "./image-reasons.ts";
 import { containerName, sandboxName } from "./names.ts";
-import { decisionReasons, type Kind, type Reasons, reasons } from "./reasons.ts";
+import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
 
 /** Reasons shared by containers, sandboxes and logs. */
@@ -38,16 +37,38 @@ const SHARED = {
     text: ({ what }: { readonly what: string }) =>
       `changed since the plan was made: ${clean(what)}`,
   },
-} as const;
+};
 
-export const containerKeep = reasons<ContainerKeepReason>({
+const podRemovals = (state: "dead" | "empty") => ({
+  "pod-gone": { title: "its pod was deleted", text: () => `${state}, its pod was deleted` },
+  "pod-evicted": { title: "its pod was evicted", text: () => `${state}, its pod was evicted` },
+  "pod-terminated": { title: "its pod terminated", text: () => `${state}, its pod terminated` },
+  "foreign-dead": {
+    title: "dead and not created by Kubernetes",
+    text: () => `${state} and not created by Kubernetes (collectForeign)`,
+  },
+});
+
+const CONTAINER_REMOVALS: ReasonTable<ContainerRemoveReason> = {
+  ...podRemovals("dead"),
+  "over-per-container-limit": {
+    title: "over the limit per container name",
+    text: ({ limit }) => `dead, over the limit of ${limit} per container name`,
+  },
+  "over-total-limit": {
+    title: "over the node's limit of dead containers",
+    text: ({ limit }) => `dead, over the node's limit of ${counted(limit, "dead container")}`,
+  },
+};
+
+export const containerReasons = reasons<ContainerKeepReason | ContainerRemoveReason>({
   ...SHARED,
+  ...CONTAINER_REMOVALS,
   running: { title: "running" },
   "too-young": {
     title: "dead for less than the minimum age",
     text: ({ age, minimumAge }) =>
       `dead for ${humanDuration(age)}; the minimum age is ${humanDuration(minimumAge)}`,
-    data: ({ age, minimumAge }) => ({ ageMs: toMs(age), minimumAgeMs: toMs(minimumAge) }),
   },
   "not-dead": {
     title: "created or unknown, and its pod is not deleted",
@@ -63,26 +84,17 @@ export const containerKeep = reasons<ContainerKeepReason>({
   },
 });
 
-export const containerRemove = reasons<ContainerRemoveReason>({
-  "pod-gone": { title: "its pod was deleted", text: () => "dead, its pod was deleted" },
-  "pod-evicted": { title: "its pod was evicted", text: () => "dead, its pod was evicted" },
-  "pod-terminated": { title: "its pod terminated", text: () => "dead, its pod terminated" },
-  "over-per-container-limit": {
-    title: "over the limit per container name",
-    text: ({ limit }) => `dead, over the limit of ${limit} per container name`,
+const SANDBOX_REMOVALS: ReasonTable<SandboxRemoveReason> = {
+  ...podRemovals("empty"),
+  superseded: {
+    title: "its pod has a newer sandbox",
+    text: () => "empty, its pod has a newer sandbox",
   },
-  "over-total-limit": {
-    title: "over the node's limit of dead containers",
-    text: ({ limit }) => `dead, over the node's limit of ${counted(limit, "dead container")}`,
-  },
-  "foreign-dead": {
-    title: "dead and not created by Kubernetes",
-    text: () => "dead and not created by Kubernetes (collectForeign)",
-  },
-});
+};
 
-export const sandboxKeep = reasons<SandboxKeepReason>({
+export const sandboxReasons = reasons<SandboxKeepReason | SandboxRemoveReason>({
   ...SHARED,
+  ...SANDBOX_REMOVALS,
   ready: { title: "ready" },
   "has-containers": {
     title: "still has containers",
@@ -91,29 +103,7 @@ export const sandboxKeep = reasons<SandboxKeepReason>({
   "newest-of-pod": { title: "newest sandbox of a pod not known to be deleted" },
 });
 
-export const sandboxRemove = reasons<SandboxRemoveReason>({
-  "pod-gone": { title: "its pod was deleted", text: () => "empty, its pod was deleted" },
-  "pod-evicted": { title: "its pod was evicted", text: () => "empty, its pod was evicted" },
-  "pod-terminated": { title: "its pod terminated", text: () => "empty, its pod terminated" },
-  superseded: {
-    title: "its pod has a newer sandbox",
-    text: () => "empty, its pod has a newer sandbox",
-  },
-  "foreign-dead": {
-    title: "dead and not created by Kubernetes",
-    text: () => "empty and not created by Kubernetes (collectForeign)",
-  },
-});
-
-export const logKeep = reasons<LogKeepReason>({
-  ...SHARED,
-  "pod-known": { title: "its pod is on this node" },
-  "pod-not-gone-yet": { title: "its pod is not known to be deleted yet" },
-  stray: { title: "not a pod log directory" },
-  "in-use": { title: "in use", text: ({ what }) => clean(what) },
-});
-
-export const logRemove = reasons<LogRemoveReason>({
+const LOG_REMOVALS: ReasonTable<LogRemoveReason> = {
   "pod-gone": { title: "its pod was deleted" },
   "pod-evicted": { title: "its pod was evicted" },
   "container-gone": { title: "its container was removed" },
@@ -121,19 +111,26 @@ export const logRemove = reasons<LogRemoveReason>({
     title: "its container has exited",
     text: () => "its container has exited, its log is deleted",
   },
+};
+
+export const logReasons = reasons<LogKeepReason | LogRemoveReason>({
+  ...SHARED,
+  ...LOG_REMOVALS,
+  "pod-known": { title: "its pod is on this node" },
+  "pod-not-gone-yet": { title: "its pod is not known to be deleted yet" },
+  stray: { title: "not a pod log directory" },
+  "in-use": { title: "in use", text: ({ what }) => clean(what) },
 });
 
-export const containerReasons = decisionReasons(containerKeep, containerRemove);
-export const sandboxReasons = decisionReasons(sandboxKeep, sandboxRemove);
-export const logReasons = decisionReasons(logKeep, logRemove);
-
 /** By kind of removal, as in the history. */
-const REMOVALS: Readonly<Record<Subject["kind"], Pick<Reasons<Kind>, "codes" | "title">>> = {
-  image: imageTrigger,
-  container: containerRemove,
-  sandbox: sandboxRemove,
-  "pod-logs": logRemove,
-  "log-link": logRemove,
+const REMOVALS: Readonly<
+  Record<Subject["kind"], Readonly<Record<string, { readonly title: string }>>>
+> = {
+  image: IMAGE_TRIGGERS,
+  container: CONTAINER_REMOVALS,
+  sandbox: SANDBOX_REMOVALS,
+  "pod-logs": LOG_REMOVALS,
+  "log-link": LOG_REMOVALS,
 };
 
 export const isRemovalKind = (kind: string): kind is Subject["kind"] =>
@@ -141,30 +138,32 @@ export const isRemovalKind = (kind: string): kind is Subject["kind"] =>
 export const removalKinds = Object.keys(REMOVALS).filter(isRemovalKind);
 /** Why anything is removed. */
 export const removalCodes: readonly string[] = [
-  ...new Set(Object.values(REMOVALS).flatMap(({ codes }) => codes)),
+  ...new Set(Object.values(REMOVALS).flatMap((table) => Object.keys(table))),
 ];
 
 /** The title of a removal's reason by its codes in the history: `image` and `space`, `container` and `pod-gone`. */
 export const removalTitle = (kind: string, code: string): string =>
-  isRemovalKind(kind) ? REMOVALS[kind].title(code) : code;
+  isRemovalKind(kind) && Object.hasOwn(REMOVALS[kind], code)
+    ? (REMOVALS[kind][code]?.title ?? code)
+    : code;
 
 export function removalWords(item: ContainerItem | SandboxItem | LogItem) {
   if ("planned" in item)
     return {
       kind: "container",
       name: containerName(item.planned.container),
-      why: containerRemove.text(item.reason),
+      why: containerReasons.text(item.reason),
     };
   if ("sandbox" in item)
     return {
       kind: "sandbox",
       name: sandboxName(item.sandbox),
-      why: sandboxRemove.text(item.reason),
+      why: sandboxReasons.text(item.reason),
     };
   return {
     kind: item.kind === "pod-logs" ? "pod logs" : "log link",
     name: clean(item.entry),
-    why: logRemove.text(item.reason),
+    why: logReasons.text(item.reason),
   };
 }
 

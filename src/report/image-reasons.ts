@@ -5,16 +5,15 @@ import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
 import { type Instant, toMs } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
-import { timeOf } from "./document/json.ts";
+import { timeOf } from "./document.ts";
 import { shortId } from "./names.ts";
-import { reasons } from "./reasons.ts";
+import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
 
 export const imageKeep = reasons<ImageKeepReason>({
   "in-use": {
     title: "in use",
     text: ({ users }) => `in use by ${usersWords(users)}`,
-    data: ({ users }) => ({ users: users.map((user) => ({ ...user })) }),
   },
   pinned: { title: "pinned in the runtime" },
   "sandbox-image": {
@@ -39,23 +38,16 @@ export const imageKeep = reasons<ImageKeepReason>({
     title: "kept images have all of its layers",
     text: ({ images }) =>
       `removing it would free nothing: ${images.map(({ name }) => clean(name)).join(", ")} ${images.length === 1 ? "has" : "have"} all of its layers`,
-    data: ({ images }) => ({ images }),
   },
   ghost: {
     title: "ghost: removed but still listed",
     text: ({ since, attempts, isFinal }) =>
       `still listed after ${counted(attempts, "removal")} since ${secondOf(since)}; crigc ${isFinal ? "keeps it until its tags, its digests or the runtime change" : "tries again later"}`,
-    data: ({ since, attempts, isFinal }) => ({ since: timeOf(since), attempts, isFinal }),
   },
   "too-young": {
     title: "too young",
     text: ({ age, minimumAge, restarted }) =>
       `${restarted === true ? "minimum age restarted" : "first seen"} ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
-    data: ({ age, minimumAge, restarted }) => ({
-      ageMs: toMs(age),
-      minimumAgeMs: toMs(minimumAge),
-      ...(restarted === true ? { restarted } : {}),
-    }),
   },
   "not-selected": { title: "not selected" },
   "just-used": { title: "just used", text: () => "used since this pass began" },
@@ -74,7 +66,7 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
 });
 
-export const imageTrigger = reasons<ImageTrigger>({
+export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
   space: { title: "disk usage over the high threshold" },
   inodes: { title: "inode usage over the high threshold" },
   budget: { title: "images over the store budget" },
@@ -85,7 +77,9 @@ export const imageTrigger = reasons<ImageTrigger>({
     text: ({ signal }) => `disk pressure: ${signal} is below its eviction threshold`,
   },
   "all-unused": { title: "requested" },
-});
+};
+
+export const imageTrigger = reasons(IMAGE_TRIGGERS);
 
 /** For a column: `space`, `pressure imagefs.available`. */
 export const triggerCode = (trigger: ImageTrigger): string =>
@@ -96,29 +90,21 @@ export const imageBlock = reasons<ImageBlock>({
     title: "on hold",
     text: ({ until, reason }) =>
       `garbage collection is on hold ${holdEnd(until)}${reason === "" ? "" : ` (${clean(reason)})`}; crigc release ends the hold`,
-    data: ({ until, reason }) => ({ until: timeOf(until), reason }),
   },
   "boot-grace": {
     title: "grace period after a boot",
     text: ({ because, remaining }) =>
       `grace period (--boot-grace) for another ${humanDuration(remaining)}, because ${because === "boot" ? "the node booted" : "all containers vanished at once"}`,
-    data: ({ because, remaining }) => ({ because, remainingMs: toMs(remaining) }),
   },
   "keep-rules-invalid": {
     title: "invalid keep rules",
     text: ({ problems }) =>
       `invalid keep rules: ${issuesWords(problems.map((it) => `${it.source}: ${it.message}`))}`,
-    data: ({ problems }) => ({
-      problems: problems.map((it) => ({ ...it })),
-    }),
   },
   "usage-unknown": {
     title: "cannot tell which images are in use",
     text: ({ unknown }) =>
       `cannot tell which images are in use: ${issuesWords(unknown.map((it) => `${it.subject}: ${it.message}`))}`,
-    data: ({ unknown }) => ({
-      unknown: unknown.map((it) => ({ ...it })),
-    }),
   },
   "pods-unknown": {
     title: "cannot read the pods of this node",
@@ -163,7 +149,6 @@ export const imageBlock = reasons<ImageBlock>({
     title: "removals give no space back",
     text: ({ filesystem, remaining }) =>
       `removing images gives no space back on ${clean(filesystem)}, because something else holds the content; crigc tries the next image in ${humanDuration(remaining)}`,
-    data: ({ filesystem, remaining }) => ({ filesystem, remainingMs: toMs(remaining) }),
   },
 });
 
@@ -202,7 +187,7 @@ const SANDBOX_IMAGE_BY = {
   pattern: "by a built-in pattern",
 } as const;
 
-const holdEnd = (until: Instant | null): string =>
+export const holdEnd = (until: Instant | null): string =>
   until === null ? "until it is released" : `until ${secondOf(until)}`;
 
 function issuesWords(issues: readonly string[]): string {
@@ -229,17 +214,18 @@ function usersWords(users: readonly ImageUser[]): string {
 }
 
 export function userWords(user: ImageUser): string {
+  const name = userName(user);
   switch (user.kind) {
     case "container":
-      return `${clean(user.state)} container ${containerOf(user)}`;
+      return `${clean(user.state)} container ${name}`;
     case "image-volume":
-      return `container ${containerOf(user)} as a volume`;
+      return `container ${name} as a volume`;
     case "pod-spec":
-      return `the spec of pod ${clean(user.uid)}`;
+      return `the spec of ${name}`;
     case "static-pod":
       return `static pod ${clean(user.path)}${user.invalid ? " (invalid manifest, read as text)" : ""}`;
     case "sandbox":
-      return `sandbox ${shortId(user.id)}`;
+      return name;
     default:
       return assertNever(user);
   }
@@ -250,7 +236,9 @@ export function userName(user: ImageUser): string {
   switch (user.kind) {
     case "container":
     case "image-volume":
-      return containerOf(user);
+      return user.podName === ""
+        ? `${clean(user.name)} (${shortId(user.id)})`
+        : `${clean(user.podName)}/${clean(user.name)}`;
     case "pod-spec":
       return `pod ${clean(user.uid)}`;
     case "static-pod":
@@ -261,12 +249,3 @@ export function userName(user: ImageUser): string {
       return assertNever(user);
   }
 }
-
-const containerOf = (user: {
-  readonly podName: string;
-  readonly name: string;
-  readonly id: string;
-}): string =>
-  user.podName === ""
-    ? `${clean(user.name)} (${shortId(user.id)})`
-    : `${clean(user.podName)}/${clean(user.name)}`;

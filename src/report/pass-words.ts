@@ -1,4 +1,4 @@
-/** Words of passes: purposes, targets, results, ends and events. */
+/** Words of passes: summary, purposes, targets, results, ends and events. */
 
 import { assertNever } from "../model/assert.ts";
 import {
@@ -6,15 +6,18 @@ import {
   type ImageEnd,
   type ImageResult,
   isFailed,
+  isGone,
   type NothingFreed,
+  outcomeItems,
   type RemovalResult,
   type Settled,
 } from "../model/outcome.ts";
 import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
-import { duration } from "../model/time.ts";
+import { duration, since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, humanRange, usedPercent } from "./bytes.ts";
+import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { clean, present } from "./terminal.ts";
 
@@ -63,18 +66,64 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
   RecordsLost: "records of removals were not written",
 };
 
-/** All of them. */
 export const eventReasons = Object.keys(EVENT_TITLES);
 
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
+
+/** One sentence: `Image GC: 3 images removed, 1.2 GiB freed, … (2.1s)`; `when`: after the title. */
+export function passSummary(pass: Pass, when = ""): string {
+  // Both halves may end for the same reason, as in a dry run.
+  const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
+  const took = humanDuration(since(pass.endedAt, pass.startedAt));
+  const nothing = pass.error === null ? "nothing requested" : `failed: ${pass.error}`;
+  return `${capitalised(passTitle(pass.kind))}${when}: ${parts.join("; ") || nothing} (${took})`;
+}
+
+function imageParts(pass: Pass): readonly string[] {
+  const outcome = pass.images;
+  if (outcome === null) return [];
+  const end = imagePassWords(pass);
+  const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
+  const failures = failureWords(outcome.items);
+  if (removed === 0) return [present([failures, end]).join(", ")];
+  // Freed bytes are measured; the runtime's figures are added if they differ.
+  const figures =
+    outcome.measuredFreedBytes === 0n
+      ? ` (${humanBytes(outcome.reportedFreedBytes)} reported)`
+      : "";
+  const freed = `${humanBytes(outcome.measuredFreedBytes)} freed${figures}`;
+  return [present([`${counted(removed, "image")} removed`, freed, failures, end]).join(", ")];
+}
+
+function containerParts(pass: Pass): readonly string[] {
+  const outcome = pass.containers;
+  if (outcome === null) return [];
+  const gone = goneCounts(outcome).filter((it) => !it.startsWith("0 "));
+  const tried = outcomeItems(outcome);
+  const done = present([gone.length > 0 && `${gone.join(", ")} removed`, failureWords(tried)]);
+  if (done.length > 0) return [done.join(", ")];
+  const podSource = pass.plan.containers?.podSource;
+  if (podSource?.kind === "not-ready") return [podSourceWords(podSource)];
+  if (outcome.end === "done" && tried.length === 0) return ["no container to remove"];
+  return [containerPassWords(pass)];
+}
+
+/** `1 container`, `0 sandboxes`, `3 log entries`, which no longer exist. */
+export const goneCounts = ({ containers, sandboxes, logs }: ContainerOutcome) => [
+  counted(containers.filter(isGone).length, "container"),
+  counted(sandboxes.filter(isGone).length, "sandbox", "sandboxes"),
+  counted(logs.filter(isGone).length, "log entry", "log entries"),
+];
 
 /** How the image half of a pass ended, and why no more was freed; "" without an image half. */
 export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images === null) return "";
   const blocks = plan.images?.blocks ?? [];
   if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
-  const words = isRequestDone(images.end, purpose)
+  // Everything that was requested by hand was tried.
+  const isDone = images.end === "candidates-exhausted" && purpose.kind === "all-unused";
+  const words = isDone
     ? images.items.length === 0
       ? "nothing to remove"
       : "done"
@@ -83,10 +132,6 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   const young = youngWords(plan.images);
   return young === "" ? words : `${words}; ${young}`;
 }
-
-/** Everything that was asked for by hand was tried. */
-const isRequestDone = (end: ImageEnd, purpose: Purpose): boolean =>
-  end === "candidates-exhausted" && purpose.kind === "all-unused";
 
 /** The same for the container half. */
 export function containerPassWords({ containers, plan }: Pass): string {

@@ -1,35 +1,27 @@
-/** A table of reasons: one entry per code with its title, sentence and data, for text and JSON. */
+/** A table of reasons: one entry per code with its title and sentence, and its data for documents. */
 
-import type { Decision } from "../model/plan.ts";
-import type { JsonObject } from "./document/json.ts";
+import { type Duration, type Instant, toMs } from "../model/time.ts";
+import { type JsonObject, timeOf } from "./document.ts";
 
 /** A reason by its code. */
 export interface Kind {
   readonly kind: string;
 }
 
-/** Values that documents take as they are. Times and durations need a name with a unit, records their own fields. */
-type Plain = string | number | boolean | undefined | readonly string[];
-
 interface Wording<Reason> {
   /** A short title, for a heading or a column. */
   readonly title: string;
   /** A sentence without a full stop; absent: the title. */
   text?(reason: Reason): string;
+  /** Data in documents; absent: the fields of the reason. */
+  data?(reason: Reason): JsonObject;
 }
 
-type Data<Reason> =
-  Exclude<Reason[keyof Reason], Plain> extends never
-    ? { readonly data?: never }
-    : { data(reason: Reason): JsonObject };
-
 export type ReasonTable<Reason extends Kind> = {
-  readonly [Code in Reason["kind"]]: Wording<Extract<Reason, { kind: Code }>> &
-    Data<Extract<Reason, { kind: Code }>>;
+  readonly [Code in Reason["kind"]]: Wording<Extract<Reason, { kind: Code }>>;
 };
 
 export interface Reasons<Reason extends Kind> {
-  readonly codes: readonly string[];
   readonly text: (reason: Reason) => string;
   /** An unknown code, of a later version, is shown as it is. */
   readonly title: (code: string) => string;
@@ -37,42 +29,43 @@ export interface Reasons<Reason extends Kind> {
   readonly json: (reason: Reason) => JsonObject;
 }
 
-interface Entry extends Wording<Kind> {
-  data?(reason: Kind): JsonObject;
-}
-
 export function reasons<Reason extends Kind>(table: ReasonTable<Reason>): Reasons<Reason> {
-  const entries: ReadonlyMap<string, Entry> = new Map(Object.entries(table));
+  const entries: ReadonlyMap<string, Wording<Kind>> = new Map(Object.entries(table));
   const text = (reason: Reason): string => {
     const entry = entries.get(reason.kind);
     return entry?.text?.(reason) ?? entry?.title ?? reason.kind;
   };
   return {
-    codes: [...entries.keys()],
     text,
     title: (code) => entries.get(code)?.title ?? code,
     json: (reason) => ({
       code: reason.kind,
       text: text(reason),
-      ...(entries.get(reason.kind)?.data?.(reason) ?? plainData(reason)),
+      ...(entries.get(reason.kind)?.data?.(reason) ?? dataJson(reason)),
     }),
   };
 }
 
-/** The same of a decision, whichever way it went. */
-export interface DecisionReasons<Keep extends Kind, Remove extends Kind> {
-  text(decision: Decision<Keep, Remove>): string;
-  title(decision: Decision<Keep, Remove>): string;
-  json(decision: Decision<Keep, Remove>): JsonObject;
+/** Fields of reasons, findings and holds that need a unit or a format in documents. */
+interface Timed {
+  readonly since?: Instant | null;
+  readonly until?: Instant | null;
+  readonly lastAt?: Instant;
+  readonly age?: Duration;
+  readonly minimumAge?: Duration;
+  readonly remaining?: Duration;
 }
 
-export const decisionReasons = <Keep extends Kind, Remove extends Kind>(
-  keep: Reasons<Keep>,
-  remove: Reasons<Remove>,
-): DecisionReasons<Keep, Remove> => ({
-  text: (it) => (it.kind === "keep" ? keep.text(it.reason) : remove.text(it.reason)),
-  title: ({ kind, reason }) => (kind === "keep" ? keep : remove).title(reason.kind),
-  json: (it) => (it.kind === "keep" ? keep.json(it.reason) : remove.json(it.reason)),
-});
-
-const plainData = ({ kind: _code, ...data }: Kind): JsonObject => data;
+/** The fields of a reason, finding or hold, instants as RFC 3339 and durations in milliseconds. */
+export function dataJson({ kind: _code, ...rest }: Kind & Timed): JsonObject {
+  const { since, until, lastAt, age, minimumAge, remaining, ...plain } = rest;
+  return {
+    ...plain,
+    ...(since !== undefined && { since: timeOf(since) }),
+    ...(until !== undefined && { until: timeOf(until) }),
+    ...(lastAt !== undefined && { lastAt: timeOf(lastAt) }),
+    ...(age !== undefined && { ageMs: toMs(age) }),
+    ...(minimumAge !== undefined && { minimumAgeMs: toMs(minimumAge) }),
+    ...(remaining !== undefined && { remainingMs: toMs(remaining) }),
+  };
+}

@@ -10,7 +10,7 @@ import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { minutes, plus } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
-import { auditCommands, findingWords } from "../../src/report/document/audit.ts";
+import { auditCommands, findingWords } from "../../src/report/audit.ts";
 import { openNodeOf } from "../cli/open-node.ts";
 import { crigc } from "../cli/world.ts";
 import { read } from "../store/fixture.ts";

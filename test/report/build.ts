@@ -32,7 +32,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import type { StatusReport } from "../../src/report/document/status.ts";
+import type { StatusReport } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 
 /** For text that goes to a file or a program: nothing is shortened, coloured or drawn. */

@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { diskBar } from "../../src/report/table/disk.ts";
-import { tableLines, wrapped } from "../../src/report/table/table.ts";
+import { diskBar } from "../../src/report/disk.ts";
+import { tableLines, wrapped } from "../../src/report/table.ts";
 import { clean, cutFor, fitted, paint, type Screen, screenOf } from "../../src/report/terminal.ts";
 import { plainScreen, terminal } from "./build.ts";
 

@@ -6,12 +6,11 @@ import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageBlock, ImageKeepReason, ImageUser } from "../../src/model/reason.ts";
 import { hours, minutes, seconds } from "../../src/model/time.ts";
 import {
-  containerKeep,
-  containerRemove,
-  logKeep,
+  containerReasons,
+  logReasons,
   podSourceWords,
   removalTitle,
-  sandboxKeep,
+  sandboxReasons,
 } from "../../src/report/container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
 import { imageName, shortId } from "../../src/report/names.ts";
@@ -131,8 +130,8 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     imageKeep.text({ kind: "keep-rule", pattern: evil, source: evil, name: evil }),
     imageKeep.text({ kind: "changed", what: evil }),
     imageBlock.text({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
-    containerKeep.text({ kind: "end-unknown", message: evil }),
-    logKeep.text({ kind: "in-use", what: evil }),
+    containerReasons.text({ kind: "end-unknown", message: evil }),
+    logReasons.text({ kind: "in-use", what: evil }),
     imageResultWords({ kind: "failed", message: evil, code: "failed" }),
     invalidDiskCapacityWords(evil),
     imageName(image(1, { repoTags: [evil] })),
@@ -149,14 +148,14 @@ test("a pressure trigger names its signal", () => {
 
 describe("containers, sandboxes and logs", () => {
   test("the reason of a removal over a limit names the limit", () => {
-    expect(containerRemove.text({ kind: "over-total-limit", limit: 1 })).toBe(
+    expect(containerReasons.text({ kind: "over-total-limit", limit: 1 })).toBe(
       "dead, over the node's limit of 1 dead container",
     );
   });
 
   test("a reason about a container in JSON has its code, its sentence and its data with units", () => {
     expect(
-      containerKeep.json({ kind: "too-young", age: minutes(7), minimumAge: hours(1) }),
+      containerReasons.json({ kind: "too-young", age: minutes(7), minimumAge: hours(1) }),
     ).toEqual({
       code: "too-young",
       text: "dead for 7m; the minimum age is 1h",
@@ -175,7 +174,7 @@ describe("containers, sandboxes and logs", () => {
   });
 
   test("the reason of a kept sandbox says how many containers it has", () => {
-    expect(sandboxKeep.text({ kind: "has-containers", containers: [containerId("a")] })).toBe(
+    expect(sandboxReasons.text({ kind: "has-containers", containers: [containerId("a")] })).toBe(
       "still has 1 container",
     );
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { type Instant, instant, minutes, plus, watched } from "../../src/model/time.ts";
-import { statusTable } from "../../src/report/table/status.ts";
+import { statusTable } from "../../src/report/status.ts";
 import { REMOVED_IMAGES } from "../../src/store/history.ts";
 import { status } from "../report/build.ts";
 import { scratch } from "../support/scratch.ts";

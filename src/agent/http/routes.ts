@@ -1,13 +1,8 @@
 /** The responses of each path of the control socket and the metrics address. */
 
-import { printedJson } from "../../report/document/json.ts";
-import { statusDocument, type StatusReport } from "../../report/document/status.ts";
-import {
-  imageListDocument,
-  type ImageListReport,
-  imageListTable,
-} from "../../report/table/images.ts";
-import { statusTable } from "../../report/table/status.ts";
+import { printedJson } from "../../report/document.ts";
+import { imageListDocument, type ImageListReport, imageListTable } from "../../report/images.ts";
+import { statusDocument, type StatusReport, statusTable } from "../../report/status.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import type { Answer } from "./message.ts";
 

@@ -6,7 +6,7 @@ import type { Event } from "../../model/pass.ts";
 import { toMs } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
 import { removalWords } from "../../report/container-reasons.ts";
-import { type JsonObject } from "../../report/document/json.ts";
+import type { JsonObject } from "../../report/document.ts";
 import { imageTrigger } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
 import { imageResultWords, removalResultWords } from "../../report/pass-words.ts";

@@ -1,7 +1,7 @@
 /** One line of the log as text or JSON: a header, a sentence, and named figures. */
 
 import { type Instant, toRfc3339 } from "../../model/time.ts";
-import { type Json, type JsonObject, toJson } from "../../report/document/json.ts";
+import { type Json, type JsonObject, toJson } from "../../report/document.ts";
 import { clean } from "../../report/terminal.ts";
 
 export type LogFormat = "text" | "json";

@@ -6,12 +6,11 @@ import type { ImageBlock } from "../../model/reason.ts";
 import { since, toMs } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
 import { usedPercent } from "../../report/bytes.ts";
-import { stepJson } from "../../report/document/gc.ts";
-import { type JsonObject } from "../../report/document/json.ts";
+import type { JsonObject } from "../../report/document.ts";
+import { stepJson } from "../../report/gc.ts";
 import { imageBlock, imageKeep } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
-import { passSummary } from "../../report/pass-summary.ts";
-import { containerEndWords, endWords, passTitle } from "../../report/pass-words.ts";
+import { containerEndWords, endWords, passSummary, passTitle } from "../../report/pass-words.ts";
 import { present } from "../../report/terminal.ts";
 import type { Log } from "./log.ts";
 

@@ -1,6 +1,6 @@
 /** The results of a doctor check, and the table of checks. */
 
-import type { DoctorCheck } from "../../report/table/doctor.ts";
+import type { DoctorCheck } from "../../report/doctor.ts";
 
 export type Verdict = Omit<DoctorCheck, "name">;
 

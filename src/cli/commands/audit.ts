@@ -2,8 +2,7 @@
 
 import type { PastRemoval } from "../../model/audit.ts";
 import { auditFindings } from "../../policy/audit.ts";
-import { auditDocument } from "../../report/document/audit.ts";
-import { auditTable } from "../../report/table/audit.ts";
+import { auditDocument, auditTable } from "../../report/audit.ts";
 import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../listing.ts";

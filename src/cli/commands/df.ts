@@ -9,7 +9,7 @@ import {
   type DiskUsageReport,
   diskUsageTable,
   type View,
-} from "../../report/table/disk-usage.ts";
+} from "../../report/disk-usage.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";

@@ -4,12 +4,7 @@ import type { Config } from "../../config/config.ts";
 import type { Prepared, SinglePassEvictions } from "../../gc/prepare.ts";
 import { readOnlyPass } from "../../gc/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
-import {
-  type DoctorCheck,
-  doctorDocument,
-  doctorTable,
-  isHealthy,
-} from "../../report/table/doctor.ts";
+import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../../report/doctor.ts";
 import { agentCheck } from "../checks/agent.ts";
 import { failed, ok, skipped, type Verdict, type Verdicts, warning } from "../checks/check.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";

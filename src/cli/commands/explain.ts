@@ -13,7 +13,7 @@ import {
   explanationDocument,
   explanationTable,
   type ReferenceMatch,
-} from "../../report/table/explanation.ts";
+} from "../../report/explanation.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, has, option } from "../command.ts";
 import { exit } from "../exit.ts";

@@ -7,12 +7,11 @@ import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { counted, humanDuration } from "../../report/bytes.ts";
-import { gcDocument } from "../../report/document/gc.ts";
-import { printedPieces } from "../../report/document/json.ts";
+import { printedPieces } from "../../report/document.ts";
+import { gcDocument, gcTable } from "../../report/gc.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
-import { gcTable } from "../../report/table/gc.ts";
-import { tableLines } from "../../report/table/table.ts";
+import { tableLines } from "../../report/table.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   ALL_OPTION,

@@ -7,9 +7,13 @@ import type { PassRow, Removal } from "../../model/history.ts";
 import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import { isRemovalKind, removalCodes, removalKinds } from "../../report/container-reasons.ts";
-import { historyDocument, type HistoryReport } from "../../report/document/history.ts";
-import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
-import { regretsTable } from "../../report/table/regrets.ts";
+import {
+  historyDocument,
+  type HistoryOrder,
+  type HistoryReport,
+  historyTable,
+  regretsTable,
+} from "../../report/history.ts";
 import type { RemovalQuery } from "../../store/history.ts";
 import type { StoreReader } from "../../store/open.ts";
 import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";

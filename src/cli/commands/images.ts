@@ -2,13 +2,13 @@
 
 import { compared } from "../../model/values.ts";
 import { selectedImages } from "../../policy/selection.ts";
-import { imageName, wholeImageName } from "../../report/names.ts";
 import {
   entriesOf,
   imageListDocument,
   type ImageListEntry,
   imageListTable,
-} from "../../report/table/images.ts";
+} from "../../report/images.ts";
+import { imageName, wholeImageName } from "../../report/names.ts";
 import { ALL_OPTION, command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";

@@ -2,7 +2,7 @@
 
 import { legalFiles } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
-import { document, printedJson } from "../../report/document/json.ts";
+import { document, printedJson } from "../../report/document.ts";
 import { type Build, command, type Format, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
 

@@ -5,7 +5,7 @@ import { suggestion } from "../../config/source/nearest.ts";
 import { quoted } from "../../config/value/described.ts";
 import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
-import { wrapped } from "../../report/table/table.ts";
+import { wrapped } from "../../report/table.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
 import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
 

@@ -8,16 +8,16 @@ import { type SandboxNames, sandboxNames } from "../../policy/image/protect.ts";
 import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
-import { printedJson } from "../../report/document/json.ts";
+import { printedJson } from "../../report/document.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
-import { imageName } from "../../report/names.ts";
 import {
   keepRulesDocument,
   type KeepRulesReport,
   keepRulesTable,
   type Protection,
-} from "../../report/table/keep.ts";
-import { tableLines } from "../../report/table/table.ts";
+} from "../../report/keep.ts";
+import { imageName } from "../../report/names.ts";
+import { tableLines } from "../../report/table.ts";
 import { clean } from "../../report/terminal.ts";
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";

@@ -1,26 +1,110 @@
-/** The chart of a filesystem: usage, thresholds while in force, freed bytes, passes and events. */
+/** The chart of a filesystem over time: usage, thresholds while in force, freed bytes, passes and warnings. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
+import type { DiskSample } from "../../model/history.ts";
 import type { Thresholds } from "../../model/limits.ts";
-import type { Instant } from "../../model/time.ts";
-import { capitalised } from "../../model/values.ts";
-import { humanBytes } from "../bytes.ts";
-import { forecastWords } from "../forecast.ts";
-import { type DiskPoint, type DiskSeries, type Period, placeIn } from "./disk-series.ts";
-import { type Mark, marksStrip, timeAxis } from "./marks.ts";
-import { type Html, html } from "./text.ts";
+import { hours, type Instant, instant, toRfc3339 } from "../../model/time.ts";
+import { capitalised, compared } from "../../model/values.ts";
+import { counted, humanBytes } from "../bytes.ts";
+import { forecastWords } from "../disk.ts";
+import type { HistoryReport } from "../history.ts";
+import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
+import { present } from "../terminal.ts";
+import { type Html, html } from "./html.ts";
 
-export interface Freed {
-  readonly at: Instant;
-  readonly bytes: bigint;
+export interface DiskSeries {
+  readonly device: string;
+  readonly mountpoint: string;
+  readonly roles: readonly string[];
+  /** The oldest first. */
+  readonly samples: readonly DiskSample[];
+  readonly last: DiskSample;
+  /** Pieces without a gap, the oldest first. */
+  readonly pieces: readonly Piece[];
+}
+
+type Piece = readonly DiskPoint[];
+
+export interface DiskPoint {
+  /** 0 at the start of the period, 1 at its end. */
+  readonly place: number;
+  /** 0 to 100. */
+  readonly usedPercent: number;
+  readonly thresholds: Thresholds | null;
+}
+
+export interface Period {
+  readonly from: Instant;
+  readonly to: Instant;
+}
+
+const POINTS_MAXIMUM = 480;
+/** A gap is a pause longer than this many usual pauses, and than this share of the period. */
+const GAP_PAUSES = 6;
+const GAP_SHARE = 0.02;
+
+/** One series per device sampled in the period, the image filesystem first. */
+export function diskSeries(samples: readonly DiskSample[], period: Period): readonly DiskSeries[] {
+  const drawn = samples.filter(
+    ({ at, capacityBytes }) => at >= period.from && at <= period.to && capacityBytes > 0n,
+  );
+  return Array.from(Map.groupBy(drawn, ({ device }) => device).values())
+    .flatMap((members): readonly DiskSeries[] => {
+      const sorted = members.toSorted((one, other) => compared(one.at, other.at));
+      const last = sorted.at(-1);
+      if (last === undefined) return [];
+      const points = thinned(sorted.map((sample) => pointOf(sample, period)));
+      const { device, mountpoint, roles } = last;
+      return [{ device, mountpoint, roles, samples: sorted, last, pieces: piecesOf(points) }];
+    })
+    .toSorted((one, other) => Number(hasImages(other)) - Number(hasImages(one)));
+}
+
+const hasImages = ({ roles }: DiskSeries): boolean => roles.includes("imagefs");
+
+const pointOf = (sample: DiskSample, period: Period): DiskPoint => ({
+  place: placeIn(period, sample.at),
+  usedPercent: 100 - Number((sample.availableBytes * 10_000n) / sample.capacityBytes) / 100,
+  thresholds:
+    sample.highPercent === null || sample.lowPercent === null
+      ? null
+      : { highPercent: sample.highPercent, lowPercent: sample.lowPercent },
+});
+
+/** From 0 to 1. */
+const placeIn = (period: Period, at: Instant): number => {
+  const span = period.to - period.from;
+  return span <= 0n ? 1 : Number(((at - period.from) * 1_000_000n) / span) / 1_000_000;
+};
+
+/** Keeps the lowest and highest point of each stretch, so that no peak is lost. */
+function thinned(points: Piece): Piece {
+  if (points.length <= POINTS_MAXIMUM) return points;
+  const stretch = Math.ceil((points.length * 2) / POINTS_MAXIMUM);
+  return Array.from({ length: Math.ceil(points.length / stretch) }).flatMap((_, index) => {
+    const part = points.slice(index * stretch, (index + 1) * stretch);
+    const sorted = part.toSorted((one, other) => one.usedPercent - other.usedPercent);
+    return part.filter((point) => point === sorted[0] || point === sorted.at(-1));
+  });
+}
+
+function piecesOf(points: Piece): readonly Piece[] {
+  const pauses = points.slice(1).map((point, index) => point.place - (points[index]?.place ?? 0));
+  const usual = pauses.toSorted((one, other) => one - other)[Math.floor(pauses.length / 2)] ?? 0;
+  const gap = Math.max(usual * GAP_PAUSES, GAP_SHARE);
+  const pieces: DiskPoint[][] = [];
+  for (const [index, point] of points.entries()) {
+    if (index === 0 || (pauses[index - 1] ?? 0) > gap) pieces.push([]);
+    pieces.at(-1)?.push(point);
+  }
+  return pieces;
 }
 
 export interface ChartInput {
   readonly series: DiskSeries;
   readonly period: Period;
-  /** What removals freed on this filesystem. */
-  readonly freed: readonly Freed[];
-  readonly marks: readonly Mark[];
+  /** Its passes and warnings are marked on the filesystem of images. */
+  readonly history: HistoryReport;
   readonly forecast: Forecast | null;
 }
 
@@ -28,69 +112,58 @@ export interface ChartInput {
 const WIDTH = 1000;
 const HEIGHT = 100;
 
-/** The range from bottom to top: the upper half only, if the disk is always over half full. */
-interface Scale {
-  readonly floor: number;
-  readonly ticks: readonly number[];
-}
+/** The lowest percent shown: 50 if the disk is always over half full. */
+const floorOf = (points: Piece): number =>
+  points.every((it) => Math.min(it.usedPercent, it.thresholds?.lowPercent ?? 100) >= 50) ? 50 : 0;
 
-const WHOLE: Scale = { floor: 0, ticks: [0, 25, 50, 75, 100] };
-const UPPER: Scale = { floor: 50, ticks: [50, 60, 70, 80, 90, 100] };
-
-function scaleFor({ series }: ChartInput): Scale {
-  const lows = pointsOf(series).map(({ thresholds }) => thresholds?.lowPercent ?? 100);
-  return Math.min(...lows, ...percentsOf(series)) >= UPPER.floor ? UPPER : WHOLE;
-}
-
-const pointsOf = (series: DiskSeries): readonly DiskPoint[] => series.pieces.flat();
-const percentsOf = (series: DiskSeries): readonly number[] =>
-  pointsOf(series).map((point) => point.usedPercent);
-
-/** Distance from the top, in percent of the height. */
-const depth = (percent: number, scale: Scale): number =>
-  (100 * (100 - percent)) / (100 - scale.floor);
-
-export function diskChart(input: ChartInput): Html {
-  const { series, period } = input;
-  const scale = scaleFor(input);
-  const last = lastThresholds(series);
+export function diskChart({ series, period, history, forecast }: ChartInput): Html {
+  const points = series.pieces.flat();
+  const floor = floorOf(points);
+  const ticks = floor === 50 ? [50, 60, 70, 80, 90, 100] : [0, 25, 50, 75, 100];
+  /** Distance from the top, in percent of the height. */
+  const y = (percent: number): string => ((100 * (100 - percent)) / (100 - floor)).toFixed(2);
+  const last = points.findLast(({ thresholds }) => thresholds !== null)?.thresholds ?? null;
   return html`<figure>
     <h3>${series.mountpoint} <span class="soft">(${series.roles.join(", ")})</span></h3>
     <div class="plot">
-      ${scale.ticks.map((tick) => html`<span class="tick" style="top:${depth(tick, scale)}%">${tick}%</span>`)}
+      ${ticks.map((tick) => html`<span class="tick" style="top:${y(tick)}%">${tick}%</span>`)}
       <svg
         viewBox="0 0 ${WIDTH} ${HEIGHT}"
         preserveAspectRatio="none"
         role="img"
-        aria-label="${described(series)}"
+        aria-label="${described(series, last)}"
       >
-        ${scale.ticks.map((tick) => gridLine(tick, scale))}
-        ${series.pieces.map((piece) => html`<path class="area" d="${area(piece, scale)}" /><path class="used" d="${line(piece, scale)}" />`)}
-        ${series.pieces.map((piece) => [
-          steps("high", piece, ({ highPercent }) => y(highPercent, scale)),
-          steps("low", piece, ({ lowPercent }) => y(lowPercent, scale)),
-        ])}
+        ${ticks.map((tick) => html`<path class="grid" d="M0 ${y(tick)}H${WIDTH}" />`)}
+        ${series.pieces.map(
+          (piece) =>
+            html`<path class="used" d="${line(piece, y)}" />
+              <path class="high" d="${steps(piece, ({ highPercent }) => y(highPercent))}" />
+              <path class="low" d="${steps(piece, ({ lowPercent }) => y(lowPercent))}" />`,
+        )}
       </svg>
-      ${last === null ? null : thresholdLabels(last, scale)}
+      ${last === null ? null : html`<span class="level high" style="top:${y(last.highPercent)}%">high ${last.highPercent}%</span><span class="level low" style="top:${y(last.lowPercent)}%">low ${last.lowPercent}%</span>`}
     </div>
-    ${freedStrip(input)} ${marksStrip(input.marks, period)} ${timeAxis(period)}
-    <figcaption>${caption(input)}${forecastText(input)}</figcaption>
+    ${freedStrip(series, period)} ${hasImages(series) ? marksStrip(history, period) : null}
+    ${timeAxis(period)}
+    <figcaption>
+      ${caption(series)}${forecast === null ? null : html` <strong class="forecast">${capitalised(forecastWords(forecast, last?.highPercent ?? null))}.</strong>`}
+    </figcaption>
   </figure>`;
 }
 
-const gridLine = (percent: number, scale: Scale): Html =>
-  html`<line
-    class="grid"
-    x1="0"
-    x2="${WIDTH}"
-    y1="${y(percent, scale)}"
-    y2="${y(percent, scale)}"
-  />`;
+const x = (place: number): string => (place * WIDTH).toFixed(1);
 
-type Piece = DiskSeries["pieces"][number];
+// A path without length is invisible, so a single point is drawn as a short stroke.
+const line = (piece: Piece, y: (percent: number) => string): string =>
+  piece
+    .map((it, index) => `${index === 0 ? "M" : "L"}${x(it.place)} ${y(it.usedPercent)}`)
+    .join("") + (piece.length === 1 ? "h3" : "");
+
+/** Width of a single point, as a share of the period. */
+const SHORT = 0.003;
 
 /** A threshold while in force: each point's value holds until the next point. */
-function steps(name: string, piece: Piece, level: (it: Thresholds) => string): Html {
+function steps(piece: Piece, level: (it: Thresholds) => string): string {
   let path = "";
   let before = "";
   for (const [index, { place, thresholds }] of piece.entries()) {
@@ -99,53 +172,35 @@ function steps(name: string, piece: Piece, level: (it: Thresholds) => string): H
     if (height !== "") path += `H${x(Math.min(1, piece[index + 1]?.place ?? place + SHORT))}`;
     before = height;
   }
-  return html`<path class="${name}" d="${path}" />`;
+  return path;
 }
 
-/** Width of a single point, as a share of the period. */
-const SHORT = 0.003;
-
-const lastThresholds = (series: DiskSeries): Thresholds | null =>
-  pointsOf(series).findLast(({ thresholds }) => thresholds !== null)?.thresholds ?? null;
-
-const thresholdLabels = (it: Thresholds, scale: Scale): Html =>
-  html`<span class="level high" style="top:${depth(it.highPercent, scale)}%"
-      >high ${it.highPercent}%</span
-    >
-    <span class="level low" style="top:${depth(it.lowPercent, scale)}%"
-      >low ${it.lowPercent}%</span
-    >`;
-
-// A path without length is invisible, so a single point is drawn as a short stroke.
-const line = (piece: Piece, scale: Scale): string =>
-  piece
-    .map(
-      (point, index) =>
-        `${index === 0 ? "M" : "L"}${x(point.place)} ${y(point.usedPercent, scale)}`,
-    )
-    .join("") + (piece.length === 1 ? "h3" : "");
-
-/** The area below the line; misleading, so absent, if the scale does not begin at 0. */
-function area(piece: Piece, scale: Scale): string {
-  const first = piece[0];
-  const last = piece.at(-1);
-  if (first === undefined || last === undefined || piece.length === 1 || scale.floor > 0) return "";
-  return `${line(piece, scale)}L${x(last.place)} ${HEIGHT}L${x(first.place)} ${HEIGHT}Z`;
+function described({ mountpoint, pieces }: DiskSeries, last: Thresholds | null): string {
+  const percents = pieces.flat().map(({ usedPercent }) => usedPercent);
+  const thresholds =
+    last === null
+      ? ""
+      : `; GC starts at ${last.highPercent}% and frees down to ${last.lowPercent}%`;
+  return `Used share of ${mountpoint} over time: between ${Math.min(...percents).toFixed(0)}% and ${Math.max(...percents).toFixed(0)}%${thresholds}`;
 }
 
-const x = (place: number): string => (place * WIDTH).toFixed(1);
-const y = (percent: number, scale: Scale): string => depth(percent, scale).toFixed(2);
+function caption({ last, samples }: DiskSeries): string {
+  const used = last.capacityBytes - last.availableBytes;
+  const total = samples.reduce((sum, it) => sum + (it.freedBytes ?? 0n), 0n);
+  const freed = total === 0n ? "" : ` ${humanBytes(total)} freed in this period, as measured.`;
+  return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used, ${humanBytes(last.availableBytes)} free.${freed}`;
+}
 
 const COLUMNS = 60;
 
 /** Bytes freed in each sixtieth of the period. */
-function freedStrip({ freed, period }: ChartInput): Html | null {
+function freedStrip({ samples }: DiskSeries, period: Period): Html | null {
   const sums = Array.from({ length: COLUMNS }, () => 0n);
-  for (const { at, bytes } of freed) {
-    const column = Math.min(COLUMNS - 1, Math.floor(placeIn(period, at) * COLUMNS));
-    if (column >= 0) sums[column] = (sums[column] ?? 0n) + bytes;
+  for (const { at, freedBytes } of samples) {
+    const index = Math.min(COLUMNS - 1, Math.floor(placeIn(period, at) * COLUMNS));
+    sums[index] = (sums[index] ?? 0n) + (freedBytes ?? 0n);
   }
-  const most = sums.reduce((one, other) => (one > other ? one : other), 0n);
+  const most = sums.reduce((one, other) => (one > other ? one : other));
   if (most === 0n) return null;
   const wide = WIDTH / COLUMNS;
   return html`<div class="plot strip">
@@ -156,50 +211,83 @@ function freedStrip({ freed, period }: ChartInput): Html | null {
       role="img"
       aria-label="Freed over the same time, at most ${humanBytes(most)} in one column"
     >
-      ${sums.map((sum, index) => (sum === 0n ? null : freedColumn({ sum, most, left: index * wide, wide })))}
-      <line class="grid" x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}" />
+      ${sums.map((sum, index) => {
+        if (sum === 0n) return null;
+        const tall = Math.max(4, Number((sum * 100n) / most));
+        return html`<path
+          class="freed"
+          d="M${(index * wide).toFixed(1)} ${HEIGHT}v-${tall}h${(wide * 0.8).toFixed(1)}v${tall}z"
+          ><title>${humanBytes(sum)} freed</title></path
+        >`;
+      })}
     </svg>
   </div>`;
 }
 
-function freedColumn(it: {
-  readonly sum: bigint;
-  readonly most: bigint;
-  readonly left: number;
-  readonly wide: number;
-}): Html {
-  const tall = Math.max(4, Number((it.sum * 100n) / it.most));
-  return html`<rect
-    class="freed"
-    x="${(it.left + it.wide * 0.1).toFixed(1)}"
-    width="${(it.wide * 0.8).toFixed(1)}"
-    y="${HEIGHT - tall}"
-    height="${tall}"
-    ><title>${humanBytes(it.sum)} freed</title></rect
-  >`;
+/** More would overlap; the newest are shown. */
+const MARKS_SHOWN = 80;
+
+/** One mark per pass that removed something or failed, and per warning. */
+function marksStrip({ passes, events }: HistoryReport, period: Period): Html | null {
+  const marks = [
+    ...passes
+      .filter((pass) => pass.removed + pass.failed > 0 || pass.error !== null)
+      .map((pass) => {
+        const style = pass.error !== null || pass.failed > 0 ? "failed" : "pass";
+        const end =
+          pass.error ??
+          (pass.imagesEnd === null
+            ? containerEndWords(pass.containersEnd ?? "done")
+            : endWords(pass.imagesEnd, pass.purpose));
+        const words = present([
+          `${pass.removed} removed`,
+          pass.failed > 0 && `${pass.failed} failed`,
+          end,
+        ]);
+        const text = `${capitalised(passTitle(pass.kind))}: ${words.join(", ")}`;
+        return { at: pass.startedAt, style, text };
+      }),
+    ...events.map(({ at, reason, message }) => ({
+      at,
+      style: "event",
+      text: `${capitalised(eventTitle(reason))}: ${message}`,
+    })),
+  ]
+    .toSorted((one, other) => compared(one.at, other.at))
+    .slice(-MARKS_SHOWN);
+  if (marks.length === 0) return null;
+  const label = counted(marks.length, "pass or warning", "passes and warnings");
+  return html`<div class="marks" role="group" aria-label="${label}">
+    ${marks.map(({ at, style, text }) => {
+      const words = `${minuteLabel(at)} UTC ${text}`;
+      return html`<span
+        class="mark ${style}"
+        style="left:${(100 * placeIn(period, at)).toFixed(2)}%"
+        role="img"
+        aria-label="${words}"
+        title="${words}"
+      ></span>`;
+    })}
+  </div>`;
 }
 
-function described(series: DiskSeries): string {
-  const percents = percentsOf(series);
-  const last = lastThresholds(series);
-  const thresholds =
-    last === null
-      ? ""
-      : `; GC starts at ${last.highPercent}% and frees down to ${last.lowPercent}%`;
-  return `Used share of ${series.mountpoint} over time: between ${Math.min(...percents).toFixed(0)}% and ${Math.max(...percents).toFixed(0)}%${thresholds}`;
+const DAY = hours(24);
+/** From a quarter of an hour to 90 days. */
+const STEPS = [0.25, 1, 3, 6, 12, 24, 2 * 24, 7 * 24, 14 * 24, 30 * 24, 90 * 24].map(hours);
+const LABELS_MAXIMUM = 8;
+
+/** Labels at round times of UTC; a narrow screen shows every other one. */
+function timeAxis(period: Period): Html {
+  const span = period.to - period.from;
+  const step = STEPS.find((it) => span / it <= LABELS_MAXIMUM) ?? span;
+  const label = step >= DAY ? dayLabel : minuteLabel;
+  const first = (period.from / step + 1n) * step;
+  const count = span <= 0n ? 0 : Number((period.to - first) / step) + 1;
+  const times = Array.from({ length: count }, (_, index) => instant(first + BigInt(index) * step));
+  return html`<div class="times" aria-hidden="true">
+    ${times.map((at) => html`<span style="left:${(100 * placeIn(period, at)).toFixed(2)}%">${label(at)}</span>`)}
+  </div>`;
 }
 
-function caption({ series, freed }: ChartInput): string {
-  const { last } = series;
-  const used = last.capacityBytes - last.availableBytes;
-  const total = freed.reduce((sum, it) => sum + it.bytes, 0n);
-  const gained = total === 0n ? "" : ` ${humanBytes(total)} freed in this period, as measured.`;
-  return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used, ${humanBytes(last.availableBytes)} free.${gained}`;
-}
-
-const forecastText = ({ series, forecast }: ChartInput): Html | null =>
-  forecast === null
-    ? null
-    : html` <strong class="forecast"
-        >${capitalised(forecastWords(forecast, lastThresholds(series)?.highPercent ?? null))}.</strong
-      >`;
+const dayLabel = (at: Instant): string => toRfc3339(at).slice(5, 10);
+const minuteLabel = (at: Instant): string => toRfc3339(at).slice(5, 16).replace("T", " ");

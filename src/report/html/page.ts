@@ -7,17 +7,20 @@ import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, instant, minutes, since } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
-import type { HistoryReport } from "../document/history.ts";
+import type { ImageUsageReport } from "../disk-usage.ts";
+import type { HistoryReport } from "../history.ts";
 import { youngWords } from "../pass-words.ts";
-import type { ImageUsageReport } from "../table/disk-usage.ts";
-import { diskChart, type Freed } from "./chart.ts";
-import { compositionSection, lastUseSection } from "./composition.ts";
-import { diskSeries, type Period } from "./disk-series.ts";
-import { eventsSection, moment, removedSection } from "./history.ts";
-import { marksOf } from "./marks.ts";
-import { blockNotices, containersSection, keptSection, nextSection } from "./plan.ts";
+import { diskChart, diskSeries, type Period } from "./chart.ts";
+import { type Html, html, moment } from "./html.ts";
+import {
+  blockNotices,
+  containersSection,
+  eventsSection,
+  keptSection,
+  nextSection,
+  removedSection,
+} from "./sections.ts";
 import { style } from "./style.ts";
-import { type Html, html } from "./text.ts";
 import { treemapSection } from "./treemap.ts";
 
 export interface HtmlReport {
@@ -40,7 +43,7 @@ export interface HtmlReport {
 }
 
 export function htmlReport(report: HtmlReport): string {
-  const { plan } = report;
+  const { history, period, planError, plan, runtime, usage } = report;
   const images = plan?.images ?? null;
   const containers = plan?.containers ?? null;
   return html`<!doctype html>
@@ -59,16 +62,20 @@ export function htmlReport(report: HtmlReport): string {
         </style>
       </head>
       <body>
-        ${header(report)}
+        <header>
+          <h1>Garbage collection on ${report.node}</h1>
+          <p class="soft">
+            ${moment(period.from)} to
+            ${moment(period.to)}${runtime === null ? "" : `, ${runtime.name} ${runtime.version}`},
+            written ${moment(report.generatedAt)}
+          </p>
+        </header>
         <main>
-          ${report.planError === null ? null : html`<p class="notice alarm"><strong>Cannot read the node:</strong> ${report.planError}. This page shows the history only.</p>`}
-          ${images === null ? null : blockNotices(images)} ${nowSection(report)}
-          ${diskSection(report)} ${images === null ? null : compositionSection(images)}
-          ${report.usage === null ? null : treemapSection(report.usage)}
-          ${images === null ? null : nextSection(images)} ${removedSection(report.history)}
-          ${images === null ? null : [lastUseSection(images), keptSection(images)]}
-          ${containers === null ? null : containersSection(containers)}
-          ${eventsSection(report.history.events)}
+          ${planError === null ? null : html`<p class="notice alarm"><strong>Cannot read the node:</strong> ${planError}. This page shows the history only.</p>`}
+          ${images && blockNotices(images)} ${nowSection(report)} ${diskSection(report)}
+          ${usage && treemapSection(usage)} ${images && nextSection(images)}
+          ${removedSection(history.removals)} ${images && keptSection(images)}
+          ${containers && containersSection(containers)} ${eventsSection(history.events)}
         </main>
         <footer>
           Written by crigc ${report.version}. Times are in UTC. Image sizes are as the runtime
@@ -78,71 +85,44 @@ export function htmlReport(report: HtmlReport): string {
     </html> `.text;
 }
 
-function header(report: HtmlReport): Html {
-  const runtime =
-    report.runtime === null ? "" : `, ${report.runtime.name} ${report.runtime.version}`;
-  return html`<header>
-    <h1>Garbage collection on ${report.node}</h1>
-    <p class="soft">
-      ${moment(report.period.from)} to ${moment(report.period.to)}${runtime}, written
-      ${moment(report.generatedAt)}
-    </p>
-  </header>`;
-}
-
-function nowSection(report: HtmlReport): Html {
-  const { passes, removals } = report.history;
+function nowSection({ history: { passes, removals, regrets }, plan }: HtmlReport): Html {
+  const images = plan?.images ?? null;
   const gone = removals.filter((row) => row.result === "removed").length;
   const freed = removals.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
   const failed = passes.filter((pass) => pass.error !== null).length;
+  const pulled = regrets.reduce((sum, one) => sum + one.sizeBytes, 0n);
+  const [soonest] = regrets.map(({ at, removedAt }) => since(at, removedAt)).toSorted(compared);
+  const back =
+    soonest === undefined
+      ? "no removed image came back"
+      : `${humanBytes(pulled)}, the first after ${humanDuration(soonest)}`;
   return html`<section aria-labelledby="now">
     <h2 id="now">At a glance</h2>
     <dl class="facts">
-      ${diskFacts(report)} ${imageFacts(report)}
-      ${fact("Removed", String(gone), `${humanBytes(freed)} freed, as measured`)}
-      ${regretFact(report)}
-      ${fact("Passes", String(passes.length), failed === 0 ? "none failed" : `${failed} failed`)}
+      ${images && imageFacts(images)}
+      ${fact("Removed", gone, `${humanBytes(freed)} freed, as measured`)}
+      ${fact("Came back after removal", regrets.length, back)}
+      ${fact("Passes", passes.length, failed === 0 ? "none failed" : `${failed} failed`)}
     </dl>
   </section>`;
 }
 
-function regretFact({ history: { regrets } }: HtmlReport): Html {
-  const sizeBytes = regrets.reduce((sum, one) => sum + one.sizeBytes, 0n);
-  const [soonest] = regrets.map(({ at, removedAt }) => since(at, removedAt)).toSorted(compared);
-  return fact(
-    "Came back after removal",
-    String(regrets.length),
-    soonest === undefined
-      ? "no removed image came back"
-      : `${humanBytes(sizeBytes)}, the first after ${humanDuration(soonest)}`,
-  );
-}
-
-const diskFacts = (report: HtmlReport): readonly Html[] =>
-  (report.plan?.images?.usage ?? []).map((usage) => {
-    const { availableBytes, capacityBytes } = usage.filesystem;
-    return fact(
-      `${usage.filesystem.mountpoint} used`,
-      `${usage.usedPercent}%`,
-      `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`,
-    );
-  });
-
-function imageFacts(report: HtmlReport): readonly Html[] {
-  const images = report.plan?.images ?? null;
-  if (images === null) return [];
-  const expected = images.candidates.filter((it) => it.expected);
+function imageFacts(plan: ImagePlan): readonly Html[] {
+  const expected = plan.candidates.filter((it) => it.expected);
   const bytes = expected.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
   return [
-    fact(
-      "Images kept",
-      String(images.kept.length),
-      `of ${images.kept.length + images.candidates.length}`,
+    ...plan.usage.map(({ filesystem, usedPercent }) =>
+      fact(
+        `${filesystem.mountpoint} used`,
+        `${usedPercent}%`,
+        `${humanBytes(filesystem.availableBytes)} of ${humanBytes(filesystem.capacityBytes)} free`,
+      ),
     ),
+    fact("Images kept", plan.kept.length, `of ${plan.kept.length + plan.candidates.length}`),
     fact(
       "Removed by a pass now",
       counted(expected.length, "image"),
-      expected.length > 0 ? `${humanBytes(bytes)} as reported` : whyNone(images),
+      expected.length > 0 ? `${humanBytes(bytes)} as reported` : whyNone(plan),
     ),
   ];
 }
@@ -153,41 +133,36 @@ function whyNone(plan: ImagePlan): string {
   return youngWords(plan) || "no candidates";
 }
 
-const fact = (name: string, value: string, detail: string): Html =>
+const fact = (name: string, value: string | number, detail: string): Html =>
   html`<div>
     <dt>${name}</dt>
     <dd>${value}<small>${detail}</small></dd>
   </div>`;
 
-function diskSection(report: HtmlReport): Html {
-  const marks = marksOf(report.history);
-  const samples = [...report.samples, ...samplesNow(report)];
-  const period = recordedPart(report.period, samples);
-  const charts = diskSeries(samples, period).map((series) => {
-    const hasImages = series.roles.includes("imagefs");
-    return diskChart({
+function diskSection({ plan, period: whole, history, ...report }: HtmlReport): Html {
+  // Disks as of this plan, which is later than the last pass's sample.
+  const samplesNow = (plan?.images?.usage ?? []).map(({ filesystem }) => ({
+    ...filesystem,
+    at: whole.to,
+    highPercent: null,
+    lowPercent: null,
+    freedBytes: 0n,
+  }));
+  const samples = [...report.samples, ...samplesNow];
+  const period = recordedPart(whole, samples);
+  const charts = diskSeries(samples, period).map((series) =>
+    diskChart({
       series,
       period,
-      freed: freedOf(samples, series.device),
-      marks: hasImages ? marks : [],
+      history,
       forecast: report.forecasts.get(series.device) ?? null,
-    });
-  });
+    }),
+  );
   return html`<section aria-labelledby="disk">
     <h2 id="disk">Disk usage over time</h2>
     ${charts.length === 0 ? html`<p>No disk usage was recorded in this period; crigc run and crigc gc record it.</p>` : charts}
   </section>`;
 }
-
-/** Disks as of this plan, which is later than the last pass's sample. */
-const samplesNow = ({ plan, period }: HtmlReport): readonly DiskSample[] =>
-  (plan?.images?.usage ?? []).map(({ filesystem }) => ({
-    ...filesystem,
-    at: period.to,
-    highPercent: null,
-    lowPercent: null,
-    freedBytes: 0n,
-  }));
 
 const SHORTEST_PERIOD = minutes(10);
 
@@ -198,11 +173,3 @@ function recordedPart({ from, to }: Period, samples: readonly DiskSample[]): Per
   const recorded = first < latest ? first : latest;
   return { from: recorded > from ? recorded : from, to };
 }
-
-/** What passes freed on a filesystem; a pass takes a sample of each before it removes anything. */
-const freedOf = (samples: readonly DiskSample[], device: string): readonly Freed[] =>
-  samples.flatMap((sample) =>
-    sample.device === device && (sample.freedBytes ?? 0n) > 0n
-      ? [{ at: sample.at, bytes: sample.freedBytes ?? 0n }]
-      : [],
-  );

@@ -1,19 +1,19 @@
 /** The style of the HTML report: one column that fits a phone, light or dark, printable. */
 
-import { Html } from "./text.ts";
+import { Html } from "./html.ts";
 
 export const style = new Html(`
 :root {
   color-scheme: light dark;
   --page: #f6f7f9; --card: #ffffff; --text: #1b1f24; --soft: #57606a; --line: #d4d9df;
-  --used: #1667c7; --used-area: #1667c71f; --high: #c4281c; --low: #8a5d00; --freed: #1a7f4b;
+  --used: #1667c7; --high: #c4281c; --low: #8a5d00; --freed: #1a7f4b;
   --bar: #9aa7b6; --note: #fff4d6; --note-line: #b98900; --alarm: #fdeceb;
   --tile-kept: #cfe1f7; --tile-removable: #f6dc9a; --tile-shared: #e2e6ea;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #101418; --card: #181d23; --text: #e7ebef; --soft: #a5afba; --line: #323a43;
-    --used: #6cb1ff; --used-area: #6cb1ff29; --high: #ff8078; --low: #e3b341; --freed: #56d08d;
+    --used: #6cb1ff; --high: #ff8078; --low: #e3b341; --freed: #56d08d;
     --bar: #5c6a79; --note: #2d2611; --note-line: #e3b341; --alarm: #35191a;
     --tile-kept: #1d3f66; --tile-removable: #594713; --tile-shared: #2a323b;
   }
@@ -53,21 +53,8 @@ figure { margin: 0 0 1.25rem; }
 .mark { position: absolute; top: .2rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; background: var(--freed); border: 2px solid var(--card); }
 .mark.failed { background: var(--high); border-radius: 0; } .mark.event { background: none; border-color: transparent; }
 .mark.event::before { content: ""; position: absolute; inset: 0; background: var(--note-line); border-radius: .15rem; rotate: 45deg; }
-.mark .tip { display: none; position: absolute; z-index: 1; left: 0; bottom: 1.1rem; width: max-content; max-width: min(18rem, 40vw); padding: .4rem .6rem; background: var(--text); color: var(--page); border-radius: .25rem; font-size: .8rem; }
-.mark.late .tip { left: auto; right: 0; }
-.mark:hover, .mark:focus { outline: 2px solid var(--used); z-index: 2; }
-.mark:hover .tip, .mark:focus .tip { display: block; }
-.stack { display: flex; height: 2rem; overflow: hidden; border: 1px solid var(--line); border-radius: .25rem; margin: .75rem 0; }
-.stack span { display: block; } .stack span + span { border-left: 1px solid var(--card); }
 .legend { list-style: none; display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .1rem 1rem; padding: 0; margin: 0 0 .75rem; font-size: .9rem; }
 .key { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem; border-radius: .15rem; border: 1px solid var(--line); }
-.c0 { background: #1667c7; } .c1 { background: #6a4fb3; } .c2 { background: #00797a; } .c3 { background: #a8478f; }
-.c4 { background: #55722d; } .c5 { background: #a15c16; } .c6 { background: #4f6d8f; }
-.removable { background: #e3a008; } .else { background: var(--bar); } .free { background: var(--page); }
-.ages { display: grid; grid-auto-flow: column; grid-auto-columns: 1fr; gap: .25rem; text-align: center; font-size: .75rem; line-height: 1.2; color: var(--soft); }
-.age .column { display: flex; flex-direction: column; justify-content: flex-end; height: 6rem; border-bottom: 1px solid var(--line); }
-.age .column span { display: block; height: var(--size); } .age strong { display: block; min-height: 1.2em; color: var(--text); }
-.age:focus-visible { outline: 2px solid var(--used); }
 .map { position: relative; height: 24rem; margin: .75rem 0; }
 .family { position: absolute; border: 2px solid var(--card); }
 .tile { position: absolute; overflow: hidden; border: 1px solid var(--card); border-radius: .2rem; container-type: size; font-size: .8rem; line-height: 1.2; }
@@ -81,7 +68,6 @@ figure { margin: 0 0 1.25rem; }
 @container (width < 2.5rem) or (height < 1.4rem) { .tile span { display: none; } }
 code.id { display: inline-block; max-width: 11rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; user-select: all; color: var(--soft); font-size: .8rem; }
 svg .grid { stroke: var(--line); } svg .used { stroke: var(--used); fill: none; stroke-width: 2; }
-svg .area { fill: var(--used-area); stroke: none; }
 svg .high, svg .low { fill: none; } svg .high { stroke: var(--high); stroke-width: 1.5; stroke-dasharray: 6 4; }
 svg .low { stroke: var(--low); stroke-width: 1.5; stroke-dasharray: 2 4; }
 svg .freed { fill: var(--freed); }
@@ -91,8 +77,7 @@ caption { text-align: left; padding-bottom: .25rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-top: 1px solid var(--line); }
 thead th { border-top: 0; color: var(--soft); font-weight: 600; font-size: .85rem; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-tr.stop td { color: var(--used); font-weight: 600; border-top: 2px solid var(--used); }
-tr.behind { color: var(--soft); }
+tr.soft td { color: var(--soft); font-size: inherit; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; }
 summary { cursor: pointer; }
 summary:focus-visible { outline: 2px solid var(--used); outline-offset: 2px; }
@@ -102,19 +87,13 @@ details li { margin: 0 0 .5rem; }
 .share.freed { background: var(--freed); }
 time { white-space: nowrap; }
 @media (max-width: 40rem) {
-  table.cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  table.cards, table.cards caption, table.cards tbody, table.cards tr, table.cards td { display: block; }
-  table.cards tr { border-top: 1px solid var(--line); padding: .5rem 0; }
-  table.cards tr.stop { border-top: 2px solid var(--used); }
-  table.cards td, table.cards tr.stop td { border: 0; padding: .1rem 0; text-align: left; white-space: normal; }
-  table.cards td[data-label] { display: grid; grid-template-columns: 5.5rem 1fr; gap: .5rem; }
-  table.cards td[data-label]::before { content: attr(data-label); color: var(--soft); font-size: .85rem; font-weight: 400; }
-}
-@media (max-width: 40rem) {
   .times span:nth-child(even) { display: none; }
-  .ages { grid-auto-flow: row; text-align: left; } .age { display: grid; grid-template-columns: 5.5rem 1fr 2.5rem; gap: .5rem; align-items: center; }
-  .age .column { order: 1; flex-direction: row-reverse; height: 1rem; border: 0; } .age strong { order: 2; }
-  .age .column span { height: 100%; width: var(--size); }
+  table thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  table, table caption, table tbody, table tr, table td { display: block; }
+  table tr { border-top: 1px solid var(--line); padding: .5rem 0; }
+  table td { border: 0; padding: .1rem 0; text-align: left; white-space: normal; }
+  table td[data-label] { display: grid; grid-template-columns: 5.5rem 1fr; gap: .5rem; }
+  table td[data-label]::before { content: attr(data-label); color: var(--soft); font-size: .85rem; font-weight: 400; }
 }
 @page { margin: 12mm; }
 @media print {
@@ -122,11 +101,11 @@ time { white-space: nowrap; }
   html { font-size: 10px; }
   body { background: none; font-size: 1.05rem; line-height: 1.3; } header, main, footer { max-width: none; padding: .25rem 0; }
   section { border: 0; border-top: 1px solid #999; border-radius: 0; padding: .5rem 0; margin: 0; }
-  h1 { font-size: 1.4rem; } h2, h3 { break-after: avoid; } figure, tr, li, .facts div, .stack, .map, .legend, .ages { break-inside: avoid; }
+  h1 { font-size: 1.4rem; } h2, h3 { break-after: avoid; } figure, tr, li, .facts div, .map, .legend { break-inside: avoid; }
   .map { height: 15rem; } .family, .tile { border-color: #fff; }
   .plot { height: 11rem; } .strip { height: 3rem; } code.id { display: none; } figure { margin-bottom: .5rem; }
   th, td { padding: .15rem .5rem .15rem 0; } details li, li { margin: 0; }
-  .stack span, .tile, .key, .age .column span, .mark, .mark::before, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .tile, .key, .mark, .mark::before, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details:not([open]) > :not(summary) { display: none; }
   tbody tr:nth-child(n + 13), section > ul:not(.legend) > li:nth-child(n + 9) { display: none; }
 }

@@ -19,7 +19,7 @@ import { type HttpProviders, screenQuery } from "../../../src/agent/http/routes.
 import { type HttpServer, serveAddress, serveSocket } from "../../../src/agent/http/server.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { socketFiles as files } from "../../../src/node/files.ts";
-import { unjudged } from "../../../src/report/table/images.ts";
+import { unjudged } from "../../../src/report/images.ts";
 import { GIB, image, NOW, status, terminal } from "../../report/build.ts";
 import { until } from "../../support/containerd/until.ts";
 

@@ -7,7 +7,7 @@ import { createLog, type Log } from "../../../src/agent/log/log.ts";
 import { logPassEnd } from "../../../src/agent/log/pass.ts";
 import type { Pass } from "../../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../../src/model/time.ts";
-import { passSummary } from "../../../src/report/pass-summary.ts";
+import { passSummary } from "../../../src/report/pass-words.ts";
 import {
   containerOutcome,
   containerPlan,

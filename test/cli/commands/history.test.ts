@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { passId } from "../../../src/model/ids.ts";
 import { hours, type Instant, instant, minutes, plus, toRfc3339 } from "../../../src/model/time.ts";
-import type { HistoryReport } from "../../../src/report/document/history.ts";
+import type { HistoryReport } from "../../../src/report/history.ts";
 import { read, write } from "../../store/fixture.ts";
 import { containerItem, imageItem, images, pass } from "../../store/history-fixture.ts";
 import { NOW } from "../../support/build/values.ts";

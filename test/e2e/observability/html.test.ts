@@ -89,52 +89,6 @@ test("the chart is drawn and has a text alternative", async () => {
   );
 });
 
-test("a mark of a pass shows its text when it has the focus, and only then", async () => {
-  const page = await browser.open(join(directory, "report.html"), { width: 390, scheme: "light" });
-  const shown = (mark: number): Promise<unknown> =>
-    page.evaluate(
-      `getComputedStyle(document.querySelectorAll(".mark")[${mark}].querySelector(".tip")).display`,
-    );
-  await page.evaluate("document.querySelectorAll('.mark')[3].focus()");
-  expect([await shown(2), await shown(3)]).toEqual(["none", "block"]);
-  expect(
-    await page.evaluate("document.querySelectorAll('.mark')[3].querySelector('.tip').innerText"),
-  ).toMatch(/^01-09 14:00 UTC\nImage GC: 5 removed, cannot list images$/);
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
-});
-
-test("a mark of an event shows its text under the pointer, and hides it when the pointer has left", async () => {
-  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
-  const shown = "getComputedStyle(document.querySelector('.mark.event .tip')).display";
-  expect(await page.evaluate(shown)).toBe("none");
-  await page.hover(".mark.event");
-  expect(await page.evaluate(shown)).toBe("block");
-  expect(await page.evaluate("document.querySelector('.mark.event .tip').innerText")).toMatch(
-    /^01-14 06:00 UTC\nCannot free enough disk space: The image filesystem/,
-  );
-  await page.hover("h1");
-  expect(await page.evaluate(shown)).toBe("none");
-});
-
-test.each(["event", "failed"])(
-  "the text of a mark (%s) lies at its mark and within a narrow page",
-  async (kind) => {
-    const page = await browser.open(join(directory, "report.html"), {
-      width: 390,
-      scheme: "light",
-    });
-    await page.hover(`.mark.${kind}`);
-    const [mark, tip] = (await page.evaluate(
-      `[".mark.${kind}", ".mark.${kind} .tip"].map((it) => document.querySelector(it).getBoundingClientRect()).map(({ left, right, top, bottom }) => ({ left, right, top, bottom }))`,
-    )) as readonly { left: number; right: number; top: number; bottom: number }[];
-    expect(tip!.left).toBeGreaterThanOrEqual(0);
-    expect(tip!.right).toBeLessThanOrEqual(390);
-    expect(tip!.left).toBeLessThan(mark!.right);
-    expect(tip!.right).toBeGreaterThan(mark!.left);
-    expect(Math.abs(tip!.bottom - mark!.top)).toBeLessThan(8);
-  },
-);
-
 test.each([
   [1100, 6],
   [390, 3],
@@ -147,36 +101,6 @@ test.each([
     )) as readonly number[];
     expect(edges.length / 2).toBeGreaterThanOrEqual(least);
     expect(edges.toSorted((one, other) => one - other)).toEqual([...edges]);
-  },
-);
-
-test("the disk is drawn as one bar with parts in proportion", async () => {
-  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "dark" });
-  const drawn = (await page.evaluate(
-    "[...document.querySelector('.stack').children].map((it) => [it.getBoundingClientRect().width / it.parentElement.clientWidth, getComputedStyle(it).backgroundColor])",
-  )) as readonly (readonly [number, string])[];
-  expect(drawn).toHaveLength(7);
-  expect(drawn.reduce((sum, [width]) => sum + width, 0)).toBeCloseTo(1, 1);
-  // What is free: 6 of 50 GiB.
-  expect(drawn.at(-1)?.[0]).toBeCloseTo(0.12, 2);
-  expect(new Set(drawn.map(([, colour]) => colour)).size).toBe(7);
-});
-
-test.each([1100, 390])(
-  "images are drawn by the time since their last use, at %d px",
-  async (width) => {
-    const page = await browser.open(join(directory, "report.html"), { width, scheme: "light" });
-    const columns = (await page.evaluate(
-      "[...document.querySelectorAll('.age')].map((it) => [it.getAttribute('aria-label'), ...[...it.querySelectorAll('.column span')].map((part) => { const { width, height } = part.getBoundingClientRect(); return width * height; })])",
-    )) as readonly (readonly [string, number, number])[];
-    const drawn = columns.filter(([, removable, kept]) => removable + kept > 0);
-    expect(columns).toHaveLength(11);
-    expect(drawn.map(([label]) => label)).toEqual([
-      "in use: 6 images, 6.6 GiB, 0 removable",
-      "< 7d: 28 images, 20.1 GiB, 12 removable",
-    ]);
-    // 2.5 GiB of candidates beside what is kept.
-    expect((drawn[1]?.[1] ?? 0) / (drawn[1]?.[2] ?? 1)).toBeWithin(0.1, 0.2);
   },
 );
 

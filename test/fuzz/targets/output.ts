@@ -2,7 +2,7 @@
 
 import { logLine } from "../../../src/agent/log/line.ts";
 import { MetricRegistry } from "../../../src/agent/metrics.ts";
-import { html } from "../../../src/report/html/text.ts";
+import { html } from "../../../src/report/html/html.ts";
 import { clean, cutFor, fitted } from "../../../src/report/terminal.ts";
 import { NOW } from "../../support/build/values.ts";
 import { textOf } from "../inputs.ts";

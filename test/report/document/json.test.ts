@@ -4,7 +4,6 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { gcDocument } from "../../../src/report/document/gc.ts";
 import {
   document,
   type Json,
@@ -13,8 +12,9 @@ import {
   printedPieces,
   timeOf,
   toJson,
-} from "../../../src/report/document/json.ts";
-import { planDocument } from "../../../src/report/document/plan.ts";
+} from "../../../src/report/document.ts";
+import { gcDocument } from "../../../src/report/gc.ts";
+import { planDocument } from "../../../src/report/plan.ts";
 import { at, candidate, image, imagePlan, NOW, pass, runtime } from "../build.ts";
 
 describe("serialization", () => {

@@ -2,8 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { lazily } from "../../../src/report/document/json.ts";
-import { printedYaml } from "../../../src/report/document/yaml.ts";
+import { lazily, printedYaml } from "../../../src/report/document.ts";
 
 test("a document of nested lists and maps is indented like those of kubectl", () => {
   const document = {

@@ -6,12 +6,13 @@ import fc from "fast-check";
 
 import type { FamilyUsage } from "../../../src/model/disk-usage.ts";
 import { humanBytes } from "../../../src/report/bytes.ts";
-import { squarified } from "../../../src/report/html/squarify.ts";
-import { treemapSection } from "../../../src/report/html/treemap.ts";
+import { squarified, treemapSection } from "../../../src/report/html/treemap.ts";
 import { imagePlan, MIB } from "../build.ts";
 import { usageOf, weekReport } from "./html-report.ts";
 
 const AREA = { x: 3, y: 5, width: 200, height: 90 };
+
+const weighed = (all: readonly number[]) => all.map((bytes) => ({ bytes: BigInt(bytes) }));
 
 describe("a divided rectangle", () => {
   test("gives each weight its share of the area, without overlap", () => {
@@ -21,7 +22,7 @@ describe("a divided rectangle", () => {
     fc.assert(
       fc.property(weights, (all) => {
         const total = all.reduce((sum, one) => sum + one, 0);
-        const places = squarified(all, AREA);
+        const places = squarified(weighed(all), AREA).map(({ place }) => place);
         expect(places).toHaveLength(all.length);
         for (const [at, { x, y, width, height }] of places.entries()) {
           const share = ((all[at] ?? 0) / total) * AREA.width * AREA.height;
@@ -45,8 +46,10 @@ describe("a divided rectangle", () => {
   });
 
   test("of equal weights is made of rectangles that are nearly square", () => {
-    for (const { width, height } of squarified(Array(18).fill(1), AREA))
+    for (const { place } of squarified(weighed(Array(18).fill(1)), AREA)) {
+      const { width, height } = place;
       expect(Math.max(width / height, height / width)).toBeLessThan(2);
+    }
   });
 });
 
@@ -118,6 +121,6 @@ describe("the treemap of a node", () => {
     );
     const rows = text.match(/<tr>\s*<td data-label="Repository"/g) ?? [];
     expect(rows).toHaveLength(usage.images.byRepository.length);
-    expect(text).toContain("the layers of 6 images are unknown");
+    expect(text).toContain("The layers of 6 images are unknown");
   });
 });

@@ -9,22 +9,19 @@ import { passId } from "../../../src/model/ids.ts";
 import type { ImageEnd } from "../../../src/model/outcome.ts";
 import type { PassKind } from "../../../src/model/pass.ts";
 import { duration, minutes, plus, seconds } from "../../../src/model/time.ts";
-import { auditDocument } from "../../../src/report/document/audit.ts";
-import { historyDocument } from "../../../src/report/document/history.ts";
-import { type JsonObject, toJson } from "../../../src/report/document/json.ts";
-import { statusDocument, type StatusReport } from "../../../src/report/document/status.ts";
-import { auditTable } from "../../../src/report/table/audit.ts";
-import { doctorDocument, doctorTable } from "../../../src/report/table/doctor.ts";
-import { explanationDocument, explanationTable } from "../../../src/report/table/explanation.ts";
-import { historyTable } from "../../../src/report/table/history.ts";
+import { auditDocument, auditTable } from "../../../src/report/audit.ts";
+import { doctorDocument, doctorTable } from "../../../src/report/doctor.ts";
+import { type JsonObject, toJson } from "../../../src/report/document.ts";
+import { explanationDocument, explanationTable } from "../../../src/report/explanation.ts";
+import { historyDocument, historyTable } from "../../../src/report/history.ts";
 import {
   entriesOf,
   imageListDocument,
   imageListTable,
   unjudged,
-} from "../../../src/report/table/images.ts";
-import { keepRulesDocument, keepRulesTable } from "../../../src/report/table/keep.ts";
-import { statusTable } from "../../../src/report/table/status.ts";
+} from "../../../src/report/images.ts";
+import { keepRulesDocument, keepRulesTable } from "../../../src/report/keep.ts";
+import { statusDocument, type StatusReport, statusTable } from "../../../src/report/status.ts";
 import {
   candidate,
   container,

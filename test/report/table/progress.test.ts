@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { progressLine, terminalProgress } from "../../../src/report/table/progress.ts";
+import { progressLine, terminalProgress } from "../../../src/report/progress.ts";
 import { GIB, image, plainScreen, terminal } from "../build.ts";
 
 const removing = { image: image(1), gainedBytes: GIB, wantedBytes: 4n * GIB };

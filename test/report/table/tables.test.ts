@@ -4,10 +4,9 @@ import { describe, expect, test } from "bun:test";
 
 import type { Plan } from "../../../src/model/plan.ts";
 import { minutes, seconds } from "../../../src/model/time.ts";
-import { gcDocument } from "../../../src/report/document/gc.ts";
-import { passSummary } from "../../../src/report/pass-summary.ts";
-import { gcTable } from "../../../src/report/table/gc.ts";
-import { planTable } from "../../../src/report/table/plan.ts";
+import { gcDocument, gcTable } from "../../../src/report/gc.ts";
+import { passSummary } from "../../../src/report/pass-words.ts";
+import { planTable } from "../../../src/report/plan-table.ts";
 import type { Screen } from "../../../src/report/terminal.ts";
 import {
   candidate,

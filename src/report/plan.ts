@@ -3,35 +3,36 @@
 import type {
   ContainerPlan,
   Decision,
-  Futility,
   ImageCandidate,
   ImagePlan,
-  ImageTarget,
   KeptImage,
   Plan,
   PlannedContainer,
-  PlannedPodLogs,
   PlannedSandbox,
-} from "../../model/plan.ts";
-import type { RuntimeInfo } from "../../model/snapshot.ts";
-import { type Instant, toMs } from "../../model/time.ts";
+} from "../model/plan.ts";
+import type { RuntimeInfo } from "../model/snapshot.ts";
+import { type Instant, toMs } from "../model/time.ts";
 import {
   containerReasons,
   logReasons,
   podSourceWords,
   sandboxReasons,
-} from "../container-reasons.ts";
-import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
-import type { DecisionReasons, Kind } from "../reasons.ts";
-import { document, type JsonObject, lazily, picked, timeOf } from "./json.ts";
+} from "./container-reasons.ts";
 import {
   containerJson,
+  document,
+  filesystemJson,
   imageJson,
+  type JsonObject,
+  lazily,
+  picked,
   recordJson,
   runtimeJson,
   sandboxJson,
-  usageJson,
-} from "./node.ts";
+  timeOf,
+} from "./document.ts";
+import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
+import type { Kind, Reasons } from "./reasons.ts";
 
 export interface PlanReport {
   readonly plan: Plan;
@@ -59,25 +60,33 @@ export const planBody = (plan: Plan, sorted: ImageOrder = () => 0): JsonObject =
   containers: plan.containers === null ? null : containerPlanJson(plan.containers),
 });
 
-function imagePlanJson(plan: ImagePlan, sorted: ImageOrder): JsonObject {
-  return {
-    purpose: plan.purpose,
-    now: timeOf(plan.now),
-    blocks: plan.blocks.map(imageBlock.json),
-    triggers: plan.triggers.map(imageTrigger.json),
-    targets: plan.targets.map(targetJson),
-    usage: plan.usage.map(usageJson),
-    futility: plan.futility.map(futilityJson),
-    accounting: plan.accounting,
-    notes: plan.notes.map(planNote.text),
-    expectedRemovals: plan.candidates.filter((it) => it.expected).length,
-    expectedFreedBytes: plan.candidates
-      .filter((it) => it.expected)
-      .reduce((sum, it) => sum + expectedBytes(it), 0n),
-    candidates: lazily(placed(plan, sorted), (it) => candidateJson(it.candidate, it.place)),
-    kept: lazily(plan.kept.toSorted(sorted), keptJson),
-  };
-}
+const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder): JsonObject => ({
+  purpose: plan.purpose,
+  now: timeOf(plan.now),
+  blocks: plan.blocks.map(imageBlock.json),
+  triggers: plan.triggers.map(imageTrigger.json),
+  targets: plan.targets.map((target) => ({
+    ...target,
+    trigger: imageTrigger.json(target.trigger),
+  })),
+  usage: plan.usage.map((usage) => ({
+    ...filesystemJson(usage.filesystem),
+    ...picked(usage, "usedPercent", "inodesUsedPercent", "highPercent", "lowPercent"),
+    evictions: (usage.evictions ?? []).map((mark) => ({ ...mark })),
+  })),
+  futility: plan.futility.map((it) => ({
+    ...picked(it, "filesystem", "boundBytes", "neededBytes", "futile"),
+    boundInodes: it.inodes?.bound,
+    neededInodes: it.inodes?.needed,
+    breakdown: { ...it.breakdown },
+  })),
+  accounting: plan.accounting,
+  notes: plan.notes.map(planNote.text),
+  expectedRemovals: plan.candidates.filter((it) => it.expected).length,
+  expectedFreedBytes: plannedBytes(plan),
+  candidates: lazily(placed(plan, sorted), (it) => candidateJson(it.candidate, it.place)),
+  kept: lazily(plan.kept.toSorted(sorted), keptJson),
+});
 
 export interface Placed {
   readonly candidate: ImageCandidate;
@@ -113,24 +122,15 @@ export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
 export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
   frees?.estimateBytes ?? image.sizeBytes;
 
+/** What the pass is expected to free. */
+export const plannedBytes = ({ candidates }: ImagePlan): bigint =>
+  candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
+
 export const keptJson = (kept: KeptImage): JsonObject => ({
   ...imageJson(kept.image),
   ...recordJson(kept.record),
   reason: imageKeep.json(kept.reason),
   tried: kept.tried,
-});
-
-function targetJson(target: ImageTarget): JsonObject {
-  const { trigger, ...figures } = target;
-  return { ...figures, trigger: imageTrigger.json(trigger) };
-}
-
-const futilityJson = (futility: Futility): JsonObject => ({
-  ...picked(futility, "filesystem", "boundBytes", "neededBytes"),
-  boundInodes: futility.inodes?.bound,
-  neededInodes: futility.inodes?.needed,
-  futile: futility.futile,
-  breakdown: { ...futility.breakdown },
 });
 
 const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
@@ -140,19 +140,19 @@ const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
   podSource: { ...plan.podSource, text: podSourceWords(plan.podSource) },
   containers: lazily(plan.containers, plannedContainerJson),
   sandboxes: lazily(plan.sandboxes, plannedSandboxJson),
-  podLogs: lazily(plan.podLogs, plannedPodLogsJson),
+  podLogs: lazily(plan.podLogs, ({ directory, decision }) => ({
+    entry: directory.entry,
+    podUid: directory.uid,
+    ...decisionJson(decision, logReasons),
+  })),
   danglingLinks: plan.links.map(({ link }) => picked(link, "entry", "containerId")),
   ...picked(plan, "strays", "logsError"),
 });
 
-export const plannedContainerJson = ({
-  container,
-  stopFirst,
-  decision,
-}: PlannedContainer): JsonObject => ({
-  ...containerJson(container),
-  stopFirst,
-  ...decisionJson(decision, containerReasons),
+export const plannedContainerJson = (planned: PlannedContainer): JsonObject => ({
+  ...containerJson(planned.container),
+  stopFirst: planned.stopFirst,
+  ...decisionJson(planned.decision, containerReasons),
 });
 
 export const plannedSandboxJson = ({ sandbox, decision }: PlannedSandbox): JsonObject => ({
@@ -160,17 +160,11 @@ export const plannedSandboxJson = ({ sandbox, decision }: PlannedSandbox): JsonO
   ...decisionJson(decision, sandboxReasons),
 });
 
-const plannedPodLogsJson = ({ directory, decision }: PlannedPodLogs): JsonObject => ({
-  entry: directory.entry,
-  podUid: directory.uid,
-  ...decisionJson(decision, logReasons),
-});
-
-const decisionJson = <Keep extends Kind, Remove extends Kind>(
-  decision: Decision<Keep, Remove>,
-  reasons: DecisionReasons<Keep, Remove>,
+const decisionJson = <Reason extends Kind>(
+  decision: Decision<Reason, Reason>,
+  reasons: Reasons<Reason>,
 ): JsonObject => ({
   decision: decision.kind,
-  reason: reasons.json(decision),
+  reason: reasons.json(decision.reason),
   tried: decision.tried,
 });

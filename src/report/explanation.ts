@@ -1,35 +1,29 @@
-/** Document `Explanation` and the output of `crigc explain`: the decision, and the rules in order of evaluation. */
+/** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation, the layers. */
 
-import { assertNever } from "../../model/assert.ts";
-import type { ImageLayers } from "../../model/disk-usage.ts";
-import type { ImageId } from "../../model/ids.ts";
+import { assertNever } from "../model/assert.ts";
+import type { ChainLayer, ImageLayers } from "../model/disk-usage.ts";
+import type { ImageId } from "../model/ids.ts";
 import type {
+  Bounds,
   Decision,
   ImageCandidate,
   KeptImage,
   PlannedContainer,
   PlannedSandbox,
-} from "../../model/plan.ts";
-import type { ImageBlock } from "../../model/reason.ts";
-import type { Container, Sandbox } from "../../model/snapshot.ts";
-import { duration, type Instant, since } from "../../model/time.ts";
-import { capitalised } from "../../model/values.ts";
-import { humanBytes, humanDuration, secondOf } from "../bytes.ts";
-import { containerReasons, sandboxReasons } from "../container-reasons.ts";
-import { document, type JsonObject } from "../document/json.ts";
-import {
-  candidateJson,
-  keptJson,
-  plannedContainerJson,
-  plannedSandboxJson,
-} from "../document/plan.ts";
-import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
-import { containerName, imageName, sandboxName } from "../names.ts";
-import type { DecisionReasons, Kind } from "../reasons.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
-import { layerLines, layersJson } from "./layers.ts";
-import { text } from "./plan.ts";
-import { painted, wrapped } from "./table.ts";
+} from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { Container, Sandbox } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import { capitalised } from "../model/values.ts";
+import { counted, elapsed, humanBytes, humanDuration, secondOf } from "./bytes.ts";
+import { containerReasons, sandboxReasons } from "./container-reasons.ts";
+import { document, type JsonObject } from "./document.ts";
+import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
+import { containerName, imageName, sandboxName, shortId } from "./names.ts";
+import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
+import type { Kind, Reasons } from "./reasons.ts";
+import { column, type ItemColumn, itemLines, painted, RIGHT, text, wrapped } from "./table.ts";
+import { clean, paint, type Screen } from "./terminal.ts";
 
 export type ReferenceMatch =
   | { readonly kind: "kept-image"; readonly kept: KeptImage }
@@ -60,35 +54,24 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
     reference: report.reference,
     blocks: report.blocks.map(imageBlock.json),
     things: report.matches.map((match) => {
-      const { kind, verdict, words, json, image } = explained(match, report.observedAt);
-      return { kind, verdict, text: words, ...json, layers: layersJson(layersOf(report, image)) };
+      const { kind, verdict, words, json, layers } = explained(match, report);
+      return { kind, verdict, text: words, ...json, layers: layers && layersJson(layers) };
     }),
   });
 
-export function explanationTable(report: ExplanationReport, screen: Screen): string {
-  return text([
+export const explanationTable = (report: ExplanationReport, screen: Screen): string =>
+  text([
     ...report.blocks.flatMap((it) =>
       painted(screen, "red", `Not removed now: ${imageBlock.text(it)}.`),
     ),
     "",
-    ...report.matches
-      .map((match) => explained(match, report.observedAt))
-      .flatMap((match) => [
-        ...matchLines(match, screen),
-        ...layerLines(layersOf(report, match.image), screen),
-        "",
-      ]),
+    ...report.matches.flatMap((match) => matchLines(explained(match, report), screen)),
   ]);
-}
-
-const layersOf = ({ layers }: ExplanationReport, image: ImageId | null): ImageLayers | null =>
-  image === null ? null : (layers.get(image) ?? null);
 
 interface Explained {
   readonly kind: "image" | "container" | "sandbox";
   readonly name: string;
-  /** `null`: not an image. */
-  readonly image: ImageId | null;
+  readonly layers?: ImageLayers | undefined;
   readonly verdict: "kept" | "would-go" | "behind-the-stop";
   readonly words: string;
   readonly json: JsonObject;
@@ -97,12 +80,12 @@ interface Explained {
   readonly tried: readonly string[];
 }
 
-function explained(match: ReferenceMatch, now: Instant): Explained {
+function explained(match: ReferenceMatch, report: ExplanationReport): Explained {
   switch (match.kind) {
     case "kept-image": {
       const { kept } = match;
       return {
-        ...ofImage(kept, now, kept.reason.kind === "in-use"),
+        ...ofImage(kept, report, kept.reason.kind === "in-use"),
         verdict: "kept",
         words: `kept: ${imageKeep.text(kept.reason)}`,
         json: keptJson(kept),
@@ -110,7 +93,7 @@ function explained(match: ReferenceMatch, now: Instant): Explained {
     }
     case "candidate-image": {
       const { candidate, place } = match;
-      const about = ofImage(candidate, now);
+      const about = ofImage(candidate, report);
       return {
         ...about,
         verdict: candidate.expected ? "would-go" : "behind-the-stop",
@@ -121,27 +104,23 @@ function explained(match: ReferenceMatch, now: Instant): Explained {
     }
     case "container": {
       const { container, decision } = match.planned;
-      const [id, state, created] = ofPod(container, now);
+      const [id, state, created] = ofPod(container, report.observedAt);
       return {
         kind: "container",
         name: containerName(container),
-        image: null,
         ...decided(decision, containerReasons),
         json: plannedContainerJson(match.planned),
         details: [id, state, `image: ${clean(container.imageName)}`, created],
       };
     }
-    case "sandbox": {
-      const { sandbox, decision } = match.planned;
+    case "sandbox":
       return {
         kind: "sandbox",
-        name: sandboxName(sandbox),
-        image: null,
-        ...decided(decision, sandboxReasons),
+        name: sandboxName(match.planned.sandbox),
+        ...decided(match.planned.decision, sandboxReasons),
         json: plannedSandboxJson(match.planned),
-        details: ofPod(sandbox, now),
+        details: ofPod(match.planned.sandbox, report.observedAt),
       };
-    }
     default:
       return assertNever(match);
   }
@@ -149,7 +128,7 @@ function explained(match: ReferenceMatch, now: Instant): Explained {
 
 function ofImage(
   { image, record, tried }: KeptImage | ImageCandidate,
-  now: Instant,
+  { observedAt: now, layers }: ExplanationReport,
   isInUse = false,
 ) {
   const name = imageName(image);
@@ -162,7 +141,7 @@ function ofImage(
     `first seen: ${agoWords(firstSeenAt, now)}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "never" : agoWords(lastUsedAt, now)}`,
   ];
-  return { kind: "image", name, image: image.id, details, tried } as const;
+  return { kind: "image", name, layers: layers.get(image.id), details, tried } as const;
 }
 
 const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox, now: Instant) =>
@@ -172,18 +151,15 @@ const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox, now: Inst
     `created: ${agoWords(createdAt, now)}`,
   ] as const;
 
-/** `4d3h ago (2026-01-31T12:00:00Z)`; a time that the clock has not reached yet counts as now. */
-function agoWords(at: Instant, now: Instant): string {
-  const span = since(now, at);
-  return `${humanDuration(span < 0n ? duration(0n) : span)} ago (${secondOf(at)})`;
-}
+/** `4d3h ago (2026-01-31T12:00:00Z)`. */
+const agoWords = (at: Instant, now: Instant): string =>
+  `${humanDuration(elapsed(now, at))} ago (${secondOf(at)})`;
 
-function decided<Keep extends Kind, Remove extends Kind>(
-  decision: Decision<Keep, Remove>,
-  reasons: DecisionReasons<Keep, Remove>,
+function decided<Reason extends Kind>(
+  { kind, reason, tried }: Decision<Reason, Reason>,
+  reasons: Reasons<Reason>,
 ): Pick<Explained, "verdict" | "words" | "tried"> {
-  const { kind, tried } = decision;
-  const why = reasons.text(decision);
+  const why = reasons.text(reason);
   return kind === "keep"
     ? { verdict: "kept", words: `kept: ${why}`, tried }
     : { verdict: "would-go", words: `would be removed: ${why}`, tried };
@@ -199,20 +175,21 @@ function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image"
 }
 
 function matchLines(match: Explained, screen: Screen): readonly string[] {
-  const { kind, name, details, words, verdict } = match;
-  const colour = verdict === "would-go" ? "yellow" : "green";
+  const { kind, name, details, words, verdict, layers } = match;
   return [
     paint(screen, "bold", `${capitalised(kind)} ${name}`),
     ...details.flatMap((line) => wrapped(line, screen, "  ")),
     "",
-    ...painted(screen, colour, `${capitalised(words)}.`),
+    ...painted(screen, verdict === "would-go" ? "yellow" : "green", `${capitalised(words)}.`),
     ...triedLines(match, screen),
+    ...(layers === undefined ? [] : layerLines(layers, screen)),
+    "",
   ];
 }
 
-function triedLines({ image, verdict, tried }: Explained, screen: Screen): readonly string[] {
-  const isDecided = image === null || verdict === "kept";
+function triedLines({ kind, verdict, tried }: Explained, screen: Screen): readonly string[] {
   if (tried.length === 0) return [];
+  const isDecided = kind !== "image" || verdict === "kept";
   return [
     "Rules in order of evaluation:",
     ...tried.map((code, index) => {
@@ -222,3 +199,36 @@ function triedLines({ image, verdict, tried }: Explained, screen: Screen): reado
     }),
   ];
 }
+
+const layersJson = ({ frees, chain }: ImageLayers): JsonObject => ({
+  freesBytes: frees.estimateBytes,
+  freesAtLeastBytes: frees.lowerBytes,
+  freesAtMostBytes: frees.upperBytes,
+  chain: chain.map(({ chain: chainId, through, path }) => ({
+    chainId,
+    images: through,
+    sizeToHereBytes: path.estimateBytes,
+    sizeToHereAtLeastBytes: path.lowerBytes,
+    sizeToHereAtMostBytes: path.upperBytes,
+  })),
+});
+
+const LAYER_COLUMNS: readonly ItemColumn<ChainLayer & { readonly number: number }>[] = [
+  column("LAYER", ({ number }) => String(number), RIGHT),
+  column("CHAIN ID", ({ chain }) => shortId(chain)),
+  column("IMAGES", ({ through }) => String(through), RIGHT),
+  column("CUMULATIVE", ({ path }) => boundsWords(path), RIGHT),
+];
+
+/** From first to last layer, with the number of images that have it. */
+function layerLines({ chain, frees }: ImageLayers, screen: Screen): readonly string[] {
+  const shared = chain.filter(({ through }) => through > 1).length;
+  const head = `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${boundsWords(frees)}.`;
+  const items = chain.map((layer, index) => ({ ...layer, number: index + 1 }));
+  return ["", ...wrapped(head, screen), ...itemLines({ columns: LAYER_COLUMNS, items }, screen)];
+}
+
+const boundsWords = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): string =>
+  humanBytes(lowerBytes) === humanBytes(upperBytes)
+    ? humanBytes(estimateBytes)
+    : `about ${humanBytes(estimateBytes)}`;

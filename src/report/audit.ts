@@ -1,15 +1,24 @@
-/** Document `Audit`. Each kind of finding is declared once: its sentence, advice, data and commands. */
+/** Document `Audit` and the output of `crigc audit`. Each kind of finding is declared once: sentence, advice, commands. */
 
-import type { AuditFinding } from "../../model/audit.ts";
-import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../../model/time.ts";
-import { counted, humanBytes } from "../bytes.ts";
-import { logsErrorWords } from "../container-reasons.ts";
-import { containerName, imageName, sandboxName, shortId } from "../names.ts";
-import { breakdownWords } from "../pass-words.ts";
-import { clean } from "../terminal.ts";
-import { document, type JsonObject, timeOf } from "./json.ts";
-import { containerJson, imageJson, runtimeJson, sandboxJson } from "./node.ts";
+import type { AuditFinding } from "../model/audit.ts";
+import type { Image, RuntimeInfo } from "../model/snapshot.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
+import { counted, humanBytes } from "./bytes.ts";
+import { logsErrorWords } from "./container-reasons.ts";
+import {
+  containerJson,
+  document,
+  imageJson,
+  type JsonObject,
+  runtimeJson,
+  sandboxJson,
+  timeOf,
+} from "./document.ts";
+import { containerName, imageName, sandboxName, shortId } from "./names.ts";
+import { breakdownWords } from "./pass-words.ts";
+import { dataJson } from "./reasons.ts";
+import { hiddenLines, nodeLine, shortened, text, wrapped } from "./table.ts";
+import { clean, paint, type Screen } from "./terminal.ts";
 
 export interface AuditReport {
   readonly runtime: RuntimeInfo;
@@ -17,36 +26,47 @@ export interface AuditReport {
   readonly findings: readonly AuditFinding[];
 }
 
-export const auditDocument = (report: AuditReport): JsonObject =>
+export const auditDocument = ({ findings, runtime, observedAt }: AuditReport): JsonObject =>
   document("Audit", {
-    observedAt: timeOf(report.observedAt),
-    runtime: runtimeJson(report.runtime),
-    findings: report.findings.map((finding) => ({
+    observedAt: timeOf(observedAt),
+    runtime: runtimeJson(runtime),
+    findings: findings.map((finding) => ({
       code: finding.kind,
       text: findingWords(finding),
-      advice: adviceWords(finding.kind),
-      commands: auditCommands(finding, report.runtime),
-      ...dataOf(finding),
+      advice: FINDINGS[finding.kind].advice,
+      commands: auditCommands(finding, runtime),
+      ...dataJson(finding),
+      ...("image" in finding && { image: imageJson(finding.image) }),
+      ...("container" in finding && { container: containerJson(finding.container) }),
+      ...("sandbox" in finding && { sandbox: sandboxJson(finding.sandbox) }),
     })),
   });
 
-function dataOf(finding: AuditFinding): JsonObject {
-  const data = {
-    ...finding,
-    kind: undefined,
-    ...("image" in finding && { image: imageJson(finding.image) }),
-    ...("container" in finding && { container: containerJson(finding.container) }),
-    ...("sandbox" in finding && { sandbox: sandboxJson(finding.sandbox) }),
-    ...("breakdown" in finding && { breakdown: { ...finding.breakdown } }),
-    ...("since" in finding && { since: timeOf(finding.since) }),
-    ...("lastAt" in finding && { lastAt: timeOf(finding.lastAt) }),
-  };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each record among its fields was replaced
-  return data as JsonObject;
+export function auditTable({ findings, runtime, observedAt }: AuditReport, screen: Screen): string {
+  const kinds = Map.groupBy(findings, ({ kind }) => kind);
+  return text([
+    nodeLine(runtime, observedAt, screen),
+    "",
+    ...(findings.length === 0 ? ["No findings."] : []),
+    ...Array.from(kinds).flatMap(([kind, those]) => {
+      const { shown, hidden } = shortened(those, screen);
+      // Commands of the first finding, never truncated, so that they can be copied.
+      const commands = those.slice(0, 1).flatMap((it) => auditCommands(it, runtime));
+      return [
+        paint(screen, "bold", `${counted(those.length, "finding")}: ${kind}`),
+        ...shown.flatMap((it) => wrapped(`${findingWords(it)}.`, screen, "  ")),
+        ...hiddenLines(hidden, () => kind, screen),
+        ...wrapped(`What to do: ${FINDINGS[kind].advice}.`, screen, "  ").map((line) =>
+          paint(screen, "dim", line),
+        ),
+        ...commands.map((line) => `    ${clean(line)}`),
+        "",
+      ];
+    }),
+  ]);
 }
 
 export const findingWords = (finding: AuditFinding): string => entryOf(finding).text(finding);
-export const adviceWords = (kind: AuditFinding["kind"]): string => FINDINGS[kind].advice;
 
 /** Commands to paste into a shell: to inspect, or to remove what nothing keeps. */
 export const auditCommands = (finding: AuditFinding, runtime: RuntimeInfo): readonly string[] =>
@@ -59,15 +79,13 @@ interface Entry<Finding> {
   commands(finding: Finding, tools: Tools): readonly string[];
 }
 
-type Findings = {
-  readonly [Kind in AuditFinding["kind"]]: Entry<Extract<AuditFinding, { kind: Kind }>>;
-};
-
 const entryOf = ({ kind }: AuditFinding): Entry<AuditFinding> => FINDINGS[kind];
 
 const COLLECTED = "GC treats it like any other image";
 
-const FINDINGS: Findings = {
+const FINDINGS: {
+  readonly [Kind in AuditFinding["kind"]]: Entry<Extract<AuditFinding, { kind: Kind }>>;
+} = {
   "nameless-image": {
     text: ({ image, inUse }) =>
       `image ${shortId(image.id)} (${humanBytes(image.sizeBytes)}) has neither tag nor digest${inUse ? " and is in use" : ""}`,
@@ -210,8 +228,8 @@ function toolsOf(runtime: RuntimeInfo): Tools {
 }
 
 /** Quoted as one shell word, because names come from the runtime; after `--` if it looks like a flag. */
-function quoted(text: string): string {
-  if (/^[\w./:@=+][\w./:@=+-]*$/.test(text)) return text;
-  const word = `'${text.replaceAll("'", `'\\''`)}'`;
-  return text.startsWith("-") ? `-- ${word}` : word;
+function quoted(word: string): string {
+  if (/^[\w./:@=+][\w./:@=+-]*$/.test(word)) return word;
+  const single = `'${word.replaceAll("'", `'\\''`)}'`;
+  return word.startsWith("-") ? `-- ${single}` : single;
 }

@@ -1,9 +1,9 @@
 /** Progress of a pass on a terminal: one line, redrawn in place and erased before other output. */
 
-import type { Image } from "../../model/snapshot.ts";
-import { humanBytes } from "../bytes.ts";
-import { imageName } from "../names.ts";
-import { cutFor, fitted, paint, type Screen } from "../terminal.ts";
+import type { Image } from "../model/snapshot.ts";
+import { humanBytes } from "./bytes.ts";
+import { imageName } from "./names.ts";
+import { cutFor, fitted, paint, type Screen } from "./terminal.ts";
 
 export interface Removing {
   readonly image: Image;
@@ -50,30 +50,20 @@ const SPARE = 1;
 
 /** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing image 3: nginx:1.25`. */
 export function progressLine(
-  removing: Removing,
+  { image, gainedBytes, wantedBytes }: Removing,
   number: number,
   screen: Screen & { readonly width: number },
 ): string {
-  const { gainedBytes, wantedBytes } = removing;
   const target = wantedBytes !== null && wantedBytes > 0n ? wantedBytes : null;
-  const far =
-    target === null
-      ? `${humanBytes(gainedBytes)} freed`
-      : `${humanBytes(gainedBytes)} of ${humanBytes(target)} freed`;
-  const words = `${far}, removing image ${number}: `;
+  const of = target === null ? "" : ` of ${humanBytes(target)}`;
+  const words = `${humanBytes(gainedBytes)}${of} freed, removing image ${number}: `;
   const room = screen.width - SPARE - Bun.stringWidth(words);
-  const hasBar = target !== null && room >= BAR_WIDTH + 1 + NAME_WIDTH;
-  const name = fitted(
-    imageName(removing.image),
-    hasBar ? room - BAR_WIDTH - 1 : room,
-    cutFor(screen, "middle"),
-  );
-  return `${hasBar ? `${bar(gainedBytes, target, screen)} ` : ""}${words}${name}`;
-}
-
-function bar(gainedBytes: bigint, wantedBytes: bigint, screen: Screen): string {
-  const share = Number((gainedBytes * BigInt(BAR_WIDTH)) / wantedBytes);
+  const cut = cutFor(screen, "middle");
+  if (target === null || room < BAR_WIDTH + 1 + NAME_WIDTH)
+    return words + fitted(imageName(image), room, cut);
+  const share = Number((gainedBytes * BigInt(BAR_WIDTH)) / target);
   const full = Math.max(0, Math.min(BAR_WIDTH, share));
   const [done, open] = screen.unicode ? ["█", "░"] : ["#", "."];
-  return paint(screen, "green", done.repeat(full)) + open.repeat(BAR_WIDTH - full);
+  const bar = paint(screen, "green", done.repeat(full)) + open.repeat(BAR_WIDTH - full);
+  return `${bar} ${words}${fitted(imageName(image), room - BAR_WIDTH - 1, cut)}`;
 }

@@ -1,29 +1,39 @@
-/** The image half of a plan: the target, the candidates in order of removal, the estimated stop, and what is kept. */
+/** The output of `crigc plan`: candidates in order of removal, the estimated stop, reasons, and what is kept. */
 
-import type { ImagePlan, ImageTarget } from "../../model/plan.ts";
-import { counted, dayOf, humanBytes, humanDuration } from "../bytes.ts";
-import { expectedBytes, type ImageOrder, type Placed, placed } from "../document/plan.ts";
-import { imageBlock, imageKeep, planNote, triggerCode } from "../image-reasons.ts";
-import { imageName } from "../names.ts";
-import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
+import type { ImagePlan, ImageTarget } from "../model/plan.ts";
+import { bytesCell, counted, dayCell, humanBytes, humanDuration } from "./bytes.ts";
 import { usageLines } from "./disk.ts";
-import { grouped, groupLines, shortened } from "./groups.ts";
-import { type Column, painted, tableLines, wrapped } from "./table.ts";
+import { imageBlock, imageKeep, planNote, triggerCode } from "./image-reasons.ts";
+import { imageName } from "./names.ts";
+import { breakdownWords, stopWords, targetWords, youngWords } from "./pass-words.ts";
+import { containerPlanLines } from "./plan-containers.ts";
+import { type ImageOrder, type Placed, placed, plannedBytes, type PlanReport } from "./plan.ts";
+import {
+  column,
+  grouped,
+  groupLines,
+  type ItemColumn,
+  itemLines,
+  NAME,
+  nodeLine,
+  painted,
+  RIGHT,
+  shortened,
+  text,
+  wrapped,
+} from "./table.ts";
+import { clean, paint, type Screen } from "./terminal.ts";
 
-/** Candidates shown after the estimated stop, on a terminal. */
-const NEXT_SHOWN = 5;
-
-const COLUMNS: readonly Column[] = [
-  { title: "#", align: "right" },
-  { title: "IMAGE", minimumWidth: 16, cut: "middle" },
-  { title: "SIZE", align: "right" },
-  // Estimated by layers.
-  { title: "FREES", align: "right", optional: true },
-  { title: "UNUSED FOR", align: "right" },
-  { title: "LAST USED" },
-  { title: "WHY", minimumWidth: 10 },
-];
+export function planTable(report: PlanReport, screen: Screen): string {
+  const { containers, images } = report.plan;
+  const explained = images?.blocks.map(({ kind }) => kind);
+  return text([
+    nodeLine(report.runtime, report.observedAt, screen),
+    "",
+    ...(images === null ? [] : imagePlanLines(images, screen, report.sorted)),
+    ...(containers === null ? [] : containerPlanLines(containers, screen, explained)),
+  ]);
+}
 
 /** `sorted`: a different order from that of removal. */
 export function imagePlanLines(
@@ -32,9 +42,12 @@ export function imagePlanLines(
   sorted?: ImageOrder,
 ): readonly string[] {
   return [
-    ...blockLines(plan, screen),
+    ...plan.blocks.flatMap((block) =>
+      painted(screen, "red", `No image is removed now: ${imageBlock.text(block)}.`),
+    ),
+    "",
     ...plan.usage.flatMap((usage) => [...usageLines(usage, screen), ""]),
-    ...wantedLines(plan, screen),
+    ...targetLines(plan, screen),
     ...futilityLines(plan, screen),
     ...candidateLines(plan, screen, sorted),
     ...keptLines(plan, screen, sorted),
@@ -42,15 +55,7 @@ export function imagePlanLines(
   ];
 }
 
-function blockLines(plan: ImagePlan, screen: Screen): readonly string[] {
-  if (plan.blocks.length === 0) return [];
-  const lines = plan.blocks.flatMap((block) =>
-    painted(screen, "red", `No image is removed now: ${imageBlock.text(block)}.`),
-  );
-  return [...lines, ""];
-}
-
-function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {
+function targetLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.targets.length === 0) {
     // The block already names this trigger.
     return plan.triggers.length > 0 ? [] : ["No threshold exceeded, no image is removed.", ""];
@@ -71,31 +76,42 @@ function atMount(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
 }
 
 function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
-  const said = plan.futility
+  const fills = plan.futility
     .filter((it) => it.futile)
     .map((it) => `What fills ${clean(it.filesystem)}: ${breakdownWords(it.breakdown)}.`);
   // Several thresholds of one filesystem may be out of reach.
-  const lines = [...new Set(said)].flatMap((line) => wrapped(line, screen));
-  return lines.length === 0 ? [] : [...lines, ""];
+  return [...[...new Set(fills)].flatMap((line) => wrapped(line, screen)), ""];
 }
 
+/** Candidates shown after the estimated stop, on a terminal. */
+const NEXT_SHOWN = 5;
+
+/** In another order than that of removal, no estimated stop is shown. */
 function candidateLines(
   plan: ImagePlan,
   screen: Screen,
   sorted: ImageOrder | undefined,
 ): readonly string[] {
   if (plan.candidates.length === 0) return [];
-  if (sorted !== undefined) return sortedLines(plan, placed(plan, sorted), screen);
-  const rowsOfAll = placed(plan);
-  const total = rowsOfAll.length;
+  const all = placed(plan, sorted);
   const expected = plan.candidates.filter((candidate) => candidate.expected).length;
-  const next = screen.width === null || screen.all === true ? total : expected + NEXT_SHOWN;
+  const isInOrder = sorted === undefined;
+  const next =
+    !isInOrder || screen.width === null || screen.all === true ? Infinity : expected + NEXT_SHOWN;
   const { shown, hidden } = shortened(
-    rowsOfAll.slice(0, next),
+    all.slice(0, next),
     screen,
-    ({ place }) => place > expected - NEXT_SHOWN && place <= expected + NEXT_SHOWN,
+    ({ place }) => isInOrder && Math.abs(place - expected - 0.5) < NEXT_SHOWN,
   );
-  const [title = "", ...rows] = rowLines(shown, screen);
+  const [title = "", ...rows] = itemLines({ columns: columnsOf(screen), items: shown }, screen);
+  if (!isInOrder)
+    return [
+      ...wrapped(headline(plan, false), screen),
+      title,
+      ...rows,
+      ...hiddenLine(hidden.length, "after them", screen),
+      "",
+    ];
   const before = shown.filter(({ place }) => place <= expected).length;
   const gap = shown.findIndex(({ place }, index) => place !== index + 1);
   const cut = gap < 0 || gap > before ? before : gap;
@@ -108,32 +124,10 @@ function candidateLines(
     ...rows.slice(cut, before),
     ...(shown.length > before ? [stopLine(plan, expected, screen)] : []),
     ...rows.slice(before).map((row) => paint(screen, "dim", row)),
-    ...hiddenLine(total - shown.length - between, "after them", screen),
+    ...hiddenLine(all.length - shown.length - between, "after them", screen),
     "",
   ];
 }
-
-/** In another order than that of removal, no estimated stop is shown. */
-function sortedLines(
-  plan: ImagePlan,
-  rowsOfAll: readonly Placed[],
-  screen: Screen,
-): readonly string[] {
-  const { shown, hidden } = shortened(rowsOfAll, screen);
-  return [
-    ...wrapped(headline(plan, false), screen),
-    ...rowLines(shown, screen),
-    ...hiddenLine(hidden.length, "after them", screen),
-    "",
-  ];
-}
-
-const rowLines = (shown: readonly Placed[], screen: Screen): readonly string[] =>
-  tableLines(
-    screen.wide === true ? [...COLUMNS, { title: "ID" }] : COLUMNS,
-    shown.map((it) => [...candidateRow(it), clean(it.candidate.image.id)]),
-    screen,
-  );
 
 function headline(plan: ImagePlan, isInOrder: boolean): string {
   const total = counted(plan.candidates.length + plan.kept.length, "image");
@@ -143,29 +137,37 @@ function headline(plan: ImagePlan, isInOrder: boolean): string {
   return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, freeing about ${humanBytes(plannedBytes(plan))}${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
-const plannedBytes = ({ candidates }: ImagePlan): bigint =>
-  candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
-
 /** By the estimate; the pass measures. */
 const isShort = (plan: ImagePlan): boolean =>
   plan.targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > plannedBytes(plan)) ||
   plan.candidates.length === 0;
 
-const candidateRow = ({ candidate, place }: Placed): readonly string[] => [
-  String(place),
-  imageName(candidate.image),
-  humanBytes(candidate.image.sizeBytes),
-  candidate.frees === undefined ? "-" : humanBytes(candidate.frees.estimateBytes),
-  humanDuration(candidate.unusedFor),
-  candidate.record.lastUsedAt === null ? "never" : dayOf(candidate.record.lastUsedAt),
-  candidate.triggers.map(triggerCode).join(", ") || "-",
+const COLUMNS: readonly ItemColumn<Placed>[] = [
+  column("#", ({ place }) => String(place), RIGHT),
+  column("IMAGE", ({ candidate }) => imageName(candidate.image), NAME),
+  column("SIZE", ({ candidate }) => humanBytes(candidate.image.sizeBytes), RIGHT),
+  // Estimated by layers.
+  column("FREES", (it) => bytesCell(it.candidate.frees?.estimateBytes), {
+    ...RIGHT,
+    optional: true,
+  }),
+  column("UNUSED FOR", ({ candidate }) => humanDuration(candidate.unusedFor), RIGHT),
+  column("LAST USED", ({ candidate: { record } }) => dayCell(record.lastUsedAt)),
+  column("WHY", ({ candidate }) => candidate.triggers.map(triggerCode).join(", ") || "-", {
+    minimumWidth: 10,
+  }),
 ];
 
+const columnsOf = (screen: Screen): readonly ItemColumn<Placed>[] =>
+  screen.wide === true
+    ? [...COLUMNS, column("ID", ({ candidate }) => clean(candidate.image.id))]
+    : COLUMNS;
+
 function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
-  const dash = screen.unicode ? "─" : "-";
-  const text = expected === 0 ? "nothing is removed now" : "estimated stop";
+  const dash = (screen.unicode ? "─" : "-").repeat(4);
+  const words = expected === 0 ? "nothing is removed now" : "estimated stop";
   const rest = expected === 0 || plan.targets.length === 0 ? "" : `; ${stopWords(plan.accounting)}`;
-  return paint(screen, "cyan", `${dash.repeat(4)} ${text}${rest} ${dash.repeat(4)}`);
+  return paint(screen, "cyan", `${dash} ${words}${rest} ${dash}`);
 }
 
 const hiddenLine = (count: number, where: string, screen: Screen): readonly string[] =>

@@ -1,10 +1,9 @@
 /** Document `Doctor` and the output of `crigc doctor`: each check with its result and advice. */
 
-import { counted } from "../bytes.ts";
-import { document, type JsonObject } from "../document/json.ts";
-import { clean, type Colour, paint, type Screen } from "../terminal.ts";
-import { text } from "./plan.ts";
-import { wrapped } from "./table.ts";
+import { counted } from "./bytes.ts";
+import { document, type JsonObject } from "./document.ts";
+import { text, wrapped } from "./table.ts";
+import { clean, type Colour, paint, type Screen } from "./terminal.ts";
 
 export interface DoctorCheck {
   /** A short name in lower case with dashes: `socket`, `kubelet-thresholds`. */

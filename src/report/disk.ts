@@ -1,0 +1,152 @@
+/** A filesystem in words: its figures, a bar fitted to the width with its thresholds, and its forecast. */
+
+import type { Forecast } from "../model/disk-usage.ts";
+import type { Thresholds } from "../model/limits.ts";
+import type { DiskUsage, EvictionMark } from "../model/plan.ts";
+import { toMs } from "../model/time.ts";
+import { humanBytes, humanDuration } from "./bytes.ts";
+import type { JsonObject } from "./document.ts";
+import { wrapped } from "./table.ts";
+import { clean, type Colour, paint, type Screen } from "./terminal.ts";
+
+/** With the thresholds in force. Inodes are shown only if they have a threshold. */
+export function usageLines(usage: DiskUsage, screen: Screen): readonly string[] {
+  const { filesystem, inodesUsedPercent: percent } = usage;
+  return [
+    ...figuresLines(usage, screen),
+    ...diskBar({ ...usage, thresholds: usage }, screen, "  "),
+    ...(percent === null
+      ? []
+      : [`  inodes: ${percent}% used, ${filesystem.inodesFree} of ${filesystem.inodes} free`]),
+  ];
+}
+
+/** `rest`: what else to say of the filesystem. */
+export function figuresLines(
+  { filesystem, usedPercent }: Pick<DiskUsage, "filesystem" | "usedPercent">,
+  screen: Screen,
+  rest = "",
+): readonly string[] {
+  const { mountpoint, roles, capacityBytes, availableBytes } = filesystem;
+  const name = paint(screen, "bold", clean(mountpoint));
+  const free = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
+  const figures = `${name}: ${usedPercent}% used, ${free}${rest}`;
+  const line = `${figures} (${roles.join(", ")})`;
+  // Roles on a line of their own are not cut in two.
+  return screen.width === null || Bun.stringWidth(line) <= screen.width
+    ? [line]
+    : [...wrapped(figures, screen), `  ${roles.join(", ")}`];
+}
+
+export interface BarFigures {
+  readonly usedPercent: number;
+  /** `null`: the filesystem has no threshold of its own. */
+  readonly thresholds: Thresholds | null;
+  readonly evictions?: readonly EvictionMark[];
+}
+
+const WIDTH_MAXIMUM = 60;
+const WIDTH_MINIMUM = 20;
+
+/** The bar, and below it what its marks mean. One line where there are no thresholds. */
+export function diskBar(figures: BarFigures, screen: Screen, indent = ""): readonly string[] {
+  const { thresholds, evictions = [] } = figures;
+  const room = (screen.width ?? 80) - indent.length - 2;
+  const width = Math.max(WIDTH_MINIMUM, Math.min(WIDTH_MAXIMUM, room));
+  const lines =
+    thresholds === null
+      ? [barText(figures, width, screen)]
+      : [
+          barText(figures, width, screen),
+          legend(thresholds, width, screen),
+          ...evictionLines(evictions, screen),
+        ];
+  return lines.map((line) => indent + line);
+}
+
+/** One line for each mark of the bar, with the signals that are met there. */
+const evictionLines = (marks: readonly EvictionMark[], screen: Screen): readonly string[] =>
+  [...Map.groupBy(marks, ({ usedPercent }) => usedPercent)].map(([percent, those]) => {
+    const signals = those.map(({ signal }) => signal).join(", ");
+    const isMet = those.some(({ met }) => met);
+    const words = `${evictionGlyph(screen)} ${percent}% eviction: ${signals}${isMet ? ", met" : ""}`;
+    return paint(screen, isMet ? "red" : "dim", words);
+  });
+
+const evictionGlyph = (screen: Screen): string => (screen.unicode ? "┊" : ":");
+
+function barText(figures: BarFigures, width: number, screen: Screen): string {
+  const { usedPercent, thresholds, evictions = [] } = figures;
+  const used = cells(usedPercent, width);
+  const marks = thresholds === null ? [] : [thresholds.lowPercent, thresholds.highPercent];
+  const markCells = new Set(marks.map((percent) => cellOf(percent, width)));
+  const evictionCells = new Set(evictions.map((mark) => cellOf(mark.usedPercent, width)));
+  const [full, empty, mark, open, close] = screen.unicode
+    ? ["█", "░", "│", "▕", "▏"]
+    : ["#", ".", "|", "[", "]"];
+  const drawn = Array.from({ length: width }, (_, cell) => {
+    if (markCells.has(cell)) return mark;
+    if (evictionCells.has(cell)) return evictionGlyph(screen);
+    return paint(screen, colourOf(figures), cell < used ? full : empty);
+  });
+  return open + joinedColours(drawn.join("")) + close;
+}
+
+// Neighbouring cells of one colour need no escape between them.
+const joinedColours = (line: string): string =>
+  // oxlint-disable-next-line no-control-regex -- our own colours
+  line.replace(/\u001b\[0m\u001b\[\d+m/g, "");
+
+function colourOf({ usedPercent, thresholds }: BarFigures): Colour {
+  if (thresholds === null) return "blue";
+  if (usedPercent >= thresholds.highPercent) return "red";
+  return usedPercent >= thresholds.lowPercent ? "yellow" : "green";
+}
+
+/** `low 80% ┘ └ high 85%`, each at its mark; where a label has no room there, both in words. */
+function legend(thresholds: Thresholds, width: number, screen: Screen): string {
+  const [left, right] = screen.unicode ? ["┘", "└"] : ["^", "^"];
+  const low = `low ${thresholds.lowPercent}% `;
+  const high = ` high ${thresholds.highPercent}%`;
+  const lowAt = cellOf(thresholds.lowPercent, width) + 1;
+  const highAt = cellOf(thresholds.highPercent, width) + 1;
+  const fits = lowAt >= low.length && highAt + 1 + high.length <= width + 2;
+  if (!fits) return paint(screen, "dim", `marks: ${low.trim()},${high}`);
+  const marks = lowAt === highAt ? left : left + " ".repeat(highAt - lowAt - 1) + right;
+  return paint(screen, "dim", `${" ".repeat(lowAt - low.length)}${low}${marks}${high}`);
+}
+
+/** Full cells; anything used shows at least one, and only a full disk fills the last one. */
+function cells(percent: number, width: number): number {
+  if (percent <= 0) return 0;
+  if (percent >= 100) return width;
+  return Math.min(width - 1, Math.max(1, Math.round((percent / 100) * width)));
+}
+
+const cellOf = (percent: number, width: number): number =>
+  Math.max(0, Math.min(width - 1, Math.round((percent / 100) * width)));
+
+export const forecastJson = (it: Forecast): JsonObject => ({
+  bytesPerHour: it.bytesPerHour,
+  measuredOverMs: toMs(it.span),
+  horizonMs: toMs(it.horizon),
+  untilHighThresholdMs: it.untilHigh === null ? null : toMs(it.untilHigh),
+  untilFullMs: it.untilFull === null ? null : toMs(it.untilFull),
+});
+
+/** `reaches 85% in 6h, full in 21h if nothing is removed, at 1.2 GiB/h (measured over 18h)`. */
+export function forecastWords(forecast: Forecast, highPercent: number | null): string {
+  const { bytesPerHour, span, untilHigh, untilFull, horizon } = forecast;
+  const within = `within ${humanDuration(horizon)}`;
+  const full =
+    untilFull === null
+      ? `not full ${within}`
+      : `full in ${humanDuration(untilFull)} if nothing is removed`;
+  const hasThreshold = highPercent !== null && highPercent < 100 && untilHigh !== 0n;
+  const when = !hasThreshold
+    ? full
+    : untilHigh !== null
+      ? `reaches ${highPercent}% in ${humanDuration(untilHigh)}, ${full}`
+      : `does not reach ${highPercent}% ${within}${untilFull === null ? "" : `, ${full}`}`;
+  return `${when}, at ${humanBytes(bytesPerHour)}/h (measured over ${humanDuration(span)})`;
+}

@@ -1,0 +1,204 @@
+/** Documents: one envelope for every kind, the parts that several of them share, and their JSON and YAML text. */
+
+import { exactJson } from "../model/exact-json.ts";
+import type { ImageRecord } from "../model/ledger.ts";
+import type { Event } from "../model/pass.ts";
+import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
+import { usedPercent } from "./bytes.ts";
+import { imageName } from "./names.ts";
+
+/** A JSON value: a bigint becomes an integer literal, and an undefined field is omitted. */
+export type Json =
+  null | boolean | number | bigint | string | readonly Json[] | LazyList | JsonObject;
+
+/** A list whose items are created while written: all at once, those of a large node take more memory than its plan. */
+export interface LazyList extends Iterable<Json> {
+  toJSON(): readonly Json[];
+}
+
+export interface JsonObject {
+  readonly [field: string]: Json | undefined;
+}
+
+export const lazily = <Item>(
+  items: readonly Item[],
+  make: (item: Item, index: number) => Json,
+): LazyList => ({
+  *[Symbol.iterator]() {
+    for (const [index, item] of items.entries()) yield make(item, index);
+  },
+  toJSON: () => items.map(make),
+});
+
+export type DocumentKind =
+  | "Plan"
+  | "GcReport"
+  | "Status"
+  | "Explanation"
+  | "ImageList"
+  | "DiskUsage"
+  | "History"
+  | "Audit"
+  | "Snapshot"
+  | "KeepRules"
+  | "Doctor"
+  | "Config"
+  | "Version"
+  | "Event";
+
+/** A document of `kind`. New versions only add fields. */
+export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
+  apiVersion: "crigc/v1",
+  kind,
+  ...body,
+});
+
+/** These fields, in this order, as they are. */
+export function picked<Value extends object, Name extends keyof Value>(
+  value: Value,
+  ...names: readonly Name[]
+): Pick<Value, Name> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each name was put in
+  return Object.fromEntries(names.map((name) => [name, value[name]])) as Pick<Value, Name>;
+}
+
+export const timeOf = (at: Instant | null): string | null => (at === null ? null : toRfc3339(at));
+
+export const imageJson = (image: Image): JsonObject => ({
+  id: image.id,
+  name: imageName(image),
+  ...picked(image, "repoTags", "repoDigests", "sizeBytes", "pinned"),
+});
+
+export const recordJson = (record: ImageRecord): JsonObject => ({
+  firstSeenAt: timeOf(record.firstSeenAt),
+  lastUsedAt: timeOf(record.lastUsedAt),
+});
+
+export const containerJson = (container: Container): JsonObject => ({
+  ...picked(container, "id", "sandboxId", "name", "attempt", "podUid", "podName", "podNamespace"),
+  ...picked(container, "imageName", "state"),
+  createdAt: timeOf(container.createdAt),
+});
+
+export const sandboxJson = (sandbox: Sandbox): JsonObject => ({
+  ...picked(sandbox, "id", "podUid", "name", "namespace", "attempt", "state"),
+  createdAt: timeOf(sandbox.createdAt),
+});
+
+export const filesystemJson = (filesystem: Filesystem): JsonObject => ({
+  ...picked(filesystem, "roles", "path", "mountpoint", "device"),
+  ...picked(filesystem, "capacityBytes", "availableBytes"),
+  usedPercent: usedPercent(filesystem.capacityBytes, filesystem.availableBytes),
+  ...picked(filesystem, "inodes", "inodesFree", "imageUsedBytes"),
+  imageInodesUsed: filesystem.imageInodesUsed ?? null,
+  containerUsedBytes: filesystem.containerUsedBytes,
+});
+
+export const eventJson = ({ reason, message, at, passId }: Event): JsonObject => ({
+  reason,
+  message,
+  at: timeOf(at),
+  passId,
+});
+
+export const runtimeJson = (runtime: RuntimeInfo): JsonObject =>
+  picked(runtime, "name", "version", "apiVersion", "endpoint", "imageEndpoint");
+
+/** JSON text; one line if `indent` is 0. */
+export const toJson = (value: Json, indent = 0): string => exactJson(value, indent);
+
+/** A document as a command prints it: indented, with a final newline. */
+export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
+
+const PIECE_LENGTH = 64 * 1024;
+
+/** The same in pieces, so that lazy lists are never whole in memory. */
+export function* printedPieces(value: Json): Generator<string> {
+  let piece = "";
+  for (const part of partsOf(value, "\n")) {
+    piece += part;
+    if (piece.length < PIECE_LENGTH) continue;
+    yield piece;
+    piece = "";
+  }
+  yield `${piece}\n`;
+}
+
+/** `end`: a line end and the indentation of the next line. */
+function* partsOf(value: Json, end: string): Generator<string> {
+  const inner = `${end}  `;
+  if (isLazy(value)) {
+    let before = "[";
+    for (const item of value) {
+      yield `${before}${inner}${wholeJson(item, inner)}`;
+      before = ",";
+    }
+    yield before === "[" ? "[]" : `${end}]`;
+  } else if (isObject(value)) {
+    let before = "{";
+    for (const [name, field] of fieldsOf(value)) {
+      yield `${before}${inner}${toJson(name)}: `;
+      yield* partsOf(field, inner);
+      before = ",";
+    }
+    yield before === "{" ? "{}" : `${end}}`;
+  } else yield wholeJson(value, end);
+}
+
+/** Line ends occur only between tokens: those in strings are escaped. */
+const wholeJson = (value: Json, end: string): string => toJson(value, 2).replaceAll("\n", end);
+
+const isLazy = (value: Json): value is LazyList =>
+  typeof value === "object" && value !== null && "toJSON" in value;
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+const fieldsOf = (value: JsonObject): readonly (readonly [string, Json])[] =>
+  Object.entries(value).flatMap(([name, field]) => (field === undefined ? [] : [[name, field]]));
+
+/** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
+export const printedYaml = (value: JsonObject): string => yamlBlock(value, "");
+
+function yamlBlock(value: readonly Json[] | JsonObject, indent: string): string {
+  const inner = `${indent}  `;
+  if (isList(value))
+    // The first line of an item follows the dash.
+    return value
+      .map((item) => {
+        const nested = nestedIn(item);
+        const lines =
+          nested === null ? yamlScalar(item) : yamlBlock(nested, inner).slice(inner.length);
+        return `${indent}- ${nested === null ? `${lines}\n` : lines}`;
+      })
+      .join("");
+  return fieldsOf(value)
+    .map(([name, field]) => {
+      const nested = nestedIn(field);
+      const rest = nested === null ? ` ${yamlScalar(field)}\n` : `\n${yamlBlock(nested, inner)}`;
+      return `${indent}${yamlText(name)}:${rest}`;
+    })
+    .join("");
+}
+
+/** `null`: fits on one line. */
+function nestedIn(value: Json): readonly Json[] | JsonObject | null {
+  if (typeof value !== "object" || value === null) return null;
+  const nested = Symbol.iterator in value ? [...value] : value;
+  return (isList(nested) ? nested : fieldsOf(nested)).length === 0 ? null : nested;
+}
+
+const isList = (value: readonly Json[] | JsonObject): value is readonly Json[] =>
+  Array.isArray(value);
+
+const yamlScalar = (value: Json): string =>
+  typeof value === "string" ? yamlText(value) : toJson(value);
+
+/** Words that either version reads as something other than a string. */
+const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i;
+
+/** Plain if unambiguous, else as a JSON string, which is also a YAML string. */
+const yamlText = (value: string): string =>
+  /^[a-z_][\w./-]*$/i.test(value) && !RESERVED.test(value) ? value : toJson(value);

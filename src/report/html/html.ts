@@ -1,0 +1,78 @@
+/** Safe HTML templates and tables: every value is cleaned and escaped, unless it is HTML made by crigc. */
+
+import { type Instant, toRfc3339 } from "../../model/time.ts";
+import type { ItemColumn } from "../table.ts";
+import { clean } from "../terminal.ts";
+
+/** HTML made by `html`, distinct from a plain string. */
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Part = Html | string | number | bigint | null | readonly Part[];
+
+/** `html\`<b>${name}</b>\``; `null` is empty. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(
+    texts.reduce((whole, text, index) => whole + rendered(parts[index - 1] ?? null) + text),
+  );
+}
+
+function rendered(part: Part): string {
+  if (part === null) return "";
+  if (part instanceof Html) return part.text;
+  if (typeof part === "object") return part.map(rendered).join("");
+  return Bun.escapeHTML(clean(String(part)));
+}
+
+/** A long name with line breaks allowed at slashes. */
+export const breakable = (name: string): Html =>
+  html`${name.split(/(?<=\/)/).map((part, index) => (index === 0 ? part : html`<wbr />${part}`))}`;
+
+/** The whole ID, so that it can be selected and copied; the style shortens it. */
+export const idOf = (id: string): Html => html`<code class="id" title="${id}">${id}</code>`;
+
+/** To the minute, in UTC. */
+export const moment = (at: Instant): Html =>
+  html`<time datetime="${toRfc3339(at)}">${toRfc3339(at).slice(0, 16).replace("T", " ")}</time>`;
+
+export interface TableExtras<Item> {
+  readonly caption?: string;
+  /** Rows shown in a softer colour. */
+  readonly isSoft?: (item: Item) => boolean;
+}
+
+/** On a narrow screen each row is a card with titles. */
+export function htmlTable<Item>(
+  columns: readonly ItemColumn<Item, Part>[],
+  items: readonly Item[],
+  { caption, isSoft = () => false }: TableExtras<Item> = {},
+): Html {
+  const style = ({ align }: ItemColumn<Item, Part>): Html | null =>
+    align === "right" ? html` class="number"` : null;
+  const row = (item: Item): Html =>
+    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => html`<td${style(it)} data-label="${it.title}"><span>${it.cell(item)}</span></td>`)}</tr>`;
+  return html`<table>
+    ${
+      caption === undefined
+        ? null
+        : html`<caption>
+            ${caption}
+          </caption>`
+    }
+    <thead>
+      <tr>
+        ${columns.map((it) => html`<th scope="col" ${style(it)}>${it.title}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${items.map(row)}
+    </tbody>
+  </table>`;
+}
+
+export const more = (count: number): Html | null =>
+  count <= 0 ? null : html`<p class="soft">and ${count} more.</p>`;

@@ -1,0 +1,153 @@
+/** Document `ImageList` and the output of `crigc images`: all images, largest first, with users and keep reasons. */
+
+import type { ImageRecord } from "../model/ledger.ts";
+import type { ImagePlan } from "../model/plan.ts";
+import type { ImageKeepReason } from "../model/reason.ts";
+import { type Image, largerFirst } from "../model/snapshot.ts";
+import { type Instant, since } from "../model/time.ts";
+import { counted, dayOf, humanBytes, humanDuration } from "./bytes.ts";
+import { document, imageJson, type JsonObject, recordJson, timeOf } from "./document.ts";
+import { imageKeep, userName, userWords } from "./image-reasons.ts";
+import { imageName } from "./names.ts";
+import { column, type ItemColumn, itemLines, NAME, RIGHT, text } from "./table.ts";
+import { clean, type Screen } from "./terminal.ts";
+
+export interface ImageListEntry {
+  readonly image: Image;
+  /** `null`: the list comes from the runtime alone. */
+  readonly record: ImageRecord | null;
+  /** `null`: no rule keeps it, or it was not judged. */
+  readonly reason: ImageKeepReason | null;
+  /** Place in the order of removal, from 1; `null`: not a candidate. */
+  readonly place: number | null;
+}
+
+export interface ImageListReport {
+  readonly observedAt: Instant;
+  readonly entries: readonly ImageListEntry[];
+}
+
+/** Every image of a plan, by descending size, then descending ID. */
+export const entriesOf = (plan: ImagePlan): readonly ImageListEntry[] =>
+  largestFirst([
+    ...plan.kept.map(({ image, record, reason }) => ({ image, record, reason, place: null })),
+    ...plan.candidates.map(({ image, record }, index) => ({
+      image,
+      record,
+      reason: null,
+      place: index + 1,
+    })),
+  ]);
+
+/** Images as listed, not judged: what the agent serves from its cache. */
+export const unjudged = (images: readonly Image[]): readonly ImageListEntry[] =>
+  largestFirst(images.map((image) => ({ image, record: null, reason: null, place: null })));
+
+const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
+  entries.toSorted((one, other) => largerFirst(one.image, other.image));
+
+const sizeOf = ({ entries }: ImageListReport): bigint =>
+  entries.reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+
+export const imageListDocument = (report: ImageListReport): JsonObject =>
+  document("ImageList", {
+    observedAt: timeOf(report.observedAt),
+    count: report.entries.length,
+    sizeBytes: sizeOf(report),
+    images: report.entries.map(({ image, record, reason, place }) => ({
+      ...imageJson(image),
+      ...(record === null ? {} : recordJson(record)),
+      usedBy: reason?.kind === "in-use" ? reason.users.map((user) => ({ ...user })) : [],
+      keptBy: reason === null ? null : imageKeep.json(reason),
+      place,
+    })),
+  });
+
+/** On a narrow terminal IDs are left out, and the reasons name the users. */
+const NARROW_MAX = 119;
+
+export function imageListTable(report: ImageListReport, screen: Screen): string {
+  const isNarrow = screen.wide !== true && screen.width !== null && screen.width <= NARROW_MAX;
+  const columns = isNarrow
+    ? narrowColumns(report.observedAt, screen)
+    : allColumns(report.observedAt, screen);
+  return text([
+    ...itemLines({ columns, items: report.entries, groupOf: keptTitle }, screen),
+    "",
+    `${counted(report.entries.length, "image")}, ${humanBytes(sizeOf(report))} as reported`,
+  ]);
+}
+
+type ImageColumns = readonly ItemColumn<ImageListEntry>[];
+
+const allColumns = (now: Instant, screen: Screen): ImageColumns => [
+  column("IMAGE", ({ image }) => imageName(image), NAME),
+  column("ID", ({ image }) => (screen.wide === true ? clean(image.id) : crictlId(image))),
+  column("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT),
+  column("FIRST SEEN", (entry) => firstSeen(entry, now, screen)),
+  column("LAST USED", (entry) => lastUsed(entry, now, screen)),
+  column("IN USE BY", (entry) => usedBy(entry, screen) ?? "-", { minimumWidth: 9 }),
+  column("KEPT BY", (entry) => keptBy(entry, screen), { minimumWidth: 9 }),
+  ...(screen.wide === true
+    ? [
+        column<ImageListEntry>(
+          "NAMES",
+          ({ image }) => [...image.repoTags, ...image.repoDigests].map(clean).join(",") || "-",
+        ),
+      ]
+    : []),
+];
+
+const narrowColumns = (now: Instant, screen: Screen): ImageColumns => [
+  column("IMAGE", ({ image }) => imageName(image), NAME),
+  column("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT),
+  column("SEEN", (entry) => firstSeen(entry, now, screen), RIGHT),
+  column("USED", (entry) => lastUsed(entry, now, screen), RIGHT),
+  column(
+    "KEPT BY",
+    (entry) => {
+      const users = usedBy(entry, screen);
+      return keptBy(entry, screen) + (users === null ? "" : `: ${users}`);
+    },
+    { minimumWidth: 18 },
+  ),
+];
+
+/** As crigc rm and crictl take it. */
+const crictlId = ({ id }: Image): string =>
+  clean(id)
+    .replace(/^sha256:/, "")
+    .slice(0, 12);
+
+/** How long ago, in one unit, on a terminal; else the date. */
+function timeShown(at: Instant, now: Instant, screen: Screen): string {
+  if (screen.width === null) return dayOf(at);
+  return /^-?[^a-z]*[a-z]+/.exec(humanDuration(since(now, at)))?.[0] ?? "-";
+}
+
+const firstSeen = ({ record }: ImageListEntry, now: Instant, screen: Screen): string =>
+  record === null ? "-" : timeShown(record.firstSeenAt, now, screen);
+
+function lastUsed({ reason, record }: ImageListEntry, now: Instant, screen: Screen): string {
+  if (reason?.kind === "in-use") return "now";
+  if (record === null) return "-";
+  return record.lastUsedAt === null ? "never" : timeShown(record.lastUsedAt, now, screen);
+}
+
+function usedBy({ reason }: ImageListEntry, screen: Screen): string | null {
+  const [first, ...rest] = reason?.kind === "in-use" ? reason.users : [];
+  if (first === undefined) return null;
+  const name = screen.width === null ? userWords(first) : userName(first);
+  return rest.length === 0 ? name : `${name}, ${rest.length} more`;
+}
+
+// A short title on a terminal; else the whole sentence.
+function keptBy({ reason, place }: ImageListEntry, screen: Screen): string {
+  if (reason === null) return place === null ? "-" : `candidate ${place}`;
+  return screen.width === null ? imageKeep.text(reason) : imageKeep.title(reason.kind);
+}
+
+function keptTitle({ reason, place }: ImageListEntry): string {
+  if (reason === null) return place === null ? "smaller" : "candidate";
+  return imageKeep.title(reason.kind);
+}

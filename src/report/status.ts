@@ -1,0 +1,296 @@
+/** Document `Status` and the output of `crigc status`: problems first, then disks, passes and configured values. */
+
+import type { Forecast } from "../model/disk-usage.ts";
+import type { RegretFigures } from "../model/history.ts";
+import type { HoldState } from "../model/hold.ts";
+import type { Thresholds } from "../model/limits.ts";
+import type { Event, LoopStatus, Pass } from "../model/pass.ts";
+import type { PodSourceState } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { MeasuredFilesystem, RuntimeInfo } from "../model/snapshot.ts";
+import { type Duration, durationFromMs, type Instant, seconds, toMs } from "../model/time.ts";
+import { capitalised } from "../model/values.ts";
+import { counted, elapsed, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
+import { podSourceWords } from "./container-reasons.ts";
+import { diskBar, figuresLines, forecastJson, forecastWords } from "./disk.ts";
+import {
+  document,
+  eventJson,
+  filesystemJson,
+  type Json,
+  type JsonObject,
+  picked,
+  runtimeJson,
+  timeOf,
+  toJson,
+} from "./document.ts";
+import { passHeadJson, stepJson } from "./gc.ts";
+import { regretWords } from "./history.ts";
+import { holdEnd, imageBlock } from "./image-reasons.ts";
+import { eventWords, passSummary } from "./pass-words.ts";
+import { dataJson } from "./reasons.ts";
+import { column, type ItemColumn, itemLines, painted, RIGHT, text, wrapped } from "./table.ts";
+import { clean, present, type Screen } from "./terminal.ts";
+
+export interface FilesystemStatus {
+  readonly filesystem: MeasuredFilesystem;
+  /** `null`: image collection has no threshold for it. */
+  readonly thresholds: Thresholds | null;
+  /** `null`: too little data, no clear trend, or no history. */
+  readonly forecast: Forecast | null;
+}
+
+export interface PressureStatus {
+  readonly signal: string;
+  readonly mountpoint: string;
+  /** Bytes or inodes, depending on the signal. */
+  readonly available: bigint;
+  readonly limit: bigint;
+  /** Whether its grace period is over. */
+  readonly due: boolean;
+}
+
+/** A configured value by its configuration-file name, with its source. */
+export interface ValueStatus {
+  readonly field: string;
+  readonly value: Json;
+  readonly source: string;
+}
+
+export interface StatusReport {
+  readonly version: string;
+  readonly pid: number;
+  readonly now: Instant;
+  readonly startedAt: Instant;
+  readonly dryRun: boolean;
+  /** `null`: not known yet. */
+  readonly runtime: RuntimeInfo | null;
+  /** Why the runtime does not answer; `null`: it does. */
+  readonly runtimeError: string | null;
+  readonly runtimeAnsweredAt: Instant | null;
+  /** Why the ledger is not kept on disk; `null`: it is. */
+  readonly ledgerError: string | null;
+  /** Device and inode of the agent's root directory; a container has its own. */
+  readonly rootDirectoryId: string;
+  /** How the configuration on disk differs from what is in force, or why it is invalid; `null`: it is in force. */
+  readonly configurationError: string | null;
+  readonly hold: HoldState;
+  /** Remaining grace period after a boot; `null`: none. */
+  readonly bootGrace: Duration | null;
+  /** The containers for which image removal waits now; `null`: it does not wait. */
+  readonly waiting: ImageBlock | null;
+  /** The pod source as of the last container pass; `null`: no pass yet. */
+  readonly podSource: PodSourceState | null;
+  readonly loops: readonly LoopStatus[];
+  /** The last pass of each kind. */
+  readonly lastPasses: readonly Pass[];
+  readonly filesystems: readonly FilesystemStatus[];
+  readonly underPressure: boolean;
+  readonly pressure: readonly PressureStatus[];
+  readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
+  readonly deadContainers: number | null;
+  /** Removed images that came back; `null`: no history. */
+  readonly regrets: RegretFigures | null;
+  /** The latest warnings, oldest first. */
+  readonly events: readonly Event[];
+  readonly values: readonly ValueStatus[];
+}
+
+/** Durations in milliseconds, else `null`. */
+const msOf = (span: Duration | null): number | null => (span === null ? null : toMs(span));
+
+export const statusDocument = (report: StatusReport): JsonObject =>
+  document("Status", {
+    ...picked(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
+    ...picked(report, "configurationError", "underPressure", "deadContainers"),
+    now: timeOf(report.now),
+    startedAt: timeOf(report.startedAt),
+    runtime: report.runtime && runtimeJson(report.runtime),
+    runtimeAnsweredAt: timeOf(report.runtimeAnsweredAt),
+    hold: report.hold.kind === "none" ? null : dataJson(report.hold),
+    bootGraceMs: msOf(report.bootGrace),
+    waiting: report.waiting && imageBlock.json(report.waiting),
+    podSource: report.podSource && { ...report.podSource },
+    loops: report.loops.map(({ lastStartedAt, lastEndedAt, nextAt, ...loop }) => ({
+      ...loop,
+      lastStartedAt: timeOf(lastStartedAt),
+      lastEndedAt: timeOf(lastEndedAt),
+      nextAt: timeOf(nextAt),
+    })),
+    lastPasses: report.lastPasses.map((pass) => ({
+      ...passHeadJson(pass),
+      error: pass.error,
+      summary: passSummary(pass),
+      steps: pass.steps.map(stepJson),
+    })),
+    filesystems: report.filesystems.map(({ filesystem, thresholds, forecast }) => ({
+      ...filesystemJson(filesystem),
+      measuredAt: timeOf(filesystem.measuredAt),
+      lowPercent: thresholds?.lowPercent ?? null,
+      highPercent: thresholds?.highPercent ?? null,
+      forecast: forecast && forecastJson(forecast),
+    })),
+    pressure: report.pressure.map(pressureJson),
+    images: report.images && { ...report.images },
+    regrets: report.regrets && {
+      removedImages: report.regrets.removedImages,
+      returned: report.regrets.returned.map((one) => ({ ...one })),
+      soonestMs: msOf(report.regrets.soonest),
+    },
+    events: report.events.map(eventJson),
+    values: Object.fromEntries(
+      report.values.map(({ field, value, source }) => [field, { value, source }]),
+    ),
+  });
+
+const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
+
+/** Field names end in their unit: bytes, or inodes for inode signals. */
+const pressureJson = (it: PressureStatus): JsonObject => ({
+  ...picked(it, "signal", "mountpoint", "due"),
+  ...(isOfInodes(it)
+    ? { availableInodes: it.available, limitInodes: it.limit }
+    : { availableBytes: it.available, limitBytes: it.limit }),
+});
+
+const EVENTS_SHOWN = 5;
+
+export function statusTable(report: StatusReport, screen: Screen): string {
+  const { now } = report;
+  return text([
+    ...painted(screen, "bold", headWords(report)),
+    "",
+    ...problems(report).flatMap((it) => painted(screen, "red", `${it}.`)),
+    "",
+    ...report.filesystems.flatMap((it) => [...diskLines(it, now, screen), ""]),
+    ...countLines(report),
+    "",
+    ...itemLines({ columns: loopColumns(now), items: report.loops }, screen),
+    "",
+    ...report.lastPasses.flatMap((pass) =>
+      wrapped(passSummary(pass, ` ${ago(pass.endedAt, now)}`), screen),
+    ),
+    "",
+    ...report.events
+      .slice(-EVENTS_SHOWN)
+      .flatMap((event) => painted(screen, "yellow", `${ago(event.at, now)}: ${eventWords(event)}`)),
+    "",
+    ...valueLines(report, screen),
+  ]);
+}
+
+function headWords(report: StatusReport): string {
+  const up = humanDuration(elapsed(report.now, report.startedAt));
+  const runtime =
+    report.runtime === null
+      ? "runtime not connected yet"
+      : clean(`${report.runtime.name} ${report.runtime.version} at ${report.runtime.endpoint}`);
+  const dry = report.dryRun ? ", dry run: nothing is removed" : "";
+  return `crigc ${clean(report.version)}, pid ${report.pid}, up ${up}${dry}; ${runtime}`;
+}
+
+/** Everything that keeps the agent from collecting. */
+function problems(report: StatusReport): readonly string[] {
+  const { runtimeError, configurationError, ledgerError, podSource, bootGrace, hold } = report;
+  return present([
+    runtimeError !== null && `The runtime does not answer: ${clean(runtimeError)}`,
+    configurationError !== null &&
+      `The configuration files differ from what is in force: ${clean(configurationError)}`,
+    ledgerError !== null && `The ledger is not on disk: ${clean(ledgerError)}`,
+    podSource?.kind === "not-ready" && capitalised(podSourceWords(podSource)),
+    hold.kind === "held" &&
+      `On hold ${holdEnd(hold.until)}${hold.reason === "" ? "" : ` (${clean(hold.reason)})`}`,
+    bootGrace !== null &&
+      `Grace period after a boot: nothing is removed for another ${humanDuration(bootGrace)}`,
+    report.waiting !== null && `Image removal waits: ${imageBlock.text(report.waiting)}`,
+    ...report.pressure.map(pressureWords),
+    report.pressure.length === 0 &&
+      report.underPressure &&
+      "Disk pressure has ended; it is still reported during the transition period",
+  ]);
+}
+
+function pressureWords(it: PressureStatus): string {
+  const shown = (amount: bigint): string =>
+    isOfInodes(it) ? `${amount} inodes` : humanBytes(amount);
+  const grace = it.due ? "" : ", within its grace period";
+  return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
+}
+
+function diskLines(it: FilesystemStatus, now: Instant, screen: Screen): readonly string[] {
+  const { filesystem, thresholds, forecast } = it;
+  const percent = usedPercent(filesystem.capacityBytes, filesystem.availableBytes);
+  const figures = { filesystem, usedPercent: percent, thresholds };
+  const high = thresholds?.highPercent ?? null;
+  return [
+    ...figuresLines(figures, screen, `, measured ${ago(filesystem.measuredAt, now)}`),
+    ...diskBar(figures, screen, "  "),
+    ...(forecast === null ? [] : wrapped(capitalised(forecastWords(forecast, high)), screen)),
+  ];
+}
+
+function countLines({ images, deadContainers, regrets }: StatusReport): readonly string[] {
+  const dead = deadContainers === null ? "" : `; ${counted(deadContainers, "dead container")}`;
+  return present([
+    images !== null &&
+      `${counted(images.count, "image")}, ${humanBytes(images.sizeBytes)} as reported${dead}`,
+    regrets !== null && regrets.removedImages > 0 && `History: ${regretWords(regrets)}`,
+  ]);
+}
+
+const loopColumns = (now: Instant): readonly ItemColumn<LoopStatus>[] => [
+  column("LOOP", ({ name }) => name),
+  column("EVERY", ({ periodMs }) => humanDuration(durationFromMs(periodMs)), RIGHT),
+  column("LAST", (loop) => (loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now)), RIGHT),
+  column("NEXT", (loop) => nextRun(loop, now), RIGHT),
+  column("RESULT", loopResult, { minimumWidth: 10 }),
+];
+
+function nextRun(loop: LoopStatus, now: Instant): string {
+  if (!loop.enabled) return "-";
+  if (loop.nextAt === null) return loop.lastStartedAt === null ? "-" : "running";
+  const span = elapsed(loop.nextAt, now);
+  return span < SECOND ? "now" : `in ${humanDuration(span)}`;
+}
+
+function loopResult(loop: LoopStatus): string {
+  if (!loop.enabled) return "disabled";
+  if (loop.lastError !== null)
+    return `failed ${counted(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
+  if (loop.lastEndedAt !== null) return "ok";
+  return loop.lastStartedAt === null ? "not run yet" : "-";
+}
+
+const VALUE_COLUMNS: readonly ItemColumn<ValueStatus>[] = [
+  column("FIELD", ({ field }) => field, { minimumWidth: 16 }),
+  column("VALUE", ({ field, value }) => clean(valueText(value, OPERATORS[field])), {
+    minimumWidth: 10,
+  }),
+  column("SOURCE", ({ source }) => clean(source), { minimumWidth: 10, cut: "middle" }),
+];
+
+/** On a terminal only values that are not defaults; crigc config shows all. */
+function valueLines({ values }: StatusReport, screen: Screen): readonly string[] {
+  const items = values.filter(({ source }) => screen.width === null || source !== "default");
+  return items.length === 0 ? [] : itemLines({ columns: VALUE_COLUMNS, items }, screen);
+}
+
+/** Operators other than "=", so that the text can be used as a flag. */
+const OPERATORS: Readonly<Record<string, string>> = { evictionHard: "<", evictionSoft: "<" };
+
+function valueText(value: Json, operator = "="): string {
+  if (value === null) return "-";
+  if (Array.isArray(value)) return value.map((it) => valueText(it)).join(", ") || "-";
+  if (typeof value !== "object") return typeof value === "string" ? value : toJson(value);
+  const pairs = Object.entries(value).map(
+    ([name, held]) => `${name}${operator}${valueText(held ?? null)}`,
+  );
+  return pairs.join(",") || "-";
+}
+
+const SECOND = seconds(1);
+
+function ago(at: Instant, now: Instant): string {
+  const span = elapsed(now, at);
+  return span < SECOND ? "just now" : `${humanDuration(span)} ago`;
+}
