@@ -8,12 +8,12 @@ import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
 import { gainOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
-import { containerName, imageName, sandboxName } from "../../report/names.ts";
 import {
   explanationDocument,
   explanationTable,
   type ReferenceMatch,
 } from "../../report/explanation.ts";
+import { containerName, imageName, sandboxName } from "../../report/names.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
