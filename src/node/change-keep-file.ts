@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { HostError } from "../model/errors.ts";
-import { asRoot, codeOf, reasonOf, writeWholeFile } from "./files.ts";
+import { asRoot, codeOf, hostError, writeWholeFile } from "./files.ts";
 import { tryFlock, unlockFlock } from "./libc.ts";
 
 /** The new text of a file, and a result. */
@@ -48,8 +48,11 @@ function targetOf(path: string): string {
     const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
     return isLink ? realpathSync(path) : path;
   } catch (error) {
-    const message = `cannot write ${path}: the target of the link: ${reasonOf(error)}`;
-    throw new HostError("write", message, { cause: error });
+    throw hostError(
+      "write",
+      error,
+      (why) => `cannot write ${path}: the target of the link: ${why}`,
+    );
   }
 }
 
@@ -58,9 +61,7 @@ export function readKeepFile(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw new HostError("read", `cannot read ${path}: ${reasonOf(error)}${asRoot(error)}`, {
-      cause: error,
-    });
+    throw hostError("read", error, (why) => `cannot read ${path}: ${why}${asRoot(error)}`);
   }
 }
 
@@ -77,9 +78,7 @@ function lockDotfile(path: string, waitMs: number): number {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
     fd = openSync(lock, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   } catch (error) {
-    throw new HostError("write", `cannot write ${path}: ${reasonOf(error)}${asRoot(error)}`, {
-      cause: error,
-    });
+    throw hostError("write", error, (why) => `cannot write ${path}: ${why}${asRoot(error)}`);
   }
   const why = lockWithin(fd, waitMs);
   if (why === null) return fd;

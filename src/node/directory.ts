@@ -40,16 +40,15 @@ export class Directory {
   static async open(path: EntryName): Promise<Directory> {
     const handle = await open(path, FLAGS);
     try {
-      const { dev } = await handle.stat({ bigint: true });
-      return new Directory(handle, dev);
+      return new Directory(handle, (await handle.stat({ bigint: true })).dev);
     } catch (error) {
       await handle.close();
       throw error;
     }
   }
 
-  async openBelow(name: EntryName): Promise<Directory> {
-    return await Directory.open(this.#pathOf(name));
+  openBelow(name: EntryName): Promise<Directory> {
+    return Directory.open(this.#pathOf(name));
   }
 
   /** Whether nothing is mounted on this directory that is not on its parent; a bind mount even has the same device. */
@@ -59,11 +58,9 @@ export class Directory {
 
   async entries(): Promise<readonly Entry[]> {
     const found = await readdir(this.#path, { withFileTypes: true });
-    if (found.some(({ name }) => name.includes(REPLACED))) return await this.#entriesByBytes();
-    return found.map((entry) => ({ name: entry.name, raw: entry.name, kind: kindOf(entry) }));
-  }
-
-  async #entriesByBytes(): Promise<readonly Entry[]> {
+    // What decoding puts in place of bytes that are not UTF-8.
+    if (!found.some(({ name }) => name.includes("\uFFFD")))
+      return found.map((entry) => ({ name: entry.name, raw: entry.name, kind: kindOf(entry) }));
     const entries: Entry[] = [];
     for (const raw of await readdir(this.#path, { encoding: "buffer" })) {
       const facts = await ifThere(this.facts(raw));
@@ -91,16 +88,6 @@ export class Directory {
     await this.#handle.close();
   }
 
-  get #path(): string {
-    return `/proc/self/fd/${this.#handle.fd}`;
-  }
-
-  /** "" if the kernel does not say; then only the device tells mounts apart. */
-  async #mountId(): Promise<string> {
-    const facts = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
-    return /^mnt_id:\s*(\d+)$/m.exec(facts)?.[1] ?? "";
-  }
-
   /** For reading through node:fs; the last component may be a link, which the call then follows or not. */
   pathOf(name: string): string {
     const plain = name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name);
@@ -113,10 +100,20 @@ export class Directory {
       ? this.pathOf(name)
       : Buffer.concat([Buffer.from(`${this.#path}/`), name]);
   }
+
+  get #path(): string {
+    return `/proc/self/fd/${this.#handle.fd}`;
+  }
+
+  /** "" if the kernel does not say; then only the device tells mounts apart. */
+  async #mountId(): Promise<string> {
+    return mountIdIn(await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8")) ?? "";
+  }
 }
 
-/** What decoding puts in place of bytes that are not UTF-8. */
-const REPLACED = "\uFFFD";
+/** The mount of an open file, in the text of its `/proc/self/fdinfo`. */
+export const mountIdIn = (fdinfo: string): string | undefined =>
+  /^mnt_id:\s*(\d+)$/m.exec(fdinfo)?.[1];
 
 const kindOf = (file: Pick<Stats, "isDirectory" | "isSymbolicLink">): Entry["kind"] =>
   file.isDirectory() ? "directory" : file.isSymbolicLink() ? "link" : "other";

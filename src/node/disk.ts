@@ -1,29 +1,40 @@
-// The node's filesystems: statfs of the directories of runtime and kubelet, one entry per device.
+// The node's filesystems: statfs of the directories of runtime and kubelet, one entry per device, and their commits.
 
 import { type BigIntStatsFs, constants, openSync } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { HostError } from "../model/errors.ts";
-import type { DiskReader, DiskReading, ReportedFilesystems } from "../model/ports.ts";
+import type {
+  DiskReader,
+  DiskReading,
+  ReportedFilesystem,
+  ReportedFilesystems,
+} from "../model/ports.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
 import { timer } from "./clock.ts";
-import { reasonOf } from "./files.ts";
+import { mountIdIn } from "./directory.ts";
+import { hostError } from "./files.ts";
 import { syncfs } from "./libc.ts";
 
 /** A local filesystem answers in microseconds; a network one that hangs must not block a pass forever. */
-const answerWithinMs = 10_000;
+const ANSWER_MS = 10_000;
 
 /** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`; read each time, because kubelets come and go. */
 export function diskOf(rootDirectory: () => string): DiskReader {
   return {
     measure,
     filesystems: async (reported) => {
-      const uses = usesOf(reported, rootDirectory());
-      const places = new Map<string, Place>();
-      for (const path of new Set(uses.map((use) => use.path)))
-        places.set(path, await placeOf(path));
-      return merged(uses, places);
+      const byDevice = new Map<string, Filesystem>();
+      const places = new Map<string, Mount & DiskReading>();
+      for (const use of usesOf(reported, rootDirectory())) {
+        const { path } = use;
+        const place = places.get(path) ?? (await placeOf(path));
+        places.set(path, place);
+        const known = byDevice.get(place.device) ?? { ...place, ...unused, path };
+        byDevice.set(place.device, withUse(known, use));
+      }
+      return [...byDevice.values()];
     },
   };
 }
@@ -34,115 +45,49 @@ export async function defaultRootDirectory(kubelet = "/var/lib/kubelet"): Promis
   return found?.isDirectory() === true ? kubelet : "/";
 }
 
-interface Use {
+interface Use extends ReportedFilesystem {
   readonly role: FilesystemRole;
-  readonly path: string;
-  readonly usedBytes: bigint | null;
-  readonly inodesUsed: bigint | null;
 }
 
 function usesOf(reported: ReportedFilesystems, rootDirectory: string): readonly Use[] {
   const images = reported.images.map((it): Use => ({ ...it, role: "imagefs" }));
   const containers = reported.containers.map((it): Use => ({ ...it, role: "containerfs" }));
+  const unreported = { usedBytes: null, inodesUsed: null };
   // containerd names no container filesystem: writable layers are with the images of its default snapshotter, its
   // first.
   const [first] = images;
-  const implied: readonly Use[] =
-    containers.length === 0 && first !== undefined
-      ? [{ role: "containerfs", path: first.path, usedBytes: null, inodesUsed: null }]
-      : [];
-  const node: Use = { role: "nodefs", path: rootDirectory, usedBytes: null, inodesUsed: null };
-  return [...images, ...containers, ...implied, node];
+  if (containers.length === 0 && first !== undefined)
+    containers.push({ ...unreported, role: "containerfs", path: first.path });
+  return [...images, ...containers, { ...unreported, role: "nodefs", path: rootDirectory }];
 }
 
-interface Place extends DiskReading {
-  readonly device: string;
-  readonly mountpoint: string;
-}
-
-function merged(uses: readonly Use[], places: ReadonlyMap<string, Place>): readonly Filesystem[] {
-  const byDevice = new Map<string, Filesystem>();
-  for (const use of uses) {
-    const place = places.get(use.path);
-    if (place === undefined) continue;
-    const known = byDevice.get(place.device) ?? fresh(use.path, place);
-    byDevice.set(place.device, withUse(known, use));
-  }
-  return [...byDevice.values()];
-}
-
-const fresh = (path: string, place: Place): Filesystem => ({
-  ...place,
-  path,
+const unused = {
   roles: [],
   imageUsedBytes: null,
   imageInodesUsed: null,
   containerUsedBytes: null,
-});
+} satisfies Partial<Filesystem>;
 
-function withUse(filesystem: Filesystem, use: Use): Filesystem {
-  const roles = filesystem.roles.includes(use.role)
-    ? filesystem.roles
-    : [...filesystem.roles, use.role];
+function withUse(filesystem: Filesystem, { role, usedBytes, inodesUsed }: Use): Filesystem {
+  const { imageUsedBytes, imageInodesUsed = null, containerUsedBytes } = filesystem;
   return {
     ...filesystem,
-    roles,
-    imageUsedBytes:
-      use.role === "imagefs"
-        ? added(filesystem.imageUsedBytes, use.usedBytes)
-        : filesystem.imageUsedBytes,
-    imageInodesUsed:
-      use.role === "imagefs"
-        ? added(filesystem.imageInodesUsed ?? null, use.inodesUsed)
-        : (filesystem.imageInodesUsed ?? null),
-    containerUsedBytes:
-      use.role === "containerfs"
-        ? added(filesystem.containerUsedBytes, use.usedBytes)
-        : filesystem.containerUsedBytes,
+    roles: [...new Set([...filesystem.roles, role])],
+    ...(role === "imagefs" && {
+      imageUsedBytes: added(imageUsedBytes, usedBytes),
+      imageInodesUsed: added(imageInodesUsed, inodesUsed),
+    }),
+    ...(role === "containerfs" && { containerUsedBytes: added(containerUsedBytes, usedBytes) }),
   };
 }
 
 const added = (sum: bigint | null, bytes: bigint | null): bigint | null =>
   bytes === null ? sum : (sum ?? 0n) + bytes;
 
-async function placeOf(path: string): Promise<Place> {
-  const reading = await measure(path);
-  return { ...reading, ...(await asked(path, () => mountOf(path))) };
-}
-
-// 0o10000000 is O_PATH on every processor that Bun runs on; node has no name for it. Such a handle needs no read
-// permission.
-const openPathOnly = 0o10000000 | constants.O_RDONLY;
-
-/** The device of the filesystem that a path is on, or would be once it exists. Throws if it cannot be determined. */
-export async function deviceOf(path: string): Promise<string> {
-  for (let at = path; ; at = dirname(at)) {
-    const found = await stat(at).catch(() => null);
-    if (found !== null || at === dirname(at)) return (await mountOf(at)).device;
-  }
-}
-
-/** The mount through which a path is seen, according to the kernel rather than guessed from prefixes of paths. */
-async function mountOf(path: string): Promise<Mount> {
-  {
-    await using handle = await open(path, openPathOnly);
-    const id = /^mnt_id:\s*(\d+)$/m.exec(await readProc(`/proc/self/fdinfo/${handle.fd}`))?.[1];
-    const mount =
-      id === undefined ? null : findMount(await readProc("/proc/self/mountinfo"), Number(id));
-    if (mount !== null) return mount;
-  }
-  const { dev } = await stat(path, { bigint: true });
-  return { device: deviceText(dev), mountpoint: path };
-}
-
-const readProc = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
-
-/** The kernel's 64-bit device number as `major:minor`: 12 + 20 bits each, interleaved. */
-function deviceText(device: bigint): string {
-  const major = ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn);
-  const minor = (device & 0xffn) | ((device >> 12n) & ~0xffn);
-  return `${major}:${BigInt.asUintN(32, minor)}`;
-}
+const placeOf = async (path: string): Promise<Mount & DiskReading> => ({
+  ...(await measure(path)),
+  ...(await asked(path, () => mountOf(path))),
+});
 
 async function measure(path: string): Promise<DiskReading> {
   if (!path.startsWith("/"))
@@ -168,18 +113,35 @@ export function readingOf(fs: BigIntStatsFs): DiskReading {
 /** The kernel's numbers of btrfs and ZFS. */
 const FREE_ON_COMMIT: ReadonlySet<bigint> = new Set([0x9123683en, 0x2fc12fc1n]);
 
-/** One question about a path, with a deadline and crigc's own error message. */
-async function asked<T>(path: string, question: () => Promise<T>): Promise<T> {
-  try {
-    return await questions.ask(path, question, answerWithinMs);
-  } catch (error) {
-    throw new HostError(
-      "stat",
-      `cannot measure the filesystem of ${path}: ${reasonOf(error)}; check that the directory exists and is mounted`,
-      { cause: error },
-    );
+/** The device of the filesystem that a path is on, or would be once it exists. Throws if it cannot be determined. */
+export async function deviceOf(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    const found = await stat(at).catch(() => null);
+    if (found !== null || at === dirname(at)) return (await mountOf(at)).device;
   }
 }
+
+// 0o10000000 is O_PATH on every processor that Bun runs on; node has no name for it. Such a handle needs no read
+// permission.
+const OPEN_PATH_ONLY = 0o10000000 | constants.O_RDONLY;
+
+/** The mount through which a path is seen, according to the kernel rather than guessed from prefixes of paths. */
+async function mountOf(path: string): Promise<Mount> {
+  {
+    await using handle = await open(path, OPEN_PATH_ONLY);
+    const id = mountIdIn(await readProc(`/proc/self/fdinfo/${handle.fd}`));
+    const mount =
+      id === undefined ? null : findMount(await readProc("/proc/self/mountinfo"), Number(id));
+    if (mount !== null) return mount;
+  }
+  // The kernel's 64-bit device number as `major:minor`: 12 + 20 bits each, interleaved.
+  const { dev } = await stat(path, { bigint: true });
+  const major = ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & ~0xfffn);
+  const minor = BigInt.asUintN(32, (dev & 0xffn) | ((dev >> 12n) & ~0xffn));
+  return { device: `${major}:${minor}`, mountpoint: path };
+}
+
+const readProc = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
 export interface Mount {
   /** `major:minor` of the filesystem: one for all subvolumes of a btrfs, unlike in stat. */
@@ -189,8 +151,8 @@ export interface Mount {
 
 /** The mount with this ID, or `null`. Parses only its own line: a node has a thousand others. */
 export function findMount(mountinfo: string, id: number): Mount | null {
-  const start = mountinfo.startsWith(`${id} `) ? 0 : mountinfo.indexOf(`\n${id} `) + 1;
-  if (start === 0 && !mountinfo.startsWith(`${id} `)) return null;
+  const start = `\n${mountinfo}`.indexOf(`\n${id} `);
+  if (start < 0) return null;
   const end = mountinfo.indexOf("\n", start);
   return parseMount(mountinfo.slice(start, end < 0 ? undefined : end));
 }
@@ -200,60 +162,62 @@ export function parseMount(line: string): Mount | null {
   const [id = "", , device = "", , mountpoint, ...rest] = line.split(" ");
   // A lone dash ends the options and tags; no field can be one, since spaces are escaped.
   if (!/^\d+$/.test(id) || !/^\d+:\d+$/.test(device) || !rest.includes("-", 1)) return null;
-  return mountpoint === undefined ? null : { device, mountpoint: unescape(mountpoint) };
-}
-
-/** The kernel writes space, tab, newline, backslash and `#` as a backslash and three octal digits, byte by byte. */
-function unescape(field: string): string {
-  if (!field.includes("\\")) return field;
-  return field.replace(/\\([0-3][0-7]{2})/g, (_, octal: string) =>
+  if (mountpoint === undefined) return null;
+  // The kernel writes space, tab, newline, backslash and `#` as a backslash and three octal digits, byte by byte.
+  const plain = mountpoint.replace(/\\([0-3][0-7]{2})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   );
+  return { device, mountpoint: plain };
 }
 
-/** The result of `answer`, or a rejection after `ms`. Does not cancel the call. */
-async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T> {
+const unanswered = new Set<string>();
+
+/**
+ * Asks one question about a path, which may never be answered (statfs on a dead network share), with a deadline and
+ * crigc's own error message. Asks nothing more about the path until an answer comes, because each call would block
+ * another thread forever.
+ */
+export async function asked<T>(
+  path: string,
+  question: () => Promise<T>,
+  withinMs = ANSWER_MS,
+): Promise<T> {
   let handle: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    handle = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
   try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(handle);
-  }
-}
-
-/** Does not repeat a call while one is unanswered, because each would block another thread forever. */
-export class Questions {
-  readonly #open = new Set<string>();
-
-  /**
-   * Resolves with the answer; rejects after `ms`, or at once while an earlier question with the same key is open past
-   * its deadline.
-   */
-  async ask<T>(key: string, question: () => Promise<T>, ms: number): Promise<T> {
-    if (this.#open.has(key)) throw new Error("an earlier call is still pending");
+    if (unanswered.has(path)) throw new Error("an earlier call is still pending");
     const answer = question();
-    let answered = false;
+    let isAnswered = false;
     const note = (): void => {
-      answered = true;
-      this.#open.delete(key);
+      isAnswered = true;
+      unanswered.delete(path);
     };
     answer.then(note, note);
-    try {
-      return await withDeadline(answer, ms);
-    } finally {
-      // Whatever ended the wait: while there is no answer, nothing else should wait for one.
-      if (!answered) this.#open.add(key);
-    }
+    const late = new Promise<never>((_, reject) => {
+      handle = setTimeout(() => {
+        if (!isAnswered) unanswered.add(path);
+        reject(new Error(`no answer within ${withinMs} ms`));
+      }, withinMs);
+    });
+    return await Promise.race([answer, late]);
+  } catch (error) {
+    throw hostError(
+      "stat",
+      error,
+      (why) =>
+        `cannot measure the filesystem of ${path}: ${why}; check that the directory exists and is mounted`,
+    );
+  } finally {
+    clearTimeout(handle);
   }
 }
 
 /** Space that has not appeared by then appears with a later commit. */
 const COMMIT_MS = 5_000;
 
-/** `command`: runs `commitHere` for the path that follows it. The result never rejects. */
+/**
+ * Commits a filesystem in a separate process, because `syncfs` hangs with its disk. `command`: runs `commitHere` for
+ * the path that follows it. The result never rejects.
+ */
 export function commitBy(
   command: readonly string[],
   limitMs = COMMIT_MS,
@@ -285,5 +249,3 @@ export function commitBy(
 
 /** The whole work of that process. */
 export const commitHere = (path: string): boolean => syncfs(openSync(path, "r"));
-
-const questions = new Questions();

@@ -19,133 +19,115 @@ export interface KeepRulesRequest {
   readonly infraImages: readonly string[];
   /** Directories from which rules were read before: one of them has to exist as well. */
   readonly known: readonly string[];
-  readonly parseFile: (
-    text: string,
-    source: string,
-  ) => { readonly rules: readonly KeepRule[]; readonly problems: readonly KeepProblem[] };
+  readonly parseFile: (text: string, source: string) => Rules;
   readonly parsePattern: (
     text: string,
   ) => { readonly kind: "valid" } | { readonly kind: "invalid"; readonly message: string };
 }
 
-/** A list of images has some hundred lines; anything beyond these limits is not one. */
-const fileBytesMax = 4 * 1024 * 1024;
-const filesMax = 1000;
-
-export async function readKeepRules(request: KeepRulesRequest): Promise<KeepRules> {
-  const flags = rulesOfFlags(request);
-  const files = await rulesOfDirectory(request);
-  return {
-    rules: [...flags.rules, ...files.rules],
-    problems: [...flags.problems, ...files.problems],
-    directoriesRead: files.rules.length > 0 ? [request.directory] : [],
-  };
-}
-
-interface Found {
+interface Rules {
   readonly rules: readonly KeepRule[];
   readonly problems: readonly KeepProblem[];
 }
 
-function rulesOfFlags({ patterns, infraImages, parsePattern }: KeepRulesRequest): Found {
-  const read = (those: readonly string[], source: string): Found => {
-    const rules: KeepRule[] = [];
-    const problems: KeepProblem[] = [];
-    for (const pattern of those) {
-      const parsed = parsePattern(pattern);
-      if (parsed.kind === "valid") rules.push({ pattern, source });
-      else problems.push({ source, message: parsed.message });
-    }
-    return { rules, problems };
+/** A list of images has some hundred lines; anything beyond these limits is not one. */
+const FILE_BYTES_MAX = 4 * 1024 * 1024;
+const FILES_MAX = 1000;
+
+export async function readKeepRules(request: KeepRulesRequest): Promise<KeepRules> {
+  const { patterns, infraImages, parsePattern } = request;
+  const invalid = (those: readonly string[], source: string): readonly KeepProblem[] =>
+    those.flatMap((text) => {
+      const parsed = parsePattern(text);
+      return parsed.kind === "valid" ? [] : [{ source, message: parsed.message }];
+    });
+  const files = await rulesOfDirectory(request);
+  const valid = patterns.filter((pattern) => parsePattern(pattern).kind === "valid");
+  return {
+    rules: [...valid.map((pattern) => ({ pattern, source: "--keep" })), ...files.rules],
+    problems: [
+      ...invalid(patterns, "--keep"),
+      ...invalid(infraImages, "--pod-infra-container-image"),
+      ...files.problems,
+    ],
+    directoriesRead: files.rules.length > 0 ? [request.directory] : [],
   };
-  const { rules, problems } = read(patterns, "--keep");
-  const infra = read(infraImages, "--pod-infra-container-image");
-  return { rules, problems: [...problems, ...infra.problems] };
 }
 
-async function rulesOfDirectory(request: KeepRulesRequest): Promise<Found> {
-  const { directory } = request;
+const problem = (source: string, message: string): Rules => ({
+  rules: [],
+  problems: [{ source, message }],
+});
+
+async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
+  const { directory, isNamed, known, parseFile } = request;
   let names: readonly string[];
   try {
     names = (await readdir(directory)).filter((name) => !isLeftover(name)).toSorted();
   } catch (error) {
-    return { rules: [], problems: directoryProblems(request, error) };
+    if (codeOf(error) !== "ENOENT")
+      return problem(directory, `the directory cannot be read: ${reasonOf(error)}${asRoot(error)}`);
+    if (isNamed)
+      return problem(directory, "the directory that --keep-dir names does not exist: create it");
+    // A missing default directory has no rules, unless there were some before.
+    return known.includes(directory)
+      ? problem(
+          directory,
+          "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them",
+        )
+      : { rules: [], problems: [] };
   }
-  if (names.length > filesMax) {
-    const message = `the directory has ${names.length} files; the maximum is ${filesMax}: merge them`;
-    return { rules: [], problems: [{ source: directory, message }] };
-  }
-  const found = await Promise.all(names.map((name) => rulesOfFile(request, name)));
+  if (names.length > FILES_MAX)
+    return problem(
+      directory,
+      `the directory has ${names.length} files; the maximum is ${FILES_MAX}: merge them`,
+    );
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const path = join(directory, name);
+      try {
+        return parseFile(await textOf(path), path);
+      } catch (error) {
+        const message =
+          error instanceof Unusable
+            ? error.message
+            : `the file cannot be read: ${reasonOf(error)}${asRoot(error)}`;
+        return problem(path, message);
+      }
+    }),
+  );
   return {
     rules: found.flatMap((it) => it.rules),
     problems: found.flatMap((it) => it.problems),
   };
 }
 
-/** A missing default directory has no rules, unless there were some before. */
-function directoryProblems(request: KeepRulesRequest, error: unknown): readonly KeepProblem[] {
-  const { directory, isNamed, known } = request;
-  const source = directory;
-  if (codeOf(error) !== "ENOENT")
-    return [
-      { source, message: `the directory cannot be read: ${reasonOf(error)}${asRoot(error)}` },
-    ];
-  if (isNamed)
-    return [{ source, message: "the directory that --keep-dir names does not exist: create it" }];
-  if (known.includes(directory)) {
-    const message =
-      "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them";
-    return [{ source, message }];
-  }
-  return [];
-}
+/** The file can be read, but is not a list. */
+class Unusable extends Error {}
 
-async function rulesOfFile(request: KeepRulesRequest, name: string): Promise<Found> {
-  const path = join(request.directory, name);
-  const problem = (message: string): Found => ({
-    rules: [],
-    problems: [{ source: path, message }],
-  });
+async function textOf(path: string): Promise<string> {
   // Under the name as text, crigc would not find the file.
-  if (name.includes("\uFFFD")) return problem("the file's name is not UTF-8: rename it");
-  try {
-    if (!name.endsWith(".list"))
-      return problem(
-        (await stat(path)).isDirectory()
-          ? "crigc does not read subdirectories: move its lists into the keep directory itself"
-          : "crigc reads only files that end in .list: rename it, or move it elsewhere",
-      );
-    const text = await readBounded(path);
-    return text.kind === "text" ? request.parseFile(text.text, path) : problem(text.message);
-  } catch (error) {
-    return problem(`the file cannot be read: ${reasonOf(error)}${asRoot(error)}`);
-  }
-}
-
-type Text =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "refused"; readonly message: string };
-
-async function readBounded(path: string): Promise<Text> {
+  if (path.includes("\uFFFD")) throw new Unusable("the file's name is not UTF-8: rename it");
+  if (!path.endsWith(".list"))
+    throw new Unusable(
+      (await stat(path)).isDirectory()
+        ? "crigc does not read subdirectories: move its lists into the keep directory itself"
+        : "crigc reads only files that end in .list: rename it, or move it elsewhere",
+    );
   // Opening a pipe without a writer would block.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const found = await file.stat();
-  if (!found.isFile())
-    return { kind: "refused", message: "it is not a regular file: replace it with a list" };
-  if (found.size > fileBytesMax) {
-    const message = `the file has ${found.size} bytes; the maximum is ${fileBytesMax}: split it`;
-    return { kind: "refused", message };
-  }
-  return decoded(await file.readFile());
-}
-
-function decoded(bytes: Uint8Array): Text {
+  if (!found.isFile()) throw new Unusable("it is not a regular file: replace it with a list");
+  if (found.size > FILE_BYTES_MAX)
+    throw new Unusable(
+      `the file has ${found.size} bytes; the maximum is ${FILE_BYTES_MAX}: split it`,
+    );
+  const bytes = await file.readFile();
   try {
     // The byte order mark is left for the parser, which handles it.
-    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    return { kind: "text", text: decoder.decode(bytes) };
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return { kind: "refused", message: "the file is not UTF-8 text: rewrite it" };
+    throw new Unusable("the file is not UTF-8 text: rewrite it");
   }
 }
 
@@ -167,21 +149,26 @@ interface Remembered {
   readonly missingSinceNs: bigint | null;
 }
 
-/** `nowNs`: a clock that does not jump. Flags are never half-written, so their rules end at once. */
+/**
+ * Keep rules that outlive the rewriting of a file: a rule missing from a file remains in force until it has been missing
+ * for a while. `nowNs`: a clock that does not jump. Flags are never half-written, so their rules end at once.
+ */
 export function steadyKeepRules(read: Read, nowNs: () => bigint): Read {
   let remembered: ReadonlyMap<string, Remembered> = new Map();
   return async (known) => {
     const found = await read(known);
     const now = nowNs();
-    const here = new Map(found.rules.map((rule) => [keyOf(rule), { rule, missingSinceNs: null }]));
-    const missing = [...remembered]
-      .filter(([key, { rule }]) => !here.has(key) && rule.source.startsWith("/"))
-      .map(([key, { rule, missingSinceNs }]) => {
-        return [key, { rule, missingSinceNs: missingSinceNs ?? now }] as const;
-      })
-      .filter(([, { missingSinceNs }]) => now - missingSinceNs < LINGER_NS);
-    remembered = new Map<string, Remembered>([...here, ...missing]);
-    return { ...found, rules: [...found.rules, ...missing.map(([, { rule }]) => rule)] };
+    const next = new Map<string, Remembered>();
+    for (const rule of found.rules) next.set(keyOf(rule), { rule, missingSinceNs: null });
+    const missing: KeepRule[] = [];
+    for (const [key, { rule, missingSinceNs }] of remembered) {
+      const sinceNs = missingSinceNs ?? now;
+      if (next.has(key) || !rule.source.startsWith("/") || now - sinceNs >= LINGER_NS) continue;
+      next.set(key, { rule, missingSinceNs: sinceNs });
+      missing.push(rule);
+    }
+    remembered = next;
+    return { ...found, rules: [...found.rules, ...missing] };
   };
 }
 

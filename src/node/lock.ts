@@ -1,4 +1,5 @@
-// One pass at a time for each runtime, across processes: a lock that the kernel holds and drops when its holder dies.
+// Locks that the kernel holds and drops when their holder dies: one pass at a time for each runtime, across processes.
+// A lock's file is the same for every process of the node.
 
 import {
   closeSync,
@@ -17,8 +18,17 @@ import { dirname, join, normalize } from "node:path";
 
 import { HostError } from "../model/errors.ts";
 import { timer } from "./clock.ts";
-import { codeOf, mayExist, reasonOf } from "./files.ts";
+import { codeOf, hostError, mayExist, reasonOf } from "./files.ts";
 import { tryFlock, unlockFlock } from "./libc.ts";
+
+export interface LockPlaces {
+  /** `/run`; another one in tests. */
+  readonly systemRun: string;
+  /** `--run-dir`, used only if the system's own cannot be written. */
+  readonly runDirectory: string;
+  /** This process's user; lock files and their directory must belong to it or to root. */
+  readonly userId: number;
+}
 
 export interface LockRequest {
   /** `pass`: held while a pass observes and removes. `agent`: held by `crigc run` as long as it runs. */
@@ -46,7 +56,7 @@ export type LockAttempt =
   | { readonly kind: "held"; readonly holder: string; readonly path: string }
   | { readonly kind: "aborted" };
 
-/** Throws `HostError` `lock` if locking fails altogether: then nothing may be removed. */
+/** Throws `HostError` `refused` if locking fails altogether: then nothing may be removed. */
 export async function acquireLock(request: LockRequest, places: LockPlaces): Promise<LockAttempt> {
   const deadlineNs = timer.monotonicNs() + BigInt(Math.ceil(request.waitMs)) * 1_000_000n;
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
@@ -61,7 +71,7 @@ export async function acquireLock(request: LockRequest, places: LockPlaces): Pro
 
 function tryLock(request: LockRequest, places: LockPlaces): LockAttempt {
   const { fd, path } = openLockFile(request, places);
-  let keep = false;
+  let isAcquired = false;
   try {
     const result = tryFlock(fd);
     if (result.kind === "failed")
@@ -73,10 +83,10 @@ function tryLock(request: LockRequest, places: LockPlaces): LockAttempt {
     // The file was removed between opening and locking it, so others would lock another one.
     if (!isSameFile(fd, path)) return { kind: "held", holder: "", path };
     writeHolder(fd, request.holder);
-    keep = true;
+    isAcquired = true;
     return { kind: "acquired", lock: lockOf(fd, path) };
   } finally {
-    if (!keep) closeSync(fd);
+    if (!isAcquired) closeSync(fd);
   }
 }
 
@@ -101,65 +111,92 @@ function isSameFile(fd: number, path: string): boolean {
   return named !== undefined && named.ino === opened.ino && named.dev === opened.dev;
 }
 
-const holderBytesMax = 200;
+const HOLDER_BYTES_MAX = 200;
 
 function readHolder(fd: number): string {
   try {
-    const bytes = Buffer.alloc(holderBytesMax);
-    const text = bytes.toString("utf8", 0, readSync(fd, bytes, 0, holderBytesMax, 0));
+    const bytes = Buffer.alloc(HOLDER_BYTES_MAX);
+    const text = bytes.toString("utf8", 0, readSync(fd, bytes, 0, HOLDER_BYTES_MAX, 0));
     return text.replace(/\p{C}/gu, " ").trim();
   } catch (error) {
     return `(its name cannot be read: ${reasonOf(error)})`;
   }
 }
 
-/** A full disk must not stop a pass, so a failed write is ignored. */
 function writeHolder(fd: number, holder: string): void {
   try {
     ftruncateSync(fd, 0);
-    writeSync(fd, `${holder.slice(0, holderBytesMax - 1)}\n`, 0);
+    writeSync(fd, `${holder.slice(0, HOLDER_BYTES_MAX - 1)}\n`, 0);
   } catch {
-    // The lock is held anyway.
+    // The lock is held anyway: a full disk must not stop a pass.
   }
 }
 
-export interface LockPlaces {
-  /** `/run`; another one in tests. */
-  readonly systemRun: string;
-  /** `--run-dir`, used only if the system's own cannot be written. */
-  readonly runDirectory: string;
-  /** This process's user; lock files and their directory must belong to it or to root. */
-  readonly userId: number;
-}
-
-interface LockFile {
-  readonly fd: number;
-  readonly path: string;
-}
-
+/** In the system's run directory; in `--run-dir` only where no lock of this runtime can be elsewhere. */
 export function openLockFile(
   about: { readonly name: string; readonly endpoint: string },
-  places: LockPlaces,
-): LockFile {
+  { systemRun, runDirectory, userId }: LockPlaces,
+): { readonly fd: number; readonly path: string } {
   const file = `${about.name}-${endpointHash(about.endpoint)}.lock`;
-  const shared = join(places.systemRun, "crigc", "locks", file);
-  const opened = openIn(shared, places.userId);
-  if (opened.kind === "open") return { fd: opened.fd, path: shared };
-  // A directory that was tampered with, or root's lock for this very runtime without access: a lock elsewhere would
-  // exclude nobody.
-  if (opened.error instanceof HostError || mayExist(shared)) throw refusal(shared, opened.error);
-  const own = join(places.runDirectory, "locks", file);
-  const fallback = openIn(own, places.userId);
-  if (fallback.kind === "open") return { fd: fallback.fd, path: own };
-  throw refusal(own, fallback.error);
+  const shared = join(systemRun, "crigc", "locks", file);
+  try {
+    return { fd: openIn(shared, userId), path: shared };
+  } catch (error) {
+    // A directory that was tampered with, or root's lock for this very runtime without access: a lock elsewhere would
+    // exclude nobody.
+    if (error instanceof HostError || mayExist(shared)) throw refusal(shared, error);
+  }
+  const own = join(runDirectory, "locks", file);
+  try {
+    return { fd: openIn(own, userId), path: own };
+  } catch (error) {
+    throw refusal(own, error);
+  }
 }
 
-function refusal(path: string, cause: unknown): HostError {
-  if (cause instanceof HostError) return cause;
-  return new HostError(
+const refusal = (path: string, cause: unknown): HostError =>
+  cause instanceof HostError
+    ? cause
+    : hostError(
+        "refused",
+        cause,
+        (why) =>
+          `cannot open the lock ${path}: ${why}; run as the agent's user, or set another directory with --run-dir`,
+      );
+
+/** Throws `HostError` if another user may have created the file or its directory, or can put links and files into it. */
+function openIn(path: string, userId: number): number {
+  const directory = dirname(path);
+  // Other users may see that a lock exists, but not read it.
+  mkdirSync(dirname(directory), { recursive: true, mode: 0o755 });
+  try {
+    mkdirSync(directory, { mode: 0o711 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" && lstatSync(directory, { throwIfNoEntry: false }) === undefined)
+      throw error;
+  }
+  const isOurs = ({ uid }: { readonly uid: number }): boolean => uid === userId || uid === 0;
+  const place = lstatSync(directory);
+  const wrong = !place.isDirectory()
+    ? "it is not a directory"
+    : !isOurs(place)
+      ? `it belongs to user ${place.uid}`
+      : (place.mode & 0o022) !== 0
+        ? "other users can write to it"
+        : null;
+  if (wrong !== null)
+    throw new HostError(
+      "refused",
+      `refusing to use the lock directory ${directory}: ${wrong}; remove it, or set another with --run-dir`,
+    );
+  // Bun opens files with close-on-exec, so that no child keeps the lock.
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  const found = fstatSync(fd);
+  if (found.isFile() && isOurs(found)) return fd;
+  closeSync(fd);
+  throw new HostError(
     "refused",
-    `cannot open the lock ${path}: ${reasonOf(cause)}; run as the agent's user, or set another directory with --run-dir`,
-    { cause },
+    `refusing to use the lock ${path}: it is not a regular file that this user or root owns; remove it`,
   );
 }
 
@@ -201,59 +238,4 @@ function linkTarget(path: string): string | null {
   } catch {
     return null;
   }
-}
-
-type Opening =
-  | { readonly kind: "open"; readonly fd: number }
-  | { readonly kind: "closed"; readonly error: unknown };
-
-function openIn(path: string, userId: number): Opening {
-  try {
-    const directory = dirname(path);
-    // Other users may see that a lock exists, but not read it.
-    mkdirSync(dirname(directory), { recursive: true, mode: 0o755 });
-    makeDirectory(directory);
-    requireOurs(directory, userId);
-    return { kind: "open", fd: openRegular(path, userId) };
-  } catch (error) {
-    return { kind: "closed", error };
-  }
-}
-
-function makeDirectory(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o711 });
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST" && lstatSync(path, { throwIfNoEntry: false }) === undefined)
-      throw error;
-  }
-}
-
-/** No other user may have created the directory, or be able to put links and files into it. */
-function requireOurs(directory: string, userId: number): void {
-  const found = lstatSync(directory);
-  const wrong = !found.isDirectory()
-    ? "it is not a directory"
-    : found.uid !== userId && found.uid !== 0
-      ? `it belongs to user ${found.uid}`
-      : (found.mode & 0o022) !== 0
-        ? "other users can write to it"
-        : null;
-  if (wrong !== null)
-    throw new HostError(
-      "refused",
-      `refusing to use the lock directory ${directory}: ${wrong}; remove it, or set another with --run-dir`,
-    );
-}
-
-/** Bun opens files with close-on-exec, so that no child keeps the lock. */
-function openRegular(path: string, userId: number): number {
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-  const found = fstatSync(fd);
-  if (found.isFile() && (found.uid === userId || found.uid === 0)) return fd;
-  closeSync(fd);
-  throw new HostError(
-    "refused",
-    `refusing to use the lock ${path}: it is not a regular file that this user or root owns; remove it`,
-  );
 }

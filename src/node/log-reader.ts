@@ -1,116 +1,13 @@
-// Lists the log directories: one listing each, without opening files or walking trees.
+// The two log directories, resolved once (no link below them is followed), and their listings.
 
 import { readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, normalize, resolve } from "node:path";
 
 import { HostError } from "../model/errors.ts";
 import { containerIdOfLogLink, podUidOfLogDirectory } from "../model/log-names.ts";
-import type { DanglingLogLink, LogFacts, LogReading, PodLogDirectory } from "../model/snapshot.ts";
+import type { DanglingLogLink, LogReading, PodLogDirectory } from "../model/snapshot.ts";
 import { Directory, type Entry } from "./directory.ts";
-import { codeOf, reasonOf } from "./files.ts";
-
-/** Answers `null` without a pod log directory; kind `failed` if one of the two cannot be read. */
-export function logReader(paths: LogPaths): () => Promise<LogReading | null> {
-  const roots = rootsOf(paths);
-  return async () => {
-    try {
-      return await readLogs(roots);
-    } catch (thrown) {
-      if (!(thrown instanceof HostError)) throw thrown;
-      return { kind: "failed", message: thrown.message };
-    }
-  };
-}
-
-async function readLogs({ podLogs, containerLogs }: LogRoots): Promise<LogFacts | null> {
-  const entries = await entriesOf(podLogs);
-  if (entries === null) return null;
-  return {
-    kind: "read",
-    podLogsDirectory: podLogs.given,
-    ...sorted(entries),
-    danglingLinks: await danglingLinks(podLogs, containerLogs),
-    sizeBytes: null,
-  };
-}
-
-async function entriesOf(root: LogRoot): Promise<readonly Entry[] | null> {
-  await using directory = await root.open();
-  return directory === null ? null : byName(await listed(directory, root));
-}
-
-async function listed(directory: Directory, root: LogRoot): Promise<readonly Entry[]> {
-  try {
-    return await directory.entries();
-  } catch (error) {
-    throw new HostError(
-      "read",
-      `cannot list the log directory ${root.given}: ${reasonOf(error)}; ${logRootAdvice}`,
-      {
-        cause: error,
-      },
-    );
-  }
-}
-
-/** Pods' directories, and everything else: files, links, `lost+found`, directories of other programs. */
-function sorted(entries: readonly Entry[]): Pick<LogFacts, "podLogs" | "strays"> {
-  const podLogs: PodLogDirectory[] = [];
-  const strays: string[] = [];
-  for (const { name, kind } of entries) {
-    const uid = kind === "directory" ? podUidOfLogDirectory(name) : null;
-    if (uid === null) strays.push(name);
-    else podLogs.push({ entry: name, uid });
-  }
-  return { podLogs, strays };
-}
-
-async function danglingLinks(
-  podLogs: LogRoot,
-  containerLogs: LogRoot,
-): Promise<readonly DanglingLogLink[]> {
-  await using directory = await containerLogs.open();
-  if (directory === null) return [];
-  const found: DanglingLogLink[] = [];
-  for (const { name, kind } of byName(await listed(directory, containerLogs))) {
-    const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
-    if (containerId === null) continue;
-    // Almost no link dangles, and one look is all that it costs.
-    if (!(await isDangling(directory, name))) continue;
-    if (await leadsBelow(directory, name, { containerLogs, podLogs })) {
-      found.push({ entry: name, containerId });
-    }
-  }
-  return found;
-}
-
-/** Whether the link points to a pod log. Others belong to other programs. */
-export async function leadsBelow(
-  directory: Directory,
-  name: string,
-  roots: LogRoots,
-): Promise<boolean> {
-  try {
-    const target = await readlink(directory.pathOf(name));
-    const path = resolve(dirname(`${roots.containerLogs.given}/${name}`), target);
-    return roots.podLogs.below(path) !== null;
-  } catch {
-    return false;
-  }
-}
-
-/** Only if the target is absent; a target that cannot be looked at may exist. */
-async function isDangling(directory: Directory, name: string): Promise<boolean> {
-  try {
-    await stat(directory.pathOf(name));
-    return false;
-  } catch (error) {
-    return codeOf(error) === "ENOENT";
-  }
-}
-
-const byName = (entries: readonly Entry[]): readonly Entry[] =>
-  entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+import { codeOf, hostError } from "./files.ts";
 
 export interface LogPaths {
   readonly podLogsDir: string;
@@ -128,9 +25,81 @@ export const rootsOf = ({ podLogsDir, containerLogsDir }: LogPaths): LogRoots =>
   containerLogs: new LogRoot(containerLogsDir),
 });
 
-export const logRootAdvice =
-  "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
+/**
+ * One listing for each directory, without opening files or walking trees. Answers `null` without a pod log directory;
+ * kind `failed` if one of the two cannot be read.
+ */
+export function logReader(paths: LogPaths): () => Promise<LogReading | null> {
+  const { podLogs, containerLogs } = rootsOf(paths);
+  return async () => {
+    try {
+      await using directory = await podLogs.open();
+      if (directory === null) return null;
+      return {
+        kind: "read",
+        podLogsDirectory: podLogs.given,
+        ...sorted(await podLogs.entries(directory)),
+        danglingLinks: await danglingLinks(podLogs, containerLogs),
+        sizeBytes: null,
+      };
+    } catch (thrown) {
+      if (!(thrown instanceof HostError)) throw thrown;
+      return { kind: "failed", message: thrown.message };
+    }
+  };
+}
 
+/** Pods' directories, and everything else: files, links, `lost+found`, directories of other programs. */
+function sorted(entries: readonly Entry[]) {
+  const podLogs: PodLogDirectory[] = [];
+  const strays: string[] = [];
+  for (const { name, kind } of entries) {
+    const uid = kind === "directory" ? podUidOfLogDirectory(name) : null;
+    if (uid === null) strays.push(name);
+    else podLogs.push({ entry: name, uid });
+  }
+  return { podLogs, strays };
+}
+
+async function danglingLinks(
+  podLogs: LogRoot,
+  containerLogs: LogRoot,
+): Promise<readonly DanglingLogLink[]> {
+  await using directory = await containerLogs.open();
+  if (directory === null) return [];
+  const found: DanglingLogLink[] = [];
+  for (const { name, kind } of await containerLogs.entries(directory)) {
+    const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
+    // Almost no link dangles, and one look is all that it costs. A target that cannot be looked at may exist.
+    if (containerId === null || !(await isDangling(directory.pathOf(name)))) continue;
+    if (await leadsBelow(directory, name, { containerLogs, podLogs }))
+      found.push({ entry: name, containerId });
+  }
+  return found;
+}
+
+const isDangling = (link: string): Promise<boolean> =>
+  stat(link).then(
+    () => false,
+    (error: unknown) => codeOf(error) === "ENOENT",
+  );
+
+/** Whether the link points to a pod log. Others belong to other programs. */
+export async function leadsBelow(
+  directory: Directory,
+  name: string,
+  roots: LogRoots,
+): Promise<boolean> {
+  try {
+    const target = await readlink(directory.pathOf(name));
+    const path = resolve(dirname(`${roots.containerLogs.given}/${name}`), target);
+    return roots.podLogs.below(path) !== null;
+  } catch {
+    return false;
+  }
+}
+
+const ADVICE = "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
 const NOTHING_THERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
 
 export class LogRoot {
@@ -149,14 +118,25 @@ export class LogRoot {
       return await Directory.open(this.#resolved);
     } catch (error) {
       if (codeOf(error) === "ENOENT") return null;
-      throw new HostError(
-        "read",
-        `cannot open the log directory ${this.given}: ${reasonOf(error)}; ${logRootAdvice}`,
-        {
-          cause: error,
-        },
-      );
+      throw this.#failure("open", error);
     }
+  }
+
+  /** By name. */
+  async entries(directory: Directory): Promise<readonly Entry[]> {
+    try {
+      return (await directory.entries()).toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    } catch (error) {
+      throw this.#failure("list", error);
+    }
+  }
+
+  #failure(doing: string, error: unknown): HostError {
+    return hostError(
+      "read",
+      error,
+      (why) => `cannot ${doing} the log directory ${this.given}: ${why}; ${ADVICE}`,
+    );
   }
 
   /**
@@ -165,26 +145,16 @@ export class LogRoot {
    */
   async placesOf(path: string): Promise<readonly (readonly string[])[]> {
     if (!path.startsWith("/")) return [];
-    this.#resolved ??= await this.#realPath(this.given);
-    const directory = await this.#realPath(dirname(path));
-    const file = directory === null ? null : await this.#realPath(path);
-    const named = directory === null ? null : `${directory}/${basename(path)}`;
-    return [normalize(path), named, file].flatMap((each) => {
+    this.#resolved ??= await realPath(this.given);
+    const directory = await realPath(dirname(path));
+    const paths =
+      directory === null
+        ? [normalize(path)]
+        : [normalize(path), `${directory}/${basename(path)}`, await realPath(path)];
+    return paths.flatMap((each) => {
       const parts = each === null ? null : this.below(each);
       return parts === null ? [] : [parts];
     });
-  }
-
-  /** `null` if nothing is there, or can be: the name is too long, or has a zero byte. */
-  async #realPath(path: string): Promise<string | null> {
-    try {
-      return await realpath(path);
-    } catch (error) {
-      if (NOTHING_THERE.includes(codeOf(error))) return null;
-      throw new HostError("read", `cannot resolve the log path ${path}: ${reasonOf(error)}`, {
-        cause: error,
-      });
-    }
   }
 
   /** The components of a path below this directory, however it is spelled; `null` for any other path. */
@@ -196,5 +166,15 @@ export class LogRoot {
       return plain && !path.includes("\0") ? parts : null;
     }
     return null;
+  }
+}
+
+/** `null` if nothing is there, or can be: the name is too long, or has a zero byte. */
+async function realPath(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (NOTHING_THERE.includes(codeOf(error))) return null;
+    throw hostError("read", error, (why) => `cannot resolve the log path ${path}: ${why}`);
   }
 }

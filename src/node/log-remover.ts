@@ -5,8 +5,14 @@ import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/log-name
 import type { ContainerLogs, LogRemover, UsedLog } from "../model/ports.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
 import { type Directory, type EntryName, ifThere } from "./directory.ts";
-import { codeOf, reasonOf } from "./files.ts";
+import { codeOf, hostError } from "./files.ts";
 import { leadsBelow, type LogPaths, type LogRoot, type LogRoots, rootsOf } from "./log-reader.ts";
+
+interface Deleted {
+  /** Relative to the log directory's parent; without directories. */
+  readonly names: string[];
+  bytes: bigint;
+}
 
 /** Each method throws `HostError`, of kind `refused` if it must not touch the name or path. */
 export function logDeleter(paths: LogPaths): LogRemover {
@@ -28,31 +34,54 @@ async function removeContainerLogs(
   await inRoot(podLogs, `delete the log ${JSON.stringify(logPath)}`, async (root) => {
     const parts = podLogs.below(logPath);
     const file = parts?.at(-1);
-    if (parts === null || file === undefined) {
+    if (parts === null || file === undefined)
       throw refused(logPath, `it is not below ${podLogs.given}`);
-    }
     const [entry = "", ...directories] = parts.slice(0, -1);
-    if (podUid === "" || podUidOfLogDirectory(entry) !== podUid) {
+    if (podUid === "" || podUidOfLogDirectory(entry) !== podUid)
       throw refused(logPath, `it is not in the directory of pod ${JSON.stringify(podUid)}`);
-    }
-    await descend(root, [entry, ...directories], (directory) =>
-      removeFiles(directory, { file, kept }, deleted),
-    );
+    await descend(root, [entry, ...directories], async (directory) => {
+      for (const { name, raw, kind } of await directory.entries()) {
+        if (kind === "directory" || !isLogOf(file, raw)) continue;
+        if (!kept.some((other) => isLogOf(other, raw)))
+          await unlinked({ parent: directory, name: raw, path: name }, deleted);
+      }
+    });
   });
   return deleted;
 }
 
-async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Promise<Deleted> {
-  const { entry, uid } = pod;
-  const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
-  if (named !== uid || uid === "")
-    throw refused(entry, "it is not the name of that pod's directory");
-  const none: Deleted = { names: [], bytes: 0n };
-  return (
-    (await inRoot(podLogs, `delete the log directory ${entry}`, async (root) =>
-      deleteTree(root, entry),
-    )) ?? none
-  );
+/** Opens each directory from its parent's handle, and only if nothing is mounted on it. */
+async function descend(
+  from: Directory,
+  [name, ...rest]: readonly string[],
+  act: (directory: Directory) => Promise<void>,
+): Promise<void> {
+  if (name === undefined) return await act(from);
+  await using directory = await from.openBelow(name);
+  if (!(await directory.isOnMountOf(from))) throw refused(name, "something is mounted there");
+  await descend(directory, rest, act);
+}
+
+/** Compares bytes: several names that are not UTF-8 have the same text. */
+function isLogOf(file: string, name: EntryName): boolean {
+  if (typeof name === "string") return name === file || name.startsWith(`${file}.`);
+  const rotation = Buffer.from(`${file}.`);
+  return name.equals(rotation.subarray(0, -1)) || name.indexOf(rotation) === 0;
+}
+
+/** `false` if there is no such link. Refuses a file of that name, and a link that points elsewhere. */
+async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
+  const { podLogs, containerLogs } = roots;
+  const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
+    const facts = await ifThere(directory.facts(entry));
+    if (facts === undefined) return false;
+    if (facts.kind !== "link") throw refused(entry, "it is not a link");
+    if (!(await leadsBelow(directory, entry, roots)))
+      throw refused(entry, `it does not point below ${podLogs.given}`);
+    await directory.unlink(entry);
+    return true;
+  });
+  return removed ?? false;
 }
 
 const RESOLVED_AT_ONCE = 32;
@@ -79,60 +108,58 @@ async function placesOf(
   return places;
 }
 
-/** `false` if there is no such link. Refuses a file of that name, and a link that points elsewhere. */
-async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
-  const { podLogs, containerLogs } = roots;
-  const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
-    const facts = await ifThere(directory.facts(entry));
-    if (facts === undefined) return false;
-    if (facts.kind !== "link") throw refused(entry, "it is not a link");
-    if (!(await leadsBelow(directory, entry, roots))) {
-      throw refused(entry, `it does not point below ${podLogs.given}`);
+/** A pod's directory with everything in it: follows no link, enters no mount. */
+async function removePodLogs(podLogs: LogRoot, { entry, uid }: PodLogDirectory): Promise<Deleted> {
+  const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
+  if (named !== uid || uid === "")
+    throw refused(entry, "it is not the name of that pod's directory");
+  const deleted: Deleted = { names: [], bytes: 0n };
+  await inRoot(podLogs, `delete the log directory ${entry}`, (root) =>
+    deleteDirectory({ parent: root, name: entry, path: entry }, deleted),
+  );
+  return deleted;
+}
+
+/** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
+const DEPTH_MAX = 32;
+/** A directory with more entries is not a log directory. */
+const ENTRIES_MAX = 1_000_000;
+
+interface Place {
+  readonly parent: Directory;
+  readonly name: EntryName;
+  /** As text. */
+  readonly path: string;
+}
+
+/** Throws if something cannot be deleted, after deleting what comes before it. */
+async function deleteDirectory(place: Place, deleted: Deleted, depth = 0): Promise<void> {
+  const { parent, name, path } = place;
+  if (depth > DEPTH_MAX) throw refusedInTree(path, `it is more than ${DEPTH_MAX} directories deep`);
+  {
+    await using directory = await ifThere(parent.openBelow(name));
+    if (directory === undefined) return;
+    if (!(await directory.isOnMountOf(parent)))
+      throw refusedInTree(path, "something is mounted there");
+    for (const entry of await directory.entries()) {
+      const below = { parent: directory, name: entry.raw, path: `${path}/${entry.name}` };
+      if (entry.kind === "directory") await deleteDirectory(below, deleted, depth + 1);
+      else if (deleted.names.length < ENTRIES_MAX) await unlinked(below, deleted);
+      else throw refusedInTree(below.path, `more than ${ENTRIES_MAX} entries were deleted already`);
     }
-    await directory.unlink(entry);
-    return true;
-  });
-  return removed ?? false;
-}
-
-/** Opens each directory from its parent's handle, and only if nothing is mounted on it. */
-async function descend(
-  from: Directory,
-  [name, ...rest]: readonly string[],
-  act: (directory: Directory) => Promise<void>,
-): Promise<void> {
-  if (name === undefined) return await act(from);
-  await using directory = await from.openBelow(name);
-  if (!(await directory.isOnMountOf(from))) {
-    throw refused(name, "something is mounted there");
   }
-  await descend(directory, rest, act);
+  await ifThere(parent.removeDirectory(name));
 }
 
-/** Compares bytes: several names that are not UTF-8 have the same text. */
-function isLogOf(file: string, name: EntryName): boolean {
-  if (typeof name === "string") return name === file || name.startsWith(`${file}.`);
-  const rotation = Buffer.from(`${file}.`);
-  return name.equals(rotation.subarray(0, -1)) || name.indexOf(rotation) === 0;
+async function unlinked({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
+  const facts = await ifThere(parent.facts(name));
+  if (facts === undefined || facts.kind === "directory") return;
+  await ifThere(parent.unlink(name));
+  deleted.names.push(path);
+  deleted.bytes += facts.bytes;
 }
 
-async function removeFiles(
-  directory: Directory,
-  { file, kept }: { readonly file: string; readonly kept: readonly string[] },
-  deleted: Deleted,
-): Promise<void> {
-  for (const { name, raw, kind } of await directory.entries()) {
-    if (kind === "directory" || !isLogOf(file, raw)) continue;
-    if (kept.some((other) => isLogOf(other, raw))) continue;
-    const facts = await ifThere(directory.facts(raw));
-    if (facts === undefined || facts.kind === "directory") continue;
-    await ifThere(directory.unlink(raw));
-    deleted.names.push(name);
-    deleted.bytes += facts.bytes;
-  }
-}
-
-/** `undefined` if the root is absent. Translates errors into `HostError`. */
+/** Does nothing if the root is absent. Translates errors into `HostError`. */
 async function inRoot<T>(
   root: LogRoot,
   doing: string,
@@ -145,77 +172,12 @@ async function inRoot<T>(
     if (error instanceof HostError) throw error;
     // If the directory is gone, there is nothing left to delete.
     if (codeOf(error) === "ENOENT") return undefined;
-    throw new HostError("write", `cannot ${doing} below ${root.given}: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    throw hostError("write", error, (why) => `cannot ${doing} below ${root.given}: ${why}`);
   }
 }
 
 const refused = (what: string, why: string): HostError =>
   new HostError("refused", `refusing to delete ${JSON.stringify(what)}: ${why}`);
-
-/** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
-const DEPTH_MAX = 32;
-/** A directory with more entries is not a log directory. */
-const ENTRIES_MAX = 1_000_000;
-
-export interface Deleted {
-  /** Relative to the directory's parent; without directories. */
-  readonly names: string[];
-  bytes: bigint;
-}
-
-/** Throws if something cannot be deleted, after deleting what comes before it. */
-export async function deleteTree(parent: Directory, name: string): Promise<Deleted> {
-  const deleted: Deleted = { names: [], bytes: 0n };
-  await deleteDirectory({ parent, name, path: name, depth: 0 }, deleted);
-  return deleted;
-}
-
-interface Place {
-  readonly parent: Directory;
-  readonly name: EntryName;
-  /** As text. */
-  readonly path: string;
-  readonly depth: number;
-}
-
-async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
-  const { parent, name, path, depth } = place;
-  if (depth > DEPTH_MAX) {
-    throw refusedInTree(path, `it is more than ${DEPTH_MAX} directories deep`);
-  }
-  {
-    await using directory = await ifThere(parent.openBelow(name));
-    if (directory === undefined) return;
-    if (!(await directory.isOnMountOf(parent))) {
-      throw refusedInTree(path, "something is mounted there");
-    }
-    for (const entry of await directory.entries()) {
-      const below: Place = {
-        parent: directory,
-        name: entry.raw,
-        path: `${path}/${entry.name}`,
-        depth: depth + 1,
-      };
-      await (entry.kind === "directory"
-        ? deleteDirectory(below, deleted)
-        : deleteEntry(below, deleted));
-    }
-  }
-  await ifThere(parent.removeDirectory(name));
-}
-
-async function deleteEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
-  if (deleted.names.length >= ENTRIES_MAX) {
-    throw refusedInTree(path, `more than ${ENTRIES_MAX} entries were deleted already`);
-  }
-  const facts = await ifThere(parent.facts(name));
-  if (facts === undefined) return;
-  await ifThere(parent.unlink(name));
-  deleted.names.push(path);
-  deleted.bytes += facts.bytes;
-}
 
 const refusedInTree = (path: string, why: string): HostError =>
   new HostError(

@@ -4,7 +4,6 @@ import {
   chmodSync,
   closeSync,
   copyFileSync,
-  fsyncSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -20,7 +19,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
 import type { StateFiles } from "../model/ports.ts";
-import { codeOf } from "./files.ts";
+import { codeOf, syncDirectory } from "./files.ts";
 
 export const stateFiles: StateFiles = {
   makeDirectory: (path, mode) => void mkdirSync(path, { recursive: true, mode }),
@@ -52,12 +51,7 @@ export const stateFiles: StateFiles = {
       if (codeOf(error) === "ENOENT") return;
       throw error;
     }
-    const directory = openSync(dirname(path), "r");
-    try {
-      fsyncSync(directory);
-    } finally {
-      closeSync(directory);
-    }
+    syncDirectory(dirname(path));
   },
   names: (directory) => readdirSync(directory),
   copyAside: (paths) => {

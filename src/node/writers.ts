@@ -1,7 +1,7 @@
 // The processes that write a state directory: each locks its own file and removes it once everything is written.
 // An unlocked file shows that its process ended before that.
 
-import { closeSync, constants, openSync, readdirSync, renameSync, unlinkSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import type { OtherWriters, WriterPresence } from "../model/ports.ts";
@@ -12,18 +12,23 @@ import { endpointHash, type LockPlaces, openLockFile } from "./lock.ts";
 export function enterWriters(stateDirectory: string, places: LockPlaces): WriterPresence {
   const id = crypto.randomUUID();
   const opened = openLockFile({ name: `entering-${id}`, endpoint: stateDirectory }, places);
-  const path = join(dirname(opened.path), fileOf(id, stateDirectory));
+  const directory = dirname(opened.path);
+  const path = join(directory, fileOf(id, stateDirectory));
   tryFlock(opened.fd);
   // Others see the file only once it is locked.
   renameSync(opened.path, path);
   let isOpen = true;
   return {
     id,
-    others: () => othersIn(dirname(path), { stateDirectory, own: id, tidies: true }),
+    others: () => {
+      const { alive, dead } = writersIn(directory, stateDirectory);
+      for (const other of dead) removeIfPossible(join(directory, fileOf(other, stateDirectory)));
+      return { alive: alive.filter((other) => other !== id), isOneDead: dead.length > 0 };
+    },
     end: (isComplete) => {
       if (!isOpen) return;
       isOpen = false;
-      if (isComplete) unlinkIfPossible(path);
+      if (isComplete) removeIfPossible(path);
       unlockFlock(opened.fd);
       closeSync(opened.fd);
     },
@@ -33,41 +38,27 @@ export function enterWriters(stateDirectory: string, places: LockPlaces): Writer
 /** For a reader, which removes nothing. */
 export function otherWriters(stateDirectory: string, places: LockPlaces): OtherWriters {
   const found = [join(places.systemRun, "crigc"), places.runDirectory].map((directory) =>
-    othersIn(join(directory, "locks"), { stateDirectory, own: null, tidies: false }),
+    writersIn(join(directory, "locks"), stateDirectory),
   );
   return {
     alive: found.flatMap(({ alive }) => alive),
-    isOneDead: found.some(({ isOneDead }) => isOneDead),
+    isOneDead: found.some(({ dead }) => dead.length > 0),
   };
 }
 
-interface Looking {
-  readonly stateDirectory: string;
-  readonly own: string | null;
-  readonly tidies: boolean;
-}
-
-function othersIn(directory: string, { stateDirectory, own, tidies }: Looking): OtherWriters {
-  const alive: string[] = [];
-  let isOneDead = false;
-  const suffix = fileOf("", stateDirectory).slice(PREFIX.length);
-  for (const name of namesIn(directory)) {
-    if (!name.startsWith(PREFIX) || !name.endsWith(suffix)) continue;
-    const id = name.slice(PREFIX.length, -suffix.length);
-    if (id === own) continue;
-    const path = join(directory, name);
-    if (isHeld(path)) alive.push(id);
-    else {
-      isOneDead = true;
-      if (tidies) unlinkIfPossible(path);
-    }
-  }
-  return { alive, isOneDead };
-}
-
-const PREFIX = "writer-";
 const fileOf = (id: string, stateDirectory: string): string =>
-  `${PREFIX}${id}-${endpointHash(stateDirectory)}.lock`;
+  `writer-${id}-${endpointHash(stateDirectory)}.lock`;
+
+function writersIn(directory: string, stateDirectory: string) {
+  const [prefix = "", suffix = ""] = fileOf("/", stateDirectory).split("/");
+  const ids = namesIn(directory)
+    .filter((name) => name.startsWith(prefix) && name.endsWith(suffix))
+    .map((name) => name.slice(prefix.length, -suffix.length));
+  const { alive = [], dead = [] } = Object.groupBy(ids, (id) =>
+    isHeld(join(directory, fileOf(id, stateDirectory))) ? "alive" : "dead",
+  );
+  return { alive, dead };
+}
 
 function namesIn(directory: string): readonly string[] {
   try {
@@ -92,10 +83,10 @@ function isHeld(path: string): boolean {
   }
 }
 
-function unlinkIfPossible(path: string): void {
+function removeIfPossible(path: string): void {
   try {
-    unlinkSync(path);
+    rmSync(path, { force: true });
   } catch {
-    // Another process removed it, or will find it.
+    // Another process will find it.
   }
 }

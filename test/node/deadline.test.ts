@@ -1,6 +1,8 @@
-import { describe, expect, test } from "bun:test";
+// Questions to the operating system that it may never answer.
 
-import { Questions } from "../../src/node/disk.ts";
+import { expect, test } from "bun:test";
+
+import { asked } from "../../src/node/disk.ts";
 
 const errorOf = (answer: Promise<unknown>): Promise<string> =>
   answer.then(
@@ -8,51 +10,29 @@ const errorOf = (answer: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   );
 
-test("an answer in time is returned, and a late one is an error with the deadline", async () => {
-  const questions = new Questions();
-  expect(await questions.ask("/a", async () => 3, 50)).toBe(3);
+test("a late answer is an error with the deadline", async () => {
+  expect(await asked("/in-time", async () => 3, 50)).toBe(3);
   const never = new Promise(() => undefined);
-  expect(await errorOf(questions.ask("/b", () => never, 5))).toContain("within 5 ms");
+  expect(await errorOf(asked("/late", () => never, 5))).toContain("within 5 ms");
 });
 
-describe("a call that is never answered", () => {
-  test("is not repeated, because each would block a thread for ever", async () => {
-    const questions = new Questions();
-    let asked = 0;
-    let answer: (value: number) => void = () => undefined;
-    const ask = () =>
-      questions.ask(
-        "/data",
-        () => {
-          asked += 1;
-          return new Promise<number>((resolve) => {
-            answer = resolve;
-          });
-        },
-        5,
-      );
-    expect(await errorOf(ask())).toContain("within 5 ms");
-    expect(await errorOf(ask())).toContain("still pending");
-    expect(asked).toBe(1);
-    expect(await questions.ask("/other", async () => 7, 5)).toBe(7);
-    // Answered at last: from then on it is asked again.
-    answer(1);
-    await Promise.resolve();
-    await Promise.resolve();
-    const second = ask();
-    answer(2);
-    expect(await second).toBe(2);
-    expect(asked).toBe(2);
-  });
-
-  test("that fails in the end throws nowhere", async () => {
-    const questions = new Questions();
-    let fail: (error: Error) => void = () => undefined;
-    const question = () => new Promise<number>((...settle) => void (fail = settle[1]));
-    expect(await errorOf(questions.ask("/data", question, 5))).toContain("within 5 ms");
-    fail(new Error("it is gone"));
-    await Promise.resolve();
-    await Promise.resolve();
-    expect(await questions.ask("/data", async () => 1, 5)).toBe(1);
-  });
-});
+test.each(["answered", "failed"])(
+  "an unanswered call is not repeated until it has %s",
+  async (end) => {
+    const path = `/${end}`;
+    const call = Promise.withResolvers<number>();
+    expect(await errorOf(asked(path, () => call.promise, 5))).toContain("within 5 ms");
+    let isRepeated = false;
+    const repeat = async (): Promise<number> => {
+      isRepeated = true;
+      return 2;
+    };
+    expect(await errorOf(asked(path, repeat, 5))).toContain("still pending");
+    expect(isRepeated).toBeFalse();
+    expect(await asked("/other", async () => 7, 5)).toBe(7);
+    if (end === "answered") call.resolve(1);
+    else call.reject(new Error("it is gone"));
+    await call.promise.catch(() => undefined);
+    expect(await asked(path, repeat, 5)).toBe(2);
+  },
+);

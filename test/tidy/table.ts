@@ -20,7 +20,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     // The macro that reads the schema.
     oneFile: ["node:fs", "node:path", "protobufjs"],
   },
-  node: { folders: ["model"], packages: ["node:*", "bun:ffi", "bun:jsc", "Bun"] },
+  node: { folders: ["model"], packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"] },
   store: { folders: ["model"], packages: ["bun:sqlite"] },
   report: { folders: ["model"], packages: ["Bun"] },
   gc: { folders: ["model", "policy", "report"], packages: [] },

@@ -8,7 +8,7 @@ import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { HostError } from "../../model/errors.ts";
 import type { KubeletClient } from "../../model/ports.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
-import { reasonOf } from "../files.ts";
+import { hostError } from "../files.ts";
 import { type GetRequest, httpGet } from "../http.ts";
 import { readPodList } from "./pod-list.ts";
 
@@ -89,9 +89,7 @@ async function textOf(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new HostError("read", `cannot read ${what} from ${path}: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    throw hostError("read", error, (why) => `cannot read ${what} from ${path}: ${why}`);
   }
 }
 

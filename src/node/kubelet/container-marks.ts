@@ -7,7 +7,7 @@ import type { ContainerMark } from "../../model/creation.ts";
 import type { PodUid } from "../../model/ids.ts";
 import type { HostReader } from "../../model/ports.ts";
 import { instant } from "../../model/time.ts";
-import { codeOf } from "../files.ts";
+import { isAbsent } from "../files.ts";
 
 /** Pods read at once: 500 pods with 3 containers each take 10 ms. */
 const CONCURRENCY = 16;
@@ -21,8 +21,11 @@ export async function readContainerMarks(
   ...[pods, isNew]: Parameters<HostReader["containerMarks"]>
 ): ReturnType<HostReader["containerMarks"]> {
   const directory = join(root, "pods");
-  if (root === "/" || !(await isDirectory(directory)))
-    return { marks: [], unreadable: new Set(pods) };
+  const isReadable = await readdir(directory).then(
+    () => root !== "/",
+    () => false,
+  );
+  if (!isReadable) return { marks: [], unreadable: new Set(pods) };
   const marks: ContainerMark[] = [];
   const unreadable = new Set<PodUid>();
   const waiting = pods.values();
@@ -57,26 +60,12 @@ async function marksOf(
   return marks;
 }
 
-async function holdsFile(directory: string): Promise<boolean> {
-  const entries = await orAbsent(readdir(directory, { withFileTypes: true }), []);
-  return entries.some((entry) => entry.isFile());
-}
+const holdsFile = async (directory: string): Promise<boolean> =>
+  (await orAbsent(readdir(directory, { withFileTypes: true }), [])).some((entry) => entry.isFile());
 
 /** A missing path is not a mark; any other failure leaves the pod's marks unknown. */
-async function orAbsent<T>(read: Promise<T>, absent: T): Promise<T> {
-  try {
-    return await read;
-  } catch (thrown) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) return absent;
+const orAbsent = <T>(read: Promise<T>, absent: T): Promise<T> =>
+  read.catch((thrown: unknown) => {
+    if (isAbsent(thrown)) return absent;
     throw thrown;
-  }
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  try {
-    await readdir(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
+  });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import type { Manifest } from "../../model/snapshot.ts";
 import type { EntryName } from "../directory.ts";
-import { codeOf, reasonOf } from "../files.ts";
+import { codeOf, isAbsent, reasonOf } from "../files.ts";
 import { podImages } from "./pod-list.ts";
 
 /** The directories of kubeadm, RKE2 and k3s, if the kubelet's own setting is unknown. */
@@ -23,76 +23,56 @@ const FILES_MAX = 1_000;
 
 /** `paths`: directories, or a file; a missing one has no pods. Never rejects. */
 export async function readManifests(paths: readonly string[]): Promise<readonly Manifest[]> {
-  const found = await Promise.all(paths.map(filesAt));
-  const read = await Promise.all(found.flat().map(manifestAt));
-  return read.filter((manifest) => manifest !== null);
+  return (await Promise.all(paths.map(manifestsAt))).flat();
 }
 
-/** `file`: as the kernel names it, which may not be UTF-8. */
-type Found = { readonly path: string; readonly file: EntryName; readonly fault?: string };
-
-async function filesAt(path: string): Promise<readonly Found[]> {
+async function manifestsAt(path: string): Promise<readonly Manifest[]> {
   try {
-    if (!(await stat(path)).isDirectory()) return [{ path, file: path }];
-    const names = (await readdir(path, { encoding: "buffer" })).filter(
-      (name) => !name.toString().startsWith("."),
-    );
+    if (!(await stat(path)).isDirectory()) return await manifestAt(path, path);
+    const names = (await readdir(path, { encoding: "buffer" }))
+      .filter((name) => !name.toString().startsWith("."))
+      .toSorted((one, other) => Buffer.compare(one, other));
     if (names.length > FILES_MAX)
-      return [
-        { path, file: path, fault: `it has ${names.length} files; the maximum is ${FILES_MAX}` },
-      ];
-    return names
-      .toSorted((one, other) => Buffer.compare(one, other))
-      .map((name) => ({
-        path: join(path, name.toString()),
-        file: Buffer.concat([Buffer.from(`${path}/`), name]),
-      }));
+      throw new Error(`it has ${names.length} files; the maximum is ${FILES_MAX}`);
+    const found = names.map((name) =>
+      manifestAt(join(path, name.toString()), Buffer.concat([Buffer.from(`${path}/`), name])),
+    );
+    return (await Promise.all(found)).flat();
   } catch (error) {
-    return isAbsent(error) ? [] : [{ path, file: path, fault: reasonOf(error) }];
+    return unreadable(path, error);
   }
 }
 
-/** `null` if it no longer exists, dangles, or is nothing that a kubelet would run. */
-async function manifestAt({ path, file, fault }: Found): Promise<Manifest | null> {
-  if (fault !== undefined) return unreadable(path, fault);
+/**
+ * `file`: as the kernel names it, which may not be UTF-8. None if it no longer exists, dangles, or is nothing that a
+ * kubelet would run.
+ */
+async function manifestAt(path: string, file: EntryName): Promise<readonly Manifest[]> {
   try {
     const found = await stat(file);
-    if (!found.isFile() || found.size > BYTES_MAX) return null;
-    return manifestOf(path, await readFile(file, "utf8"));
+    if (!found.isFile() || found.size > BYTES_MAX) return [];
+    return [manifestOf(path, await readFile(file, "utf8"))];
   } catch (error) {
-    return isAbsent(error) ? null : unreadable(path, reasonOf(error));
+    return unreadable(path, error);
   }
 }
 
-const isAbsent = (error: unknown): boolean =>
-  ["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(error));
-
-const unreadable = (path: string, message: string): Manifest => ({
-  path,
-  images: [],
-  fault: { kind: "unreadable", message },
-});
+const unreadable = (path: string, error: unknown): readonly Manifest[] =>
+  isAbsent(error) || codeOf(error) === "ELOOP"
+    ? []
+    : [{ path, images: [], fault: { kind: "unreadable", message: reasonOf(error) } }];
 
 /** A half-written file, or an editor's copy of one, still names images: they are kept until it is a pod, or removed. */
 function manifestOf(path: string, text: string): Manifest {
+  let message = "it is not a pod";
   try {
     const value: unknown = Bun.YAML.parse(text);
     const images = (Array.isArray(value) ? value : [value]).flatMap((pod) => podImages(pod));
     if (images.length > 0) return { path, images: [...new Set(images)], fault: null };
   } catch (error) {
-    return invalid(path, text, reasonOf(error));
+    message = reasonOf(error);
   }
-  return invalid(path, text, "it is not a pod");
+  const named = text.matchAll(/\b(?:image|reference)["']?\s*:\s*["']?([^\s"',{}[\]#]+)/g);
+  const images = [...named].flatMap(([, image]) => image ?? []);
+  return { path, images: [...new Set(images)], fault: { kind: "invalid", message } };
 }
-
-const invalid = (path: string, text: string, message: string): Manifest => ({
-  path,
-  images: [
-    ...new Set(
-      [...text.matchAll(/\b(?:image|reference)["']?\s*:\s*["']?([^\s"',{}[\]#]+)/g)].flatMap(
-        ([, image]) => image ?? [],
-      ),
-    ),
-  ],
-  fault: { kind: "invalid", message },
-});

@@ -8,65 +8,58 @@ import { isMap } from "../../model/values.ts";
 /** Parses the body of `/pods`. Throws `HostError` `parse`: half a list would make live pods look deleted. */
 export function readPodList(body: string): readonly PodRecordSeen[] {
   const list = fields(parse(body));
-  if (list === null || list["kind"] !== "PodList") throw noPodList("it is not a PodList");
+  if (list["kind"] !== "PodList") throw noPodList("it is not a PodList");
   // The kubelet writes null if it has no pods.
   const items = list["items"] ?? ("items" in list ? [] : null);
   if (!Array.isArray(items)) throw noPodList("it has no list of items");
-  const pods = items.map((item, index) => podFrom(item, index));
+  const pods = items.map((item, index) => podFrom(fields(item), index));
   const own = new Set(pods.map(([{ uid }]) => uid));
   // Claims of a pod about another pod that is listed itself are not trusted.
   return pods.flatMap(([pod, ...others]) => [pod, ...others.filter(({ uid }) => !own.has(uid))]);
 }
 
 /** A static pod is known by its own UID and by that of its mirror: either may be on a container's label. */
-function podFrom(item: unknown, index: number): readonly [PodRecordSeen, ...PodRecordSeen[]] {
-  const pod = fields(item);
-  const metadata = fields(pod?.["metadata"]);
-  const uid = metadata?.["uid"];
-  if (pod === null || typeof uid !== "string" || uid === "") {
-    throw noPodList(`item ${index} has no metadata.uid`);
-  }
-  const status = fields(pod["status"]) ?? {};
-  const failed = status["phase"] === "Failed";
-  const annotations = fields(metadata?.["annotations"]) ?? {};
+function podFrom(pod: Fields, index: number): readonly [PodRecordSeen, ...PodRecordSeen[]] {
+  const { uid, annotations } = fields(pod["metadata"]);
+  if (typeof uid !== "string" || uid === "") throw noPodList(`item ${index} has no metadata.uid`);
+  const { phase, reason } = fields(pod["status"]);
+  const {
+    "kubernetes.io/config.source": source,
+    "kubernetes.io/config.hash": hash,
+    "kubernetes.io/config.mirror": mirror,
+  } = fields(annotations);
   const images = podImages(pod);
-  const others = staticUids
-    .map((key) => annotations[key])
-    .filter((other) => typeof other === "string" && other !== "" && other !== uid);
+  const others = [hash, mirror].filter((other) => typeof other === "string");
   return [
     {
       uid: podUid(uid),
-      origin: originOf(annotations["kubernetes.io/config.source"]),
-      finished: failed || status["phase"] === "Succeeded",
-      evicted: failed && status["reason"] === "Evicted",
+      // Where the pod comes from: the API server, a file, or an address that serves manifests.
+      origin:
+        source === "api" ? "api" : source === "file" || source === "http" ? "static" : "listed",
+      finished: phase === "Failed" || phase === "Succeeded",
+      evicted: phase === "Failed" && reason === "Evicted",
       images,
     },
-    ...[...new Set(others)].map((other): PodRecordSeen => ({
-      uid: podUid(String(other)),
-      origin: "static",
-      finished: false,
-      evicted: false,
-      images,
-    })),
+    ...[...new Set(others)]
+      .filter((other) => other !== "" && other !== uid)
+      .map((other): PodRecordSeen => ({
+        uid: podUid(other),
+        origin: "static",
+        finished: false,
+        evicted: false,
+        images,
+      })),
   ];
-}
-
-const staticUids = ["kubernetes.io/config.hash", "kubernetes.io/config.mirror"] as const;
-
-/** The kubelet records where each pod comes from: its API server, a file, or an address that serves manifests. */
-function originOf(source: unknown): PodRecordSeen["origin"] {
-  if (source === "api") return "api";
-  return source === "file" || source === "http" ? "static" : "listed";
 }
 
 /** Images in a pod's specification: of init, main and debug containers, and of image volumes. */
 export function podImages(pod: unknown): readonly string[] {
-  const spec = fields(fields(pod)?.["spec"]) ?? {};
+  const spec = fields(fields(pod)["spec"]);
   const containers = ["initContainers", "containers", "ephemeralContainers"]
     .flatMap((key) => list(spec[key]))
-    .map((container) => fields(container)?.["image"]);
+    .map((container) => fields(container)["image"]);
   const volumes = list(spec["volumes"]).map(
-    (volume) => fields(fields(volume)?.["image"])?.["reference"],
+    (volume) => fields(fields(volume)["image"])["reference"],
   );
   const names = [...containers, ...volumes].filter((name) => typeof name === "string");
   return [...new Set(names)].filter((name) => name !== "");
@@ -74,7 +67,7 @@ export function podImages(pod: unknown): readonly string[] {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const fields = (value: unknown): Fields | null => (isMap(value) ? value : null);
+const fields = (value: unknown): Fields => (isMap(value) ? value : {});
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 

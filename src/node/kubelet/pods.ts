@@ -3,10 +3,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { HostError, messageOf } from "../../model/errors.ts";
+import { messageOf } from "../../model/errors.ts";
 import { podUid } from "../../model/ids.ts";
 import type { PodReading, PodRecordSeen, PodSource } from "../../model/snapshot.ts";
-import { mayExist, reasonOf } from "../files.ts";
+import { hostError, mayExist } from "../files.ts";
 import type { KubeletOptions } from "./api.ts";
 import { readManifests } from "./manifests.ts";
 
@@ -44,7 +44,7 @@ async function readSource(options: PodSourceOptions, signal: AbortSignal): Promi
     case "cri":
       return { kind: "ready", source: "cri", pods: [] };
     case "kubelet-dir":
-      return await reading("kubelet-dir", () => directoryPods(join(options.rootDirectory, "pods")));
+      return await reading("kubelet-dir", () => directoryPods(options.rootDirectory));
     case "kubelet-api":
       return await reading("kubelet-api", () => listedPods(options, signal));
   }
@@ -61,7 +61,7 @@ async function listedPods(
   const [listed, directories] = await Promise.all([
     // Loaded on demand, with HTTP and TLS, which other sources do not need.
     import("./api.ts").then(({ kubeletPods }) => kubeletPods(kubelet, signal)),
-    directoryPods(join(rootDirectory, "pods")),
+    directoryPods(rootDirectory),
   ]);
   const uids = new Set(listed.map(({ uid }) => uid));
   return [...listed, ...directories.filter(({ uid }) => !uids.has(uid))];
@@ -95,25 +95,25 @@ async function reading(
  * Each entry of `ROOT/pods` is named by a UID. Any plain name counts as one, because an extra name only keeps
  * something, and a missing one would delete it; names that cannot be a UID (`lost+found`, a hidden file) do not count.
  */
-async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
-  try {
-    const names = await readdir(path);
-    return names
-      .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
-      .map((name) => ({
-        uid: podUid(name),
-        origin: "directory",
-        finished: false,
-        evicted: false,
-        images: [],
-      }));
-  } catch (error) {
-    throw new HostError(
+async function directoryPods(rootDirectory: string): Promise<readonly PodRecordSeen[]> {
+  const path = join(rootDirectory, "pods");
+  const names = await readdir(path).catch((error: unknown) => {
+    throw hostError(
       "read",
-      `cannot read the pods of the kubelet from ${path}: ${reasonOf(error)}; set --root-dir to the kubelet's directory, or choose another --pod-source`,
-      { cause: error },
+      error,
+      (why) =>
+        `cannot read the pods of the kubelet from ${path}: ${why}; set --root-dir to the kubelet's directory, or choose another --pod-source`,
     );
-  }
+  });
+  return names
+    .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
+    .map((name) => ({
+      uid: podUid(name),
+      origin: "directory",
+      finished: false,
+      evicted: false,
+      images: [],
+    }));
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import type { KubeletSetting } from "../../model/ports.ts";
 import { isMap } from "../../model/values.ts";
-import { Files, kubeletFlags, type KubeletProcess, kubeletProcesses } from "./flags.ts";
+import { kubeletFlags, type KubeletProcess, kubeletProcesses, NodeFiles } from "./flags.ts";
 
 export interface Kubelet {
   readonly processes: readonly KubeletProcess[];
@@ -25,34 +25,6 @@ export interface KubeletPlaces {
   readonly root?: string;
 }
 
-/** Read each time, because kubelets come, go and change. */
-export function readKubelet({ proc = "/proc", root = "/" }: KubeletPlaces = {}): Kubelet {
-  const processes = kubeletProcesses(proc);
-  const { flags, problems } = kubeletFlags(processes, root);
-  const files = new Files(root);
-  const named = flags.get("config")?.text ?? null;
-  const written = merged(files, {
-    base: named === null ? configurations : [named],
-    dropIns: flags.get("config-dir")?.text ?? null,
-  });
-  if (named !== null && written.base === null && files.problems.length === 0)
-    files.problems.push(`the kubelet's configuration ${named} does not exist`);
-  const given = (field: string, flag: string): KubeletSetting | null => {
-    const own = flags.get(flag);
-    if (own !== undefined) return { field, ...own };
-    const text = textOf(written.values[field], field === "evictionSoftGracePeriod" ? "=" : "<");
-    return text === null ? null : { field, text, source: written.sources.get(field) ?? "" };
-  };
-  return {
-    processes,
-    isHere: processes.length > 0 || written.base !== null || flags.size > 0,
-    settings: flagOfField.flatMap(([field, flag]) => given(field, flag) ?? []),
-    rootDirectory: pathOf(given("rootDirectory", "root-dir")),
-    staticPodPath: pathOf(given("staticPodPath", "pod-manifest-path")),
-    problems: [...problems, ...files.problems],
-  };
-}
-
 const configurations = [
   "/var/lib/kubelet/config.yaml",
   "/etc/kubernetes/kubelet/config.json",
@@ -61,27 +33,52 @@ const configurations = [
   "/var/lib/k0s/kubelet-config.yaml",
 ] as const;
 
-const flagOfField: readonly (readonly [string, string])[] = [
-  ["imageGCHighThresholdPercent", "image-gc-high-threshold"],
-  ["imageGCLowThresholdPercent", "image-gc-low-threshold"],
-  ["imageMinimumGCAge", "minimum-image-ttl-duration"],
-  ["imageMaximumGCAge", "image-maximum-gc-age"],
-  ["evictionHard", "eviction-hard"],
-  ["evictionSoft", "eviction-soft"],
-  ["evictionSoftGracePeriod", "eviction-soft-grace-period"],
-  ["containerRuntimeEndpoint", "container-runtime-endpoint"],
-];
+const flagOfField = {
+  imageGCHighThresholdPercent: "image-gc-high-threshold",
+  imageGCLowThresholdPercent: "image-gc-low-threshold",
+  imageMinimumGCAge: "minimum-image-ttl-duration",
+  imageMaximumGCAge: "image-maximum-gc-age",
+  evictionHard: "eviction-hard",
+  evictionSoft: "eviction-soft",
+  evictionSoftGracePeriod: "eviction-soft-grace-period",
+  containerRuntimeEndpoint: "container-runtime-endpoint",
+} as const;
 
-/** A relative path depends on where the kubelet was started, which is unknown. */
-const pathOf = (setting: KubeletSetting | null): string | null =>
-  setting?.text.startsWith("/") === true ? setting.text : null;
-
-interface Written {
-  readonly base: string | null;
-  readonly values: Readonly<Record<string, unknown>>;
-  /** The last file that set a field. */
-  readonly sources: ReadonlyMap<string, string>;
+/** Read each time, because kubelets come, go and change. */
+export function readKubelet({ proc = "/proc", root = "/" }: KubeletPlaces = {}): Kubelet {
+  const processes = kubeletProcesses(proc);
+  const files = new NodeFiles(root);
+  const flags = kubeletFlags(processes[0], files);
+  const problemsOfFlags = files.problems.length;
+  const named = flags.get("config")?.text;
+  const written = merged(files, {
+    base: named === undefined ? configurations : [named],
+    dropIns: flags.get("config-dir")?.text ?? null,
+  });
+  if (named !== undefined && written.base === null && files.problems.length === problemsOfFlags)
+    files.problems.push(`the kubelet's configuration ${named} does not exist`);
+  const given = (field: string, flag: string): KubeletSetting | null => {
+    const own = flags.get(flag);
+    if (own !== undefined) return { field, ...own };
+    const text = textOf(written.values[field], field === "evictionSoftGracePeriod" ? "=" : "<");
+    return text === null ? null : { field, text, source: written.sources.get(field) ?? "" };
+  };
+  /** A relative path depends on where the kubelet was started, which is unknown. */
+  const pathOf = (field: string, flag: string): string | null => {
+    const text = given(field, flag)?.text ?? "";
+    return text.startsWith("/") ? text : null;
+  };
+  return {
+    processes,
+    isHere: processes.length > 0 || written.base !== null || flags.size > 0,
+    settings: Object.entries(flagOfField).flatMap(([field, flag]) => given(field, flag) ?? []),
+    rootDirectory: pathOf("rootDirectory", "root-dir"),
+    staticPodPath: pathOf("staticPodPath", "pod-manifest-path"),
+    problems: files.problems,
+  };
 }
+
+type Values = Readonly<Record<string, unknown>>;
 
 /** The kubelet's defaults, which a drop-in patches if the file has no `evictionHard`. */
 const defaultEvictionHard = {
@@ -92,17 +89,29 @@ const defaultEvictionHard = {
   "imagefs.inodesFree": "5%",
 } as const;
 
+interface Written {
+  readonly base: string | null;
+  readonly values: Values;
+  /** The last file that set a field. */
+  readonly sources: ReadonlyMap<string, string>;
+}
+
 /** The first readable file, and the drop-ins as JSON merge patches over it, in the order of their paths. */
 function merged(
-  files: Files,
+  files: NodeFiles,
   { base, dropIns }: { readonly base: readonly string[]; readonly dropIns: string | null },
 ): Written {
-  const found = firstDocument(files, base);
-  const path = found?.path ?? null;
-  const first = found?.values ?? {};
+  const sources = new Map<string, string>();
+  let values: Values = {};
+  let found: string | null = null;
+  for (const path of base) {
+    const document = files.document(path);
+    if (document === null) continue;
+    [values, found] = [document, path];
+    for (const field of Object.keys(document)) sources.set(field, path);
+    break;
+  }
   const patches = dropIns === null ? [] : patchesBelow(files, dropIns);
-  let values: Readonly<Record<string, unknown>> = first;
-  const sources = new Map(Object.keys(first).map((field) => [field, path ?? ""]));
   if (patches.length > 0 && !isMap(values["evictionHard"]))
     values = { ...values, evictionHard: defaultEvictionHard };
   for (const { source, patch } of patches) {
@@ -112,48 +121,35 @@ function merged(
   const hard = values["evictionHard"];
   if (values["mergeDefaultEvictionSettings"] === true && isMap(hard))
     values = { ...values, evictionHard: { ...defaultEvictionHard, ...hard } };
-  return { base: path, values, sources };
-}
-
-function firstDocument(files: Files, paths: readonly string[]) {
-  for (const path of paths) {
-    const values = files.document(path);
-    if (values !== null) return { path, values };
-  }
-  return null;
+  return { base: found, values, sources };
 }
 
 interface Patch {
   readonly source: string;
-  readonly patch: Readonly<Record<string, unknown>>;
+  readonly patch: Values;
 }
 
 /** Maximum depth of nested directories, which the kubelet reads too. */
 const DEPTH_MAX = 8;
 
-function patchesBelow(files: Files, directory: string, depth = 0): readonly Patch[] {
+function patchesBelow(files: NodeFiles, directory: string, depth = 0): readonly Patch[] {
   if (depth > DEPTH_MAX) return [];
-  return files.names(directory).flatMap((name): readonly Patch[] => {
-    const source = `${directory}/${name}`;
+  return files.paths(directory).flatMap((source): readonly Patch[] => {
     if (files.isDirectory(source)) return patchesBelow(files, source, depth + 1);
-    const patch = name.endsWith(".conf") ? files.document(source) : null;
+    const patch = source.endsWith(".conf") ? files.document(source) : null;
     return patch === null ? [] : [{ source, patch }];
   });
 }
 
 /** JSON merge patch: null removes, maps merge, everything else replaces. */
-function patched(
-  target: Readonly<Record<string, unknown>>,
-  patch: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  const kept = Object.entries(target).filter(([key]) => patch[key] !== null);
-  const set = Object.entries(patch)
-    .filter(([, value]) => value !== null)
-    .map(([key, value]) => {
-      const before = Object.hasOwn(target, key) ? target[key] : undefined;
-      return [key, isMap(value) ? patched(isMap(before) ? before : {}, value) : value] as const;
-    });
-  return Object.fromEntries([...kept, ...set]);
+function patched(target: Values, patch: Values): Values {
+  const result = new Map(Object.entries(target));
+  for (const [key, value] of Object.entries(patch)) {
+    const before = result.get(key);
+    if (value === null) result.delete(key);
+    else result.set(key, isMap(value) ? patched(isMap(before) ? before : {}, value) : value);
+  }
+  return Object.fromEntries(result);
 }
 
 /** Maps of signals in the syntax of their flags. */
