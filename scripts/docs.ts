@@ -15,7 +15,6 @@ import {
   variablesOf,
 } from "../src/config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
-import { expected, expectedInFile } from "../src/config/value/value.ts";
 
 const top = join(import.meta.dir, "..");
 /** An option of this many commands is described once. */
@@ -59,9 +58,9 @@ function flagSection(name: FieldName): string {
 }
 
 function facts(name: FieldName, field: Field): readonly string[] {
-  const onLine = withoutExamples(expected(field.type));
-  const inFile = withoutExamples(expectedInFile(field.type));
-  const unit = field.unit === undefined || field.unit === "percent" ? "" : ` (${field.unit})`;
+  const onLine = withoutExamples(field.type.expected);
+  const inFile = withoutExamples(field.type.expectedInFile ?? field.type.expected);
+  const unit = field.unit === undefined ? "" : ` (${field.unit})`;
   return [
     `Takes: ${field.type.kind === "boolean" ? "" : `${code(placeholderOf(field))}, `}${onLine}${unit}`,
     `Default: ${field.default === undefined ? defaultWords(field) : code(field.default)}`,

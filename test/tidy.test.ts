@@ -71,9 +71,9 @@ describe("imports", () => {
     const text = 'import { readFileSync } from "node:fs";';
     expect(forbiddenImports(files({ "src/config/load.ts": text }))).toEqual([]);
     expect(
-      forbiddenImports(files({ "src/config/load.ts": text, "src/config/source/merge.ts": text })),
+      forbiddenImports(files({ "src/config/load.ts": text, "src/config/settings.ts": text })),
     ).toEqual([
-      'src/config/source/merge.ts:1 imports "node:fs": only one file of config may, and that is src/config/load.ts',
+      'src/config/settings.ts:1 imports "node:fs": only one file of config may, and that is src/config/load.ts',
     ]);
   });
 
@@ -186,7 +186,7 @@ describe("style", () => {
     ["src/cli/gc.ts", "process.exit(1);"],
     ["src/cli/gc.ts", 'const x = process["env"];'],
     ["src/node/event-hook.ts", "Bun.env;"],
-    ["src/config/source/merge.ts", "import.meta.env;"],
+    ["src/config/settings.ts", "import.meta.env;"],
     ["src/agent/loops.ts", 'console.log("x");'],
     ["src/policy/rank.ts", "Date.now();"],
     ["src/policy/rank.ts", "new Date();"],

@@ -3,8 +3,7 @@
 import { exit } from "../cli/exit.ts";
 import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
-import { fieldOf } from "../config/fields.ts";
-import { shownText } from "../config/value/printed.ts";
+import { shown } from "../config/settings.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
 import { timer, wallClock } from "../node/clock.ts";
@@ -53,9 +52,10 @@ class RunningAgent {
         this.#log.error(
           `configuration not reloaded, the last valid one stays in force: ${message}`,
         ),
-      followed: ({ values: { evictionHard: hard } }) => {
-        const thresholds = shownText(fieldOf("evictionHard").type, hard.value);
-        this.#log.info(0, `eviction thresholds are now ${thresholds}, ${hard.from.join(", ")}`);
+      followed: (config) => {
+        const places = config.sources.evictionHard.from.join(", ");
+        const thresholds = shown(config, "evictionHard");
+        this.#log.info(0, `eviction thresholds are now ${thresholds}, ${places}`);
       },
     });
     this.#log = logOf(this.#live.current(), world);

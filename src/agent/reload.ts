@@ -1,10 +1,9 @@
 /** The configuration in force: what was read at the start or on SIGHUP, merged with what is found on the node. */
 
-import { type Config, configOf } from "../config/config.ts";
-import { fieldOf, namedInFull } from "../config/fields.ts";
-import type { KubeletOnNode } from "../config/kubelet/above-kubelet.ts";
-import { shownText } from "../config/value/printed.ts";
-import { boundTo, differences, textOf, type Written } from "../config/written.ts";
+import { boundTo, type Config, configOf, differences, type Written } from "../config/config.ts";
+import { namedInFull } from "../config/fields.ts";
+import type { KubeletOnNode } from "../config/kubelet.ts";
+import { shown } from "../config/settings.ts";
 import { messageOf } from "../model/errors.ts";
 
 export interface LiveConfig {
@@ -53,7 +52,7 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
         const { waiting } = boundTo(written, found, options.connected());
         const changed = differences(written, found).map(
           (name) =>
-            `${namedInFull(name)} is ${textOf(written, name)} in force and ${textOf(found, name)} as written`,
+            `${namedInFull(name)} is ${shown(written.settings, name)} in force and ${shown(found.settings, name)} as written`,
         );
         if (changed.length === 0) return null;
         const advice = [
@@ -77,5 +76,4 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
 }
 
 /** The only value whose default derives from the kubelet's. */
-const hardOf = ({ values }: Config): string =>
-  shownText(fieldOf("evictionHard").type, values.evictionHard.value);
+const hardOf = (config: Config): string => shown(config, "evictionHard");

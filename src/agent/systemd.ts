@@ -2,7 +2,7 @@
 
 import { fstatSync } from "node:fs";
 
-import type { Environment } from "../config/source/arguments.ts";
+import type { Environment } from "../config/settings.ts";
 import { sendDatagram } from "../node/libc.ts";
 import type { Severity } from "./log/line.ts";
 

@@ -3,9 +3,8 @@
 import { parseArgs } from "node:util";
 
 import { dashed } from "../config/field.ts";
-import type { FlagText } from "../config/source/arguments.ts";
-import { nearest, suggestion } from "../config/source/nearest.ts";
-import { quoted } from "../config/value/described.ts";
+import type { FlagText } from "../config/settings.ts";
+import { nearest, quoted, suggestion } from "../config/words.ts";
 import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import {
   acceptedOptions,

@@ -1,12 +1,11 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
-import type { Config } from "../config/config.ts";
+import type { Config, Written } from "../config/config.ts";
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
-import type { KubeletOnNode } from "../config/kubelet/above-kubelet.ts";
+import type { KubeletOnNode } from "../config/kubelet.ts";
 import type { ConfigReader } from "../config/load.ts";
-import type { Environment } from "../config/source/arguments.ts";
-import type { Written } from "../config/written.ts";
+import type { Environment } from "../config/settings.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Openers } from "./openers.ts";
 
@@ -84,7 +83,7 @@ export const acceptedOptions = (
 
 const FLAGS = [...fieldByFlag].map(([name, field]): CommandOption => {
   const { type, help } = fieldOf(field);
-  const files = type.kind === "endpoint" || (type.kind === "path" && type.of === "file");
+  const files = type.kind === "endpoint" || type.pathOf === "file";
   const isPath = files || type.kind === "path";
   return {
     name,

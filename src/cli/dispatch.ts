@@ -1,12 +1,11 @@
 /** From the command line to the exit code: `main` without the process. */
 
 import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config/agent.ts";
-import { type Config, configOf } from "../config/config.ts";
+import { type Config, configOf, type Written } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
 import { type ConfigReader, loadConfig, readWritten } from "../config/load.ts";
-import { type Environment, type FlagText } from "../config/source/arguments.ts";
-import type { Written } from "../config/written.ts";
+import type { Environment, FlagText } from "../config/settings.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, HostError, messageOf } from "../model/errors.ts";
 import { codeOf } from "../node/files.ts";

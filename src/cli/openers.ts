@@ -1,8 +1,7 @@
 /** What commands can open: a node to read or collect on, the state directory, the machine. `compose` implements it. */
 
 import type { Log } from "../agent/log/log.ts";
-import type { Config } from "../config/config.ts";
-import type { Written } from "../config/written.ts";
+import type { Config, Written } from "../config/config.ts";
 import type { Meter } from "../gc/image/meter.ts";
 import type { Engine, ReadEngine } from "../gc/ports.ts";
 import type { HoldState } from "../model/hold.ts";

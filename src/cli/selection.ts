@@ -1,10 +1,8 @@
 /** Options that limit `gc`, `plan` and `rm` to a part of the node, or extend them to everything unused. */
 
 import type { Config } from "../config/config.ts";
-import { suggestion } from "../config/source/nearest.ts";
-import { quoted } from "../config/value/described.ts";
-import { parseDuration } from "../config/value/duration.ts";
-import { parseSize } from "../config/value/quantity.ts";
+import { parseDuration, parseSize } from "../config/units.ts";
+import { quoted, suggestion } from "../config/words.ts";
 import { usageError } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../model/plan.ts";

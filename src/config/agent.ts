@@ -1,18 +1,12 @@
-/** The effective configuration of a running agent, from its status, as a layer between a command's files and its flags. */
+/** The effective configuration of a running agent, from its status, as a source between a command's files and its flags. */
 import * as v from "valibot";
 
-import type { ConfigIssue } from "../model/errors.ts";
 import { type FieldName, fieldNames, fieldOf, isFieldName } from "./fields.ts";
-import { readEntry } from "./source/file-layer.ts";
-import type { Merged } from "./source/merge.ts";
-import { type Layer, type Place, type Setting, settingOf, valueIssue } from "./source/setting.ts";
-import { shownText } from "./value/printed.ts";
-import { isOptional } from "./value/value.ts";
-
-const Value = v.object({ value: v.unknown(), source: v.string() });
+import { type AgentValue, type Settings, shown } from "./settings.ts";
+import { parseValue, shownText } from "./values.ts";
 
 const Answer = v.object({
-  values: v.record(v.string(), Value),
+  values: v.record(v.string(), v.object({ value: v.unknown(), source: v.string() })),
   runtime: v.optional(v.nullable(v.object({ endpoint: v.optional(v.string()) })), null),
   configurationError: v.optional(v.nullable(v.string()), null),
   rootDirectoryId: v.optional(v.nullable(v.string()), null),
@@ -20,11 +14,10 @@ const Answer = v.object({
 
 /** What a command takes from the agent's `Status`; agents of other versions leave fields out. */
 export type AgentAnswer = v.InferOutput<typeof Answer>;
-export type AgentValues = AgentAnswer["values"];
 
 /** The values of an agent that a command adopts. */
 export interface RunningAgent {
-  readonly values: AgentValues;
+  readonly values: AgentAnswer["values"];
   /** It runs in a container: its files are not this host's. */
   readonly isContained: boolean;
 }
@@ -46,65 +39,45 @@ const OWN: readonly FieldName[] = [
 ];
 
 /** Credentials and hooks; directories are the node's own, mounted at their own paths. */
-const FILES = fieldNames.filter((name) => {
-  const { type } = fieldOf(name);
-  return type.kind === "path" && type.of === "file";
-});
+const FILES = fieldNames.filter((name) => fieldOf(name).type.pathOf === "file");
 
 /** What a command does not adopt. Without its credentials, a container's `kubelet-api` is of no use either. */
-function ownOf({ values, isContained }: RunningAgent): readonly FieldName[] {
+export function ownNames({ values, isContained }: RunningAgent): readonly FieldName[] {
   if (!isContained) return OWN;
   const usesApi = values["podSource"]?.value === "kubelet-api";
   return [...OWN, ...FILES, ...(usesApi ? (["podSource", "kubeletEndpoint"] as const) : [])];
 }
 
-/** The agent's values replace files and variables; with issues for values that are invalid here. */
-export function withAgent(weaker: Layer, agent: RunningAgent): Layer | ConfigIssue {
-  const own = ownOf(agent);
-  const settings: Setting[] = [];
-  for (const [name, { value, source }] of Object.entries(agent.values)) {
-    if (!isFieldName(name) || own.includes(name) || source === "default") continue;
-    const place = { kind: "agent", at: `running agent (its ${source})` } as const;
-    const read = settingIn(name, place, value);
-    if ("message" in read) return read;
-    settings.push(read);
-  }
-  return {
-    ...weaker,
-    settings: [...weaker.settings.filter(({ name }) => own.includes(name)), ...settings],
-  };
+/** What the agent's operator set, and a command adopts. */
+export function valuesSet(agent: RunningAgent): readonly AgentValue[] {
+  const own = ownNames(agent);
+  return knownValues(agent).filter(
+    ({ name, source }) => source !== "default" && !own.includes(name),
+  );
 }
 
-/** In a file null is a reset; here it is the agent's value: none. */
-function settingIn(name: FieldName, place: Place, value: unknown): Setting | ConfigIssue {
-  if (value !== null) return readEntry(name, place, value);
-  if (isOptional(fieldOf(name).type)) return settingOf(name, place, null);
-  return valueIssue({ name, place, text: "null", message: "expected a value" });
-}
+const knownValues = ({ values }: RunningAgent): readonly AgentValue[] =>
+  Object.entries(values).flatMap(([name, it]) => (isFieldName(name) ? [{ ...it, name }] : []));
 
 /** One warning per flag that differs from the running agent, and one for what was not adopted. */
-export function agentNotes(written: Merged, agent: RunningAgent): readonly string[] {
-  const own = ownOf(agent);
-  const others = Object.entries(agent.values).flatMap(([name, { value, source }]) =>
-    isFieldName(name) ? [{ name, value, isSet: source !== "default" }] : [],
-  );
-  const left = others.filter(
-    ({ name, isSet }) => isSet && own.includes(name) && !OWN.includes(name),
-  );
-  const differing = others.flatMap(({ name, value }) => {
-    if (own.includes(name) || written[name].source !== "flag") return [];
+export function agentNotes(settings: Settings, agent: RunningAgent): readonly string[] {
+  const own = ownNames(agent);
+  const differing = knownValues(agent).flatMap(({ name, value }) => {
+    if (own.includes(name) || settings.sources[name].kind !== "flag") return [];
     const { type, flag } = fieldOf(name);
-    const theirs = settingIn(name, { kind: "agent", at: "" }, value);
-    if ("message" in theirs || theirs.change.kind !== "set") return [];
-    const [ours, its] = [written[name].value, theirs.change.value].map((it) => shownText(type, it));
+    const theirs = parseValue(type, value);
+    if (theirs.kind === "fault") return [];
+    const [ours, its] = [shown(settings, name), shownText(type, theirs.value)];
     return ours === its
       ? []
       : [`--${flag} ${ours} differs from the running agent, which has ${its}`];
   });
+  const left = knownValues(agent)
+    .filter(({ name, source }) => source !== "default" && own.includes(name) && !OWN.includes(name))
+    .map(({ name }) => name);
   if (left.length === 0) return differing;
-  const names = left.map(({ name }) => name).join(", ");
   return [
     ...differing,
-    `the running agent is in a container, whose files are not this host's; this command uses its own ${names}`,
+    `the running agent is in a container, whose files are not this host's; this command uses its own ${left.join(", ")}`,
   ];
 }

@@ -1,13 +1,14 @@
 /** The configuration in the units of the model, with the source of each value. */
+import { ConfigError, type ConfigIssue } from "../model/errors.ts";
 import type { Compat, Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
 import type { KubeletClient } from "../model/ports.ts";
 import { type Duration, duration, hours, toMs } from "../model/time.ts";
-import type { FieldName, Values } from "./fields.ts";
-import { aboveKubelet, type KubeletOnNode } from "./kubelet/above-kubelet.ts";
-import type { Merged, Sourced } from "./source/merge.ts";
-import { type Validated, validated } from "./validate.ts";
-import type { Written } from "./written.ts";
+import { thresholdsOf } from "./eviction.ts";
+import { type FieldName, fieldNames, namedInFull, type Values } from "./fields.ts";
+import { aboveKubelet, type KubeletOnNode } from "./kubelet.ts";
+import { type Settings, shown } from "./settings.ts";
+import { contradictions, warningsOf } from "./validate.ts";
 
 export interface Paths {
   readonly stateDir: string;
@@ -21,7 +22,7 @@ export interface Paths {
   readonly keepDirNamed: boolean;
 }
 
-export interface Config {
+export interface Config extends Settings {
   readonly limits: Limits;
   /** `unix:///…`; `null`: search for the runtime, and use it as image service. */
   readonly endpoints: { readonly runtime: string | null; readonly image: string | null };
@@ -39,42 +40,86 @@ export interface Config {
   readonly dryRun: boolean;
   /** Every file read, in merge order. */
   readonly files: readonly string[];
-  /** By configuration-file name. */
-  readonly values: Readonly<Record<FieldName, Sourced>>;
   /** After a reload: fields whose new value waits for a restart. */
   readonly waiting: readonly FieldName[];
   readonly warnings: readonly string[];
 }
 
+/** What operators wrote in files, variables and flags: valid by itself, before anything of the node is merged in. */
+export interface Written extends Pick<Config, "files" | "waiting" | "warnings"> {
+  readonly settings: Settings;
+  /** Whether it has the values of a running agent, which has looked at the node itself. */
+  readonly isOfAgent: boolean;
+}
+
 /** Merges what operators wrote with what is found on the node; `kubelet`: `null` if there is none. */
 export function configOf(written: Written, kubelet: KubeletOnNode | null): Config {
-  const merged = aboveKubelet(written.merged, written.isOfAgent ? null : kubelet);
-  const checked = validated(merged);
-  const { values } = checked;
+  const settings = aboveKubelet(written.settings, written.isOfAgent ? null : kubelet);
+  const { values, sources } = settings;
   return {
-    limits: limitsOf(checked, merged),
+    ...withImplied(settings),
+    limits: limitsOf(settings),
     endpoints: { runtime: values.containerRuntimeEndpoint, image: values.imageServiceEndpoint },
     requestTimeout: values.runtimeRequestTimeout,
-    periods: periodsOf(values),
-    paths: pathsOf(values, merged),
+    periods: {
+      "image-gc": toMs(values.imageGCPeriod),
+      "image-detection": toMs(values.imageDetectionPeriod),
+      "image-cache": toMs(values.imageCachePeriod),
+      "container-gc": toMs(values.containerGCPeriod),
+      pressure: toMs(values.pressurePeriod),
+    },
+    paths: {
+      stateDir: values.stateDir,
+      runDir: values.runDir,
+      podLogsDir: values.podLogsDir,
+      containerLogsDir: values.containerLogsDir,
+      rootDir: values.rootDir,
+      keepDir: values.keepDir,
+      keepDirNamed: sources.keepDir.kind !== "default",
+    },
     keepPatterns: values.keep,
     podSource: values.podSource,
-    kubelet: kubeletClientOf(values),
+    kubelet: {
+      endpoint: values.kubeletEndpoint,
+      caFile: values.kubeletCAFile,
+      clientCertFile: values.kubeletClientCert,
+      clientKeyFile: values.kubeletClientKey,
+      tokenFile: values.kubeletTokenFile,
+    },
     metricsBindAddress: values.metricsBindAddress,
     eventHook: values.eventHook,
     logging: { format: values["logging.format"], verbosity: values["logging.verbosity"] },
     compat: values.compat,
     dryRun: values.dryRun,
     files: written.files,
-    values: withImplied(merged, values),
     waiting: written.waiting,
-    warnings: [...written.warnings, ...checked.warnings],
+    warnings: [...written.warnings, ...warningsOf(settings)],
   };
 }
 
-function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
+/** The kubelet has no limit; this is longer than anybody intends. */
+const KUBELET_GRACE = hours(24);
+
+/** With the settings that `--compat kubelet` implies, which appear with its source. */
+function withImplied({ values, sources }: Settings): Settings {
+  if (values.compat !== "kubelet") return { values, sources };
+  const implied = {
+    spaceAccounting: "reported",
+    whenFutile: "collect",
+    bootGrace: duration(0n),
+    collectForeign: true,
+    ...(sources.maxStopGracePeriod.kind === "default" ? { maxStopGracePeriod: KUBELET_GRACE } : {}),
+  } as const;
+  const names = Object.keys(implied).map((name) => [name, sources.compat]);
+  return {
+    values: { ...values, ...implied },
+    sources: { ...sources, ...Object.fromEntries(names) },
+  };
+}
+
+function limitsOf(settings: Settings): Limits {
+  const { values } = withImplied(settings);
   const { compat } = values;
-  const asKubelet = compat === "kubelet";
   return {
     images: {
       highPercent: values.imageGCHighThresholdPercent,
@@ -88,8 +133,8 @@ function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
       keepLoaded: values.keepLoaded,
       keepPerRepository: values.keepPerRepository ?? 0,
       infraImages: values.podInfraContainerImage,
-      whenFutile: asKubelet ? "collect" : values.whenFutile,
-      accounting: asKubelet ? "reported" : values.spaceAccounting,
+      whenFutile: values.whenFutile,
+      accounting: values.spaceAccounting,
       maximumRemovals: values.maxRemovalsPerPass,
       removalInterval: values.removalInterval,
       compat,
@@ -98,70 +143,66 @@ function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
       minimumAge: values.minimumContainerTTLDuration,
       maximumPerPodContainer: values.maximumDeadContainersPerContainer,
       maximumContainers: values.maximumDeadContainers,
-      stopGraceMax:
-        asKubelet && !isGiven(merged.maxStopGracePeriod)
-          ? KUBELET_GRACE
-          : values.maxStopGracePeriod,
-      collectForeign: asKubelet || values.collectForeign,
+      stopGraceMax: values.maxStopGracePeriod,
+      collectForeign: values.collectForeign,
       compat,
     },
     memory: {
       detectionPeriod: values.imageDetectionPeriod,
       imageGcPeriod: values.imageGCPeriod,
-      bootGrace: asKubelet ? duration(0n) : values.bootGrace,
+      bootGrace: values.bootGrace,
       deadPodTtl: values.deadPodTTL,
       compat,
     },
     pressure: {
-      thresholds: thresholds.thresholds,
+      thresholds: thresholdsOf(values),
       transitionPeriod: values.evictionPressureTransitionPeriod,
     },
   };
 }
 
-/** The kubelet has no limit; this is longer than anybody intends. */
-const KUBELET_GRACE = hours(24);
+const BOUND_BY_CONNECTION: readonly FieldName[] = [
+  "containerRuntimeEndpoint",
+  "imageServiceEndpoint",
+  "runtimeRequestTimeout",
+];
 
-const isGiven = ({ source }: Sourced): boolean => source !== "default";
+/** Bound at the start: directories, addresses and modes. */
+const BOUND_BY_START: readonly FieldName[] = [
+  "podLogsDir",
+  "containerLogsDir",
+  "rootDir",
+  "stateDir",
+  "runDir",
+  "metricsBindAddress",
+  "compat",
+  "dryRun",
+];
 
-/** Settings that `--compat kubelet` implies appear with their effective values. */
-function withImplied(merged: Merged, values: Values): Merged {
-  if (values.compat !== "kubelet") return merged;
-  const { source, from } = merged.compat;
-  return {
-    ...merged,
-    spaceAccounting: { value: "reported", source, from },
-    whenFutile: { value: "collect", source, from },
-    bootGrace: { value: 0n, source, from },
-    collectForeign: { value: true, source, from },
-    ...(isGiven(merged.maxStopGracePeriod)
-      ? {}
-      : { maxStopGracePeriod: { value: KUBELET_GRACE, source, from } }),
+/** `next` for a process that runs with `inForce`; throws `ConfigError` if it contradicts a bound value. */
+export function boundTo(inForce: Written, next: Written, isConnected: boolean): Written {
+  const bound = [...(isConnected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
+  const waiting = differences(inForce, next).filter((name) => bound.includes(name));
+  const withBound = <All extends object>(old: All, fresh: All): All => ({
+    ...fresh,
+    ...Object.fromEntries(
+      Object.entries(old).filter(([name]) => waiting.some((it) => it === name)),
+    ),
+  });
+  const { values, sources } = inForce.settings;
+  const settings = {
+    values: withBound(values, next.settings.values),
+    sources: withBound(sources, next.settings.sources),
   };
+  const why = `${waiting.map(namedInFull).join(", ")} would take effect only after a restart: restart the agent`;
+  throwIfAny(contradictions(settings).map((it) => ({ ...it, message: `${it.message}; ${why}` })));
+  return { ...next, settings, waiting };
 }
 
-const periodsOf = (values: Values): Config["periods"] => ({
-  "image-gc": toMs(values.imageGCPeriod),
-  "image-detection": toMs(values.imageDetectionPeriod),
-  "image-cache": toMs(values.imageCachePeriod),
-  "container-gc": toMs(values.containerGCPeriod),
-  pressure: toMs(values.pressurePeriod),
-});
+/** Fields with different values. */
+export const differences = (one: Written, other: Written): readonly FieldName[] =>
+  fieldNames.filter((name) => shown(one.settings, name) !== shown(other.settings, name));
 
-const pathsOf = (values: Values, merged: Merged): Paths => ({
-  stateDir: values.stateDir,
-  runDir: values.runDir,
-  podLogsDir: values.podLogsDir,
-  containerLogsDir: values.containerLogsDir,
-  rootDir: values.rootDir,
-  keepDir: values.keepDir,
-  keepDirNamed: merged.keepDir.source !== "default",
-});
-
-const kubeletClientOf = (values: Values): KubeletClient => ({
-  endpoint: values.kubeletEndpoint,
-  caFile: values.kubeletCAFile,
-  clientCertFile: values.kubeletClientCert,
-  clientKeyFile: values.kubeletClientKey,
-  tokenFile: values.kubeletTokenFile,
-});
+export function throwIfAny(issues: readonly ConfigIssue[]): void {
+  if (issues.length > 0) throw new ConfigError(issues);
+}

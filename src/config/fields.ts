@@ -1,11 +1,10 @@
 /** The one table of flags: it drives parsing, help, completion, validation and documentation. */
-import { dashed, type Field, type ValueOf, variablesOf } from "./field.ts";
+import type { InferOutput } from "valibot";
+
+import { dashed, type Field, variablesOf } from "./field.ts";
 import { agentFields, directoryFields, outputFields, paceFields } from "./fields/agent.ts";
-import { containerFields } from "./fields/containers.ts";
-import { imageFields } from "./fields/images.ts";
-import { keepFields } from "./fields/keep.ts";
-import { pressureFields } from "./fields/pressure.ts";
-import { runtimeFields } from "./fields/runtime.ts";
+import { containerFields, pressureFields } from "./fields/containers.ts";
+import { imageFields, keepFields, runtimeFields } from "./fields/images.ts";
 
 /** By heading of help and documentation, in order. */
 const GROUPS = {
@@ -36,7 +35,9 @@ export const fields = {
 export type FieldName = keyof typeof fields;
 
 /** All values, typed by the table. */
-export type Values = { readonly [N in FieldName]: ValueOf<(typeof fields)[N]["type"]> };
+export type Values = {
+  readonly [Name in FieldName]: InferOutput<(typeof fields)[Name]["type"]["schema"]>;
+};
 
 export const isFieldName = (name: string): name is FieldName => Object.hasOwn(fields, name);
 

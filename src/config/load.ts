@@ -1,22 +1,13 @@
 /** Loads files, environment and flags into one configuration. The only file of this folder that reads the machine. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
-import { ConfigError, type ConfigIssue, configIssue, messageOf } from "../model/errors.ts";
-import { agentNotes, type RunningAgent, withAgent } from "./agent.ts";
-import { type Config, configOf } from "./config.ts";
-import { fromKubelet } from "./kubelet/kubelet.ts";
-import {
-  type Environment,
-  environmentLayer,
-  flagLayer,
-  type FlagText,
-} from "./source/arguments.ts";
-import { parseDocument } from "./source/document.ts";
-import { fileLayer } from "./source/file-layer.ts";
-import { bareValues, merged, type Sourced } from "./source/merge.ts";
-import { emptyLayer, joined, type Layer } from "./source/setting.ts";
-import { validated } from "./validate.ts";
-import type { Written } from "./written.ts";
+import { configIssue, messageOf } from "../model/errors.ts";
+import { agentNotes, ownNames, type RunningAgent, valuesSet } from "./agent.ts";
+import { type Config, configOf, throwIfAny, type Written } from "./config.ts";
+import { parseDocument } from "./document.ts";
+import { fromKubelet } from "./kubelet.ts";
+import { type Environment, type FlagText, SettingsBuilder } from "./settings.ts";
+import { contradictions } from "./validate.ts";
 
 export interface ConfigReader {
   /** `null`: not found. Throws with the system's message, also for files that are too large or not regular. */
@@ -40,157 +31,118 @@ export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 export const loadConfig = (input: ConfigInput): Config => configOf(readWritten(input), null);
 
 /** Throws `ConfigError` with all errors, not only the first one. */
-export function readWritten(input: ConfigInput): Written {
-  const { environment, flags, file, directory } = placesOf(input);
-  const base = readFile(input.reader, file);
-  const dropIns = readDirectory(input.reader, directory);
-  const own = joined([base.layer, ...dropIns.map(({ layer }) => layer), environment]);
-  const agent = input.agent ?? null;
-  const beside = agent === null ? own : withAgent(own, agent);
-  const isOfAgent = agent !== null && "settings" in beside;
-  const all = joined([isOfAgent ? beside : own, flags]);
-  if (all.issues.length > 0) throw new ConfigError(all.issues);
-
-  const written = merged(all.settings);
-  const { issues } = validated(written);
-  if (issues.length > 0) throw new ConfigError(issues);
-  const notes = isOfAgent
-    ? agentNotes(written, agent)
-    : "message" in beside
-      ? [unread(beside)]
-      : [];
+export function readWritten({ flags, env, reader, agent = null }: ConfigInput): Written {
+  const builder = new SettingsBuilder();
+  const files = addFiles(builder, reader, chosenFiles(flags, env));
+  builder.addEnvironment(env);
+  const unread = agent === null ? null : builder.addAgent(valuesSet(agent), ownNames(agent));
+  builder.addFlags(flags);
+  throwIfAny(builder.issues);
+  const settings = builder.settings();
+  throwIfAny(contradictions(settings));
+  const isOfAgent = agent !== null && unread === null;
+  const notes =
+    unread === null
+      ? isOfAgent
+        ? agentNotes(settings, agent)
+        : []
+      : [
+          // From an agent of another version.
+          `using the configuration of this command, because that of the running agent is invalid in this version: ${unread}`,
+        ];
   return {
-    merged: written,
-    files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
-    warnings: [...all.warnings, ...notes],
+    settings,
+    files,
+    warnings: [...builder.warnings, ...notes],
     waiting: [],
     isOfAgent,
   };
 }
 
-/** From an agent of another version. */
-const unread = ({ message }: ConfigIssue): string =>
-  `using the configuration of this command, because that of the running agent is invalid in this version: ${message}`;
-
-interface Places {
-  readonly environment: Layer;
-  readonly flags: Layer;
-  readonly file: ConfigPath;
-  readonly directory: ConfigDirectory;
+interface ConfigFile extends ChosenFile {
+  readonly kind: "file" | "drop-in";
 }
 
-/** The file and the directory that flags and variables name. */
-function placesOf(input: ConfigInput): Places {
-  const environment = environmentLayer(input.env);
-  const flags = flagLayer(input.flags);
-  const naming = merged([...environment.settings, ...flags.settings]);
-  const { config: file, configDir: directory } = bareValues(naming);
-  return {
-    environment,
-    flags,
-    file: {
-      path: file ?? DEFAULT_FILE,
-      kind: "file",
-      required: file !== null,
-      namedBy: namedByOf(naming.config),
-    },
-    directory: {
-      path: directory ?? DEFAULT_DIRECTORY,
-      required: directory !== null,
-      namedBy: namedByOf(naming.configDir),
-    },
-  };
-}
-
-interface FileRead {
-  readonly path: string;
-  readonly present: boolean;
-  readonly layer: Layer;
-}
-
-interface ConfigDirectory {
+interface ChosenFile {
   readonly path: string;
   readonly required: boolean;
   /** " named by --config": where the path was set; "" for the default. */
   readonly namedBy: string;
 }
 
-interface ConfigPath extends ConfigDirectory {
-  readonly kind: "file" | "drop-in";
+/** The file and the directory that flags and variables name. */
+function chosenFiles(flags: readonly FlagText[], env: Environment) {
+  const naming = new SettingsBuilder();
+  naming.addEnvironment(env);
+  naming.addFlags(flags);
+  const { values, sources } = naming.settings();
+  const chosen = (name: "config" | "configDir", usual: string): ChosenFile => {
+    const [place] = sources[name].from;
+    const namedBy = place === undefined ? "" : ` named by ${place}`;
+    return { path: values[name] ?? usual, required: values[name] !== null, namedBy };
+  };
+  return {
+    file: chosen("config", DEFAULT_FILE),
+    directory: chosen("configDir", DEFAULT_DIRECTORY),
+  };
 }
 
-const namedByOf = ({ from }: Sourced): string => {
-  const last = from.at(-1);
-  return last === undefined ? "" : ` named by ${last}`;
-};
-
-function readFile(reader: ConfigReader, { path, kind, required, namedBy }: ConfigPath): FileRead {
-  const failed = (message: string): FileRead => ({
-    path,
-    present: true,
-    layer: issueLayer(path, message),
-  });
-  let text: string | null;
-  try {
-    text = reader.file(path);
-  } catch (thrown) {
-    return failed(`cannot read the configuration file${namedBy}: ${messageOf(thrown)}`);
-  }
-  if (text === null) {
-    if (required) return failed(`cannot read the configuration file${namedBy}: it does not exist`);
-    return { path, present: false, layer: emptyLayer };
-  }
-  const document = parseDocument(path, text);
-  if (document.kind === null)
-    return { path, present: true, layer: { ...emptyLayer, issues: document.issues } };
-  const { entries, warnings } =
-    document.kind === "KubeletConfiguration"
-      ? fromKubelet(path, document.entries)
-      : { entries: document.entries, warnings: [] };
-  const layer = fileLayer({ path, kind, entries });
-  return {
-    path,
-    present: true,
-    layer: {
-      settings: layer.settings,
-      issues: [...document.issues, ...layer.issues],
-      warnings: [...warnings, ...layer.warnings],
-    },
+/** Adds the file, then the drop-ins in the order of their names; returns the paths read. */
+function addFiles(
+  builder: SettingsBuilder,
+  reader: ConfigReader,
+  { file, directory }: ReturnType<typeof chosenFiles>,
+): readonly string[] {
+  const read = addFile(builder, reader, { ...file, kind: "file" }) ? [file.path] : [];
+  const failed = (why: string): void => {
+    const message = `cannot read the directory of drop-ins${directory.namedBy}: ${why}`;
+    builder.issues.push(configIssue(directory.path, "", message));
   };
+  let names: readonly string[] | null = null;
+  try {
+    names = reader.names(directory.path);
+    if (names === null && directory.required) failed("it does not exist");
+  } catch (thrown) {
+    failed(messageOf(thrown));
+  }
+  const dropIns = (names ?? [])
+    .filter(isDropIn)
+    .toSorted()
+    .map((name) => `${directory.path}/${name}`);
+  for (const path of dropIns)
+    addFile(builder, reader, { path, required: true, namedBy: "", kind: "drop-in" });
+  return [...read, ...dropIns];
 }
 
 /** Ignores hidden files: an editor's copy, or the internals of a mounted ConfigMap. */
 const isDropIn = (name: string): boolean =>
   /\.(?:yaml|yml|json|conf)$/.test(name) && !name.startsWith(".");
 
-function readDirectory(
-  reader: ConfigReader,
-  { path, required, namedBy }: ConfigDirectory,
-): readonly FileRead[] {
-  const failed = (message: string): readonly FileRead[] => [
-    { path, present: false, layer: issueLayer(path, message) },
-  ];
+/** `false`: does not exist. */
+function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFile): boolean {
+  const { path, kind, required, namedBy } = file;
+  const { issues, warnings } = builder;
+  let text: string | null = null;
+  let why = "it does not exist";
   try {
-    const names = reader.names(path);
-    if (names === null)
-      return required
-        ? failed(`cannot read the directory of drop-ins${namedBy}: it does not exist`)
-        : [];
-    return names
-      .filter(isDropIn)
-      .toSorted()
-      .map((name) =>
-        readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true, namedBy: "" }),
-      );
+    text = reader.file(path);
+    if (text === null && !required) return false;
   } catch (thrown) {
-    return failed(`cannot read the directory of drop-ins${namedBy}: ${messageOf(thrown)}`);
+    why = messageOf(thrown);
   }
+  if (text === null) {
+    issues.push(configIssue(path, "", `cannot read the configuration file${namedBy}: ${why}`));
+    return true;
+  }
+  const document = parseDocument(path, text);
+  issues.push(...document.issues);
+  if (document.kind === "KubeletConfiguration") {
+    const adopted = fromKubelet(path, document.entries);
+    warnings.push(...adopted.warnings);
+    builder.addFile(path, kind, adopted.entries);
+  } else builder.addFile(path, kind, document.entries);
+  return true;
 }
-
-const issueLayer = (source: string, message: string): Layer => ({
-  ...emptyLayer,
-  issues: [configIssue(source, "", message)],
-});
 
 /** A configuration has a page or two; anything larger is another file. */
 const FILE_BYTES_MAX = 1024 * 1024;
@@ -204,16 +156,12 @@ export const diskReader: ConfigReader = {
       throw new Error(`it has ${found.size} bytes; the maximum is ${FILE_BYTES_MAX}`);
     const bytes = readFileSync(path);
     if (bytes.length > FILE_BYTES_MAX) throw new Error(`it has more than ${FILE_BYTES_MAX} bytes`);
-    return decoded(bytes);
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    } catch {
+      throw new Error("it is not UTF-8 text");
+    }
   },
   names: (path) =>
     statSync(path, { throwIfNoEntry: false }) === undefined ? null : readdirSync(path),
 };
-
-function decoded(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error("it is not UTF-8 text");
-  }
-}

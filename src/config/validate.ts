@@ -1,34 +1,25 @@
 /** Validates values against each other. Each issue names both values and their sources. */
 import type { ConfigIssue } from "../model/errors.ts";
+import { otherSignals, withoutGrace } from "./eviction.ts";
 import { dashed } from "./field.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
-import { bareValues, type Merged } from "./source/merge.ts";
-import { thresholdsOf, type ThresholdsRead } from "./value/eviction.ts";
-import { shownText } from "./value/printed.ts";
+import { type Settings, shown } from "./settings.ts";
 
-export interface Validated {
-  readonly values: Values;
-  readonly thresholds: ThresholdsRead;
-  readonly issues: readonly ConfigIssue[];
-  readonly warnings: readonly string[];
-}
-
-export function validated(merged: Merged): Validated {
-  const values = bareValues(merged);
-  const thresholds = thresholdsOf({
-    hard: values.evictionHard,
-    soft: values.evictionSoft,
-    grace: values.evictionSoftGracePeriod,
-    reclaim: values.evictionMinimumReclaim,
-  });
-  const issues = [
-    ...ORDERS.filter(({ holds }) => !holds(values)).map((order) => orderIssue(merged, order)),
-    ...inodeIssues(merged, values),
-    ...graceIssues(merged, thresholds),
-    ...kubeletClientIssues(merged, values),
-    ...compatIssues(merged, values),
+export function contradictions(settings: Settings): readonly ConfigIssue[] {
+  const { values } = settings;
+  return [
+    ...ORDERS.filter(({ holds }) => !holds(values)).map((order) => orderIssue(settings, order)),
+    ...COMPANIONS.filter(([name, other]) => values[name] !== null && values[other] === null).map(
+      ([name, other]) =>
+        issueOf(settings, name, `has no effect without ${namedInFull(other)}; set both`),
+    ),
+    ...withoutGrace(values).map((signal) => ({
+      source: placeOf(settings, "evictionSoft"),
+      text: signal,
+      message: `the soft threshold ${signal} has no grace period; set one with ${namedInFull("evictionSoftGracePeriod")}`,
+    })),
+    ...(values.compat === "kubelet" ? compatIssues(settings) : []),
   ];
-  return { values, thresholds, issues, warnings: warningsOf(merged, thresholds) };
 }
 
 interface Order {
@@ -61,35 +52,16 @@ const ORDERS: readonly Order[] = [
   },
 ];
 
-function inodeIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
-  const { imageGCInodeHighThresholdPercent: high, imageGCInodeLowThresholdPercent: low } = values;
-  if (high !== null || low === null) return [];
-  const needed = namedInFull("imageGCInodeHighThresholdPercent");
-  return [
-    issueOf(merged, "imageGCInodeLowThresholdPercent", `has no effect without ${needed}; set both`),
-  ];
-}
-
-const graceIssues = (merged: Merged, { withoutGrace }: ThresholdsRead): readonly ConfigIssue[] =>
-  withoutGrace.map((signal) => ({
-    source: placeOf(merged, "evictionSoft"),
-    text: signal,
-    message: `the soft threshold ${signal} has no grace period; set one with ${namedInFull("evictionSoftGracePeriod")}`,
-  }));
-
-function kubeletClientIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
-  const { kubeletClientCert: cert, kubeletClientKey: key } = values;
-  if ((cert === null) === (key === null)) return [];
-  const [given, missing]: readonly [FieldName, FieldName] =
-    cert === null
-      ? ["kubeletClientKey", "kubeletClientCert"]
-      : ["kubeletClientCert", "kubeletClientKey"];
-  return [issueOf(merged, given, `has no effect without ${namedInFull(missing)}; set both`)];
-}
+/** The first has no effect without the second. */
+const COMPANIONS: readonly (readonly [FieldName, FieldName])[] = [
+  ["imageGCInodeLowThresholdPercent", "imageGCInodeHighThresholdPercent"],
+  ["kubeletClientCert", "kubeletClientKey"],
+  ["kubeletClientKey", "kubeletClientCert"],
+];
 
 /** Settings that contradict `--compat kubelet`. */
-function compatIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
-  if (values.compat !== "kubelet") return [];
+function compatIssues(settings: Settings): readonly ConfigIssue[] {
+  const { values, sources } = settings;
   const contradicting: readonly (readonly [FieldName, boolean])[] = [
     ["spaceAccounting", values.spaceAccounting !== "reported"],
     ["whenFutile", values.whenFutile !== "collect"],
@@ -99,60 +71,60 @@ function compatIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
     ["imageStoreBudget", values.imageStoreBudget !== null],
     ["maxImages", values.maxImages !== null],
   ];
+  const compat = `${nameOf(settings, "compat")} kubelet${fromOf(settings, "compat")}`;
   return contradicting
-    .filter(([name, contradicts]) => contradicts && merged[name].source !== "default")
-    .map(([name]) =>
-      issueOf(
-        merged,
-        name,
-        `contradicts ${nameOf(merged, "compat")} kubelet${fromOf(merged, "compat")}; leave one of them out`,
-      ),
+    .filter(([name, contradicts]) => contradicts && sources[name].kind !== "default")
+    .map(([name]) => issueOf(settings, name, `contradicts ${compat}; leave one of them out`));
+}
+
+const EVICTION = [
+  "evictionHard",
+  "evictionSoft",
+  "evictionSoftGracePeriod",
+  "evictionMinimumReclaim",
+] as const;
+
+/** Signals that crigc ignores, each with its first place. */
+export function warningsOf(settings: Settings): readonly string[] {
+  const places = EVICTION.flatMap((name) =>
+    otherSignals(settings.values[name]).map((signal) => [signal, placeOf(settings, name)] as const),
+  );
+  return [...new Map(places.toReversed())]
+    .toReversed()
+    .map(
+      ([signal, place]) =>
+        `${place}: ${signal} is not a disk signal; crigc ignores it and leaves it to the kubelet`,
     );
 }
 
-function warningsOf(merged: Merged, { notOurs }: ThresholdsRead): readonly string[] {
-  const eviction: readonly FieldName[] = [
-    "evictionHard",
-    "evictionSoft",
-    "evictionSoftGracePeriod",
-    "evictionMinimumReclaim",
-  ];
-  return notOurs.map((signal) => {
-    const name = eviction.find((it) => Object.hasOwn(Object(merged[it].value), signal));
-    return `${placeOf(merged, name ?? "evictionHard")}: ${signal} is not a disk signal; crigc ignores it and leaves it to the kubelet`;
-  });
-}
-
-function orderIssue(merged: Merged, { name, must, other }: Order): ConfigIssue {
-  const message = `must ${must} ${nameOf(merged, other)}, which is ${textOf(merged, other)}${fromOf(merged, other)}`;
+function orderIssue(settings: Settings, { name, must, other }: Order): ConfigIssue {
+  const [text, than] = [shown(settings, name), shown(settings, other)];
   // Blames the value that was set; a default is not to blame.
-  if (merged[name].source !== "default" || merged[other].source === "default")
-    return issueOf(merged, name, message);
-  return {
-    source: placeOf(merged, other),
-    text: textOf(merged, other),
-    message: `${name} is ${textOf(merged, name)} by default and must ${must} ${textOf(merged, other)}`,
-  };
+  if (!isDefault(settings, name) || isDefault(settings, other)) {
+    const bound = `${nameOf(settings, other)}, which is ${than}${fromOf(settings, other)}`;
+    return issueOf(settings, name, `must ${must} ${bound}`);
+  }
+  const message = `${name} is ${text} by default and must ${must} ${than}`;
+  return { source: placeOf(settings, other), text: than, message };
 }
 
-const issueOf = (merged: Merged, name: FieldName, message: string): ConfigIssue => ({
-  source: placeOf(merged, name),
-  text: textOf(merged, name),
-  message: `${name} is ${textOf(merged, name)} and ${message}`,
-});
+function issueOf(settings: Settings, name: FieldName, message: string): ConfigIssue {
+  const text = shown(settings, name);
+  return { source: placeOf(settings, name), text, message: `${name} is ${text} and ${message}` };
+}
 
 /** As the operator wrote it, or may write it. */
-const nameOf = (merged: Merged, name: FieldName): string =>
-  ["flag", "default"].includes(merged[name].source) ? dashed(fieldOf(name).flag) : name;
+const nameOf = ({ sources }: Settings, name: FieldName): string =>
+  ["flag", "default"].includes(sources[name].kind) ? dashed(fieldOf(name).flag) : name;
 
 /** Where the value is from, unless its name says it. */
-function fromOf(merged: Merged, name: FieldName): string {
-  const { source } = merged[name];
-  if (source === "flag") return "";
-  return source === "default" ? " by default" : ` (${placeOf(merged, name)})`;
+function fromOf(settings: Settings, name: FieldName): string {
+  if (settings.sources[name].kind === "flag") return "";
+  return isDefault(settings, name) ? " by default" : ` (${placeOf(settings, name)})`;
 }
 
-const placeOf = (merged: Merged, name: FieldName): string => merged[name].from.at(-1) ?? "default";
+const isDefault = ({ sources }: Settings, name: FieldName): boolean =>
+  sources[name].kind === "default";
 
-const textOf = (merged: Merged, name: FieldName): string =>
-  shownText(fieldOf(name).type, merged[name].value);
+const placeOf = ({ sources }: Settings, name: FieldName): string =>
+  sources[name].from.at(-1) ?? "default";

@@ -1,9 +1,8 @@
 /** The commented default configuration, generated from the flag table. */
 import { dashed, defaultWords, type Field } from "../config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
-import { defaultOf } from "../config/source/merge.ts";
-import { type Printed, printed } from "../config/value/printed.ts";
-import { expectedInFile } from "../config/value/value.ts";
+import { defaultOf } from "../config/settings.ts";
+import { type Printed, printed } from "../config/values.ts";
 import { capitalised } from "../model/values.ts";
 
 /** Every setting is commented out, so that an old file does not freeze a default. */
@@ -27,8 +26,10 @@ kind: CrigcConfiguration
 function entry(name: FieldName, before: FieldName | null): string {
   const field = fieldOf(name);
   const words = `${capitalised(field.help)}. ${field.doc}`;
-  const facts = [`${dashed(field.flag)}. Takes ${expectedInFile(field.type)}.`];
-  const value = yaml({ name, before }, printed(field.type, defaultOf(field)));
+  const facts = [
+    `${dashed(field.flag)}. Takes ${field.type.expectedInFile ?? field.type.expected}.`,
+  ];
+  const value = yaml({ name, before }, printed(field.type, defaultOf(name)));
   return [
     ...wrapped(words),
     ...wrapped(facts.join(" ")),

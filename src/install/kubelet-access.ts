@@ -28,11 +28,11 @@ const CREDENTIALS = "/var/run/secrets/crigc";
 /** Empty unless the pod source is kubelet-api. Keeps values given by flag. */
 export function kubeletAccess(config: Config, namespace: string, rootDir: string): KubeletAccess {
   if (config.podSource !== "kubelet-api") return none;
-  const { values, kubelet } = config;
+  const { sources, kubelet } = config;
   const isSecure = kubelet.endpoint.startsWith("https:");
   const byToken = isSecure && kubelet.tokenFile === null && kubelet.clientCertFile === null;
   const environment = [
-    ...(values.kubeletEndpoint.source === "default"
+    ...(sources.kubeletEndpoint.kind === "default"
       ? [
           `            # The kubelet does not listen on the pod's own loopback address. For IPv6 set --kubelet-endpoint, with brackets.`,
           `            - {name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}`,

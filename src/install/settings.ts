@@ -1,8 +1,8 @@
 /** The settings given to `crigc print …`, as a configuration document and as flags. */
 import { dashed, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
-import type { Merged } from "../config/source/merge.ts";
-import { type Printed, printed, printedText } from "../config/value/printed.ts";
+import type { Settings } from "../config/settings.ts";
+import { type Printed, printed, printedText } from "../config/values.ts";
 
 export interface GivenSetting {
   /** `imageGCHighThresholdPercent`. */
@@ -17,13 +17,13 @@ export interface GivenSetting {
 }
 
 /** Settings of this command line and of the files that it names, not of this machine. */
-export function givenSettings(values: Merged): readonly GivenSetting[] {
+export function givenSettings({ values, sources }: Settings): readonly GivenSetting[] {
   return fieldNames
-    .filter((name) => GIVEN.includes(values[name].source) && fieldOf(name).outsideFiles !== true)
+    .filter((name) => GIVEN.includes(sources[name].kind) && fieldOf(name).outsideFiles !== true)
     .map((name) => {
       const field = fieldOf(name);
-      const value = printed(field.type, values[name].value);
-      const texts = Array.isArray(value) ? value : [printedText(field.type, values[name].value)];
+      const value = printed(field.type, values[name]);
+      const texts = Array.isArray(value) ? value : [printedText(field.type, values[name])];
       const flags = texts.map((text) => `${dashed(field.flag)}=${text}`);
       return { name, value, flags, variable: variablesOf(field)[0] ?? "", texts };
     });

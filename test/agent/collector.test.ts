@@ -7,7 +7,7 @@ import { systemdOf } from "../../src/agent/systemd.ts";
 import type { OpenCollector, Openers } from "../../src/cli/openers.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import type { FlagText } from "../../src/config/source/arguments.ts";
+import type { FlagText } from "../../src/config/settings.ts";
 import type { Kubelet } from "../../src/node/kubelet/settings.ts";
 import { plainScreen } from "../report/build.ts";
 import { NOW } from "../support/build/values.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { liveConfig } from "../../src/agent/reload.ts";
 import type { Config } from "../../src/config/config.ts";
-import type { KubeletOnNode } from "../../src/config/kubelet/above-kubelet.ts";
+import type { KubeletOnNode } from "../../src/config/kubelet.ts";
 import { readWritten } from "../../src/config/load.ts";
 import { DROP_INS, FILE, ours, readerOf } from "../config/loading.ts";
 
@@ -73,7 +73,8 @@ describe("the configuration of a running agent", () => {
     expect(agent.current()).toMatchObject({
       paths: { stateDir: "/var/lib/crigc" },
       dryRun: false,
-      values: { dryRun: { value: false, source: "default" }, maxImages: { value: 5 } },
+      values: { dryRun: false, maxImages: 5 },
+      sources: { dryRun: { kind: "default" } },
       waiting: ["stateDir", "dryRun"],
     });
     expect(agent.difference()).toEndWith(": restart the agent to change stateDir, dryRun");
@@ -99,7 +100,7 @@ describe("the configuration of a running agent", () => {
       compat: "kubelet",
       whenFutile: "collect",
     });
-    expect(agent.current().values.spaceAccounting.value).toBe("reported");
+    expect(agent.current().values.spaceAccounting).toBe("reported");
   });
 
   test("is not reloaded if it contradicts a value that waits for a restart", () => {
@@ -117,7 +118,7 @@ describe("the configuration of a running agent", () => {
     let kubelet: KubeletOnNode | null = settings("imagefs.available<20%");
     const agent = started("", { kubelet: () => kubelet });
     const own = started("evictionHard: {imagefs.available: 12%}\n", { kubelet: () => kubelet });
-    const hard = ({ current }: typeof agent) => current().values.evictionHard.value;
+    const hard = ({ current }: typeof agent) => current().values.evictionHard;
     expect(hard(agent)).toMatchObject({ "imagefs.available": "25%" });
     kubelet = settings("imagefs.available<30%");
     expect(hard(agent)).toMatchObject({ "imagefs.available": "35%" });

@@ -3,7 +3,7 @@
 import type { Command, World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Openers } from "../../src/cli/openers.ts";
-import type { Environment } from "../../src/config/source/arguments.ts";
+import type { Environment } from "../../src/config/settings.ts";
 import { HostError } from "../../src/model/errors.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import { readerOf } from "../config/loading.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { parseDocument } from "../../src/config/source/document.ts";
+import { parseDocument } from "../../src/config/document.ts";
 import { ours } from "./loading.ts";
 
 const PATH = "/etc/crigc/crigc.yaml";

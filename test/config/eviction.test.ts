@@ -4,99 +4,70 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import {
-  splitStatements,
-  statementFault,
-  type StatementKind,
-  type Statements,
-  thresholdsOf,
-} from "../../src/config/value/eviction.ts";
-import { parsePercentage } from "../../src/config/value/percentage.ts";
-import type { Amount, Threshold } from "../../src/model/limits.ts";
+import { splitStatements, statementFault, type StatementKind } from "../../src/config/eviction.ts";
+import type { Amount } from "../../src/model/limits.ts";
 import { seconds } from "../../src/model/time.ts";
-import { faultsOf, FILE, ours } from "./loading.ts";
+import { faultsOf, FILE, load, ours } from "./loading.ts";
 
-const none: Statements = {};
 const share = (value: number): number => Math.fround(Math.fround(value) / 100);
 const percent = (value: number): Amount => ({ kind: "fraction", value: share(value) });
 const quantity = (value: bigint): Amount => ({ kind: "quantity", value });
-const hard = (threshold: Partial<Threshold>): Threshold => ({
-  signal: "imagefs.available",
-  amount: quantity(1n),
-  grace: seconds(0),
-  minimumReclaim: null,
-  ...threshold,
-});
+
+/** Thresholds of flags without `eviction-`. */
+const thresholds = (flags: Readonly<Record<string, string>>) =>
+  load({
+    flags: Object.entries({ hard: "", ...flags }).map(([name, text]) => [`eviction-${name}`, text]),
+  }).limits.pressure.thresholds;
 
 describe("vector 52: what is accepted", () => {
-  test("hard and soft with a grace period of 30s and a reclaim of 0", () => {
-    const read = thresholdsOf({
-      hard: { "imagefs.available": "150Mi" },
-      soft: { "imagefs.available": "300Mi" },
-      grace: { "imagefs.available": "30s" },
-      reclaim: { "imagefs.available": "0" },
-    });
-    expect(read.thresholds).toEqual([
-      hard({ amount: quantity(150n * 2n ** 20n), minimumReclaim: quantity(0n) }),
-      hard({
-        amount: quantity(300n * 2n ** 20n),
-        grace: seconds(30),
-        minimumReclaim: quantity(0n),
+  test("quantities, hard and soft with a grace period of 30s and a reclaim of 0", () => {
+    const imagefs = { signal: "imagefs.available", minimumReclaim: quantity(0n) } as const;
+    expect(
+      thresholds({
+        hard: "imagefs.available<150Mi",
+        soft: "imagefs.available<300Mi",
+        "soft-grace-period": "imagefs.available=30s",
+        "minimum-reclaim": "imagefs.available=0",
       }),
-    ]);
-    expect(read.withoutGrace).toEqual([]);
-  });
-
-  test("percentages with a reclaim of 5%", () => {
-    const read = thresholdsOf({
-      hard: { "nodefs.available": "10%" },
-      soft: { "nodefs.available": "30%" },
-      grace: { "nodefs.available": "30s" },
-      reclaim: { "nodefs.available": "5%" },
-    });
-    expect(read.thresholds).toEqual([
-      hard({ signal: "nodefs.available", amount: percent(10), minimumReclaim: percent(5) }),
-      hard({
-        signal: "nodefs.available",
-        amount: percent(30),
-        grace: seconds(30),
-        minimumReclaim: percent(5),
-      }),
+    ).toEqual([
+      { ...imagefs, amount: quantity(150n * 2n ** 20n), grace: seconds(0) },
+      { ...imagefs, amount: quantity(300n * 2n ** 20n), grace: seconds(30) },
     ]);
   });
 
-  test("10.5% is a float32", () => {
-    const [threshold] = thresholdsOf({
-      hard: { "imagefs.available": "10.5%" },
-      soft: none,
-      grace: none,
-      reclaim: none,
-    }).thresholds;
-    expect(threshold?.amount).toEqual(percent(10.5));
-    expect(share(10.5)).not.toBe(0.105);
+  test("percentages, as float32, with a reclaim of 5%", () => {
+    const nodefs = { signal: "nodefs.available", minimumReclaim: percent(5) } as const;
+    expect(
+      thresholds({
+        hard: "nodefs.available<10.5%",
+        soft: "nodefs.available<30%",
+        "soft-grace-period": "nodefs.available=30s",
+        "minimum-reclaim": "nodefs.available=5%",
+      }),
+    ).toEqual([
+      { ...nodefs, amount: percent(10.5), grace: seconds(0) },
+      { ...nodefs, amount: percent(30), grace: seconds(30) },
+    ]);
   });
 
-  test("inode signals with quantities", () => {
-    const read = thresholdsOf({
-      hard: { "imagefs.inodesFree": "150Mi" },
-      soft: { "nodefs.inodesFree": "100k" },
-      grace: { "nodefs.inodesFree": "0" },
-      reclaim: none,
+  test("inode signals, in the order of signals, hard before soft", () => {
+    const read = thresholds({
+      hard: "imagefs.inodesFree<150Mi,nodefs.inodesFree<5%",
+      soft: "nodefs.inodesFree<100k",
+      "soft-grace-period": "nodefs.inodesFree=0",
     });
-    expect(read.thresholds).toEqual([
-      hard({ signal: "imagefs.inodesFree", amount: quantity(150n * 2n ** 20n) }),
-      hard({ signal: "nodefs.inodesFree", amount: quantity(100_000n) }),
+    expect(read.map(({ signal, amount }) => [signal, amount])).toEqual([
+      ["nodefs.inodesFree", percent(5)],
+      ["imagefs.inodesFree", quantity(150n * 2n ** 20n)],
+      ["nodefs.inodesFree", quantity(100_000n)],
     ]);
   });
 
   test.each(["0%", "100%"])(
-    "%s drops the threshold, a soft one without a grace period too",
+    "%s drops a threshold, a soft one without a grace period too",
     (text) => {
-      const statements = { "nodefs.available": text };
-      expect(statementFault("threshold", "nodefs.available", text)).toBeNull();
-      expect(
-        thresholdsOf({ hard: statements, soft: statements, grace: none, reclaim: none }),
-      ).toEqual({ thresholds: [], withoutGrace: [], notOurs: [] });
+      const statement = `nodefs.available<${text}`;
+      expect(thresholds({ hard: statement, soft: statement })).toEqual([]);
     },
   );
 });
@@ -132,64 +103,17 @@ describe("vector 52: what is refused", () => {
     expect(fault).toContain(": use ");
   });
 
-  test("a soft threshold without a grace period is named, one on memory too", () => {
-    const read = thresholdsOf({
-      hard: none,
-      soft: { "imagefs.available": "10%", "memory.available": "1Gi" },
-      grace: none,
-      reclaim: none,
-    });
-    expect(read.withoutGrace).toEqual(["imagefs.available", "memory.available"]);
-  });
-});
-
-describe("signals of others", () => {
-  test.each(["memory.available", "pid.available", "allocatableMemory.available"])(
-    "%s is accepted, named, and makes no threshold",
-    (signal) => {
-      expect(statementFault("threshold", signal, "10%")).toBeNull();
-      const read = thresholdsOf({
-        hard: { [signal]: "10%" },
-        soft: none,
-        grace: none,
-        reclaim: none,
-      });
-      expect(read).toEqual({ thresholds: [], withoutGrace: [], notOurs: [signal] });
-    },
-  );
-
-  test("the value of a foreign signal is still validated", () => {
-    expect(statementFault("threshold", "memory.available", "lots")).toContain('"lots"');
+  test("a soft threshold without a grace period, on memory too", () => {
+    const soft = "imagefs.available<10%,memory.available<1Gi";
+    expect(faultsOf({ flags: [["eviction-soft", soft]] })).toEqual([
+      expect.stringContaining("the soft threshold imagefs.available has no grace period"),
+      expect.stringContaining("the soft threshold memory.available has no grace period"),
+    ]);
   });
 
-  test("names of object properties are unknown signals", () => {
-    expect(statementFault("threshold", "toString", "10%")).toContain("unknown signal");
-  });
-});
-
-describe("percentages", () => {
-  test.each([
-    ["5.%", 5],
-    [".5%", 0.5],
-    ["+5%", 5],
-    ["1e1%", 10],
-    ["5%%", 5],
-    ["0x1p3%", 8],
-    ["1_0%", 10],
-  ])("%s is parsed as Go parses it", (text, value) => {
-    expect(parsePercentage(text)).toBe(share(value));
-  });
-
-  test.each<string>(["%", "_1%", "1_%", "1__0%", "0x10%", "1,5%", "--1%", "1 %", "nan%"])(
-    "%s is not a number",
-    (text) => {
-      expect(parsePercentage(text)).toBeNull();
-    },
-  );
-
-  test("every accepted percentage is a share from 0 to 1", () => {
+  test("every percentage outside 0 to 100", () => {
     fc.assert(
-      fc.property(fc.double({ noNaN: true }), (value) => {
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
         const accepted = statementFault("threshold", "nodefs.available", `${value}%`) === null;
         expect(accepted).toBe(share(value) >= 0 && share(value) <= 1);
       }),
@@ -197,28 +121,24 @@ describe("percentages", () => {
   });
 });
 
-describe("the flag's syntax", () => {
-  test("items are split at commas and at the first operator; spaces and empty items are skipped", () => {
-    expect(splitStatements(" nodefs.available < 10% ,,imagefs.available<5Gi,", "<")).toEqual({
-      "nodefs.available": "10%",
-      "imagefs.available": "5Gi",
-    });
-  });
+test.each(["memory.available", "pid.available", "allocatableMemory.available"])(
+  "%s is accepted with a warning, validated, and makes no threshold",
+  (signal) => {
+    const config = load({ flags: [["eviction-hard", `${signal}<10%`]] });
+    expect(config.limits.pressure.thresholds).toEqual([]);
+    expect(config.warnings).toEqual([expect.stringContaining(`${signal} is not a disk signal`)]);
+    expect(faultsOf({ flags: [["eviction-hard", `${signal}<lots`]] })[0]).toContain('"lots"');
+  },
+);
 
-  test("the last of two items for a signal wins", () => {
-    expect(splitStatements("a=1,a=2", "=")).toEqual({ a: "2" });
+test("statements are split at commas and at the first operator; the last of two for a signal wins", () => {
+  expect(splitStatements(" nodefs.available < 10% ,,a<1,a<2<3,", "<")).toEqual({
+    "nodefs.available": "10%",
+    a: "2<3",
   });
-
-  test("an empty text is an empty map", () => {
-    expect(splitStatements("", "<")).toEqual({});
-  });
-
-  test.each(["nodefs.available", "nodefs.available=10%", "nodefs.available<10%,x"])(
-    "%s without its operator is refused",
-    (text) => {
-      expect(splitStatements(text, "<")).toBeNull();
-    },
-  );
+  expect(splitStatements("", "<")).toEqual({});
+  for (const text of ["nodefs.available", "nodefs.available=10%", "nodefs.available<10%,x"])
+    expect(splitStatements(text, "<")).toBeNull();
 });
 
 describe("a threshold in bytes without a unit", () => {

@@ -11,9 +11,8 @@ import {
   fieldNames,
   fieldOf,
 } from "../../src/config/fields.ts";
-import { defaultOf } from "../../src/config/source/merge.ts";
-import { printedText } from "../../src/config/value/printed.ts";
-import { isOptional, parseText } from "../../src/config/value/value.ts";
+import { defaultOf } from "../../src/config/settings.ts";
+import { parseText, printedText } from "../../src/config/values.ts";
 
 /** The contract's table of flags. */
 const FLAGS =
@@ -75,13 +74,13 @@ test("the table has exactly the flags of the contract", () => {
 });
 
 test.each(DEFAULTS)("%s is %s by default", (name, text) => {
-  expect(printedText(fieldOf(name).type, defaultOf(fieldOf(name)))).toBe(text);
+  expect(printedText(fieldOf(name).type, defaultOf(name))).toBe(text);
 });
 
 test("a flag without a default is off, none or empty by default", () => {
   const named = new Set(DEFAULTS.map(([name]) => name));
   for (const name of fieldNames.filter((it) => !named.has(it)))
-    expect(["off", ""]).toContain(printedText(fieldOf(name).type, defaultOf(fieldOf(name))));
+    expect(["off", ""]).toContain(printedText(fieldOf(name).type, defaultOf(name)));
 });
 
 test("every field stands under one heading, in the order of the table", () => {
@@ -122,7 +121,7 @@ describe.each(fieldNames.map((name) => [name] as const))("%s", (name) => {
   test("its default is a value of its type", () => {
     const parsed = parseText(field.type, field.default ?? "");
     if (parsed.kind === "fault") throw new Error(parsed.message);
-    expect(parsed.value === null).toBe(isOptional(field.type) && field.default === undefined);
+    expect(parsed.value === null).toBe(field.type.optional === true && field.default === undefined);
   });
 
   test("it has words for help and documentation, and a default in words if the text is empty", () => {

@@ -2,8 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { type Config, configOf } from "../../src/config/config.ts";
+import type { KubeletOnNode } from "../../src/config/kubelet.ts";
+import { readWritten } from "../../src/config/load.ts";
 import { seconds } from "../../src/model/time.ts";
-import { DROP_INS, faultsOf, FILE, kubelets, load, ours } from "./loading.ts";
+import { DROP_INS, faultsOf, FILE, kubelets, load, ours, readerOf } from "./loading.ts";
 
 /** As kubeadm writes it, with the kubelet's zero durations. */
 const KUBEADM = kubelets(`authentication:
@@ -47,15 +50,12 @@ test("a zero duration counts as unset in the kubelet's kind, and as zero in crig
 });
 
 test("values are adopted with file and line", () => {
-  const { values } = read(
+  const { values, sources } = read(
     "imageGCHighThresholdPercent: 75\nimageGCLowThresholdPercent: 60\nimageMaximumGCAge: 12h",
   );
-  expect(values.imageGCLowThresholdPercent).toEqual({
-    value: 60,
-    source: "file",
-    from: [`${FILE}:4`],
-  });
-  expect(values.imageMaximumGCAge.source).toBe("file");
+  expect(values.imageGCLowThresholdPercent).toBe(60);
+  expect(sources.imageGCLowThresholdPercent).toEqual({ kind: "file", from: [`${FILE}:4`] });
+  expect(sources.imageMaximumGCAge.kind).toBe("file");
 });
 
 test("an invalid value of an adopted field is refused, that of another field is ignored", () => {
@@ -98,7 +98,7 @@ describe("thresholds of eviction", () => {
     const config = read(
       "mergeDefaultEvictionSettings: true\nevictionHard:\n  nodefs.available: 3%",
     );
-    expect(config.values.evictionHard.value).toEqual({
+    expect(config.values.evictionHard).toEqual({
       "nodefs.available": "3%",
       "nodefs.inodesFree": "5%",
       "imagefs.available": "15%",
@@ -122,7 +122,7 @@ describe("a high threshold of 100, which turns off the kubelet's own collection"
     const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 70");
     expect(config.limits.images.highPercent).toBe(85);
     expect(config.limits.images.lowPercent).toBe(70);
-    expect(config.values.imageGCHighThresholdPercent.source).toBe("default");
+    expect(config.sources.imageGCHighThresholdPercent.kind).toBe("default");
     expect(config.warnings).toEqual([
       expect.stringContaining(`${FILE}: imageGCHighThresholdPercent is 100`),
     ]);
@@ -153,4 +153,90 @@ test("a drop-in of one kind overrides a file of the other", () => {
   const config = load({ files });
   expect(config.limits.images.highPercent).toBe(91);
   expect(config.limits.images.maximumImages).toBe(7);
+});
+
+const SOURCE = "/var/lib/kubelet/config.yaml";
+
+const kubelet = (settings: Readonly<Record<string, string>>): KubeletOnNode => ({
+  settings: Object.entries(settings).map(([field, text]) => ({ field, text, source: SOURCE })),
+});
+
+const loadOn = (found: KubeletOnNode | null, body = ""): Config =>
+  configOf(readWritten({ flags: [], env: {}, reader: readerOf({ [FILE]: ours(body) }) }), found);
+
+const hard = ({ values, sources }: Config) => ({
+  ...sources.evictionHard,
+  value: values.evictionHard,
+});
+
+describe("our default eviction thresholds", () => {
+  test("are the kubelet's defaults if there is no kubelet", () => {
+    expect(hard(loadOn(null))).toMatchObject({
+      kind: "default",
+      value: { "imagefs.available": "15%" },
+    });
+  });
+
+  test("are five points above a kubelet's defaults, and say so", () => {
+    expect(hard(loadOn(kubelet({})))).toEqual({
+      value: {
+        "nodefs.available": "15%",
+        "nodefs.inodesFree": "10%",
+        "imagefs.available": "20%",
+        "imagefs.inodesFree": "10%",
+      },
+      kind: "kubelet",
+      from: ["above the kubelet's (its defaults)"],
+    });
+  });
+
+  test("are above the kubelet's own, hard and soft", () => {
+    const config = loadOn(
+      kubelet({
+        evictionHard: "imagefs.available<10%,nodefs.available<2%",
+        evictionSoft: "imagefs.available<25%",
+        evictionSoftGracePeriod: "imagefs.available=1m",
+      }),
+    );
+    expect(hard(config)).toMatchObject({
+      value: { "imagefs.available": "30%", "nodefs.available": "7%" },
+      from: [`above the kubelet's (${SOURCE})`],
+    });
+    const images = config.limits.pressure.thresholds.find(
+      (it) => it.signal === "imagefs.available",
+    );
+    expect(images?.amount).toEqual({ kind: "fraction", value: Math.fround(0.3) });
+  });
+
+  test.each([
+    ["imagefs.available<4Gi", "5Gi"],
+    ["imagefs.available<80Gi", "100Gi"],
+    ["imagefs.available<98%", "99%"],
+  ])("with %s are %s", (text, above) => {
+    expect(hard(loadOn(kubelet({ evictionHard: text }))).value).toMatchObject({
+      "imagefs.available": above,
+    });
+  });
+
+  test("of signals that the kubelet does not watch are unchanged", () => {
+    const { value } = hard(loadOn(kubelet({ evictionHard: "memory.available<100Mi" })));
+    expect(value).toMatchObject({ "imagefs.available": "15%", "nodefs.available": "10%" });
+  });
+
+  test("are above the kubelet's defaults if its settings are invalid", () => {
+    const { value } = hard(loadOn(kubelet({ evictionHard: "imagefs.available<lots" })));
+    expect(value).toMatchObject({ "imagefs.available": "20%" });
+  });
+
+  test("are overridden by the operator's, and by the kubelet's own with compat kubelet", () => {
+    const body = "evictionHard: {imagefs.available: 2%}\n";
+    expect(hard(loadOn(kubelet({}), body))).toMatchObject({
+      kind: "file",
+      value: { "imagefs.available": "2%" },
+    });
+    expect(hard(loadOn(kubelet({}), "compat: kubelet\n"))).toMatchObject({
+      kind: "default",
+      value: { "imagefs.available": "15%" },
+    });
+  });
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { diskReader, loadConfig } from "../../src/config/load.ts";
-import type { FlagText } from "../../src/config/source/arguments.ts";
+import type { FlagText } from "../../src/config/settings.ts";
 import { ConfigError } from "../../src/model/errors.ts";
 import { DROP_INS, faultsOf, FILE, kubelets, load, ours } from "./loading.ts";
 

@@ -3,7 +3,7 @@
 import type { Config } from "../../src/config/config.ts";
 import { fieldByFlag } from "../../src/config/fields.ts";
 import { type ConfigReader, loadConfig } from "../../src/config/load.ts";
-import type { Environment, FlagText } from "../../src/config/source/arguments.ts";
+import type { Environment, FlagText } from "../../src/config/settings.ts";
 import { ConfigError, type ConfigIssue } from "../../src/model/errors.ts";
 
 export interface Sources {

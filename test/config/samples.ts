@@ -1,7 +1,7 @@
 // For every entry of the table: a value that is not its default, written for each source, and what it is then.
 
 import type { FieldName } from "../../src/config/fields.ts";
-import type { Printed } from "../../src/config/value/printed.ts";
+import type { Printed } from "../../src/config/values.ts";
 
 export interface Sample {
   readonly name: FieldName;

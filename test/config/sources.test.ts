@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { variablesOf } from "../../src/config/field.ts";
 import { type FieldName, fieldNames, fieldOf } from "../../src/config/fields.ts";
-import { printed } from "../../src/config/value/printed.ts";
+import { printed } from "../../src/config/values.ts";
 import { DROP_INS, FILE, load, ours, type Sources } from "./loading.ts";
 import { COMPANIONS, type Sample, SAMPLES } from "./samples.ts";
 
@@ -34,8 +34,9 @@ const asVariables = (samples: readonly Sample[]): Readonly<Record<string, string
   Object.fromEntries(samples.map(({ name, text }) => [variablesOf(fieldOf(name))[0] ?? "", text]));
 
 const seen = (sources: Sources, name: FieldName): unknown => {
-  const { value, source, from } = load(sources).values[name];
-  return [printed(fieldOf(name).type, value), source, from];
+  const config = load(sources);
+  const { kind, from } = config.sources[name];
+  return [printed(fieldOf(name).type, config.values[name]), kind, from];
 };
 
 test("every field of a file has a sample", () => {
@@ -183,7 +184,7 @@ describe("maps of signals", () => {
 
   test("a map in the file replaces the default", () => {
     const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
-    expect(load({ files }).values.evictionHard.value).toEqual({ "imagefs.available": "20%" });
+    expect(load({ files }).values.evictionHard).toEqual({ "imagefs.available": "20%" });
   });
 
   test("an empty map in the file leaves no threshold", () => {
@@ -210,10 +211,10 @@ describe("maps of signals", () => {
       ["eviction-hard", "nodefs.available<1Gi"],
       ["eviction-hard", "nodefs.inodesFree<1k"],
     ] as const;
-    expect(load({ files, flags }).values.evictionHard.value).toEqual({
+    expect(load({ files, flags }).values.evictionHard).toEqual({
       "nodefs.available": "1Gi",
       "nodefs.inodesFree": "1k",
     });
-    expect(load({ files, flags: [["eviction-hard", ""]] }).values.evictionHard.value).toEqual({});
+    expect(load({ files, flags: [["eviction-hard", ""]] }).values.evictionHard).toEqual({});
   });
 });

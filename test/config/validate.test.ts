@@ -131,11 +131,8 @@ describe("compat kubelet", () => {
     expect(config.limits.images.whenFutile).toBe("collect");
     expect(config.limits.memory.bootGrace).toBe(seconds(0));
     expect(config.limits.containers.collectForeign).toBe(true);
-    expect(config.values.whenFutile).toEqual({
-      value: "collect",
-      source: "flag",
-      from: ["--compat"],
-    });
+    expect(config.values.whenFutile).toBe("collect");
+    expect(config.sources.whenFutile).toEqual({ kind: "flag", from: ["--compat"] });
   });
 
   test.each([

@@ -13,24 +13,22 @@ const load = (text: string | null) =>
     env: {},
     reader: { file: (path) => (path.endsWith("crigc.yaml") ? text : null), names: () => null },
   });
-const valuesOf = (text: string | null) =>
-  Object.fromEntries(Object.entries(load(text).values).map(([name, { value }]) => [name, value]));
 
 describe("the configuration template", () => {
   test("is valid and changes nothing as written", () => {
-    const { values, warnings } = load(template);
+    const { sources, warnings } = load(template);
     expect(warnings).toEqual([]);
-    expect(Object.values(values).every(({ source }) => source === "default")).toBe(true);
+    expect(Object.values(sources).every(({ kind }) => kind === "default")).toBe(true);
   });
 
   test("gives the defaults, from the file, with every setting uncommented", () => {
     const uncommented = template.replace(/^#(?=[a-zA-Z ]+:| {2}\S+:)/gm, (mark, offset: number) =>
       template[offset + 1] === " " && template[offset + 2] !== " " ? mark : "",
     );
-    expect(valuesOf(uncommented)).toEqual(valuesOf(null));
+    expect(load(uncommented).values).toEqual(load(null).values);
     const shown = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
-    const { values } = load(uncommented);
-    expect(shown.filter((name) => values[name].source !== "file")).toEqual([]);
+    const { sources } = load(uncommented);
+    expect(shown.filter((name) => sources[name].kind !== "file")).toEqual([]);
   });
 
   test("does not show the endpoint that crigc searches for as off", () => {

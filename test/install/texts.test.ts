@@ -165,7 +165,7 @@ describe("the DaemonSet", () => {
     places,
     config: load({}),
     paths: load({}).paths,
-    settings: givenSettings(load({ flags: [["image-gc-high-threshold", "90"]] }).values),
+    settings: givenSettings(load({ flags: [["image-gc-high-threshold", "90"]] })),
   });
   const manifest = Bun.YAML.parse(text) as { spec: { template: { spec: PodSpec } } };
   const pod = manifest.spec.template.spec;

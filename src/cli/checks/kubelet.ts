@@ -1,12 +1,11 @@
 /** Doctor's checks of the node's kubelet, and of conflicts between its thresholds and crigc's. */
 
 import type { Config } from "../../config/config.ts";
-import { isStatements } from "../../config/field.ts";
 import { fieldOf, isFieldName } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import type { FlagText } from "../../config/source/arguments.ts";
-import { formatDuration } from "../../config/value/duration.ts";
-import { printedText } from "../../config/value/printed.ts";
+import type { FlagText } from "../../config/settings.ts";
+import { formatDuration } from "../../config/units.ts";
+import { printedText } from "../../config/values.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
@@ -105,14 +104,13 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
 
 /** All of crigc's thresholds, because a value replaces the others, with one above the kubelet's. */
 function thresholdsAbove({ threshold, percent }: Nearest, { values }: Config): string {
-  const { value } = values.evictionHard;
   const amount = `${Math.min(99, Math.ceil(percent) + MARGIN_PERCENT)}%`;
-  const statements = { ...(isStatements(value) ? value : {}), [threshold.signal]: amount };
+  const statements = { ...values.evictionHard, [threshold.signal]: amount };
   return printedText(fieldOf("evictionHard").type, statements);
 }
 
 /** The default is raised only if a kubelet runs or is configured, not if one is only suspected. */
-const isDefault = ({ values }: Config): boolean => values.evictionHard.source === "default";
+const isDefault = ({ sources }: Config): boolean => sources.evictionHard.kind === "default";
 
 const MARGIN_PERCENT = 5;
 

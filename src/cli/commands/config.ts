@@ -1,9 +1,9 @@
 /** `crigc config`: the effective configuration with the source of each value, or the check of one file. */
 import type { Config } from "../../config/config.ts";
-import { defaultWords, isList } from "../../config/field.ts";
+import { defaultWords } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { shownText } from "../../config/value/printed.ts";
+import { shown } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document, type JsonObject } from "../../report/document.ts";
@@ -48,14 +48,14 @@ function check(context: CommandContext, invocation: Invocation, path: string): n
 }
 
 /** A pass treats these as invalid keep rules and removes no image, so `config` reports them. */
-function rejectInvalidPatterns({ values }: Config): void {
-  const issues = (["keep", "podInfraContainerImage"] as const).flatMap((name) => {
-    const { value, from } = values[name];
-    return (isList(value) ? value : []).flatMap((text) => {
+function rejectInvalidPatterns({ values, sources }: Config): void {
+  const issues = (["keep", "podInfraContainerImage"] as const).flatMap((name) =>
+    values[name].flatMap((text) => {
       const parsed = parseKeepPattern(text);
-      return parsed.kind === "valid" ? [] : [configIssue(from.join(", "), text, parsed.message)];
-    });
-  });
+      const places = sources[name].from.join(", ");
+      return parsed.kind === "valid" ? [] : [configIssue(places, text, parsed.message)];
+    }),
+  );
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
@@ -74,10 +74,9 @@ const COLUMNS: readonly Column[] = [
 
 function table(read: Config, screen: Screen): string {
   const rows = fieldNames.map((name) => {
-    const { value, source, from } = read.values[name];
-    const field = fieldOf(name);
-    const text = source === "default" ? defaultWords(field) : clean(shownText(field.type, value));
-    return [name, text, [source, clean(from.join(", "))].join(" ").trimEnd()];
+    const { kind, from } = read.sources[name];
+    const text = kind === "default" ? defaultWords(fieldOf(name)) : clean(shown(read, name));
+    return [name, text, [kind, clean(from.join(", "))].join(" ").trimEnd()];
   });
   return `${tableLines(COLUMNS, rows, screen).join("\n")}\n`;
 }

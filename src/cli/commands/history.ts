@@ -1,7 +1,7 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
-import { quoted } from "../../config/value/described.ts";
-import { parseDuration } from "../../config/value/duration.ts";
+import { parseDuration } from "../../config/units.ts";
+import { quoted } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
 import type { PassRow, Removal } from "../../model/history.ts";
 import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";

@@ -1,7 +1,7 @@
 /** `crigc hold` and `crigc release`: pause collection until it expires or is released. */
 
-import { quoted } from "../../config/value/described.ts";
-import { parseDuration } from "../../config/value/duration.ts";
+import { parseDuration } from "../../config/units.ts";
+import { quoted } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/hold.ts";
 import { type Duration, plus } from "../../model/time.ts";

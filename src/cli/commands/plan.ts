@@ -1,7 +1,7 @@
 /** `crigc plan`: show what `gc` would remove now, what it would keep, and why. */
 
-import { quoted } from "../../config/value/described.ts";
-import { parseDuration } from "../../config/value/duration.ts";
+import { parseDuration } from "../../config/units.ts";
+import { quoted } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Duration, Instant } from "../../model/time.ts";

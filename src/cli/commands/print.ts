@@ -56,7 +56,7 @@ const unit = printing({
   text: (given, invocation) =>
     systemdUnit({
       executable: executableOf(invocation),
-      flags: givenSettings(given.values).flatMap(({ flags }) => flags),
+      flags: givenSettings(given).flatMap(({ flags }) => flags),
       writable: movedDirectories(given.paths),
     }),
 });
@@ -69,7 +69,7 @@ const script = printing({
   text: (given, invocation) =>
     openrcScript({
       executable: executableOf(invocation),
-      flags: givenSettings(given.values).flatMap(({ flags }) => flags),
+      flags: givenSettings(given).flatMap(({ flags }) => flags),
     }),
 });
 
@@ -103,7 +103,7 @@ const cloud = printing({
   text: (given, invocation) =>
     cloudConfig({
       source: sourceOf(invocation),
-      settings: givenSettings(given.values),
+      settings: givenSettings(given),
       baseline: has(invocation, "baseline"),
     }),
 });
@@ -147,7 +147,7 @@ const cluster = printing({
 });
 
 function daemonSetOptions(given: Config, invocation: Invocation, context: CommandContext) {
-  const { values, endpoints, paths } = given;
+  const { values, sources, endpoints, paths } = given;
   const socket = (endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
   const store = pathOf(invocation, "image-store");
   const places =
@@ -161,7 +161,10 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
       "is not the socket of a known runtime; set --image-store to the directory of its images",
     );
   const rootDir = paths.rootDir ?? places.kubeletDirectory;
-  const moved = { ...values, rootDir: { value: rootDir, source: "flag", from: [] } } as const;
+  const moved = {
+    values: { ...values, rootDir },
+    sources: { ...sources, rootDir: { kind: "flag", from: [] } },
+  } as const;
   return {
     image: imageOf(invocation, context),
     namespace: namespaceOf(invocation),
@@ -169,7 +172,7 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
     places,
     config: given,
     paths: { ...paths, rootDir },
-    settings: givenSettings(rootDir === null ? values : moved).filter(
+    settings: givenSettings(rootDir === null ? given : moved).filter(
       ({ name }) => name !== "containerRuntimeEndpoint",
     ),
   };

@@ -1,6 +1,6 @@
 /** `crigc report`: write the history and the current node as one self-contained HTML page. */
 
-import { quoted } from "../../config/value/described.ts";
+import { quoted } from "../../config/words.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { Forecast } from "../../model/disk-usage.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";

@@ -1,8 +1,7 @@
 /** Help, generated from the tables: the overview, one command, all flags. */
 import { dashed, defaultWords, type Field, placeholderOf } from "../../config/field.ts";
 import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
-import { suggestion } from "../../config/source/nearest.ts";
-import { quoted } from "../../config/value/described.ts";
+import { quoted, suggestion } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
 import { wrapped } from "../../report/table.ts";

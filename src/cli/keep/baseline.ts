@@ -1,6 +1,6 @@
 /** `crigc keep baseline`: write today's images, or those of archives, to a keep list. */
 
-import { quoted } from "../../config/value/described.ts";
+import { quoted } from "../../config/words.ts";
 import { ConfigError, type ConfigIssue, HostError, usageError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";

@@ -1,6 +1,6 @@
 /** `crigc keep add` and `crigc keep remove`: edit crigc's own keep file. */
 
-import { quoted } from "../../config/value/described.ts";
+import { quoted } from "../../config/words.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import type { KeepRule } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";

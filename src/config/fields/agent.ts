@@ -1,13 +1,22 @@
-/** Flags for directories, periods, and the agent's outputs. */
-import type { Field } from "../field.ts";
-import { CONFIGURED, DECIDING, PODS, REMOVING, RUNTIME, WITH_STATE } from "./commands.ts";
+/** Flags for directories, periods, and the outputs of the agent. */
+import { CONFIGURED, DECIDING, type Field, PODS, REMOVING, RUNTIME, WITH_STATE } from "../field.ts";
+import {
+  address,
+  boolean,
+  choice,
+  duration,
+  integer,
+  optional,
+  path,
+  relativePath,
+} from "../types.ts";
 
-const PERIOD = { kind: "duration", minimum: "10ms" } as const;
+const PERIOD = duration("10ms");
 
 export const directoryFields = {
   podLogsDir: {
     flag: "pod-logs-dir",
-    type: { kind: "path", of: "directory" },
+    type: path("directory"),
     default: "/var/log/pods",
     help: "directory of pod logs",
     doc: "Entries named `NAMESPACE_NAME_UID` belong to pods; crigc never touches anything else there.",
@@ -16,7 +25,7 @@ export const directoryFields = {
   },
   containerLogsDir: {
     flag: "container-logs-dir",
-    type: { kind: "path", of: "directory" },
+    type: path("directory"),
     default: "/var/log/containers",
     help: "directory of links to container logs",
     doc: "crigc removes a dangling link only if the runtime reports that its container no longer exists or has exited.",
@@ -24,7 +33,7 @@ export const directoryFields = {
   },
   rootDir: {
     flag: "root-dir",
-    type: { kind: "path", of: "directory", optional: true },
+    type: optional(path("directory")),
     defaultWords: "the kubelet's own, /var/lib/kubelet if it exists, else /",
     help: "root directory of the kubelet; its filesystem is nodefs",
     doc: "Also where the pod source `kubelet-dir` looks for `pods`. If unset, crigc reads the kubelet's own `--root-dir` from its command line, or from its unit and the files of k3s, RKE2 and MicroK8s.",
@@ -32,7 +41,7 @@ export const directoryFields = {
   },
   stateDir: {
     flag: "state-dir",
-    type: { kind: "path", of: "directory" },
+    type: path("directory"),
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
     doc: "Survives restarts and reboots. Each runtime of a node needs its own: two of them in one directory forget each other's images, which then never grow old enough to be removed.",
@@ -40,13 +49,13 @@ export const directoryFields = {
   },
   runDir: {
     flag: "run-dir",
-    type: { kind: "path", of: "directory" },
+    type: path("directory"),
     default: "/run/crigc",
     help: "directory of the agent's control socket",
     doc: "Also holds the hold if the state directory cannot be written.",
     commands: [...DECIDING, "status", "hold", "release", "doctor"],
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, Field>>;
 
 export const paceFields = {
   imageGCPeriod: {
@@ -91,18 +100,18 @@ export const paceFields = {
   },
   bootGrace: {
     flag: "boot-grace",
-    type: { kind: "duration", minimum: "0s" },
+    type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
     doc: "After a boot, or after all containers vanished at once, pods may still be coming back. Only time that crigc observed counts. 0s: no grace period.",
     commands: DECIDING,
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, Field>>;
 
 export const agentFields = {
   metricsBindAddress: {
     flag: "metrics-bind-address",
-    type: { kind: "address", optional: true },
+    type: optional(address),
     defaultWords: "off",
     help: "address of /metrics, /healthz, /readyz, such as 127.0.0.1:9419",
     doc: "The control socket always serves them.",
@@ -110,14 +119,14 @@ export const agentFields = {
   },
   eventHook: {
     flag: "event-hook",
-    type: { kind: "path", of: "file", optional: true },
+    type: optional(path("file")),
     help: "executable that receives warning events as JSON on stdin",
     doc: "Runs once per event, at most two at a time and for at most 10 s each. Failures are only logged.",
     commands: REMOVING,
   },
   compat: {
     flag: "compat",
-    type: { kind: "choice", choices: ["none", "kubelet"] },
+    type: choice("none", "kubelet"),
     default: "none",
     help: "make the kubelet's decisions",
     doc: "With `kubelet`, crigc decides as the kubelet does, except where a rule that always applies keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
@@ -125,18 +134,18 @@ export const agentFields = {
   },
   dryRun: {
     flag: "dry-run",
-    type: { kind: "boolean" },
+    type: boolean,
     default: "false",
     help: "report what would be done and change nothing",
     doc: "Every command that changes anything obeys it; commands that only read accept it. In a configuration file it applies to `run` and `gc` only.",
     commands: REMOVING,
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, Field>>;
 
 export const outputFields = {
   config: {
     flag: "config",
-    type: { kind: "path", of: "file", relative: true, optional: true },
+    type: optional(relativePath("file")),
     defaultWords: "/etc/crigc/crigc.yaml if it exists",
     help: "configuration file, YAML or JSON",
     doc: "A `CrigcConfiguration` or the node's `KubeletConfiguration`. It is an error if a named file does not exist.",
@@ -145,7 +154,7 @@ export const outputFields = {
   },
   configDir: {
     flag: "config-dir",
-    type: { kind: "path", of: "directory", relative: true, optional: true },
+    type: optional(relativePath("directory")),
     defaultWords: "/etc/crigc/conf.d if it exists",
     help: "directory of drop-ins: *.yaml, *.yml, *.json, *.conf",
     doc: "Merged over the file in the order of their names.",
@@ -154,7 +163,7 @@ export const outputFields = {
   },
   "logging.format": {
     flag: "logging-format",
-    type: { kind: "choice", choices: ["text", "json"] },
+    type: choice("text", "json"),
     default: "text",
     help: "format of the log",
     doc: "`json` includes the ID and the timed steps of each pass.",
@@ -162,11 +171,11 @@ export const outputFields = {
   },
   "logging.verbosity": {
     flag: "v",
-    type: { kind: "integer", minimum: 0, maximum: 5 },
+    type: integer(0, 5),
     default: "2",
     placeholder: "LEVEL",
     help: "verbosity of the log, 0 to 5",
     doc: "0 logs only warnings and errors, 5 explains every image.",
     commands: REMOVING,
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, Field>>;

@@ -1,13 +1,13 @@
-/** Flags for dead containers and sandboxes, and for detecting deleted pods. */
-import type { Field } from "../field.ts";
-import { DECIDING, PODS, REMOVING } from "./commands.ts";
+/** Flags for dead containers and sandboxes, deleted pods, and disk pressure. */
+import { DECIDING, type Field, PODS, REMOVING } from "../field.ts";
+import { boolean, choice, duration, integer, optional, path, statements, url } from "../types.ts";
 
-const COUNT = { kind: "integer", minimum: -2_147_483_648, maximum: 2_147_483_647 } as const;
+const COUNT = integer(-2_147_483_648);
 
 export const containerFields = {
   minimumContainerTTLDuration: {
     flag: "minimum-container-ttl-duration",
-    type: { kind: "duration", minimum: "0s" },
+    type: duration("0s"),
     default: "0s",
     help: "keep containers that ended within this duration",
     doc: "Counts from the container's exit; with `--compat kubelet`, from its creation.",
@@ -33,7 +33,7 @@ export const containerFields = {
   },
   maxStopGracePeriod: {
     flag: "max-stop-grace-period",
-    type: { kind: "duration", minimum: "2s" },
+    type: duration("2s"),
     default: "30s",
     help: "maximum grace period of a container that crigc stops",
     doc: "crigc stops a container only if its pod was deleted and the runtime does not know its state, and runs its pre-stop handler. It cuts a longer grace period recorded by the kubelet to this, so that no container holds up collection. With `--compat kubelet` the default is 24h.",
@@ -41,7 +41,7 @@ export const containerFields = {
   },
   collectForeign: {
     flag: "collect-foreign",
-    type: { kind: "boolean" },
+    type: boolean,
     default: "false",
     help: "also collect containers and sandboxes not created by Kubernetes",
     doc: "Without it, containers whose sandbox has no `io.kubernetes.pod.uid` label are listed as foreign and kept.",
@@ -49,7 +49,7 @@ export const containerFields = {
   },
   podSource: {
     flag: "pod-source",
-    type: { kind: "choice", choices: ["auto", "cri", "kubelet-dir", "kubelet-api", "none"] },
+    type: choice("auto", "cri", "kubelet-dir", "kubelet-api", "none"),
     default: "auto",
     help: "how to detect deleted pods",
     doc: "`kubelet-dir`: the directories in `ROOT/pods`. `kubelet-api`: the kubelet's `/pods`. `cri`: the runtime, by `--dead-pod-ttl`. `none`: no pod counts as deleted. `auto`: `kubelet-dir` if `ROOT/pods` exists, else `cri` if nothing on the node suggests a kubelet, else `none`.",
@@ -57,7 +57,7 @@ export const containerFields = {
   },
   kubeletEndpoint: {
     flag: "kubelet-endpoint",
-    type: { kind: "url" },
+    type: url,
     default: "https://127.0.0.1:10250",
     help: "address of the kubelet, for pod source kubelet-api",
     doc: "The identity may `get` `nodes/pods`, or `nodes/proxy` before Kubernetes 1.33. The read-only port is allowed as `http://`.",
@@ -65,38 +65,84 @@ export const containerFields = {
   },
   kubeletCAFile: {
     flag: "kubelet-ca-file",
-    type: { kind: "path", of: "file", optional: true },
+    type: optional(path("file")),
     help: "certificate authority of the kubelet",
     doc: "PEM. crigc always verifies the kubelet's certificate; without this file it sends no request over `https:`.",
     commands: PODS,
   },
   kubeletClientCert: {
     flag: "kubelet-client-cert",
-    type: { kind: "path", of: "file", optional: true },
+    type: optional(path("file")),
     help: "client certificate for the kubelet",
     doc: "PEM, together with `--kubelet-client-key`.",
     commands: PODS,
   },
   kubeletClientKey: {
     flag: "kubelet-client-key",
-    type: { kind: "path", of: "file", optional: true },
+    type: optional(path("file")),
     help: "key of the client certificate",
     doc: "PEM, together with `--kubelet-client-cert`.",
     commands: PODS,
   },
   kubeletTokenFile: {
     flag: "kubelet-token-file",
-    type: { kind: "path", of: "file", optional: true },
+    type: optional(path("file")),
     help: "bearer token for the kubelet",
     doc: "Read for each request, so that it can be rotated. Never sent over `http://`.",
     commands: PODS,
   },
   deadPodTTL: {
     flag: "dead-pod-ttl",
-    type: { kind: "duration", minimum: "0s" },
+    type: duration("0s"),
     default: "24h",
     help: "time until a dead pod counts as deleted (cri)",
     doc: "A pod is dead if two passes, at least 10 s apart, find no ready sandbox and no running container. Only time that crigc observed counts, never the runtime's timestamps.",
     commands: DECIDING,
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, Field>>;
+
+export const pressureFields = {
+  evictionHard: {
+    flag: "eviction-hard",
+    type: statements("threshold"),
+    default:
+      "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
+    help: "thresholds for immediate reclaim",
+    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. If a kubelet runs or is configured on the node, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals are accepted with a warning that crigc does not act on them.",
+    commands: ["run"],
+    kubelet: true,
+  },
+  evictionSoft: {
+    flag: "eviction-soft",
+    type: statements("threshold"),
+    help: "thresholds for reclaim after a grace period",
+    doc: "Each needs a grace period in `--eviction-soft-grace-period`.",
+    commands: ["run"],
+    kubelet: true,
+  },
+  evictionSoftGracePeriod: {
+    flag: "eviction-soft-grace-period",
+    type: statements("grace"),
+    help: "grace periods of the soft thresholds",
+    doc: "A grace period of 0s makes the threshold a hard one.",
+    commands: ["run"],
+    kubelet: true,
+  },
+  evictionMinimumReclaim: {
+    flag: "eviction-minimum-reclaim",
+    type: statements("reclaim"),
+    help: "space to free beyond the threshold",
+    doc: "A quantity, or a percentage of the capacity.",
+    commands: ["run"],
+    kubelet: true,
+  },
+  evictionPressureTransitionPeriod: {
+    flag: "eviction-pressure-transition-period",
+    type: duration("0s"),
+    default: "5m",
+    help: "time to report pressure after it has ended",
+    doc: "Affects the reported condition only, not reclaim.",
+    commands: ["run"],
+    kubelet: true,
+  },
+} satisfies Readonly<Record<string, Field>>;

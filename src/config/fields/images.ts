@@ -1,8 +1,51 @@
-/** Flags for image collection: triggers, targets and limits. */
-import type { Field } from "../field.ts";
-import { DECIDING, REMOVING } from "./commands.ts";
+/** Flags for the runtime, image garbage collection and keep rules. */
+import { DECIDING, type Field, KEEPING, REMOVING, RUNTIME } from "../field.ts";
+import {
+  boolean,
+  choice,
+  duration,
+  endpoint,
+  integer,
+  list,
+  optional,
+  path,
+  percent,
+  size,
+} from "../types.ts";
 
-const PERCENT = { kind: "integer", minimum: 0, maximum: 100 } as const;
+export const runtimeFields = {
+  containerRuntimeEndpoint: {
+    flag: "container-runtime-endpoint",
+    variables: ["CONTAINER_RUNTIME_ENDPOINT"],
+    type: optional(endpoint),
+    defaultWords: "the only socket that answers",
+    help: "socket of the container runtime",
+    doc: "`unix:///PATH` or a bare path. If unset, crigc tries the sockets of containerd, k3s and RKE2, MicroK8s, k0s, CRI-O and cri-dockerd, and uses the one that answers `runtime.v1`. If several answer, `run` and `gc` refuse to run and name them.",
+    commands: RUNTIME,
+    kubelet: true,
+  },
+  imageServiceEndpoint: {
+    flag: "image-service-endpoint",
+    variables: ["IMAGE_SERVICE_ENDPOINT"],
+    type: optional(endpoint),
+    defaultWords: "the runtime's",
+    help: "socket of the image service, if different",
+    doc: "`unix:///PATH` or a bare path. crigc lists and removes images and reads the image filesystem through this socket.",
+    commands: RUNTIME,
+    kubelet: true,
+  },
+  runtimeRequestTimeout: {
+    flag: "runtime-request-timeout",
+    type: duration("1ms"),
+    default: "2m",
+    help: "deadline of each call to the runtime",
+    doc: "A streamed list counts as one call. A call that only asks for the image of a sandbox ends after 10 s at most. `gc` also waits at most this long for another pass to finish.",
+    commands: RUNTIME,
+    kubelet: true,
+  },
+} satisfies Readonly<Record<string, Field>>;
+
+const PERCENT = percent(0, 100);
 
 export const imageFields = {
   imageGCHighThresholdPercent: {
@@ -11,7 +54,6 @@ export const imageFields = {
     default: "85",
     help: "disk usage that starts image garbage collection",
     doc: "Percentage of the image filesystem; reaching it is enough. With 100 and no maximum age, periodic image garbage collection is off.",
-    unit: "percent",
     commands: DECIDING,
     kubelet: true,
   },
@@ -21,14 +63,13 @@ export const imageFields = {
     default: "80",
     help: "disk usage to free down to",
     doc: "Must be below the high threshold.",
-    unit: "percent",
     commands: DECIDING,
     kubelet: true,
   },
   imageMinimumGCAge: {
     flag: "minimum-image-ttl-duration",
     aliases: ["image-minimum-gc-age"],
-    type: { kind: "duration", minimum: "0s" },
+    type: duration("0s"),
     default: "2m",
     help: "keep images first seen within this duration",
     doc: "Counts from when crigc first saw the image on the node, not from when it was built or pulled.",
@@ -37,7 +78,7 @@ export const imageFields = {
   },
   imageMaximumGCAge: {
     flag: "image-maximum-gc-age",
-    type: { kind: "duration", minimum: "0s" },
+    type: duration("0s"),
     default: "0s",
     help: "remove images unused for this long; 0s: off",
     doc: "If set, it must exceed the minimum age. Only time that crigc observed counts, so it needs the agent. Applies whatever the disk usage.",
@@ -46,25 +87,23 @@ export const imageFields = {
   },
   imageGCInodeHighThresholdPercent: {
     flag: "image-gc-inode-high-threshold",
-    type: { kind: "integer", minimum: 1, maximum: 100, optional: true },
+    type: optional(percent(1, 100)),
     defaultWords: "off",
     help: "inode usage that starts image garbage collection",
     doc: "An additional trigger. Filesystems that report no inodes are ignored.",
-    unit: "percent",
     commands: DECIDING,
   },
   imageGCInodeLowThresholdPercent: {
     flag: "image-gc-inode-low-threshold",
-    type: { kind: "integer", minimum: 0, maximum: 99, optional: true },
+    type: optional(percent(0, 99)),
     defaultWords: "5 below the high threshold",
     help: "inode usage to free down to",
     doc: "Must be below the high inode threshold, and needs it.",
-    unit: "percent",
     commands: DECIDING,
   },
   imageStoreBudget: {
     flag: "image-store-budget",
-    type: { kind: "size", optional: true },
+    type: optional(size),
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
     doc: "An additional trigger, for disks so large that a percentage never acts. `20Gi`, `20GiB` or `20G`, 1Mi or more. Any trigger starts a pass, which frees down to the strictest target.",
@@ -73,7 +112,7 @@ export const imageFields = {
   },
   maxImages: {
     flag: "max-images",
-    type: { kind: "integer", minimum: 1, maximum: 2_147_483_647, optional: true },
+    type: optional(integer(1)),
     defaultWords: "off",
     help: "maximum number of images on the node",
     doc: "An additional trigger: if the runtime lists more, crigc removes those unused for longest until this many are left.",
@@ -82,7 +121,7 @@ export const imageFields = {
   },
   spaceAccounting: {
     flag: "space-accounting",
-    type: { kind: "choice", choices: ["measured", "reported"] },
+    type: choice("measured", "reported"),
     default: "measured",
     help: "how to count freed space",
     doc: "`measured` measures the filesystem after each removal and stops when enough is free. `reported` adds up the sizes that the runtime reports, as the kubelet does.",
@@ -90,7 +129,7 @@ export const imageFields = {
   },
   whenFutile: {
     flag: "when-futile",
-    type: { kind: "choice", choices: ["keep", "collect"] },
+    type: choice("keep", "collect"),
     default: "keep",
     help: "what to do if too little can be freed",
     doc: "Applies if removing every unused image cannot bring the filesystem below the threshold. `keep` removes no image and reports what is filling the disk. `collect` removes what it can, as the kubelet does.",
@@ -98,7 +137,7 @@ export const imageFields = {
   },
   maxRemovalsPerPass: {
     flag: "max-removals-per-pass",
-    type: { kind: "integer", minimum: 1, maximum: 2_147_483_647, optional: true },
+    type: optional(integer(1)),
     defaultWords: "no limit",
     help: "maximum removals per pass",
     doc: "For slow disks. Images, containers, sandboxes and log directories count together, in the order of removal; what the runtime refuses to remove does not count. The rest is left to the next pass.",
@@ -107,10 +146,54 @@ export const imageFields = {
   },
   removalInterval: {
     flag: "removal-interval",
-    type: { kind: "duration", minimum: "0s" },
+    type: duration("0s"),
     default: "0s",
     help: "pause between removals",
     doc: "For slow disks.",
     commands: REMOVING,
   },
-} as const satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, Field>>;
+
+export const keepFields = {
+  keep: {
+    flag: "keep",
+    type: list,
+    placeholder: "GLOB",
+    help: "images that are never removed; repeatable",
+    doc: "`*` stays within a path component, `**` does not; a name without a tag matches every tag and digest; `sha256:…` matches an ID or digest by a prefix of at least 12 hex digits. Patterns of all sources add up: a flag never replaces those of a file.",
+    commands: KEEPING,
+  },
+  keepDir: {
+    flag: "keep-dir",
+    type: path("directory"),
+    default: "/etc/crigc/keep.d",
+    help: "directory of keep lists, *.list",
+    doc: "Read on every pass. If a directory named here does not exist, or a file in it cannot be read, crigc removes no image.",
+    commands: KEEPING,
+  },
+  keepLoaded: {
+    flag: "keep-loaded",
+    type: boolean,
+    default: "false",
+    help: "keep images loaded from an archive",
+    doc: "These have no repository digest, or only `import-YYYY-MM-DD` ones. A node that cannot pull never gets them back.",
+    commands: DECIDING,
+  },
+  keepPerRepository: {
+    flag: "keep-per-repository",
+    type: optional(integer(0)),
+    defaultWords: "off",
+    help: "keep the N most recently used tags of each repository",
+    doc: "Applies whatever the disk usage. All ties for Nth place are kept; 0 is off.",
+    unit: "tags",
+    commands: DECIDING,
+  },
+  podInfraContainerImage: {
+    flag: "pod-infra-container-image",
+    type: list,
+    placeholder: "IMAGE",
+    help: "sandbox image, always kept; repeatable",
+    doc: "In addition to what the runtime names and pins, and to the usual names of pause images. Values of all sources add up. An invalid image name counts as an invalid keep rule: crigc removes no image.",
+    commands: DECIDING,
+  },
+} satisfies Readonly<Record<string, Field>>;

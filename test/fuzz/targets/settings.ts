@@ -48,7 +48,7 @@ function checkConfig(path: string, text: string): void {
   holds(typeof document === "object" && document !== null, "a configuration that is no map");
   if ("keep" in document && "kind" in document && document.kind === "CrigcConfiguration")
     same([...config.keepPatterns], [...new Set([document.keep ?? []].flat())], "keep patterns");
-  for (const { from } of Object.values(config.values))
+  for (const { from } of Object.values(config.sources))
     holds(
       from.every((place) => place.startsWith(path)),
       `${from.join(", ")} is not ${path}`,

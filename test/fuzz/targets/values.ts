@@ -1,11 +1,16 @@
 // Values of flags and fields: durations, quantities, percentages, eviction thresholds, times.
 
-import { formatDuration, parseDuration } from "../../../src/config/value/duration.ts";
-import { type Statements, thresholdsOf } from "../../../src/config/value/eviction.ts";
-import { parsePercentage } from "../../../src/config/value/percentage.ts";
-import { printedText } from "../../../src/config/value/printed.ts";
-import { formatQuantity, parseQuantity, parseSize } from "../../../src/config/value/quantity.ts";
-import { parseText } from "../../../src/config/value/value.ts";
+import { otherSignals, type Statements, thresholdsOf } from "../../../src/config/eviction.ts";
+import { statements as statementsOf } from "../../../src/config/types.ts";
+import {
+  formatDuration,
+  formatQuantity,
+  parseDuration,
+  parsePercentage,
+  parseQuantity,
+  parseSize,
+} from "../../../src/config/units.ts";
+import { parseText, printedText } from "../../../src/config/values.ts";
 import { fromRfc3339, toRfc3339 } from "../../../src/model/time.ts";
 import { signs, textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";
@@ -170,23 +175,23 @@ const eviction = textTarget(
   }),
   (text) => {
     for (const of of ["threshold", "grace", "reclaim"] as const) {
-      const read = parseText({ kind: "statements", of }, text);
+      const type = statementsOf(of);
+      const read = parseText(type, text);
       if (read.kind === "fault") continue;
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- statements are read to statements
       const statements = read.value as Statements;
-      const printed = printedText({ kind: "statements", of }, statements);
-      same(parseText({ kind: "statements", of }, printed), read, `${printed} is read back`);
-      const empty = { hard: {}, soft: {}, grace: {}, reclaim: {} };
-      const { thresholds, notOurs } = thresholdsOf(
-        of === "threshold" ? { ...empty, hard: statements } : { ...empty, [of]: statements },
-      );
+      const printed = printedText(type, statements);
+      same(parseText(type, printed), read, `${printed} is read back`);
       if (of !== "threshold") continue;
+      const none = { evictionSoft: {}, evictionSoftGracePeriod: {}, evictionMinimumReclaim: {} };
+      const thresholds = thresholdsOf({ ...none, evictionHard: statements });
       const inForce = Object.entries(statements).filter(
         ([, amount]) => !/^(?:0|100)%$/.test(amount),
       );
       const ours = inForce.filter(([signal]) => /^(?:node|image|container)fs\./.test(signal));
       same(thresholds.length, ours.length, "thresholds in force");
-      holds(thresholds.length + notOurs.length >= inForce.length, "a signal was passed over");
+      const others = otherSignals(statements);
+      holds(thresholds.length + others.length >= inForce.length, "a signal was passed over");
     }
   },
 );

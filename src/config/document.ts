@@ -14,9 +14,9 @@ import {
   type YAMLMap,
 } from "yaml";
 
-import { type ConfigIssue, configIssue, messageOf } from "../../model/errors.ts";
-import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
-import { described } from "../value/described.ts";
+import { type ConfigIssue, configIssue, messageOf } from "../model/errors.ts";
+import { fieldNames, fieldOf, isFieldName } from "./fields.ts";
+import { described } from "./words.ts";
 
 export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";
 
@@ -55,21 +55,25 @@ export function parseDocument(path: string, text: string): ConfigDocument {
     // Equal keys are judged here, because those of a kubelet's other fields do not matter.
     const options = { lineCounter: lines, uniqueKeys: false, prettyErrors: false } as const;
     const documents = [...parseAllDocuments(withoutComments(text), options)];
-    const at = (offset: number): string => `${path}:${lines.linePos(offset).line}`;
+    const line = (offset: number): number => lines.linePos(offset).line;
+    const lineAt: LineAt = (node) => line(node?.range?.[0] ?? 0);
     const control = text.search(CONTROL);
-    if (control >= 0) return broken(at(control), "invalid YAML or JSON: a control character");
+    if (control >= 0)
+      return broken(`${path}:${line(control)}`, "invalid YAML or JSON: a control character");
     const [error] = documents.flatMap(({ errors }) => errors);
     if (error !== undefined)
-      return broken(at(error.pos[0]), `invalid YAML or JSON: ${error.message}`);
+      return broken(`${path}:${line(error.pos[0])}`, `invalid YAML or JSON: ${error.message}`);
     if (documents.length > 1) return notAMap(path, "it has several documents (---)");
     const [document] = documents;
-    return document === undefined ? notAMap(path, "it is empty") : read(document, path, at);
+    return document === undefined ? notAMap(path, "it is empty") : read(document, path, lineAt);
   } catch (thrown) {
     if (!(thrown instanceof RangeError))
       return broken(path, `invalid YAML or JSON: ${messageOf(thrown)}`);
     return broken(path, "the file is nested too deeply; expected a map of settings");
   }
 }
+
+type LineAt = (node: Node | null) => number;
 
 /** The library reports each error of a text, and needs seconds for those of a large one. */
 const LOCATED_BYTES_MAX = 32 * 1024;
@@ -92,60 +96,65 @@ function withoutComments(text: string): string {
   return /["']/.test(rest) ? text : rest;
 }
 
-type At = (offset: number) => string;
-
-function read(document: Document.Parsed, path: string, at: At): ConfigDocument {
-  const refused = refusedNotation(document, at);
+function read(document: Document.Parsed, path: string, lineAt: LineAt): ConfigDocument {
+  const refused = refusedNotation(document, path, lineAt);
   if (refused.length > 0) return { kind: null, entries: [], issues: refused };
   const { contents } = document;
-  if (contents === null || !isMap(contents)) {
+  if (!isMap(contents)) {
     const value: unknown = isCollection(contents) ? [] : (document.toJS() ?? null);
     return notAMap(path, value === null ? "it is empty" : `it is ${described(value)}`);
   }
-  const pairs = pairsOf(contents);
-  const lineOf = (name: string): string | undefined =>
-    pairs
-      .filter((pair) => pair.name === name)
-      .map(({ offset }) => at(offset))
-      .at(-1);
+  const pairs = pairsIn(contents, "", lineAt);
   const [kindValue, version] = ["kind", "apiVersion"].map((name) => contents.get(name) ?? null);
   const kind = kindOf(kindValue, version);
   if (kind === null) {
+    const line = ["kind", "apiVersion"]
+      .map((name) => pairs.findLast((pair) => pair.name === name)?.line)
+      .find((it) => it !== undefined);
     const message = `kind is ${described(kindValue)} and apiVersion is ${described(version)}; ${EXPECTED_KINDS}`;
-    return broken(lineOf("kind") ?? lineOf("apiVersion") ?? path, message, described(kindValue));
+    return broken(line === undefined ? path : `${path}:${line}`, message, described(kindValue));
   }
-  const settings = pairs.filter(({ name }) => name !== "kind" && name !== "apiVersion");
-  const entries = new Map(
-    settings.flatMap(ungrouped).map(({ name, value, offset }) => {
-      const js: unknown = value === null ? null : value.toJS(document);
-      return [name, { name, value: js ?? null, line: Number(at(offset).slice(path.length + 1)) }];
-    }),
-  );
-  return { kind, entries: [...entries.values()], issues: repeated(pairs, at) };
+  const entries = new Map<string, Entry>();
+  const issues: ConfigIssue[] = [];
+  const first = new Map<string, number>();
+  for (const { name, value, line } of pairs.flatMap((pair) => [
+    pair,
+    ...innerPairs(pair, lineAt),
+  ])) {
+    const before = first.get(name);
+    if (before === undefined) first.set(name, line);
+    else if (isOurs(name)) {
+      // The parser lets the last one win.
+      const message = `${name} is set twice, first on line ${before}; remove one of them`;
+      issues.push(configIssue(`${path}:${line}`, name, message));
+    }
+    if (isSetting(name, value))
+      entries.set(name, { name, value: (value?.toJS(document) as unknown) ?? null, line });
+  }
+  return { kind, entries: [...entries.values()], issues };
 }
 
 interface KeyValue {
   readonly name: string;
   readonly value: Node | null;
-  readonly offset: number;
+  readonly line: number;
 }
 
-const pairsOf = (map: YAMLMap.Parsed | YAMLMap): readonly KeyValue[] =>
+const pairsIn = (map: YAMLMap, prefix: string, lineAt: LineAt): readonly KeyValue[] =>
   map.items.map(({ key, value }: Pair) => ({
-    name: isScalar(key) ? String(key.value) : "",
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parser makes nodes only
-    value: (value ?? null) as Node | null,
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parser makes nodes only
-    offset: (key as Node).range?.[0] ?? 0,
+    name: prefix + (isScalar(key) ? String(key.value) : ""),
+    value: isNode(value) ? value : null,
+    line: lineAt(isNode(key) ? key : null),
   }));
 
-/** Flattens a map in the file to names of the table; one with only comments is empty. */
-function ungrouped(pair: KeyValue): readonly KeyValue[] {
-  const { name, value } = pair;
-  if (!GROUPED.has(name)) return [pair];
-  if (isMap(value))
-    return pairsOf(value).map((inner) => ({ ...inner, name: `${name}.${inner.name}` }));
-  return value === null || (isScalar(value) && value.value === null) ? [] : [pair];
+const innerPairs = ({ name, value }: KeyValue, lineAt: LineAt): readonly KeyValue[] =>
+  isMap(value) ? pairsIn(value, `${name}.`, lineAt) : [];
+
+/** A group's fields are settings, and what is in its place if it is not a map; one with only comments is empty. */
+function isSetting(name: string, value: Node | null): boolean {
+  if (name === "kind" || name === "apiVersion") return false;
+  if (GROUPED.has(name)) return !isMap(value) && !(isScalar(value) && value.value === null);
+  return !name.includes(".") || GROUPED.has(name.split(".")[0] ?? name);
 }
 
 const broken = (source: string, message: string, text = ""): ConfigDocument => ({
@@ -166,48 +175,31 @@ function kindOf(kind: unknown, version: unknown): DocumentKind | null {
 const DEPTH_MAX = 100;
 
 /** Notation by which a value can come from elsewhere, or be something else than it looks like. */
-function refusedNotation(document: Document.Parsed, at: At): readonly ConfigIssue[] {
+function refusedNotation(
+  document: Document.Parsed,
+  path: string,
+  lineAt: LineAt,
+): readonly ConfigIssue[] {
   // The first of each: a list may name one alias a million times.
   const issues = new Map<string, ConfigIssue>();
-  const refuse = (offset: number, what: string): void => {
-    const source = at(offset);
+  const refuse = (node: Node, what: string): void => {
     const message = `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`;
-    if (!issues.has(what)) issues.set(what, configIssue(source, what, message));
+    if (!issues.has(what)) issues.set(what, configIssue(`${path}:${lineAt(node)}`, what, message));
   };
   const walk = (node: unknown, depth: number): void => {
     if (depth > DEPTH_MAX) throw new RangeError("nested too deeply");
     if (isPair(node)) {
-      const { key, value } = node;
-      if (isScalar(key) && key.value === "<<") refuse(key.range?.[0] ?? 0, "a merge key (<<)");
-      walk(key, depth);
-      walk(value, depth);
+      if (isScalar(node.key) && node.key.value === "<<") refuse(node.key, "a merge key (<<)");
+      walk(node.key, depth);
+      walk(node.value, depth);
     } else if (isNode(node)) {
-      const offset = node.range?.[0] ?? 0;
-      if (isAlias(node) || node.anchor !== undefined) refuse(offset, "an anchor or alias (& or *)");
-      else if (node.tag !== undefined) refuse(offset, "a tag (!)");
+      if (isAlias(node) || node.anchor !== undefined) refuse(node, "an anchor or alias (& or *)");
+      else if (node.tag !== undefined) refuse(node, "a tag (!)");
       if (isCollection(node)) for (const item of node.items) walk(item, depth + 1);
     }
   };
   walk(document.contents, 0);
   return [...issues.values()];
-}
-
-/** For equal keys the parser lets the last one win. */
-function repeated(pairs: readonly KeyValue[], at: At): readonly ConfigIssue[] {
-  const all = pairs.flatMap((pair) =>
-    isMap(pair.value)
-      ? [pair, ...pairsOf(pair.value).map((it) => ({ ...it, name: `${pair.name}.${it.name}` }))]
-      : [pair],
-  );
-  const first = new Map<string, string>();
-  return all.flatMap(({ name, offset }) => {
-    const before = first.get(name);
-    if (before === undefined) first.set(name, at(offset));
-    if (before === undefined || !isOurs(name)) return [];
-    const line = before.slice(before.lastIndexOf(":") + 1);
-    const message = `${name} is set twice, first on line ${line}; remove one of them`;
-    return [configIssue(at(offset), name, message)];
-  });
 }
 
 const isOurs = (key: string): boolean => {

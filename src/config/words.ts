@@ -1,4 +1,24 @@
-/** Suggests the known name closest to an unknown one. */
+/** Words for messages: values in quotes, and the known name closest to an unknown one. */
+
+const SHOWN_MAX = 60;
+
+/** Text in quotes, shortened, so that a huge or hostile value does not fill the screen. */
+export const quoted = (text: string): string =>
+  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
+
+/** A short description of a value in a file. */
+export function described(value: unknown): string {
+  if (typeof value === "string") return quoted(value);
+  if (value === null || typeof value === "number" || typeof value === "boolean")
+    return String(value);
+  return Array.isArray(value) ? "a list" : "a map";
+}
+
+/** `; did you mean X?`, or nothing. */
+export function suggestion(text: string, names: Iterable<string>): string {
+  const name = nearest(text, names);
+  return name === null ? "" : `; did you mean ${name}?`;
+}
 
 /** Longer texts are not typos, and slow to compare. */
 const TEXT_MAX = 64;
@@ -6,11 +26,10 @@ const TEXT_MAX = 64;
 /** `null` if none is close: at most one edit per three characters; a swap of neighbours is one edit. */
 export function nearest(text: string, names: Iterable<string>): string | null {
   if (text.length > TEXT_MAX) return null;
-  const wanted = text.toLowerCase();
   let best: { readonly name: string; readonly edits: number } | null = null;
   for (const name of names) {
-    const edits = editsBetween(wanted, name.toLowerCase());
-    const allowed = Math.ceil(Math.max(wanted.length, name.length) / 3) - 1;
+    const edits = editsBetween(text.toLowerCase(), name.toLowerCase());
+    const allowed = Math.ceil(Math.max(text.length, name.length) / 3) - 1;
     if (edits <= Math.max(1, Math.min(allowed, 6)) && (best === null || edits < best.edits))
       best = { name, edits };
   }
@@ -38,10 +57,4 @@ function editsBetween(one: string, other: string): number {
     last = next;
   }
   return last[other.length] ?? 0;
-}
-
-/** ` (did you mean X?)`, or nothing. */
-export function suggestion(text: string, names: Iterable<string>): string {
-  const name = nearest(text, names);
-  return name === null ? "" : `; did you mean ${name}?`;
 }

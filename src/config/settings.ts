@@ -1,0 +1,233 @@
+/** The values of all sources added up, from defaults to flags, with the place where each was set. */
+import { type ConfigIssue, configIssue } from "../model/errors.ts";
+import { isMap } from "../model/values.ts";
+import type { Entry } from "./document.ts";
+import { dashed, placeholderOf, variablesOf } from "./field.ts";
+import { fieldByVariable, type FieldName, fieldNames, fieldOf, type Values } from "./fields.ts";
+import type { FieldValue } from "./types.ts";
+import { isList, isStatements, parseText, parseValue, shownText } from "./values.ts";
+import { described, suggestion } from "./words.ts";
+
+export interface Settings {
+  readonly values: Values;
+  readonly sources: Readonly<Record<FieldName, Source>>;
+}
+
+export interface Source {
+  /** From the lowest to the highest; `kubelet`: a default derived from this node's kubelet. */
+  readonly kind: "default" | "kubelet" | "file" | "drop-in" | "environment" | "agent" | "flag";
+  /** Where it was set: for lists and maps that add up, every place; empty for a default. */
+  readonly from: readonly string[];
+}
+
+interface Place {
+  readonly kind: Exclude<Source["kind"], "default" | "kubelet">;
+  /** `/etc/crigc/crigc.yaml:12`, `CRIGC_MAX_IMAGES`, `--max-images`. */
+  readonly at: string;
+}
+
+export interface FlagText {
+  readonly name: FieldName;
+  /** `--image-minimum-gc-age`: the name used, with dashes. */
+  readonly written: string;
+  readonly text: string;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A value of a running agent, and its source there. */
+export interface AgentValue {
+  readonly name: FieldName;
+  readonly value: unknown;
+  readonly source: string;
+}
+
+/** For messages and tables. */
+export const shown = ({ values }: Settings, name: FieldName): string =>
+  shownText(fieldOf(name).type, values[name]);
+
+/** The table's default, parsed like a flag. */
+export function defaultOf(name: FieldName): FieldValue {
+  const { type, default: text = "" } = fieldOf(name);
+  const parsed = parseText(type, text);
+  return parsed.kind === "value" ? parsed.value : null;
+}
+
+/** Otherwise an unset variable of a script would silently drop a keep pattern, or a whole file of settings. */
+const NEVER_EMPTY: readonly FieldName[] = ["keep", "config", "configDir"];
+
+/** More issues do not help, and each may search for a suggestion. */
+const FILE_ISSUES_MAX = 50;
+
+/** Takes the sources in their order; each method adds what is wrong in one to `issues`. */
+export class SettingsBuilder {
+  readonly issues: ConfigIssue[] = [];
+  readonly warnings: string[] = [];
+  readonly #values = new Map<FieldName, FieldValue>();
+  readonly #sources = new Map<FieldName, Source>();
+
+  constructor() {
+    for (const name of fieldNames) this.#reset(name);
+  }
+
+  settings(): Settings {
+    // Every name has a value, parsed by its own type.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- so the table's types hold
+    const values = Object.fromEntries(this.#values) as unknown as Values;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the constructor set every name
+    const sources = Object.fromEntries(this.#sources) as Settings["sources"];
+    return { values, sources };
+  }
+
+  /** `null` drops the sources below it. Stops after many issues. */
+  addFile(path: string, kind: "file" | "drop-in", entries: readonly Entry[]): void {
+    const before = this.issues.length;
+    for (const [index, { name, value, line }] of entries.entries()) {
+      if (this.issues.length - before === FILE_ISSUES_MAX) {
+        const rest = entries.length - index;
+        const message = `${FILE_ISSUES_MAX} invalid fields, ${rest} more not checked; is this a configuration file?`;
+        this.issues.push(configIssue(path, "", message));
+        return;
+      }
+      const at = `${path}:${line}`;
+      const known = fieldNames.find((it) => it === name && fieldOf(it).outsideFiles !== true);
+      if (known === undefined) this.issues.push(unknownField(name, value, at));
+      else if (value === null) this.#reset(known);
+      else this.#addEntry(known, { kind, at }, value);
+    }
+  }
+
+  #addEntry(name: FieldName, place: Place, value: unknown): void {
+    // A template with an unset variable would silently drop its pattern, as with the flag.
+    if (name === "keep" && value === "") {
+      const message = `the value is empty; expected ${fieldOf(name).type.expected}, or leave the field out`;
+      this.#refuse(name, place, { text: '""', message });
+      return;
+    }
+    // A drop-in removes a signal with null, like a merge patch.
+    const isPatch = fieldOf(name).type.kind === "statements" && place.kind === "drop-in";
+    const entries = isPatch && isMap(value) ? Object.entries(value) : null;
+    const kept = entries?.filter(([, text]) => text !== null);
+    const input = kept === undefined ? value : Object.fromEntries(kept);
+    const parsed = parseValue(fieldOf(name).type, input);
+    if (parsed.kind === "fault") {
+      this.#refuse(name, place, { text: described(value), message: parsed.message });
+      return;
+    }
+    const below = this.#values.get(name) ?? null;
+    if (isPatch && isMap(value) && isStatements(below)) {
+      const left = Object.entries(below).filter(([signal]) => value[signal] !== null);
+      this.#values.set(name, Object.fromEntries(left));
+    }
+    this.#set(name, place, parsed.value);
+  }
+
+  /** An empty variable counts as unset. Unknown `CRIGC_` variables only give a warning. */
+  addEnvironment(environment: Environment): void {
+    for (const name of fieldNames) {
+      const { type } = fieldOf(name);
+      const at = variablesOf(fieldOf(name)).find((it) => (environment[it] ?? "") !== "");
+      const text = at === undefined ? undefined : environment[at];
+      if (at === undefined || text === undefined) continue;
+      const texts = type.kind === "list" ? text.split(/[,\s]+/).filter((it) => it !== "") : [text];
+      for (const each of texts) this.#addText(name, { kind: "environment", at }, each);
+    }
+    for (const variable of Object.keys(environment)) {
+      if (!variable.startsWith("CRIGC_") || fieldByVariable.has(variable)) continue;
+      const near = suggestion(variable, fieldByVariable.keys());
+      this.warnings.push(`unknown environment variable ${variable}${near}`);
+    }
+  }
+
+  /** Replaces every value whose name `own` does not have; returns why not, if a value is invalid in this version. */
+  addAgent(values: readonly AgentValue[], own: readonly FieldName[]): string | null {
+    const read = values.map(({ name, value, source }) => {
+      const place = { kind: "agent", at: `running agent (its ${source})` } as const;
+      return { name, place, value, parsed: parseValue(fieldOf(name).type, value) };
+    });
+    for (const { name, place, value, parsed } of read) {
+      if (parsed.kind === "fault")
+        return valueIssue(name, place, { text: described(value), message: parsed.message }).message;
+    }
+    for (const name of fieldNames) if (!own.includes(name)) this.#reset(name);
+    for (const { name, place, parsed } of read)
+      if (parsed.kind === "value") this.#set(name, place, parsed.value);
+    return null;
+  }
+
+  /** The last of repeated flags wins; lists and maps of signals add up. */
+  addFlags(flags: readonly FlagText[]): void {
+    for (const { name, written, text } of flags) {
+      const place = { kind: "flag", at: written } as const;
+      if (text !== "" || !NEVER_EMPTY.includes(name)) {
+        this.#addText(name, place, text);
+        continue;
+      }
+      const message = `the value is empty; expected ${placeholderOf(fieldOf(name))}, or leave the flag out`;
+      this.#refuse(name, place, { text, message });
+    }
+  }
+
+  #addText(name: FieldName, place: Place, text: string): void {
+    const parsed = parseText(fieldOf(name).type, text);
+    if (parsed.kind === "value") this.#set(name, place, parsed.value);
+    else this.#refuse(name, place, { text, message: parsed.message });
+  }
+
+  #refuse(name: FieldName, place: Place, about: Fault): void {
+    this.issues.push(valueIssue(name, place, about));
+  }
+
+  #reset(name: FieldName): void {
+    this.#values.set(name, defaultOf(name));
+    this.#sources.set(name, { kind: "default", from: [] });
+  }
+
+  /** Lists of all sources add up; maps of signals only those of drop-ins, and of flags. */
+  #set(name: FieldName, { kind, at }: Place, value: FieldValue): void {
+    const before = this.#values.get(name) ?? null;
+    const source = this.#sources.get(name);
+    const patches = kind === "drop-in" || (kind === "flag" && source?.kind === "flag");
+    const from = new Set([...(source?.from ?? []), at]);
+    if (isList(value) && isList(before)) {
+      this.#values.set(name, [...new Set([...before, ...value])]);
+      this.#sources.set(name, { kind, from: [...from] });
+    } else if (patches && isStatements(value) && isStatements(before)) {
+      this.#values.set(name, { ...before, ...value });
+      this.#sources.set(name, { kind, from: [...from] });
+    } else {
+      this.#values.set(name, value);
+      this.#sources.set(name, { kind, from: [at] });
+    }
+  }
+}
+
+interface Fault {
+  readonly text: string;
+  readonly message: string;
+}
+
+/** An invalid value. The message names both field and flag, whichever was used. */
+function valueIssue(name: FieldName, place: Place, { text, message }: Fault): ConfigIssue {
+  const flag = `flag ${dashed(fieldOf(name).flag)}`;
+  if (place.kind === "flag") return configIssue(place.at, text, `${message} (${name})`);
+  const words =
+    place.kind === "environment"
+      ? `${message} (${name}, ${flag})`
+      : `${name}: ${message} (${flag})`;
+  return configIssue(place.at, text, words);
+}
+
+function unknownField(name: string, value: unknown, at: string): ConfigIssue {
+  const inner = fieldNames.filter((it) => it.startsWith(`${name}.`));
+  if (inner.length > 0) {
+    const text = described(value);
+    const message = `${name}: ${text} is not a map; expected one of ${inner.join(", ")} in it`;
+    return configIssue(at, text, message);
+  }
+  const known = fieldNames.filter((it) => fieldOf(it).outsideFiles !== true);
+  const message = fieldNames.some((it) => it === name)
+    ? `${name} cannot be set in a configuration file; use the flag or the environment variable`
+    : `unknown field ${described(name)}${suggestion(name, known) || "; crigc config lists the fields"}`;
+  return configIssue(at, name, message);
+}

@@ -1,0 +1,236 @@
+/** The types of the flag table: one schema each, and what is expected. */
+import * as v from "valibot";
+
+import type { Duration } from "../model/time.ts";
+import { isMap } from "../model/values.ts";
+import { operatorOf, statementFault, type StatementKind, type Statements } from "./eviction.ts";
+import { parseDuration, parseSize } from "./units.ts";
+import { described } from "./words.ts";
+
+export type FieldValue = number | bigint | boolean | string | readonly string[] | Statements | null;
+
+export interface FieldType<Value extends FieldValue = FieldValue> {
+  readonly kind:
+    | "integer"
+    | "duration"
+    | "size"
+    | "boolean"
+    | "choice"
+    | "endpoint"
+    | "url"
+    | "address"
+    | "path"
+    /** Texts that add up over all sources, so that no keep pattern is lost. */
+    | "list"
+    | "statements";
+  /** What is valid, for messages and documentation: `a whole number from 0 to 100`. */
+  readonly expected: string;
+  /** Of the value in help. */
+  readonly placeholder: string;
+  /** In a file, where that differs. */
+  readonly expectedInFile?: string;
+  /** Of the value in a file. */
+  readonly schema: v.GenericSchema<unknown, Value>;
+  /** `off` and an empty text mean none. */
+  readonly optional?: true;
+  readonly choices?: readonly string[];
+  readonly pathOf?: "file" | "directory";
+  readonly statements?: StatementKind;
+}
+
+export const optional = <Value extends FieldValue>(
+  type: FieldType<Value>,
+): FieldType<Value | null> => ({
+  ...type,
+  optional: true,
+  expected: ["path", "endpoint"].includes(type.kind) ? type.expected : `${type.expected}, or off`,
+  schema: v.nullable(type.schema),
+});
+
+const INT32_MAX = 2_147_483_647;
+
+export function integer(minimum: number, maximum = INT32_MAX): FieldType<number> {
+  const open = minimum < 0 ? "a whole number" : `a whole number of ${minimum} or more`;
+  const outside = ({ received }: { readonly received: string }): string =>
+    `${received} is not a whole number from ${minimum} to ${maximum}`;
+  return {
+    kind: "integer",
+    placeholder: "N",
+    expected: maximum < INT32_MAX ? `a whole number from ${minimum} to ${maximum}` : open,
+    schema: v.pipe(
+      v.number(),
+      v.integer(),
+      // What is expected names the others.
+      v.minValue(minimum, minimum < 0 ? outside : undefined),
+      v.maxValue(maximum, maximum === INT32_MAX ? outside : undefined),
+    ),
+  };
+}
+
+export const percent = (minimum: number, maximum: number): FieldType<number> => ({
+  ...integer(minimum, maximum),
+  placeholder: "PERCENT",
+});
+
+export function duration(minimum: string): FieldType<Duration> {
+  const least = parseDuration(minimum) ?? 0n;
+  return {
+    kind: "duration",
+    placeholder: "DURATION",
+    expected: `a duration of ${minimum} or more, such as 30s, 5m, 1h30m or 7d`,
+    schema: v.pipe(
+      v.union([v.string(), v.literal(0)]),
+      v.transform((input) => parseDuration(String(input))),
+      v.custom<Duration>((span) => typeof span === "bigint" && span >= least),
+    ),
+  };
+}
+
+/** A bare 20 means 20 GiB to its writer; as 20 bytes it would make every unused image removable. */
+const SIZE_MIN = 1024n ** 2n;
+
+export const size: FieldType<bigint> = {
+  kind: "size",
+  placeholder: "SIZE",
+  expected: "a size of 1Mi or more, such as 500Mi, 20Gi or 20G",
+  schema: v.pipe(
+    v.union([v.string(), v.pipe(v.number(), v.safeInteger())]),
+    v.transform((input) => parseSize(String(input))),
+    v.bigint(),
+    v.minValue(SIZE_MIN),
+  ),
+};
+
+export const boolean: FieldType<boolean> = {
+  kind: "boolean",
+  placeholder: "BOOL",
+  expected: "true or false",
+  schema: v.boolean(),
+};
+
+export const choice = <const Choice extends string>(...choices: Choice[]): FieldType<Choice> => ({
+  kind: "choice",
+  placeholder: choices.join("|"),
+  expected: `one of ${choices.join(", ")}`,
+  choices,
+  schema: v.picklist(choices),
+});
+
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const isPlain = (text: string): boolean => text !== "" && !/[\u0000-\u001f\u007f]/.test(text);
+const plainText = v.pipe(v.string(), v.check(isPlain));
+
+/** The kernel's limit for the path of a socket, in bytes. */
+const SOCKET_PATH_BYTES_MAX = 107;
+
+/** `unix:///PATH`, or the bare path, which means the same. */
+export const endpoint: FieldType<string> = {
+  kind: "endpoint",
+  placeholder: "ENDPOINT",
+  expected: `a unix socket, as unix:///PATH or an absolute path of at most ${SOCKET_PATH_BYTES_MAX} bytes`,
+  schema: v.pipe(
+    plainText,
+    v.transform((text) => text.replace(/^unix:\/\//, "")),
+    v.regex(/^\/[^/]/),
+    v.maxBytes(SOCKET_PATH_BYTES_MAX),
+    v.transform((path) => `unix://${path}`),
+  ),
+};
+
+export const url: FieldType<string> = {
+  kind: "url",
+  placeholder: "URL",
+  expected: "a URL such as https://127.0.0.1:10250",
+  schema: v.pipe(
+    plainText,
+    v.url(),
+    v.regex(/^https?:\/\/[^/?#@]+\/?$/),
+    v.transform((text) => text.replace(/\/$/, "")),
+  ),
+};
+
+/** `HOST:PORT`. */
+export const address: FieldType<string> = {
+  kind: "address",
+  placeholder: "HOST:PORT",
+  expected: "an address such as 127.0.0.1:9419",
+  schema: v.pipe(
+    plainText,
+    v.regex(/^(?:\[[\da-fA-F:.]+\]|[^\s:[\]/]*):\d{1,5}$/),
+    v.check((text) => {
+      const port = Number(text.slice(text.lastIndexOf(":") + 1));
+      return port >= 1 && port <= 65_535;
+    }),
+  ),
+};
+
+/** Absolute, without empty and `.` components; `..` is rejected, because it is ambiguous after a link. */
+export const path = (pathOf: "file" | "directory"): FieldType<string> => ({
+  kind: "path",
+  placeholder: pathOf === "file" ? "FILE" : "DIR",
+  pathOf,
+  expected: `an absolute path of a ${pathOf} without .. in it`,
+  schema: v.pipe(
+    plainText,
+    v.startsWith("/"),
+    v.transform((text) => text.split("/").filter((part) => part !== "" && part !== ".")),
+    v.excludes(".."),
+    v.transform((parts) => `/${parts.join("/")}`),
+  ),
+});
+
+export const relativePath = (pathOf: "file" | "directory"): FieldType<string> => ({
+  kind: "path",
+  placeholder: pathOf === "file" ? "FILE" : "DIR",
+  pathOf,
+  expected: `the path of a ${pathOf}`,
+  schema: plainText,
+});
+
+/** YAML reads `1.0` as a number, and a template with an unset variable leaves an empty item. */
+const itemFault = ({ input }: { readonly input: unknown }): string => {
+  if (input === "" || input === null) return " is empty; expected a string";
+  const quotes = ["number", "boolean"].includes(typeof input) ? "; put it in quotes" : "";
+  return `: ${described(input)} is not a string${quotes}`;
+};
+
+export const list: FieldType<readonly string[]> = {
+  kind: "list",
+  placeholder: "TEXT",
+  expected: "a string or a list of strings",
+  schema: v.pipe(
+    v.custom<string | readonly unknown[]>((it) => typeof it === "string" || Array.isArray(it)),
+    v.transform((it) => (typeof it === "string" ? [it].filter((text) => text !== "") : it)),
+    v.array(v.pipe(v.string(itemFault), v.nonEmpty(itemFault))),
+  ),
+};
+
+const STATEMENT_EXAMPLES = {
+  threshold: ["nodefs.available<10%,imagefs.available<5Gi", "10%"],
+  grace: ["nodefs.available=1m30s,imagefs.available=2m", "1m30s"],
+  reclaim: ["nodefs.available=500Mi,imagefs.available=5%", "500Mi"],
+} as const;
+
+export const statements = (kind: StatementKind): FieldType<Statements> => ({
+  kind: "statements",
+  placeholder: `SIGNAL${operatorOf(kind)}${kind === "grace" ? "DURATION" : "VALUE"},…`,
+  statements: kind,
+  expected: `a list such as ${STATEMENT_EXAMPLES[kind][0]}, or off`,
+  expectedInFile: `a map of signals to strings, such as {nodefs.available: ${STATEMENT_EXAMPLES[kind][1]}}`,
+  schema: v.pipe(
+    // A list is a record too, and an empty one would turn off every threshold.
+    v.custom<Readonly<Record<string, unknown>>>(isMap),
+    v.record(
+      v.string(),
+      // Requires quotes, because `15` would be 15 bytes where 15 percent is meant.
+      v.string(({ input }) => `${described(input)} is not a string such as "10%" or "1Gi"`),
+    ),
+    v.rawCheck(({ dataset, addIssue }) => {
+      if (!dataset.typed) return;
+      const faults = Object.entries(dataset.value)
+        .map(([signal, text]) => statementFault(kind, signal, text))
+        .filter((fault) => fault !== null);
+      if (faults.length > 0) addIssue({ message: faults.join("; ") });
+    }),
+  ),
+});
