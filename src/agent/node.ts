@@ -21,7 +21,7 @@ import { logDeleter } from "../node/log-remover.ts";
 import { collectIfGrown } from "../node/process.ts";
 import { stateFiles } from "../node/state-files.ts";
 import { enterWriters, otherWriters } from "../node/writers.ts";
-import type { StoreNotice } from "../store/notice.ts";
+import type { StoreNotice } from "../store/errors.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { eventSource } from "./events.ts";

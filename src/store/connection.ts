@@ -1,10 +1,11 @@
-// Opens the state file: for writing with crigc's settings, for reading without changing anything, or in memory.
+// The state file: its tables, and how it is opened for writing or for reading, and moved aside if it is broken.
 
 import { constants, Database, SQLiteError } from "bun:sqlite";
 
 import { StoreError } from "../model/errors.ts";
 import type { StateFiles } from "../model/ports.ts";
-import { createTables, hasTables } from "./schema.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
+import { text, under } from "./codec.ts";
 
 export interface StatePaths {
   readonly directory: string;
@@ -138,3 +139,111 @@ const openUri = (uri: string): Database =>
   new Database(uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 
 const uriOf = (path: string): string => `file:${path.split("/").map(encodeURIComponent).join("/")}`;
+
+/** Changes with the tables, not with fields of documents. */
+const VERSION = 6;
+
+/** Rows of the history that record the removal of an image. */
+export const REMOVED_IMAGE =
+  "kind = 'removal' AND document ->> '$.kind' = 'image' AND document ->> '$.result' = 'removed'";
+
+const TABLES = `
+  CREATE TABLE setting (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE ledger (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE history (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    key TEXT UNIQUE,
+    at INTEGER NOT NULL,
+    watched INTEGER NOT NULL,
+    document TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX history_by_time ON history (kind, at);
+  CREATE INDEX history_by_age ON history (kind, seq);
+  CREATE INDEX removed_images ON history (document ->> '$.subject', watched, at) WHERE ${REMOVED_IMAGE};
+`;
+
+/** Creates the tables of an empty file in one transaction; throws `StoreError` for any other file that is not of this version. */
+export function createTables(db: Database, path = db.filename): void {
+  if (hasTables(db, path)) return;
+  db.run("BEGIN IMMEDIATE");
+  try {
+    // Read again under the lock: another process may have created them meanwhile.
+    if (!hasTables(db, path)) {
+      if (db.query("SELECT 1 FROM sqlite_schema").get() !== null)
+        throw new StoreError("corrupt", `cannot open ${path}: another program made it`);
+      db.run(TABLES);
+      db.run(`PRAGMA user_version = ${VERSION}`);
+    }
+    db.run("COMMIT");
+  } catch (error) {
+    if (db.inTransaction) db.run("ROLLBACK");
+    throw error;
+  }
+}
+
+/**
+ * False for an empty file; throws `StoreError` for a file of another version. `path`: of the file that messages name, if
+ * it is open by a URI or as a copy.
+ */
+export function hasTables(db: Database, path = db.filename): boolean {
+  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  const version = row?.user_version ?? 0;
+  if (version === 0 || version === VERSION) return version === VERSION;
+  const message = `cannot read ${path}: its schema version is ${version}, and this version of crigc uses ${VERSION}`;
+  throw new StoreError("corrupt", message);
+}
+
+const brokenMax = 3;
+const BROKEN = ".broken-";
+
+/** Moves a broken file aside under a new name. Returns the file's new path. Its log and index move with it, so that SQLite can still read them together. */
+export function moveAside(paths: StatePaths, files: StateFiles, now: Instant): string {
+  const name = `${paths.database.slice(paths.database.lastIndexOf("/") + 1)}${BROKEN}`;
+  const before = stemsIn(files.names(paths.directory), name);
+  // Numbered, because the wall clock may be wrong and two files may break within a second; the time is for humans.
+  const number = Math.max(0, ...before.map(numberOf)) + 1;
+  const time = toRfc3339(now).replace(/\.\d+|[-:]/g, "");
+  const aside = `${paths.database}${BROKEN}${number}-${time}`;
+  for (const suffix of ["", "-wal", "-shm"]) {
+    const from = `${paths.database}${suffix}`;
+    if (files.sizeBytes(from) !== null) files.rename(from, `${aside}${suffix}`);
+  }
+  const tooMany = before
+    .toSorted((one, other) => numberOf(other) - numberOf(one) || (one < other ? 1 : -1))
+    .slice(brokenMax - 1);
+  for (const found of files.names(paths.directory))
+    if (tooMany.some((stem) => stemOf(found) === `${name}${stem}`))
+      files.remove(`${paths.directory}/${found}`);
+  return aside;
+}
+
+/** The suffix of each file that was moved aside before, once for each with its log and index. */
+const stemsIn = (names: readonly string[], name: string): readonly string[] => [
+  ...new Set(names.filter((it) => it.startsWith(name)).map((it) => stemOf(it).slice(name.length))),
+];
+
+const stemOf = (name: string): string => name.replace(/-(?:wal|shm)$/, "");
+
+/** 0 for files of earlier versions, which have only a time. */
+const numberOf = (stem: string): number => Number(/^(\d+)-/.exec(stem)?.[1] ?? 0);
+
+/** Small facts by name, such as the stamp of `keep baseline --once`. */
+export function readSetting(db: Database, key: string): string | null {
+  const row: unknown = db.query("SELECT value FROM setting WHERE key = ?").get(key);
+  return row === null ? null : settingRow.read(row);
+}
+
+const settingRow = under("value", text);
+
+export function writeSetting(db: Database, key: string, value: string): void {
+  db.query("INSERT OR REPLACE INTO setting VALUES (?, ?)").run(key, value);
+}

@@ -7,13 +7,13 @@ import { rowJson } from "../model/exact-json.ts";
 import type { DiskSample, PassRow, Removal } from "../model/history.ts";
 import { hours, type Instant, type Watched } from "../model/time.ts";
 import { text, under } from "./codec.ts";
+import { REMOVED_IMAGE } from "./connection.ts";
 import {
   type HistoryKind,
   historyKinds,
   type HistoryRecord,
   type RowOf,
 } from "./history-records.ts";
-import { REMOVED_IMAGE } from "./schema.ts";
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;

@@ -1,9 +1,13 @@
-// The ledger as rows, one per entry of its maps: read completely, written by difference.
+// The ledger as rows of the state file, one per entry of its maps: read completely, written by difference.
+
+import type { Database } from "bun:sqlite";
 
 import { StoreError } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
+import { instant, watched as asWatched } from "../model/time.ts";
 import type { Codec } from "./codec.ts";
+import { readSetting, REMOVED_IMAGE } from "./connection.ts";
 import {
   imageRow,
   type LastUse,
@@ -193,3 +197,63 @@ export function isEqual(one: unknown, other: unknown, beside: readonly string[] 
     })
   );
 }
+
+/** The row of the ledger's state comes first. No image was first seen before its last removal in the history. */
+export function* readLedgerRows(db: Database): Iterable<LedgerRow> {
+  const removals = new Map(removalsOfKnown(db).map((it) => [it.id, it]));
+  // Two queries, because ordering by kind would sort what its key already orders.
+  for (const comparison of ["=", "<>"]) {
+    const sql = `SELECT kind, id, document FROM ledger WHERE kind ${comparison} '${STATE_KIND}'`;
+    for (const { kind, id, document } of db.query<Row, []>(sql).iterate()) {
+      const removal = kind === "images" ? removals.get(id) : undefined;
+      yield [kind, id, removal === undefined ? document : firstSeenAfter(document, removal)];
+    }
+  }
+}
+
+interface Row {
+  readonly kind: string;
+  readonly id: string;
+  readonly document: string;
+}
+
+interface LastRemoval {
+  readonly id: string;
+  readonly watched: bigint;
+  readonly at: bigint;
+}
+
+/** Of images that the ledger has again. */
+const removalsOfKnown = (db: Database): readonly LastRemoval[] =>
+  db
+    .query<LastRemoval, []>(
+      `SELECT id, watched, at FROM ledger JOIN (
+         SELECT document ->> '$.subject' AS subject, max(watched) AS watched, at
+         FROM history INDEXED BY removed_images WHERE ${REMOVED_IMAGE} GROUP BY 1
+       ) ON subject = id WHERE ledger.kind = 'images'`,
+    )
+    .safeIntegers(true)
+    .all();
+
+function firstSeenAfter(document: string, { watched, at }: LastRemoval): string {
+  const image = imageRow.read(JSON.parse(document));
+  if (image.firstSeenWatched >= watched) return document;
+  const first = { firstSeenWatched: asWatched(watched), firstSeenAt: instant(at) };
+  return rowJson(imageRow.write({ ...image, ...first }));
+}
+
+/** Within the caller's transaction. */
+export function writeLedgerRows(db: Database, { puts, drops }: LedgerChanges): void {
+  if (puts.length + drops.length === 0) return;
+  const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
+  const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
+  for (const [kind, id, document] of puts) put.run(kind, id, document);
+  for (const [kind, id] of drops) drop.run(kind, id);
+  // Random, so that a file restored from elsewhere is not taken for the known one.
+  db.run(`INSERT OR REPLACE INTO setting VALUES ('${REVISION}', lower(hex(randomblob(8))))`);
+}
+
+const REVISION = "ledger-revision";
+
+/** Changes with each change of the ledger; "" before the first. */
+export const revisionOf = (db: Database): string => readSetting(db, REVISION) ?? "";

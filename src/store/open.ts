@@ -10,10 +10,11 @@ import {
   isClosed,
   openForReading,
   openInMemory,
+  readSetting,
   type StatePaths,
   statePaths,
 } from "./connection.ts";
-import { storeError } from "./errors.ts";
+import { storeError, type StoreNotice } from "./errors.ts";
 import type { HistoryKind } from "./history-records.ts";
 import {
   type HistoryQuery,
@@ -23,12 +24,9 @@ import {
   queryPasses,
   type RemovalQuery,
 } from "./history.ts";
-import { ledgerOf } from "./ledger-rows.ts";
-import { leftOpen } from "./left-open.ts";
-import { marksIn } from "./marks.ts";
-import type { StoreNotice } from "./notice.ts";
+import { ledgerOf, readLedgerRows } from "./ledger-rows.ts";
+import { leftOpen, marksIn } from "./marks.ts";
 import { Recorder } from "./recorder.ts";
-import { readLedgerRows, readSetting } from "./state-rows.ts";
 import type { StoreOptions } from "./store.ts";
 
 /** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */

@@ -23,9 +23,9 @@ import {
   passRow,
   samplesOf,
 } from "./pass-rows.ts";
+import { within } from "./pending.ts";
 import { Regrets } from "./regrets.ts";
 import { Store } from "./store.ts";
-import { within } from "./within.ts";
 
 const SAMPLES_APART = seconds(10);
 

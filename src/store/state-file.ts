@@ -6,27 +6,21 @@ import { assertNever } from "../model/assert.ts";
 import type { StoreErrorKind } from "../model/errors.ts";
 import type { StateFiles } from "../model/ports.ts";
 import { type Instant, watched } from "../model/time.ts";
-import { moveAside } from "./broken.ts";
 import {
   closedStamp,
   isClosed,
+  moveAside,
   openForReading,
   openForWriting,
   type StatePaths,
   statePaths,
+  writeSetting,
 } from "./connection.ts";
 import { storeError } from "./errors.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
-import type { LedgerRow } from "./ledger-rows.ts";
+import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, inTransaction, marksIn, OwnMark } from "./marks.ts";
-import type {
-  StateAppend,
-  StateChannel,
-  StateReply,
-  StateRequest,
-  StateWrite,
-} from "./state-request.ts";
-import { readLedgerRows, revisionOf, writeLedgerRows, writeSetting } from "./state-rows.ts";
+import type { StateChannel, StateReply, StateRequest, StateWrite } from "./state-request.ts";
 
 export interface StateFileOptions {
   /** `--state-dir`. */
@@ -55,7 +49,6 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   open: "open",
   refresh: "read",
   write: "write",
-  append: "write",
   "drop-marks": "write",
   close: "close",
   "put-aside": "move aside",
@@ -71,17 +64,21 @@ const openBusyMs = 2000;
 const walBytesMax = 4 * 1024 * 1024;
 const rowsAtOnce = 500;
 
+type OnRows = (rows: readonly LedgerRow[]) => void;
+
 export class StateFile {
   readonly #options: StateFileOptions;
   readonly #paths: StatePaths;
   #db: Database | null = null;
   #identity: string | null = null;
-  /** The revision that the requester knows; `null`: none. */
+  /** Of the last reply that brought the content. */
+  #basis: string | null = null;
+  /** The revision of the ledger that the requester knows; `null`: none. */
   #known: string | null = null;
   readonly #mark: OwnMark;
-  /** The last append failed. */
+  /** The last write failed. */
   #refusal: StateReply | null = null;
-  /** The last ledger was not written. */
+  /** The changes of the last write were not written. */
   #isBehind = false;
   /** The file was closed when this process opened it. */
   #wasClosed: boolean | null = null;
@@ -93,7 +90,15 @@ export class StateFile {
   }
 
   /** Never throws. */
-  handle(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+  handle(request: StateRequest, onRows: OnRows): StateReply {
+    const reply = this.#handle(request, onRows);
+    // Only what the requester is told counts.
+    if (reply.kind === "fresh" || reply.kind === "read") this.#basis = reply.basis;
+    if (reply.kind === "fresh") this.#known = "";
+    return reply;
+  }
+
+  #handle(request: StateRequest, onRows: OnRows): StateReply {
     try {
       switch (request.kind) {
         case "read":
@@ -104,8 +109,6 @@ export class StateFile {
           return this.#refresh(onRows);
         case "write":
           return this.#write(request, onRows);
-        case "append":
-          return this.#append(request);
         case "drop-marks":
           return this.#marked(this.#connected(), (db) => dropMarks(db, request.ids));
         case "close":
@@ -130,20 +133,15 @@ export class StateFile {
     }
   }
 
-  [Symbol.dispose](): void {
-    this.#drop();
-  }
-
-  #read(onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+  #read(onRows: OnRows): StateReply {
     const closed = isClosed(this.#paths, this.#options.files);
     using db = openForReading(this.#paths, this.#options.files);
-    return { ...this.#tell(db, onRows), isClosed: closed };
+    const reply = this.#tell(db, onRows);
+    this.#known = revisionOf(db);
+    return { ...reply, isClosed: closed };
   }
 
-  #tell(
-    db: Database,
-    onRows: (rows: readonly LedgerRow[]) => void,
-  ): Extract<StateReply, { kind: "read" }> {
+  #tell(db: Database, onRows: OnRows): Extract<StateReply, { kind: "read" }> {
     let rows: LedgerRow[] = [];
     for (const row of readLedgerRows(db)) {
       rows.push(row);
@@ -152,52 +150,35 @@ export class StateFile {
       rows = [];
     }
     onRows(rows);
-    this.#known = revisionOf(db);
-    return { kind: "read", recent: readRecentHistory(db), ...this.#mark.state(db) };
+    const basis = crypto.randomUUID();
+    return { kind: "read", basis, recent: readRecentHistory(db), ...this.#mark.state(db) };
   }
 
-  #refresh(onRows: (rows: readonly LedgerRow[]) => void): StateReply {
+  #refresh(onRows: OnRows): StateReply {
     const db = this.#connected();
     const revision = revisionOf(db);
-    if (revision === "" && this.#known !== "") return this.#fresh(null);
-    if (revision !== this.#known) return this.#tell(db, onRows);
-    return { kind: "done", ...this.#mark.state(db) };
-  }
-
-  #write(request: StateWrite, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
-    this.#isBehind = true;
-    const db = this.#connected();
-    let revision = "";
-    const reply = this.#marked(db, () => {
-      revision = revisionOf(db);
-      if (revision !== this.#known)
-        return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
-      writeLedgerRows(db, request.changes);
-      revision = revisionOf(db);
-      return null;
-    });
-    if (reply.kind !== "done") return reply;
-    this.#isBehind = false;
+    if (revision === this.#known) return { kind: "done", ...this.#mark.state(db) };
+    if (revision === "") return this.#fresh(null);
+    const reply = this.#tell(db, onRows);
     this.#known = revision;
     return reply;
   }
 
-  #append(request: StateAppend): StateReply {
+  #write(request: StateWrite, onRows: OnRows): StateReply {
     if (this.#refusal !== null && !request.isFirst) return this.#refusal;
     try {
       const db = this.#connected();
-      let after = this.#known;
+      let revision = this.#known;
       const reply = this.#marked(db, () => {
         for (const row of request.records) writeRow(db, row, request.watched);
-        const before = revisionOf(db);
-        // Others must not keep what was removed; the requester's own next write drops the same rows.
-        const drops = request.forgotten.map((id) => ["images", id] as const);
-        writeLedgerRows(db, { puts: [], drops: before === "" ? [] : drops });
-        if (before === this.#known) after = revisionOf(db);
-        return null;
+        const isKnown = revisionOf(db) === this.#known;
+        const answer = this.#change(db, request, onRows);
+        if (answer !== null || isKnown) revision = revisionOf(db);
+        return answer;
       });
-      this.#known = after;
       if (request.tidy) this.#tidy(db, request.watched);
+      // Not before: a reply that fails brings no content.
+      this.#known = revision;
       this.#refusal = null;
       return reply;
     } catch (error) {
@@ -207,6 +188,21 @@ export class StateFile {
         reply.kind === "failed" ? reply : { kind: "failed", error: "corrupt", message };
       return reply;
     }
+  }
+
+  /** The file's content if another process wrote it, and `null` otherwise. */
+  #change(db: Database, { changes, basis }: StateWrite, onRows: OnRows): StateReply | null {
+    if (changes.puts.length + changes.drops.length === 0) return null;
+    const isBased = basis === this.#basis;
+    const revision = revisionOf(db);
+    this.#isBehind = !isBased || revision !== this.#known;
+    if (!this.#isBehind) {
+      writeLedgerRows(db, changes);
+      return null;
+    }
+    // The reply that brings the content is on its way, and the requester writes again what it lacks.
+    if (!isBased && this.#basis !== null) return null;
+    return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
   }
 
   /** In one transaction with the next number of this process's mark. */
@@ -225,15 +221,14 @@ export class StateFile {
       if (writer !== undefined) dropMarks(db, [writer]);
       return marksIn(db).size;
     });
-    this.#drop();
+    this[Symbol.dispose]();
     if (others === 0) files.write(this.#paths.closed, closedStamp(this.#paths, files));
     return { kind: "done", marks: [] };
   }
 
   #fresh(moved: string | null): StateReply {
-    this.#known = "";
     this.#mark.forget();
-    return { kind: "fresh", moved };
+    return { kind: "fresh", basis: crypto.randomUUID(), moved };
   }
 
   #tidy(db: Database, observed: string): void {
@@ -250,7 +245,7 @@ export class StateFile {
     if (this.#db !== null && files.identity(this.#paths.database) === this.#identity)
       return this.#db;
     const isFirst = this.#db === null;
-    this.#drop();
+    this[Symbol.dispose]();
     this.#wasClosed ??= isClosed(this.#paths, files);
     // Before anything else, because it needs no room on the disk.
     files.removeForGood(this.#paths.closed);
@@ -264,7 +259,7 @@ export class StateFile {
     const { database } = this.#paths;
     const attempt = verbs[request.kind];
     const error = storeError(`${attempt} ${database}`, thrown);
-    if (error.kind !== "busy" && error.kind !== "full") this.#drop();
+    if (error.kind !== "busy" && error.kind !== "full") this[Symbol.dispose]();
     // A file that cannot even be read is broken or not crigc's.
     const isBroken =
       error.kind === "corrupt" || (error.kind === "unreadable" && request.kind === "read");
@@ -275,12 +270,15 @@ export class StateFile {
 
   #putAside(message: string, kind: StoreErrorKind = "corrupt"): StateReply {
     const { files, now } = this.#options;
-    this.#drop();
+    this[Symbol.dispose]();
     try {
       const aside = moveAside(this.#paths, files, now());
       return this.#fresh(`${message}; the file is now ${aside}`);
     } catch (thrown) {
       const error = storeError(`move ${this.#paths.database} aside`, thrown);
+      // The next write brings its content again.
+      this.#basis = null;
+      this.#known = null;
       return {
         kind: "failed",
         error: kind === "corrupt" ? error.kind : kind,
@@ -289,7 +287,7 @@ export class StateFile {
     }
   }
 
-  #drop(): void {
+  [Symbol.dispose](): void {
     try {
       this.#db?.close();
     } catch {

@@ -1,8 +1,10 @@
 // Requests to the state file and their replies: plain data, because the writer may be another process.
 
 import type { StoreErrorKind } from "../model/errors.ts";
+import type { Ledger } from "../model/ledger.ts";
+import { storeError } from "./errors.ts";
 import type { HistoryRow, RecentHistory } from "./history.ts";
-import type { LedgerChanges, LedgerRow } from "./ledger-rows.ts";
+import { type LedgerChanges, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
 
 /** Answered in order. */
 export type StateRequest =
@@ -13,7 +15,6 @@ export type StateRequest =
   /** Reads what other processes wrote since this one last read. */
   | { readonly kind: "refresh" }
   | StateWrite
-  | StateAppend
   /** Removes the marks of processes that ended. */
   | { readonly kind: "drop-marks"; readonly ids: readonly string[] }
   /** Removes this process's mark, unless something before could not be written. */
@@ -21,23 +22,18 @@ export type StateRequest =
   /** The content that was read is invalid. */
   | { readonly kind: "put-aside"; readonly message: string };
 
+/**
+ * A request does not wait for the reply to the one before. Its records are written in any case; the changes only to what
+ * they are based on.
+ */
 export interface StateWrite {
   readonly kind: "write";
-  /** Based on what this process last read or wrote. */
-  readonly changes: LedgerChanges;
-}
-
-/** Records; a request does not wait for the answer to the one before. */
-export interface StateAppend {
-  readonly kind: "append";
   /** No earlier request is unanswered. After a failure all others are refused, so that records keep their order. */
   readonly isFirst: boolean;
+  /** `basis` of the last reply that brought the file's content; `null`: none did. */
+  readonly basis: string | null;
   readonly records: readonly HistoryRow[];
-  /**
-   * Removed images that the sender's ledger no longer has: if it is killed before its next `write`, they must not
-   * remain.
-   */
-  readonly forgotten: readonly string[];
+  readonly changes: LedgerChanges;
   /** Observed time, as digits. */
   readonly watched: string;
   /** After a pass: the log may be checkpointed, and the history pruned. */
@@ -56,13 +52,10 @@ export interface FileState {
 
 export type StateReply =
   | ({ readonly kind: "done" } & FileState)
-  /**
-   * The content; its rows were sent before. In reply to a write: another process wrote meanwhile, and nothing was
-   * written.
-   */
-  | ({ readonly kind: "read"; readonly recent: RecentHistory } & FileState)
+  /** The content; its rows were sent before. In reply to a write: another process wrote it meanwhile. */
+  | ({ readonly kind: "read"; readonly basis: string; readonly recent: RecentHistory } & FileState)
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
-  | { readonly kind: "fresh"; readonly moved: string | null }
+  | { readonly kind: "fresh"; readonly basis: string; readonly moved: string | null }
   | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };
 
 /** Sends requests to the state file, here or in another process. Rejects only if it cannot be reached. */
@@ -70,4 +63,36 @@ export interface StateChannel {
   ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply>;
   /** `last` is written once the disk accepts it, without a reply. */
   close(last: readonly StateRequest[]): Promise<void>;
+}
+
+export type Answer =
+  | Exclude<StateReply, { kind: "read" }>
+  | (Extract<StateReply, { kind: "read" }> & { readonly ledger: Ledger });
+
+/** The reply with the ledger that it brings. Has a file with rows that cannot be understood moved aside. Never rejects. */
+export async function askLedger(
+  channel: StateChannel,
+  directory: string,
+  request: StateRequest,
+): Promise<Answer> {
+  const reading = new LedgerReading();
+  let wrong: unknown = null;
+  try {
+    const reply = await channel.ask(request, (rows) => {
+      try {
+        if (wrong === null) reading.add(rows);
+      } catch (error) {
+        wrong = error;
+      }
+    });
+    if (wrong !== null) {
+      const { message } = storeError(`read the ledger in ${directory}`, wrong);
+      const aside = await channel.ask({ kind: "put-aside", message }, () => undefined);
+      if (aside.kind !== "read") return aside;
+    }
+    return reply.kind === "read" ? { ...reply, ledger: reading.ledger() } : reply;
+  } catch (error) {
+    const { kind, message } = storeError(`access the ledger in ${directory}`, error);
+    return { kind: "failed", error: kind, message };
+  }
 }

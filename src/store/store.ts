@@ -3,17 +3,20 @@
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { WriterPresence } from "../model/ports.ts";
-import { type Answer, askLedger } from "./ask-ledger.ts";
+import { Failures, type StoreNotice } from "./errors.ts";
 import type { HistoryRecord } from "./history-records.ts";
-import type { RecentHistory } from "./history.ts";
+import { historyRow, type RecentHistory } from "./history.ts";
 import { ledgerChanges } from "./ledger-rows.ts";
-import { ALONE, leftOpen } from "./left-open.ts";
+import { ALONE, leftOpen } from "./marks.ts";
 import { mergeLedgers } from "./merge.ts";
-import { Failures, type StoreNotice } from "./notice.ts";
-import { RecordSender } from "./record-sender.ts";
-import type { StateChannel, StateRequest } from "./state-request.ts";
-import { within } from "./within.ts";
-import { WriteThrottle } from "./write-throttle.ts";
+import { PendingRecords, within, WriteThrottle } from "./pending.ts";
+import {
+  type Answer,
+  askLedger,
+  type StateChannel,
+  type StateRequest,
+  type StateWrite,
+} from "./state-request.ts";
 
 export interface StoreOptions {
   readonly channel: StateChannel;
@@ -27,66 +30,59 @@ export interface StoreOptions {
 
 /** A disk that takes longer counts as hanging, and crigc stops waiting. */
 const HANGING_MS = 2_000;
-/** How long a pass waits for what others wrote. */
 const REFRESH_MS = 500;
 const CLOSE_MS = 2_000;
-/** Maximum number of batches in one flush, and of responses meanwhile that change what has to be written. */
-const MAX_TURNS = 100;
+/** Maximum number of unanswered writes; a pipe holds about as many. */
+const UNANSWERED_MAX = 64;
+const FLUSH_ROUNDS_MAX = 100;
+
+/** Records and the ledger as of one moment, written together. */
+interface Batch {
+  readonly request: StateWrite;
+  readonly records: readonly HistoryRecord[];
+  readonly ledger: Ledger;
+}
 
 /** Only functions that return a promise wait, for a bounded time except `flush`; nothing throws or rejects. */
 export abstract class Store {
   readonly #options: StoreOptions;
   readonly #presence: WriterPresence;
-  readonly #throttle = new WriteThrottle(() => this.#writeNow());
-  readonly #records: RecordSender;
+  readonly #failures: Failures;
+  readonly #throttle = new WriteThrottle(() => this.#send());
   #ledger: Ledger = emptyLedger;
+  /** As of the last write that was sent. */
+  #sent: Ledger = emptyLedger;
   /** What the file contained when it was last read or written. */
-  #base: Ledger = emptyLedger;
+  #written: Ledger = emptyLedger;
+  /** The reply that brought the file's content; writes name it, because another may be on its way. */
+  #basis: string | null = null;
+  readonly #records = new PendingRecords();
+  #isTidyDue = false;
+  /** Writes are sent without waiting: what was sent outlives a killed process. */
+  readonly #unanswered = new Map<Batch, Promise<boolean>>();
+  /** Failed writes while others are unanswered, in order. */
+  #refused: Batch[] = [];
   #wasLeftOpen = false;
   /** The file lacks what this process wrote. */
   #isOlder = false;
-  /** Requests run in sequence. */
-  #last: Promise<unknown> = Promise.resolve();
-  /** The ledger of the write in flight. */
-  #sent: Ledger | null = null;
-  #isFlushing = false;
   #isHanging = false;
   #isClosed = false;
-  readonly #failures: Failures;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.#presence = options.presence ?? ALONE;
     this.#failures = new Failures(options.directory, options.notify);
-    this.#records = new RecordSender({
-      ask: async (request) => {
-        const answer = await this.#ask(request);
-        if (answer.kind === "fresh") this.#takeIn(answer, "crigc writes it again from memory");
-        return answer.kind === "read" ? { kind: "fresh", moved: null } : answer;
-      },
-      ledger: () => this.#ledger,
-      succeeded: (lost) => this.#written(lost),
-      failed: (why) => this.#refused(why),
-    });
   }
 
   /** Reads the file. Content that arrives too late is adopted when it arrives. */
   async open(): Promise<void> {
-    await within(
-      HANGING_MS + REFRESH_MS,
-      this.#next(() => this.#begin("read")),
-    );
-    if (this.failure() === null)
-      await within(
-        REFRESH_MS,
-        this.#next(() => this.#begin("open")),
-      );
+    await within(HANGING_MS + REFRESH_MS, this.#begin("read"));
+    if (this.failure() === null) await within(REFRESH_MS, this.#begin("open"));
   }
 
   /** Receives the newest records whenever the file was read. */
   protected abstract known(recent: RecentHistory): void;
 
-  /** The newest one that is known. */
   ledger(): Ledger {
     return this.#ledger;
   }
@@ -98,41 +94,44 @@ export abstract class Store {
 
   record(...records: readonly HistoryRecord[]): void {
     if (this.#isClosed) return;
-    this.#records.add(...records);
+    this.#records.add(records);
     // At the end of the caller's own step: the next removal may be done before a timer fires.
-    if (this.#throttle.isOpen) queueMicrotask(() => this.#records.send());
+    if (this.#throttle.isOpen) queueMicrotask(() => this.#send());
     this.#throttle.ask();
   }
 
   /** After a pass: the next write may also checkpoint and prune. */
   tidyNext(): void {
-    this.#records.tidyNext();
+    this.#isTidyDue = true;
     this.#throttle.ask();
   }
 
   /** With the pass lock: adopts what other processes wrote; one that died may have known more. */
   async refresh(): Promise<void> {
-    // One question is enough for a disk that does not answer.
-    if (!this.#isHanging && !this.#isClosed)
-      await within(
-        REFRESH_MS,
-        this.#next(() => this.#refresh()),
-      );
+    if (!this.#isHanging && !this.#isClosed) await within(REFRESH_MS, this.#refresh());
     // A process that died is known without the disk.
     if (this.#presence.others().isOneDead) this.#restartAge();
   }
 
-  /** Writes everything pending, and resolves with whether it is on disk. Takes as long as the disk does. */
-  flush(): Promise<boolean> {
-    return this.#next(() => this.#flush());
+  /** Writes everything pending, also what comes meanwhile, and resolves with whether it is on disk. Takes as long as the disk does. */
+  async flush(): Promise<boolean> {
+    for (let round = 0; round < FLUSH_ROUNDS_MAX && !this.#isClosed; round += 1) {
+      this.#send();
+      if (this.#unanswered.size === 0) return !this.#isDue;
+      const written = await Promise.all(this.#unanswered.values());
+      if (written.includes(false)) return false;
+    }
+    return false;
   }
 
-  /** Removals whose records the disk has not taken. */
+  /**
+   * Removals whose records are not sent, or were refused: what was sent is written once a hanging disk responds. Each was
+   * recorded when it was done, and again with its pass.
+   */
   get removalsNotWritten(): number {
-    return this.#records.removalsNotWritten;
+    return this.#records.removals(this.#refused.flatMap(({ records }) => records));
   }
 
-  /** The current failure, if any. */
   failure(): StoreErrorKind | null {
     return this.#failures.last;
   }
@@ -140,36 +139,29 @@ export abstract class Store {
   async close(): Promise<void> {
     this.#throttle.stop();
     let isWritten = false;
-    const flushing = this.flush().then((it) => (isWritten = it));
-    const isAnswered = await within(CLOSE_MS, flushing);
-    const last = isAnswered ? [] : this.#remainder();
-    if (isAnswered && !isWritten) this.#failures.lost(this.#records.removalsNotWritten);
+    const isAnswered = await within(
+      CLOSE_MS,
+      this.flush().then((it) => (isWritten = it)),
+    );
+    // For a disk that answers only after this process has ended.
+    const last: readonly StateRequest[] = isAnswered
+      ? []
+      : [this.#nextBatch().request, { kind: "close" }];
+    if (isAnswered && !isWritten) this.#failures.lost(this.removalsNotWritten);
     this.#isClosed = true;
     let isComplete = false;
-    if (isWritten)
-      await within(
-        CLOSE_MS,
-        this.#ask({ kind: "close" }).then(({ kind }) => (isComplete = kind === "done")),
-      );
+    const closing = isWritten ? this.#ask({ kind: "close" }) : Promise.resolve(null);
+    await within(
+      CLOSE_MS,
+      closing.then((it) => (isComplete = it?.kind === "done")),
+    );
     await within(CLOSE_MS, this.#options.channel.close(last));
     this.#presence.end(isComplete);
   }
 
-  /** What no earlier request contains, for a disk that answers only after this process has ended. */
-  #remainder(): readonly StateRequest[] {
-    const changes = ledgerChanges(this.#ledger, this.#sent ?? this.#base);
-    return [this.#records.next().request, { kind: "write", changes }, { kind: "close" }];
-  }
-
-  #next<Result>(step: () => Promise<Result>): Promise<Result> {
-    const next = this.#last.then(step);
-    this.#last = next;
-    return next;
-  }
-
   async #begin(kind: "read" | "open"): Promise<void> {
     const answer = await this.#ask({ kind });
-    if (answer.kind !== "failed") return this.#takeIn(answer, "every image counts as new");
+    if (answer.kind !== "failed") return this.#adopt(answer, "every image counts as new");
     const known =
       kind === "read" ? "earlier records are unavailable" : "crigc read the earlier records";
     const message = `${answer.message}; ${known}, and new ones stay in memory until they can be written`;
@@ -179,7 +171,7 @@ export abstract class Store {
   async #refresh(): Promise<void> {
     const before = this.#presence.others();
     const answer = await this.#ask({ kind: "refresh" });
-    if (answer.kind !== "failed") this.#takeIn(answer, "crigc writes it again from memory");
+    if (answer.kind !== "failed") this.#adopt(answer, WRITTEN_AGAIN);
     const marks = "marks" in answer ? answer.marks : [];
     const after = this.#presence.others();
     const { isLeftOpen, dead } = leftOpen({ marks, before, after, wasLeftOpen: this.#wasLeftOpen });
@@ -195,87 +187,96 @@ export abstract class Store {
       this.saveLedger({ ...this.#ledger, ageRestartDue: true });
   }
 
-  #writeNow(): void {
+  get #isDue(): boolean {
+    return this.#records.count > 0 || this.#isTidyDue || this.#ledger !== this.#sent;
+  }
+
+  #send(): void {
     if (this.#isClosed) return;
-    this.#records.send();
-    if (!this.#isFlushing) void this.#flushInTurn();
-  }
-
-  async #flushInTurn(): Promise<void> {
-    this.#isFlushing = true;
-    const isDone = await this.flush();
-    this.#isFlushing = false;
-    if (!isDone && !this.#isClosed) this.#throttle.ask();
-  }
-
-  async #flush(): Promise<boolean> {
-    for (let turn = 0; turn < MAX_TURNS && !this.#isClosed; turn += 1) {
-      this.#records.send();
-      if (this.#ledger === this.#base && this.#records.isIdle) return true;
-      const isWritten = this.#ledger === this.#base || (await this.#writeLedger());
-      if (!(await this.#records.settled()) || !isWritten) return false;
+    while (this.#isDue && this.#refused.length === 0 && this.#unanswered.size < UNANSWERED_MAX) {
+      const batch = this.#nextBatch();
+      this.#unanswered.set(batch, this.#write(batch));
     }
-    return false;
   }
 
-  async #writeLedger(): Promise<boolean> {
+  #nextBatch(): Batch {
+    const records = this.#records.take();
     const ledger = this.#ledger;
-    const changes = ledgerChanges(ledger, this.#base);
+    const request: StateWrite = {
+      kind: "write",
+      isFirst: this.#unanswered.size === 0,
+      basis: this.#basis,
+      records: records.map(historyRow),
+      changes: ledgerChanges(ledger, this.#sent),
+      watched: ledger.watched.toString(),
+      tidy: this.#isTidyDue,
+    };
     this.#sent = ledger;
-    const answer = await this.#ask({ kind: "write", changes });
-    this.#sent = null;
-    if (answer.kind === "failed") {
-      this.#refused(answer);
-      return false;
-    }
-    if (answer.kind === "done") this.#base = ledger;
-    this.#takeIn(answer, "crigc writes it again from memory");
-    // Not at once: a disk that corrupts every file would fill up with them.
-    if (answer.kind === "fresh" && answer.moved !== null) {
-      this.#throttle.failed();
-      return false;
-    }
-    this.#written(0);
-    return true;
+    this.#isTidyDue = false;
+    return { request, records, ledger };
   }
 
-  #written(lost: number): void {
-    this.#throttle.succeeded();
-    this.#failures.recovered(lost);
+  async #write(batch: Batch): Promise<boolean> {
+    const answer = await this.#ask(batch.request);
+    this.#unanswered.delete(batch);
+    const { basis, tidy } = batch.request;
+    // Of an earlier basis only the records were written.
+    if (answer.kind === "done" && basis === this.#basis) this.#written = batch.ledger;
+    if (answer.kind !== "failed") this.#adopt(answer, WRITTEN_AGAIN);
+    const isMoved = answer.kind === "fresh" && answer.moved !== null;
+    const isWritten = answer.kind !== "failed" && !isMoved;
+    if (isWritten) {
+      this.#throttle.succeeded();
+      this.#failures.recovered(this.#records.dropped());
+    } else {
+      if (this.#refused.length === 0) this.#failed(answer);
+      this.#refused.push(batch);
+      this.#isTidyDue ||= tidy;
+    }
+    // Once those sent after a failed write came back too, all are sent again.
+    if (this.#unanswered.size === 0 && this.#refused.length > 0) {
+      this.#records.takeBack(this.#refused.flatMap(({ records }) => records));
+      this.#refused = [];
+      this.#sent = this.#written;
+    }
+    if (this.#isDue && !this.#isClosed) this.#throttle.ask();
+    return isWritten;
   }
 
-  #refused({ error, message }: { readonly error: StoreErrorKind; readonly message: string }): void {
+  /** Not again at once, also after a broken file: a disk that corrupts every file would fill up with them. */
+  #failed(answer: Answer): void {
     this.#throttle.failed();
-    const next = "unwritten records stay in memory and crigc tries again";
-    this.#failures.failed("write-failed", { error, message: `${message}; ${next}` });
+    if (answer.kind !== "failed") return;
+    const message = `${answer.message}; unwritten records stay in memory and crigc tries again`;
+    this.#failures.failed("write-failed", { ...answer, message });
   }
 
-  /** `then`: what happens next, if the file was broken. */
-  #takeIn(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
-    if (answer.kind === "fresh") {
-      if (this.#base !== emptyLedger) this.#restartAge();
-      this.#base = emptyLedger;
-      const { moved } = answer;
-      if (moved === null) return;
-      const message = `${moved}, and ${then}`;
-      this.#options.notify({ kind: "broken-moved-aside", error: "corrupt", message });
-      return;
-    }
+  /** `then`: what follows if the file was broken. */
+  #adopt(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
     if (answer.kind === "done") {
       this.#isOlder = false;
+      return;
+    }
+    this.#basis = answer.basis;
+    if (answer.kind === "fresh") {
+      if (this.#written !== emptyLedger) this.#restartAge();
+      this.#written = this.#sent = emptyLedger;
+      if (answer.moved === null) return;
+      const message = `${answer.moved}, and ${then}`;
+      this.#options.notify({ kind: "broken-moved-aside", error: "corrupt", message });
       return;
     }
     const theirs = answer.ledger;
     if (answer.isClosed === false && theirs.observedAt !== null) this.#wasLeftOpen = true;
     // Memory replaces an earlier copy of the file.
     const isEarlier = this.#isOlder && this.#ledger.observedAt !== null;
-    if (!isEarlier && this.#ledger === this.#base) this.#ledger = theirs;
-    else if (!isEarlier)
-      this.#ledger = mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
-    this.#base = theirs;
+    const diverged = { base: this.#written, ours: this.#ledger, theirs };
+    if (!isEarlier)
+      this.#ledger = diverged.ours === diverged.base ? theirs : mergeLedgers(diverged);
+    this.#written = this.#sent = theirs;
     this.#isOlder = false;
-    if (isEarlier) this.#throttle.ask();
-    else this.known(answer.recent);
+    if (this.#isDue) this.#throttle.ask();
+    if (!isEarlier) this.known(answer.recent);
   }
 
   async #ask(request: StateRequest): Promise<Answer> {
@@ -285,16 +286,15 @@ export abstract class Store {
       this.#failures.hangs();
     }, HANGING_MS);
     hanging.unref();
-    try {
-      const reply = await askLedger(channel, directory, request);
-      if ("isOlder" in reply && reply.isOlder) {
-        this.#isOlder = true;
-        this.#restartAge();
-      }
-      return reply;
-    } finally {
-      clearTimeout(hanging);
-      this.#isHanging = false;
+    const answer = await askLedger(channel, directory, request);
+    clearTimeout(hanging);
+    this.#isHanging = false;
+    if ("isOlder" in answer && answer.isOlder) {
+      this.#isOlder = true;
+      this.#restartAge();
     }
+    return answer;
   }
 }
+
+const WRITTEN_AGAIN = "crigc writes it again from memory";

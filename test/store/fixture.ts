@@ -8,7 +8,7 @@ import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { OtherWriters, StateFiles, WriterPresence } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
-import type { StoreNotice } from "../../src/store/notice.ts";
+import type { StoreNotice } from "../../src/store/errors.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
 import { directChannel } from "../../src/store/state-file.ts";
 

@@ -8,8 +8,12 @@ import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledg
 import { duration, instant, watched } from "../../src/model/time.ts";
 import { withEntry } from "../../src/model/values.ts";
 import { openInMemory } from "../../src/store/connection.ts";
-import { ledgerChanges, ledgerOf } from "../../src/store/ledger-rows.ts";
-import { readLedgerRows, writeLedgerRows } from "../../src/store/state-rows.ts";
+import {
+  ledgerChanges,
+  ledgerOf,
+  readLedgerRows,
+  writeLedgerRows,
+} from "../../src/store/ledger-rows.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const record: ImageRecord = {

@@ -2,8 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { recordsMax } from "../../src/store/record-sender.ts";
-import { WriteThrottle } from "../../src/store/write-throttle.ts";
+import { RECORDS_MAX, WriteThrottle } from "../../src/store/pending.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, now, read, write } from "./fixture.ts";
 import { idOf, imageItem, pass } from "./history-fixture.ts";
@@ -51,7 +50,7 @@ describe("writing", () => {
     const { store, notices } = await write(directory);
     const other = new Database(join(directory, "crigc.db"));
     other.run("BEGIN IMMEDIATE");
-    for (let turn = 0; turn < recordsMax + 7; turn += 1)
+    for (let turn = 0; turn < RECORDS_MAX + 7; turn += 1)
       store.imageDone(idOf("p"), imageItem(turn));
     expect(await store.flush()).toBe(false);
     other.close();
@@ -63,8 +62,8 @@ describe("writing", () => {
     ]);
     expect(notices.at(-1)?.message).toStartWith("7 records");
     await store.close();
-    const kept = read(directory).reader.removals({ limit: recordsMax * 2 });
-    expect(kept).toHaveLength(recordsMax);
+    const kept = read(directory).reader.removals({ limit: RECORDS_MAX * 2 });
+    expect(kept).toHaveLength(RECORDS_MAX);
     expect(kept.at(-1)?.subject).toBe("sha256:7");
   });
 

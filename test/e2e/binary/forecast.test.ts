@@ -64,15 +64,15 @@ function fill(
       },
     });
   });
-  const append = {
-    kind: "append",
+  const write = {
+    kind: "write",
     isFirst: true,
-    settings: [],
-    forgotten: [],
+    basis: null,
+    changes: { puts: [], drops: [] },
     watched: "0",
     tidy: false,
   } as const;
-  expect(file.handle({ ...append, records }, () => undefined).kind).toBe("done");
+  expect(file.handle({ ...write, records }, () => undefined).kind).toBe("done");
   file[Symbol.dispose]();
 }
 
