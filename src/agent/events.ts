@@ -1,7 +1,6 @@
 /** Watches container events during image removal, and records the uses that they report. */
 
-import type { Runtime } from "../cri/client.ts";
-import type { ContainerEvent } from "../cri/events.ts";
+import type { ContainerEvent, Runtime } from "../cri/client.ts";
 import type { EventFeed, EventSource } from "../gc/ports.ts";
 import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
 import type { Container } from "../model/snapshot.ts";

@@ -1,6 +1,6 @@
 /** The methods of CRI on one socket. Every call has a timeout, can be cancelled, is recorded, and fails with RuntimeError. */
 import type { CallRecord } from "../model/ports.ts";
-import { decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
+import { cutEntries, decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
 import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
 import type {
   ListMethod,
@@ -10,7 +10,6 @@ import type {
   UnaryMethods,
 } from "./messages.ts";
 import { openConnection } from "./transport.ts";
-import { cutEntries } from "./wire.ts";
 
 /** One entry of a list, with its bytes as a list of this entry alone, valid until the receiver returns. */
 export type Entry<M extends ListMethod> = readonly [method: M, bytes: Buffer];
@@ -30,9 +29,7 @@ export interface ChannelOptions {
   readonly onList?: (() => void) | undefined;
 }
 
-export interface UnaryOptions<Answer, Result> {
-  /** Checks and translates the response; if it throws, the response is malformed. */
-  readonly decode: (answer: Answer) => Result;
+export interface CallOptions {
   /** What the call is about, for messages. */
   readonly about?: string;
   readonly signal?: AbortSignal;
@@ -40,6 +37,11 @@ export interface UnaryOptions<Answer, Result> {
   readonly extraMs?: number;
   /** The timeout is no longer than this. */
   readonly mostMs?: number;
+}
+
+export interface UnaryOptions<Answer, Result> extends CallOptions {
+  /** Checks and translates the response; if it throws, the response is malformed. */
+  readonly decode: (answer: Answer) => Result;
 }
 
 export interface StreamOptions<Item> {

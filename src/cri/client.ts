@@ -1,10 +1,23 @@
 /** A container runtime, as three separate parts: one reads it, one changes it, one watches it. */
+import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import { type ContainerId, containerId, type SandboxId } from "../model/ids.ts";
 import type { CallRecord, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
+import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import { openChannel } from "./channel.ts";
-import { type ContainerEvent, watchContainerEvents } from "./events.ts";
-import { makeReader } from "./reader.ts";
-import { makeWriter } from "./writer.ts";
+import { type CallOptions, type Channel, openChannel } from "./channel.ts";
+import { MalformedError } from "./codec.ts";
+import {
+  decodeDetail,
+  decodeFilesystem,
+  decodeImage,
+  decodeSandboxDetail,
+  decodeVersion,
+  decodeWritableLayers,
+  imagesOf,
+} from "./decode.ts";
+import { makeLists } from "./lists.ts";
+import type { Answers, ContainerEventMessage, UnaryMethod, UnaryMethods } from "./messages.ts";
+import { imageOfSandbox, imageOrigin, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 export interface RuntimeOptions {
   /** `unix:///…`, from `parseEndpoint`. */
@@ -52,5 +65,177 @@ export function openRuntime(options: RuntimeOptions): Runtime {
       runtime.close();
       if (image !== runtime) image.close();
     },
+  };
+}
+
+/** Two channels to two endpoints, or twice the same. */
+interface Channels {
+  readonly runtime: Channel;
+  readonly image: Channel;
+  readonly endpoint: string;
+  readonly imageEndpoint: string;
+  readonly onNewEntry?: (() => void) | undefined;
+}
+
+/** The calls that read: everything observation needs, and nothing that could change the runtime. */
+export function makeReader(channels: Channels): RuntimeReader {
+  const { runtime, image, onNewEntry } = channels;
+  const sandbox = async <Result>(
+    id: SandboxId,
+    { verbose, ...options }: CallOptions & { readonly verbose: boolean },
+    decode: (answer: Answers["PodSandboxStatus"]) => Result,
+  ) => {
+    const request = { pod_sandbox_id: id, verbose };
+    const call = runtime.call("PodSandboxStatus", request, { ...options, about: id, decode });
+    return unless("not-found", call);
+  };
+  return {
+    info: async (signal) => runtimeInfo(channels, signal),
+    ...makeLists({ runtime, image, onNewEntry }),
+    containerDetail: async (id, signal) => {
+      const decode = ({ status }: Answers["ContainerStatus"]) => decodeDetail(id, status);
+      const options = { about: id, signal, decode };
+      return unless("not-found", runtime.call("ContainerStatus", { container_id: id }, options));
+    },
+    sandboxImage: async (id, signal) =>
+      sandbox(id, { verbose: true, mostMs: SANDBOX_IMAGE_MS_MAX, signal }, ({ info }) =>
+        imageOfSandbox(info),
+      ),
+    sandboxLogDirectory: async (id, signal) =>
+      sandbox(id, { verbose: true, signal }, ({ info }) => logDirectoryOfSandbox(info)),
+    sandboxDetail: async (id, signal) =>
+      sandbox(id, { verbose: false, signal }, ({ status }) => decodeSandboxDetail(id, status)),
+    imageStatus: async (reference, signal) => {
+      const decode = (it: ImageStatus) => (it.image === null ? null : decodeImage(it.image));
+      const options = { about: reference, signal, decode };
+      return unless(
+        "not-found",
+        image.call("ImageStatus", { image: { image: reference } }, options),
+      );
+    },
+    imageOrigin: async (id, signal) => {
+      // An image found by another ID, such as a prefix, says nothing about this one.
+      const decode = (it: ImageStatus) => (it.image?.id === id ? imageOrigin(it.info) : null);
+      const request = { image: { image: id }, verbose: true };
+      return unless("not-found", image.call("ImageStatus", request, { about: id, signal, decode }));
+    },
+    writableLayers: async (signal) => {
+      const decode = ({ stats }: Answers["ListContainerStats"]) => decodeWritableLayers(stats);
+      return unless("unimplemented", runtime.call("ListContainerStats", {}, { signal, decode }));
+    },
+    reportedFilesystems: async (signal) => {
+      const decode = (it: Answers["ImageFsInfo"]) => ({
+        images: it.image_filesystems.map(decodeFilesystem),
+        containers: it.container_filesystems.map(decodeFilesystem),
+      });
+      return image.call("ImageFsInfo", {}, { signal, decode });
+    },
+  };
+}
+
+type ImageStatus = Answers["ImageStatus"];
+
+/** The runtime queries the pod process, which may hang, and the image is protected in other ways too. */
+const SANDBOX_IMAGE_MS_MAX = 10_000;
+
+async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
+  const { runtime, endpoint, imageEndpoint } = channels;
+  const decode = ({ info }: Answers["Status"]) => sandboxImagesOf(info);
+  const [version, sandboxImages] = await Promise.all([
+    runtime.call("Version", {}, { signal, decode: decodeVersion }),
+    runtime.call("Status", { verbose: true }, { signal, decode }),
+  ]);
+  return { endpoint, imageEndpoint, ...version, sandboxImages, instance: "" };
+}
+
+/** `null` if the call fails with this kind. */
+async function unless<Result>(
+  kind: RuntimeErrorKind,
+  asked: Promise<Result>,
+): Promise<Result | null> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    if (thrown instanceof RuntimeError && thrown.kind === kind) return null;
+    throw thrown;
+  }
+}
+
+/** The calls that change the node. Removing what no longer exists succeeds, as CRI requires. */
+function makeWriter(runtime: Channel, image: Channel): RuntimeWriter {
+  return {
+    removeImage: async (id) =>
+      change(image, ["RemoveImage", { image: { image: id } }], { about: id }),
+    stopContainer: async (id, graceSeconds, signal) =>
+      change(runtime, ["StopContainer", { container_id: id, timeout: graceSeconds }], {
+        about: id,
+        extraMs: graceSeconds * 1000,
+        signal,
+      }),
+    removeContainer: async (id) =>
+      change(runtime, ["RemoveContainer", { container_id: id }], { about: id }),
+    stopSandbox: async (id, signal) =>
+      change(runtime, ["StopPodSandbox", { pod_sandbox_id: id }], { about: id, signal }),
+    removeSandbox: async (id) =>
+      change(runtime, ["RemovePodSandbox", { pod_sandbox_id: id }], { about: id }),
+    execSync: async (id, { words, timeoutSeconds }, signal) =>
+      runtime.call(
+        "ExecSync",
+        { container_id: id, cmd: words, timeout: timeoutSeconds },
+        { about: id, extraMs: timeoutSeconds * 1000, signal, decode: (it) => it.exit_code },
+      ),
+  };
+}
+
+async function change<M extends UnaryMethod>(
+  channel: Channel,
+  [method, request]: readonly [method: M, request: UnaryMethods[M]["request"]],
+  options: CallOptions,
+): Promise<void> {
+  await unless("not-found", channel.call(method, request, { ...options, decode: () => undefined }));
+}
+
+export type ContainerEventKind = "created" | "started" | "stopped" | "deleted";
+
+export interface ContainerEvent {
+  readonly kind: ContainerEventKind;
+  readonly containerId: ContainerId;
+  /** Every reference by which the containers of the event's pod name an image, volumes included. */
+  readonly images: readonly string[];
+}
+
+/**
+ * Container events are hints between two lists that an image is in use. Resolves when `signal` aborts or the runtime ends
+ * the stream; at once if the runtime has no events. Throws `RuntimeError` if the connection breaks.
+ */
+async function watchContainerEvents(
+  runtime: Channel,
+  onEvent: (event: ContainerEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await runtime.stream("GetContainerEvents", {
+      signal,
+      endless: true,
+      onItem: (message) => onEvent(decodeEvent(message)),
+    });
+  } catch (thrown) {
+    const isQuiet =
+      thrown instanceof RuntimeError &&
+      (thrown.kind === "unimplemented" || thrown.kind === "cancelled");
+    if (!isQuiet) throw thrown;
+  }
+}
+
+const kinds: readonly ContainerEventKind[] = ["created", "started", "stopped", "deleted"];
+
+function decodeEvent(message: ContainerEventMessage): ContainerEvent {
+  const kind = kinds[message.container_event_type];
+  if (kind === undefined)
+    throw new MalformedError(`an event is of type ${message.container_event_type}`);
+  return {
+    kind,
+    containerId: containerId(message.container_id),
+    images: [...new Set(message.containers_statuses.flatMap(imagesOf))],
   };
 }

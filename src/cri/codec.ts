@@ -4,7 +4,6 @@ import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/
 import { assert } from "../model/assert.ts";
 import type { Answers } from "./messages.ts";
 import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };
-import { BYTES, checkMessage, MalformedError, type Shape, VARINT } from "./wire.ts";
 
 const { messages, methods }: Schema = readSchema();
 
@@ -89,4 +88,109 @@ function shapeOf(name: string): Shape {
 function fieldShape(type: string): Shape[number] {
   if (messages[type] !== undefined) return shapeOf(type);
   return type === "string" || type === "bytes" ? BYTES : VARINT;
+}
+
+/*
+ * What crigc checks in protobuf's wire format before the library decodes it. The library truncates a string whose length
+ * exceeds its message, ignores wire types of known fields, and skips groups and field number 0.
+ */
+
+/** A response that is not the expected message, or leaves something to guess. */
+export class MalformedError extends Error {
+  override readonly name = "MalformedError";
+}
+
+const VARINT = 0;
+const FIXED64 = 1;
+const BYTES = 2;
+const FIXED32 = 5;
+
+/** By number: the wire type of a field, or its fields if it is a message. Undeclared fields are skipped. */
+type Shape = readonly (typeof VARINT | typeof BYTES | Shape | undefined)[];
+
+/** Throws `MalformedError` if the bytes are not a message of this shape. */
+const checkMessage = (bytes: Buffer, shape: Shape): void =>
+  checkFields(bytes, shape, { start: 0, end: bytes.length });
+
+function checkFields(bytes: Buffer, shape: Shape, { start, end }: Span): void {
+  for (let at = start; at < end;) {
+    readField(bytes, at, end);
+    at = field.end;
+    const inShape = shape[field.number];
+    const expected = typeof inShape === "object" ? BYTES : inShape;
+    if (expected !== undefined && field.wireType !== expected)
+      throw new MalformedError(`a field has wire type ${field.wireType} instead of ${expected}`);
+    // Its start and end are read before the next field is.
+    if (typeof inShape === "object") checkFields(bytes, inShape, field);
+  }
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Every list has its entries in the field with this number, and no other field. */
+export const ENTRIES_FIELD = 1;
+
+/** Calls `onEntry` with each entry of a list, as a list with this entry alone, which shares the memory of `list`. */
+export function cutEntries(list: Buffer, onEntry: (entry: Buffer) => void): void {
+  for (let at = 0; at < list.length;) {
+    readField(list, at, list.length);
+    const { number, wireType, end } = field;
+    if (number === ENTRIES_FIELD && wireType !== BYTES)
+      throw new MalformedError(`an entry of a list has wire type ${wireType}`);
+    if (number === ENTRIES_FIELD) onEntry(list.subarray(at, end));
+    at = end;
+  }
+}
+
+/** The field read last; one object, because lists have hundreds of thousands of fields. */
+const field = { number: 0, wireType: VARINT, /** After a length. */ start: 0, end: 0 };
+
+/** Nothing may pass the end of the message that holds it. */
+function readField(bytes: Buffer, at: number, messageEnd: number): void {
+  const tag = readLength(bytes, at, messageEnd);
+  field.number = tag >>> 3;
+  field.wireType = tag & 7;
+  if (field.number === 0) throw new MalformedError("a field has the number 0");
+  if (field.wireType === BYTES) {
+    const length = readLength(bytes, field.start, messageEnd);
+    field.end = field.start + length;
+  } else if (field.wireType === VARINT) field.end = endOfInteger(bytes, field.start, messageEnd);
+  else if (field.wireType === FIXED64) field.end = field.start + 8;
+  else if (field.wireType === FIXED32) field.end = field.start + 4;
+  // Groups predate proto3, in which CRI is written.
+  else throw new MalformedError(`a field has wire type ${field.wireType}`);
+  if (field.end > messageEnd)
+    throw new MalformedError("a field is longer than the message that holds it");
+}
+
+/** A tag or a length, at most 32 bits; `field.start` is then after it. */
+function readLength(bytes: Buffer, at: number, messageEnd: number): number {
+  const first = byteAt(bytes, at, messageEnd);
+  field.start = at + 1;
+  if (first < 0x80) return first;
+  let value = first & 0x7f;
+  for (let factor = 128; factor < 2 ** 35; factor *= 128) {
+    const byte = byteAt(bytes, field.start, messageEnd);
+    field.start += 1;
+    value += (byte & 0x7f) * factor;
+    if (byte < 0x80 && value < 2 ** 32) return value;
+  }
+  throw new MalformedError("a length is too large");
+}
+
+const INTEGER_BYTES_MAX = 10;
+
+function endOfInteger(bytes: Buffer, start: number, messageEnd: number): number {
+  for (let at = start; at < start + INTEGER_BYTES_MAX; at += 1)
+    if (byteAt(bytes, at, messageEnd) < 0x80) return at + 1;
+  throw new MalformedError("an integer is longer than ten bytes");
+}
+
+function byteAt(bytes: Buffer, at: number, messageEnd: number): number {
+  const byte = at < messageEnd ? bytes[at] : undefined;
+  if (byte === undefined) throw new MalformedError("an integer is truncated");
+  return byte;
 }

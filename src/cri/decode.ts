@@ -20,6 +20,7 @@ import type {
   SandboxState,
 } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
+import { MalformedError } from "./codec.ts";
 import type { Shared } from "./entries.ts";
 import type {
   Answers,
@@ -35,7 +36,6 @@ import type {
   UnaryMethods,
   VersionMessage,
 } from "./messages.ts";
-import { MalformedError } from "./wire.ts";
 
 export function decodeImage(image: ImageMessage): Image {
   return {

@@ -2,8 +2,8 @@
 import { status } from "@grpc/grpc-js";
 
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import { MalformedError } from "./codec.ts";
 import type { StreamMethod, UnaryMethod } from "./messages.ts";
-import { MalformedError } from "./wire.ts";
 
 export interface Attempt {
   readonly method: UnaryMethod | StreamMethod;
@@ -45,8 +45,6 @@ function statusOf(thrown: unknown): CallStatus {
   const { code, details } = thrown;
   if (typeof details !== "string")
     return { code: status.INTERNAL, details: "a message cannot be read; it may be compressed" };
-  // UNIMPLEMENTED would mean that the runtime lacks the method.
-  if (details === "No message received") return { code: status.INTERNAL, details };
   // How Bun reports a peer that ends the HTTP/2 session.
   if (details.startsWith("Received RST_STREAM with code 0 "))
     return { code: status.UNAVAILABLE, details: "the call ended without a status" };

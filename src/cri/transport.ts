@@ -1,5 +1,5 @@
 /** Calls on one Unix socket with `@grpc/grpc-js`. Requests and responses are bytes. */
-import { Client, connectivityState, credentials, Metadata } from "@grpc/grpc-js";
+import { Client, connectivityState, credentials, Metadata, status } from "@grpc/grpc-js";
 
 import { TIMER_MS_MAX } from "../model/time.ts";
 
@@ -97,45 +97,31 @@ class Socket {
 
 const asTheyAre = (bytes: Buffer): Buffer => bytes;
 
-/** The library throws at timeouts that gRPC has no digits for, and no timer counts further than this. */
-const deadlineOf = (timeoutMs: number | null): { readonly deadline: number } => ({
-  deadline: timeoutMs === null ? Infinity : Date.now() + Math.min(timeoutMs, TIMER_MS_MAX),
-});
-
 async function unary(client: Client, call: Call): Promise<Buffer> {
-  const { path, request, timeoutMs, signal } = call;
-  signal?.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const calling = client.makeUnaryRequest(
-    path,
-    asTheyAre,
-    asTheyAre,
-    request,
-    new Metadata(),
-    deadlineOf(timeoutMs),
-    (error, response) => {
-      if (response === undefined) reject(error ?? new Error("the call has no response"));
-      else resolve(response);
-    },
-  );
-  return abortable(promise, calling, signal);
+  const messages: Buffer[] = [];
+  await stream(client, call, (bytes) => messages.push(bytes));
+  const [message, ...others] = messages;
+  if (message !== undefined && others.length === 0) return message;
+  const details = message === undefined ? "No message received" : "Too many messages received";
+  throw Object.assign(new Error(details), { code: status.INTERNAL, details });
 }
 
 async function stream(
   client: Client,
-  call: Call,
+  { path, request, timeoutMs, signal }: Call,
   onMessage: (bytes: Buffer) => void,
 ): Promise<void> {
-  const { path, request, timeoutMs, signal } = call;
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  // The library throws at timeouts that gRPC has no digits for, and no timer counts further than this.
+  const deadline = timeoutMs === null ? Infinity : Date.now() + Math.min(timeoutMs, TIMER_MS_MAX);
   const calling = client.makeServerStreamRequest(
     path,
     asTheyAre,
     asTheyAre,
     request,
     new Metadata(),
-    deadlineOf(timeoutMs),
+    { deadline },
   );
   calling.on("data", (bytes: Buffer) => {
     try {
@@ -147,18 +133,10 @@ async function stream(
   });
   calling.on("error", reject);
   calling.on("end", resolve);
-  return abortable(promise, calling, signal);
-}
-
-async function abortable<Result>(
-  result: Promise<Result>,
-  calling: { cancel(): void },
-  signal: AbortSignal | undefined,
-): Promise<Result> {
   const cancel = (): void => calling.cancel();
   signal?.addEventListener("abort", cancel, { once: true });
   try {
-    return await result;
+    await promise;
   } finally {
     signal?.removeEventListener("abort", cancel);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { eventSource } from "../../src/agent/events.ts";
-import type { ContainerEvent } from "../../src/cri/events.ts";
+import type { ContainerEvent } from "../../src/cri/client.ts";
 import { containerId } from "../../src/model/ids.ts";
 
 const image = `sha256:${"a".repeat(64)}`;

@@ -3,9 +3,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { decodeAnswer } from "../../src/cri/codec.ts";
+import { decodeAnswer, MalformedError } from "../../src/cri/codec.ts";
 import type { Answers, ContainerMessage, ImageMessage } from "../../src/cri/messages.ts";
-import { MalformedError } from "../../src/cri/wire.ts";
 import { methods } from "./declared.ts";
 
 /** An answer as a runtime would write it. */

@@ -1,7 +1,7 @@
 // What the program reads of answers and writes into requests is what the proto declares, field by field.
 import { describe, expect, test } from "bun:test";
 
-import { decodeAnswer, encodeRequest, pathOf } from "../../src/cri/codec.ts";
+import { decodeAnswer, encodeRequest, ENTRIES_FIELD, pathOf } from "../../src/cri/codec.ts";
 import type {
   Answers,
   ContainerMessage,
@@ -11,7 +11,6 @@ import type {
   SandboxMessage,
   UnaryMethods,
 } from "../../src/cri/messages.ts";
-import { ENTRIES_FIELD } from "../../src/cri/wire.ts";
 import { type Field, fieldsOfMessage, methods } from "./declared.ts";
 
 const strings = { key: "value" };

@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { decodeAnswer } from "../../src/cri/codec.ts";
-import { cutEntries, MalformedError } from "../../src/cri/wire.ts";
+import { cutEntries, decodeAnswer, MalformedError } from "../../src/cri/codec.ts";
 import { methods } from "./declared.ts";
 
 const written = (fields: object): Buffer =>

@@ -6,9 +6,8 @@ import { loadSync } from "@grpc/proto-loader";
 import fc from "fast-check";
 
 import type { Channel } from "../../src/cri/channel.ts";
-import { decodeAnswer } from "../../src/cri/codec.ts";
-import { makeReader } from "../../src/cri/reader.ts";
-import { cutEntries } from "../../src/cri/wire.ts";
+import { makeReader } from "../../src/cri/client.ts";
+import { cutEntries, decodeAnswer } from "../../src/cri/codec.ts";
 import { observe } from "../../src/gc/observe.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";

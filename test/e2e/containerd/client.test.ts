@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openRuntime, type Runtime } from "../../../src/cri/client.ts";
+import type { ContainerEvent } from "../../../src/cri/client.ts";
 import { discoverEndpoint, probeEndpoint } from "../../../src/cri/discover.ts";
-import type { ContainerEvent } from "../../../src/cri/events.ts";
 import { containerId, imageId, sandboxId } from "../../../src/model/ids.ts";
 import { seconds } from "../../../src/model/time.ts";
 import { mebibyte } from "../../support/containerd/disk.ts";

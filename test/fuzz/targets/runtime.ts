@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 
-import { decodeAnswer } from "../../../src/cri/codec.ts";
+import { cutEntries, decodeAnswer, MalformedError } from "../../../src/cri/codec.ts";
 import {
   containerIn,
   decodeDetail,
@@ -21,7 +21,6 @@ import {
   logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "../../../src/cri/verbose.ts";
-import { cutEntries, MalformedError } from "../../../src/cri/wire.ts";
 import { containerId, sandboxId } from "../../../src/model/ids.ts";
 import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
