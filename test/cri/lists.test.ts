@@ -122,15 +122,6 @@ describe("lists beyond the limit of a message", () => {
     ]);
   });
 
-  test("a list of 10 MB arrives in one response", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 125, sandboxes: 5, padding: 80_000 }),
-    });
-    const { fake, runtime, signal } = connection;
-    expect(await runtime.reader.listContainers(signal)).toHaveLength(125);
-    expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual(["OK"]);
-  });
-
   test("a list is also split if only the client finds it too large", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
@@ -252,13 +243,6 @@ describe("a list in parts of a changing node", () => {
       expect([schedule, found.filter(({ id }) => id === moving.id).length]).toEqual([schedule, 1]);
     }
   });
-});
-
-test("both entries of an image listed twice are kept, because the last entry's pin decides", async () => {
-  const twin = { id: imageIdOf("twin"), sizeBytes: 1 };
-  await using connection = await connected({ node: { images: [{ ...twin, pinned: true }, twin] } });
-  const images = await connection.runtime.reader.listImages(connection.signal);
-  expect(images.map(({ pinned }) => pinned)).toEqual([true, false]);
 });
 
 test.each([false, true])(

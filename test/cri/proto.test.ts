@@ -1,7 +1,5 @@
 // proto/runtime-v1.proto agrees with the wire contract, by name, number and type, and declares nothing that it does not know.
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 
 import { enums, type Field, fieldsOfMessage, messages, methods } from "./declared.ts";
 import contract from "./wire-contract.json";
@@ -65,32 +63,3 @@ function typeName({ repeated, type }: Field): string {
   const prefix = repeated ? "repeated " : "";
   return `${prefix}${type.kind === "scalar" ? type.scalar : type.name}`;
 }
-
-// The reference page lies beside the project, where it is there at all; the numbers that the tests above use are a copy.
-const page = join(import.meta.dir, "../../../shared/reference/cri-wire.md");
-const isThere = existsSync(page);
-
-test.skipIf(!isThere)(
-  `the numbers of the tests are those of the reference page${isThere ? "" : " (skipped: there is no ../shared)"}`,
-  () => {
-    const lines = readFileSync(page, "utf8").replaceAll(
-      "map<string,string>",
-      "map<string, string>",
-    );
-    for (const [name, fields] of Object.entries(contract.messages)) {
-      const written = Object.entries(fields as Readonly<Record<string, [number, string]>>).map(
-        ([field, [number, type]]) => `${number} \`${field}\` ${type}`,
-      );
-      const text = written.length === 0 ? "(no fields)" : written.join("; ");
-      expect(lines).toContain(`- **${name}**: ${text}\n`);
-    }
-    for (const [name, values] of Object.entries(contract.enums)) {
-      const text = Object.entries(values).map(([value, number]) => `${value}=${number}`);
-      expect(lines).toContain(`- **${name}** (enum): ${text.join(", ")}\n`);
-    }
-    for (const [key, [request, answer]] of Object.entries(contract.methods))
-      expect(lines).toContain(
-        `| ${key.replace(".", " | ")} | ${request} | ${answer?.replace("stream ", "stream of ")} |`,
-      );
-  },
-);
