@@ -13,6 +13,8 @@ import { history } from "./commands/history.ts";
 import { hold, release } from "./commands/hold.ts";
 import { images } from "./commands/images.ts";
 import { install, uninstall } from "./commands/install.ts";
+import { keepAdd, keepBaseline, keepRemove } from "./commands/keep-file.ts";
+import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
 import { plan } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
@@ -20,9 +22,6 @@ import { run } from "./commands/run.ts";
 import { snapshot } from "./commands/snapshot.ts";
 import { status } from "./commands/status.ts";
 import { version } from "./commands/version.ts";
-import { keepBaseline } from "./keep/baseline.ts";
-import { keepAdd, keepRemove } from "./keep/edit.ts";
-import { keepCheck, keepList, keepTest } from "./keep/list.ts";
 
 export const commands: readonly Command[] = [
   run,

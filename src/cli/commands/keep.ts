@@ -1,4 +1,4 @@
-/** `crigc keep list` and `crigc keep check`: the keep rules in force, what each keeps, and whether they are valid. */
+/** `crigc keep list`, `keep test` and `keep check`: the keep rules in force, what each keeps, and whether they are valid. */
 
 import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
@@ -62,13 +62,8 @@ export const keepTest = command({
     const [problem] = compiled.problems;
     if (problem !== undefined)
       throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
-    const matches = Array.from(
-      keepRuleMatches(compiled, snapshot.images, ledger.images),
-      ([rule, images]) => ({
-        rule,
-        images,
-      }),
-    );
+    const found = keepRuleMatches(compiled, snapshot.images, ledger.images);
+    const matches = Array.from(found, ([rule, images]) => ({ rule, images }));
     const images = matches.flatMap((match) => match.images);
     const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
     const rows = images.map((image) => {

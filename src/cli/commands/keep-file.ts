@@ -1,0 +1,280 @@
+/** `crigc keep add`, `keep remove` and `keep baseline`: write crigc's own lists in the keep directory. */
+
+import { quoted } from "../../config/value/described.ts";
+import {
+  ConfigError,
+  type ConfigIssue,
+  configIssue,
+  HostError,
+  usageError,
+} from "../../model/errors.ts";
+import { toRfc3339 } from "../../model/time.ts";
+import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { counted } from "../../report/bytes.ts";
+import { clean } from "../../report/terminal.ts";
+import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
+import { exit } from "../exit.ts";
+
+const PATTERN = {
+  name: "PATTERN",
+  required: true,
+  repeated: true,
+  help: "a keep pattern, such as nginx, registry.example/** or sha256:0123456789ab",
+} as const;
+
+export const keepAdd = command({
+  name: "keep add",
+  summary: "add keep patterns to crigc.list in the keep directory",
+  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
+  operands: [PATTERN],
+  readOnly: false,
+  run: async (context, { operands }) => {
+    const issues = operands.flatMap((text) => {
+      const parsed = parseKeepPattern(text);
+      return parsed.kind === "valid"
+        ? []
+        : [configIssue("crigc keep add", text, `invalid pattern: ${parsed.message}`)];
+    });
+    if (issues.length > 0) throw new ConfigError(issues);
+    const comment = `${ADDED} ${userOf(context)} at ${toRfc3339(context.open.now())}`;
+    const { path, answer } = changeOwnList(context, (lines) => {
+      const known = patternsOf(lines);
+      const added = [...new Set(operands)].filter((pattern) => !known.has(pattern));
+      const more = added.flatMap((pattern) => [comment, pattern]);
+      return {
+        lines: added.length === 0 ? null : [...lines, ...more],
+        answer: { added: added.length, total: known.size + added.length },
+      };
+    });
+    const done = context.dryRun ? "would be added" : "added";
+    context.stdout(
+      `${clean(path)}: ${counted(answer.added, "pattern")} ${done}, ${answer.total} in total.\n`,
+    );
+    return exit.done;
+  },
+});
+
+export const keepRemove = command({
+  name: "keep remove",
+  summary: "remove keep patterns from crigc.list in the keep directory",
+  doc: "Patterns are spelt as crigc keep list shows them; edit other files by hand. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
+  operands: [PATTERN],
+  readOnly: false,
+  run: async (context, { operands }) => {
+    const removed = new Set(operands);
+    const isRemoved = (line = ""): boolean => removed.has(patternIn(line) ?? "");
+    const { path, answer } = changeOwnList(context, (lines) => {
+      const known = patternsOf(lines);
+      const unknown = operands.filter((pattern) => !known.has(pattern));
+      const left = lines.filter(
+        (line, at) => !isRemoved(line) && !(line.startsWith(ADDED) && isRemoved(lines[at + 1])),
+      );
+      return {
+        lines: unknown.length > 0 ? null : left,
+        answer: { unknown, total: known.size - removed.size },
+      };
+    });
+    for (const pattern of answer.unknown)
+      context.stderr(
+        `crigc: pattern ${clean(pattern)} not found in ${clean(path)}; crigc keep list shows which file has it\n`,
+      );
+    if (answer.unknown.length > 0) return exit.unknown;
+    const done = context.dryRun ? "would be removed" : "removed";
+    context.stdout(
+      `${clean(path)}: ${counted(removed.size, "pattern")} ${done}, ${answer.total} in total.\n`,
+    );
+    return exit.done;
+  },
+});
+
+const ADDED = "# added by";
+const OPENING = "# Written by crigc keep add and crigc keep remove.";
+
+const userOf = ({ env, open }: CommandContext): string => {
+  const name = env["SUDO_USER"] ?? "";
+  return /^[\w.@-]{1,64}$/.test(name) ? name : `user ${open.userId}`;
+};
+
+/** The pattern of a line; `null`: a comment. */
+const patternIn = (line: string): string | null =>
+  line === "" ? null : (parseKeepFile(line, "").rules[0]?.pattern ?? null);
+
+const patternsOf = (lines: readonly string[]): ReadonlySet<string> =>
+  new Set(lines.map(patternIn).filter((pattern) => pattern !== null));
+
+/** Passes on the lines of crigc.list without its header, and writes the result; `null`: unchanged. */
+function changeOwnList<T>(
+  context: CommandContext,
+  change: (lines: readonly string[]) => {
+    readonly lines: readonly string[] | null;
+    readonly answer: T;
+  },
+): { readonly path: string; readonly answer: T } {
+  const file = context.open.keepFile(context.config, "crigc.list");
+  const isHeader = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
+  const next = (before: string | null) => {
+    const text = before ?? `${OPENING}\n`;
+    readablePatterns(text, file.path, `repair ${quoted(file.path)} first`);
+    const { lines, answer } = change(text.split(/\r?\n/).filter((line) => !isHeader.test(line)));
+    if (lines === null) return { text: null, answer };
+    const header = keepFileHeader(lines.filter((line) => patternIn(line) !== null).length);
+    return { text: `${[header, OPENING, ...lines].join("\n")}\n`, answer };
+  };
+  const answer = context.dryRun ? next(file.read()).answer : file.change(next);
+  return { path: file.path, answer };
+}
+
+/** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
+function readablePatterns(text: string | null, path: string, advice: string): readonly string[] {
+  const { rules, problems } = parseKeepFile(text ?? "", path);
+  if (text === null || problems.length === 0) return rules.map(({ pattern }) => pattern);
+  throw new ConfigError(
+    problems.map(({ source, message }) => configIssue(source, "", `${message}; ${advice}`)),
+  );
+}
+
+export const keepBaseline = command({
+  name: "keep baseline",
+  summary: "write today's images to baseline.list in the keep directory",
+  doc: "Each image is listed by its ID and its tags, so it is kept when a tag moves, and so is what the tag moves to. Keeps the existing entries of baseline.list unless --replace is given, and fails if it cannot read them. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node, as recorded by a stamp in the state directory, and exits 3 while the runtime lists no image, so that the service waits for the first one. With --from it writes the images of archives made by docker save or ctr images export (tar, also gzip or zstd) and needs no runtime.",
+  operands: [
+    {
+      name: "ARCHIVE",
+      completes: "file",
+      required: false,
+      repeated: true,
+      help: "more archives after --from ARCHIVE",
+    },
+  ],
+  options: [
+    option("from ARCHIVE", "use the images of this archive; repeatable", { completes: "file" }),
+    option("once", "do nothing if already done on this node"),
+    option("replace", "drop the existing entries of baseline.list"),
+  ],
+  readOnly: false,
+  run: async (context, invocation) => {
+    const { dryRun, open, config } = context;
+    const archives = archivesOf(invocation);
+    const file = open.keepFile(config, "baseline.list");
+    const once = has(invocation, "once");
+    const stamp = once ? open.stamp(config) : null;
+    if (stamp !== null) {
+      context.stdout(`Baseline already written at ${clean(stamp)}; nothing to do.\n`);
+      return exit.done;
+    }
+    const advice = "repair the file, or replace it with --replace";
+    const before = (text: string | null): readonly string[] =>
+      has(invocation, "replace") ? [] : readablePatterns(text, file.path, advice);
+    // Check for a damaged list before any call to the runtime.
+    before(file.read());
+    const images =
+      archives.length === 0 ? await listedImages(context) : await imagesIn(archives, context);
+    if (images.length === 0) return nothingListed(context, { path: file.path, once });
+    const writtenAt = toRfc3339(open.now());
+    const next = (text: string | null) => {
+      const answer = baselineList(images, before(text), writtenAt);
+      return { text: answer.text, answer };
+    };
+    const { patterns, unnamed } = dryRun ? next(file.read()).answer : file.change(next);
+    for (const image of unnamed)
+      context.stderr(
+        `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is not a digest and it has no tag\n`,
+      );
+    // After the list: with a stamp but no list, the node would never get a baseline.
+    if (once && !dryRun) open.setStamp(config, writtenAt);
+    const [start, names] = dryRun ? ["Dry run: ", "would list"] : ["", "now lists"];
+    const named = counted(images.length - unnamed.length, "image");
+    context.stdout(
+      `${start}${clean(file.path)} ${names} ${named} in ${counted(patterns, "pattern")}.\n`,
+    );
+    return exit.done;
+  },
+});
+
+/** `--from A --from B`, and `--from *.tar` as the shell expands it. */
+function archivesOf(invocation: Invocation): readonly string[] {
+  const from = invocation.options.get("from") ?? [];
+  const [first] = invocation.operands;
+  if (first === undefined || from.length > 0) return [...from, ...invocation.operands];
+  const message = `${quoted(first)} is unexpected; use --from ARCHIVE`;
+  throw usageError("crigc keep baseline", first, message);
+}
+
+async function listedImages(context: CommandContext): Promise<readonly BaselineImage[]> {
+  using node = await context.open.node(context.config, context.signal);
+  const images = await node.engine.observe.runtime.listImages(context.signal);
+  return images.map(({ id, repoTags }) => ({ id, names: repoTags }));
+}
+
+/** Every archive is read before anything is written. */
+async function imagesIn(
+  paths: readonly string[],
+  { open }: CommandContext,
+): Promise<readonly BaselineImage[]> {
+  const images: BaselineImage[] = [];
+  const issues: ConfigIssue[] = [];
+  for (const path of paths) {
+    try {
+      images.push(...(await open.archivedImages(path)));
+    } catch (thrown) {
+      if (!(thrown instanceof HostError)) throw thrown;
+      issues.push(configIssue("--from", path, thrown.message));
+    }
+  }
+  if (issues.length > 0) throw new ConfigError(issues);
+  return images;
+}
+
+/**
+ * A stamp now would never protect images that are loaded later; continuing without one would start an
+ * agent, and make a baseline of whatever is pulled by its next start. So the service waits, as for the runtime.
+ */
+function nothingListed(
+  context: CommandContext,
+  { path, once }: { readonly path: string; readonly once: boolean },
+): number {
+  const advice =
+    ", and the baseline waits for the first image; remove keep baseline --once from the service if the node has none";
+  context.stderr(
+    `crigc: the runtime lists no image; ${clean(path)} is unchanged${once ? advice : ""}\n`,
+  );
+  return once ? exit.runtime : exit.done;
+}
+
+/** An image of the node or of an archive. */
+export interface BaselineImage {
+  readonly id: string;
+  readonly names: readonly string[];
+}
+
+export interface BaselineList {
+  readonly text: string;
+  readonly patterns: number;
+  /** Images that no pattern can match: their IDs are not digests, and they have no tags. */
+  readonly unnamed: readonly BaselineImage[];
+}
+
+/** `before`: earlier patterns, kept even if they match no image today. */
+export function baselineList(
+  images: readonly BaselineImage[],
+  before: readonly string[],
+  writtenAt: string,
+): BaselineList {
+  const isPattern = (name: string): boolean => parseKeepPattern(name).kind === "valid";
+  const groups = images.map((image) => [image.id, ...image.names].filter(isPattern));
+  const today = new Set(groups.flat());
+  const stay = before.filter((pattern) => !today.has(pattern));
+  const patterns = today.size + stay.length;
+  const lines = [
+    keepFileHeader(patterns),
+    `# Written by crigc keep baseline at ${writtenAt}. crigc never removes these images. You can edit this file.`,
+    ...today,
+    ...(stay.length === 0 ? [] : ["# Earlier entries:", ...stay]),
+  ];
+  return {
+    text: `${lines.join("\n")}\n`,
+    patterns,
+    unnamed: images.filter((_, at) => groups[at]?.length === 0),
+  };
+}
