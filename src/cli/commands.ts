@@ -1,27 +1,23 @@
 /** The table of commands, in the order of help. */
 
 import type { Command } from "./command.ts";
+import { run, status } from "./commands/agent.ts";
 import { audit } from "./commands/audit.ts";
-import { completion } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { df } from "./commands/df.ts";
 import { doctor } from "./commands/doctor.ts";
 import { explain } from "./commands/explain.ts";
 import { gc, rm } from "./commands/gc.ts";
-import { help } from "./commands/help.ts";
 import { history } from "./commands/history.ts";
 import { hold, release } from "./commands/hold.ts";
 import { images } from "./commands/images.ts";
 import { install, uninstall } from "./commands/install.ts";
+import { completion, help, version } from "./commands/itself.ts";
 import { keepAdd, keepBaseline, keepRemove } from "./commands/keep-file.ts";
 import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
-import { plan } from "./commands/plan.ts";
+import { plan, snapshot } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
-import { run } from "./commands/run.ts";
-import { snapshot } from "./commands/snapshot.ts";
-import { status } from "./commands/status.ts";
-import { version } from "./commands/version.ts";
 
 export const commands: readonly Command[] = [
   run,

@@ -14,7 +14,7 @@ import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
 import { type CommandContext, has, type Invocation, type World } from "./command.ts";
 import { commands } from "./commands.ts";
-import { versionAnswer } from "./commands/version.ts";
+import { versionAnswer } from "./commands/itself.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn, rootHelp } from "./help/help.ts";

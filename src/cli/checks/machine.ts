@@ -1,10 +1,15 @@
-/** Doctor's checks of the machine: directories, rights, clock and ledger. */
+/** Doctor's checks of the machine: sockets, directories, rights, clock, ledger, and the agent on it. */
+
+import * as v from "valibot";
 
 import type { Ledger } from "../../model/ledger.ts";
 import { type Filesystem, isBootId } from "../../model/snapshot.ts";
 import { type Instant, minutes, since } from "../../model/time.ts";
+import { parsedJson } from "../../model/values.ts";
 import type { DirectoryFact } from "../../node/directories.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
+import { present } from "../../report/terminal.ts";
+import type { SocketFact } from "../openers.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
 export const userCheck = (userId: number): Verdict =>
@@ -123,3 +128,85 @@ export function stateDiskCheck(
     "move it to another filesystem with --state-dir",
   );
 }
+
+const Status = v.object({
+  kind: v.literal("Status"),
+  pid: v.unknown(),
+  version: v.nullish(v.string()),
+  dryRun: v.nullish(v.boolean()),
+  runtimeError: v.nullish(v.string()),
+  ledgerError: v.nullish(v.string()),
+  configurationError: v.nullish(v.string()),
+});
+
+/** `status`: the agent's document, or the reason for its absence. */
+export function agentCheck(
+  status:
+    | { readonly kind: "answered"; readonly text: string }
+    | { readonly kind: "none"; readonly why: string },
+  version: string,
+): Verdict {
+  if (status.kind === "none")
+    return warning(`${status.why}; without an agent, only crigc gc removes anything`, null);
+  const read = v.safeParse(Status, parsedJson(status.text));
+  if (!read.success) return failed("another program answers at the control socket", null);
+  const { pid, version: theirs, dryRun, configurationError: changed, ...errors } = read.output;
+  const who = `process ${String(pid)}, version ${theirs ?? "unknown"}`;
+  const problems = present([
+    errors.runtimeError != null && `the runtime does not answer: ${errors.runtimeError}`,
+    errors.ledgerError != null && `the ledger is not saved: ${errors.ledgerError}`,
+  ]);
+  if (problems.length > 0)
+    return failed(
+      `running (${who}), with errors: ${problems.join("; ")}`,
+      "crigc status shows details",
+    );
+  if (changed != null)
+    return warning(
+      `running (${who}); its configuration files differ from what is in force: ${changed}`,
+      null,
+    );
+  if (theirs !== version)
+    return warning(
+      `running (${who}); this crigc is version ${version}`,
+      "restart the agent after an upgrade",
+    );
+  return ok(`running (${who})${dryRun === true ? ", as a dry run" : ""}`);
+}
+
+/** `named`: the configured endpoint, whose fact comes first; `null`: none. */
+export function socketCheck(facts: readonly SocketFact[], named: string | null): Verdict {
+  return named === null ? foundCheck(facts) : namedCheck(facts);
+}
+
+function namedCheck([first, ...others]: readonly SocketFact[]): Verdict {
+  if (first === undefined) return failed("the configured socket was not checked", null);
+  const { answer } = first;
+  if (answer.kind === "error") return failed(answer.message, null);
+  const beside = others.filter((it) => it.answer.kind === "runtime");
+  const also = beside.length === 0 ? "" : `; also ${beside.map(wordsOf).join(" and ")}`;
+  return ok(`${wordsOf(first)}, as configured${also}`);
+}
+
+function foundCheck(facts: readonly SocketFact[]): Verdict {
+  const answering = facts.filter((it) => it.answer.kind === "runtime");
+  const [only] = answering;
+  if (answering.length > 1)
+    return failed(
+      `several runtimes answer, so run and gc refuse to run: ${answering.map(wordsOf).join(" and ")}`,
+      "specify one with --container-runtime-endpoint; Docker's own containerd has no pod images",
+    );
+  if (only !== undefined) return ok(wordsOf(only));
+  const errors = facts.flatMap(({ answer }) => (answer.kind === "error" ? [answer] : []));
+  if (errors.length === 0)
+    return failed(
+      "none of the known sockets exists",
+      "start the runtime, or specify its socket with --container-runtime-endpoint",
+    );
+  return failed(errors.map(({ message }) => message).join("; "), null);
+}
+
+const wordsOf = ({ endpoint, answer }: SocketFact): string =>
+  answer.kind === "runtime"
+    ? `${endpoint} answers (${answer.name} ${answer.version})`
+    : `${endpoint} does not answer`;

@@ -5,20 +5,20 @@ import type { Prepared, SinglePassEvictions } from "../../gc/prepare.ts";
 import { readOnlyPass } from "../../gc/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../../report/doctor.ts";
-import { agentCheck } from "../checks/agent.ts";
 import { failed, ok, skipped, type Verdict, type Verdicts, warning } from "../checks/check.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";
 import {
   addressCheck,
+  agentCheck,
   clockCheck,
   directoryCheck,
   hookCheck,
   ledgerCheck,
+  socketCheck,
   stateDiskCheck,
   userCheck,
 } from "../checks/machine.ts";
 import { keepCheck, nodeChecks } from "../checks/node.ts";
-import { socketCheck } from "../checks/sockets.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../listing.ts";

@@ -12,7 +12,7 @@ import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { manualPage } from "../help/man.ts";
-import { completionScripts } from "./completion.ts";
+import { completionScripts } from "./itself.ts";
 import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
 
 export const install = command({

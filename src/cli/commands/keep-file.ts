@@ -1,6 +1,6 @@
 /** `crigc keep add`, `keep remove` and `keep baseline`: write crigc's own lists in the keep directory. */
 
-import { quoted } from "../../config/value/described.ts";
+import { quoted } from "../../config/words.ts";
 import {
   ConfigError,
   type ConfigIssue,
@@ -9,8 +9,8 @@ import {
   usageError,
 } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
-import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option } from "../command.ts";

@@ -1,4 +1,4 @@
-/** `crigc plan`: show what `gc` would remove now, what it would keep, and why. */
+/** `crigc plan`: show what `gc` would remove now, what it would keep, and why; and `crigc snapshot`, to plan from elsewhere. */
 
 import { parseDuration } from "../../config/units.ts";
 import { quoted } from "../../config/words.ts";
@@ -12,7 +12,7 @@ import { type ImageOrder, placed, planDocument } from "../../report/plan.ts";
 import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
-import { planNode, SNAPSHOT } from "../node-plan.ts";
+import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
 import { forced, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 
 export const plan = command({
@@ -75,3 +75,16 @@ function assumedSpan(invocation: Invocation): Duration | null {
   const message = `invalid duration ${quoted(text)}: use 90s, 15m, 24h or 7d`;
   throw usageError("--assume-seen", text, message);
 }
+
+export const snapshot = command({
+  name: "snapshot",
+  summary: "write the node as one JSON document, for plan and bug reports",
+  doc: "Contains the names of images, containers and pods, and their ledger records; no content of containers or logs. Changes nothing.",
+  readOnly: true,
+  alwaysJson: true,
+  run: async (context, invocation) => {
+    const { snapshot: seen, ledger } = await shownNode(context, invocation, { allLayers: true });
+    context.stdout(context.open.snapshotText({ snapshot: seen, ledger }));
+    return exit.done;
+  },
+});

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { agentCheck } from "../../../src/cli/checks/agent.ts";
+import { agentCheck } from "../../../src/cli/checks/machine.ts";
 
 const check = (document: object | string) =>
   agentCheck(

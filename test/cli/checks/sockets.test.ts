@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { socketCheck } from "../../../src/cli/checks/sockets.ts";
+import { socketCheck } from "../../../src/cli/checks/machine.ts";
 import type { SocketFact } from "../../../src/cli/openers.ts";
 
 const answering = (endpoint: string, name = "containerd"): SocketFact => ({

@@ -1,4 +1,4 @@
-/** `crigc status`: show the running agent, over its control socket. */
+/** `crigc run` and `crigc status`: run the agent, and show the running one. */
 
 import { screenQuery } from "../../agent/http/routes.ts";
 import type { Config } from "../../config/config.ts";
@@ -6,6 +6,16 @@ import { ConfigError, HostError } from "../../model/errors.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
+
+export const run = command({
+  name: "run",
+  summary: "run the agent until it is stopped",
+  doc: "Refreshes the image list every 30 s, runs image detection and image GC every 5 min and container GC every minute, and checks disk pressure every 10 s, more often near a threshold; flags set the periods. SIGHUP reloads the configuration if it is valid; nothing else does. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
+  readOnly: false,
+  reloads: true,
+  // The agent logs the warnings of its configuration itself.
+  run: ({ open, read, signal }) => open.agent({ first: read(), read, signal }),
+});
 
 export const status = command({
   name: "status",

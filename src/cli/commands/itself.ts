@@ -1,0 +1,81 @@
+/** `crigc help`, `crigc version` and `crigc completion`: about crigc itself; they open nothing. */
+
+import { legalFiles } from "../../install/legal.ts";
+import { usageError } from "../../model/errors.ts";
+import { document, printedJson } from "../../report/document.ts";
+import { type Build, command, type Format, has, option } from "../command.ts";
+import bash from "../completion/bash.txt" with { type: "text" };
+import fish from "../completion/fish.txt" with { type: "text" };
+import zsh from "../completion/zsh.txt" with { type: "text" };
+import { exit } from "../exit.ts";
+import { helpOn } from "../help/help.ts";
+import { manualPage } from "../help/man.ts";
+
+export const help = command({
+  name: "help",
+  summary: "show help on a command or all flags, or the manual page",
+  doc: "`crigc help flags` lists every flag; `crigc help manual` prints the manual page, for `man -l -`.",
+  operands: [
+    { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
+  ],
+  readOnly: true,
+  ofItself: true,
+  run: async ({ stdout, commands, build, screen }, { operands }) => {
+    const topic = operands.join(" ");
+    stdout(topic === "manual" ? manualPage(commands, build) : helpOn(topic, commands, screen));
+    return exit.done;
+  },
+});
+
+/** They call crigc for the words. */
+export const completionScripts = { bash, zsh, fish } as const;
+
+const SCRIPTS: ReadonlyMap<string, string> = new Map(Object.entries(completionScripts));
+
+export const completion = command({
+  name: "completion",
+  summary: "print a completion script for bash, zsh or fish",
+  doc: "crigc install installs all three. Otherwise save it as /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish. The script calls the installed crigc, so it stays valid after an update.",
+  operands: [
+    { name: "SHELL", required: true, choices: [...SCRIPTS.keys()], help: "shell to complete in" },
+  ],
+  readOnly: true,
+  ofItself: true,
+  run: async (context, { operands: [shell = ""] }) => {
+    context.stdout(SCRIPTS.get(shell) ?? "");
+    return exit.done;
+  },
+});
+
+export const version = command({
+  name: "version",
+  summary: "print the version and the commit it was built from",
+  doc: "Needs no configuration and no runtime.",
+  options: [
+    option("licenses", "third-party components with their licences"),
+    option("sbom", "software bill of materials, as CycloneDX JSON"),
+  ],
+  json: true,
+  readOnly: true,
+  ofItself: true,
+  run: async (context, invocation) => {
+    const wantsLicences = has(invocation, "licenses");
+    const wantsBill = has(invocation, "sbom");
+    if (wantsLicences && wantsBill)
+      throw usageError("crigc version", "", "--licenses contradicts --sbom; use one of them");
+    if (wantsLicences && invocation.output === "json")
+      throw usageError("-o", "json", "--licenses prints text only; leave -o out");
+    const { licenses, sbom } = legalFiles;
+    const file = wantsLicences ? licenses : wantsBill ? sbom : null;
+    context.stdout((await file?.text()) ?? versionAnswer(context.build, invocation.output));
+    return exit.done;
+  },
+});
+
+export function versionAnswer({ version: number, commit }: Build, output: Format): string {
+  if (output === "json")
+    return printedJson(
+      document("Version", { version: number, commit: commit === "" ? null : commit }),
+    );
+  return commit === "" ? `crigc ${number}\n` : `crigc ${number} (${commit})\n`;
+}
