@@ -4,27 +4,19 @@ import { Announcer } from "../gc/announcer.ts";
 import { detect } from "../gc/detect.ts";
 import { failureOf } from "../gc/pass-failure.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
-import type { Engine, Seen } from "../gc/ports.ts";
-import { messageOf, RuntimeError } from "../model/errors.ts";
+import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
+import { RuntimeError } from "../model/errors.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
-import { duration, type Instant, instantFromMs, instantToMs } from "../model/time.ts";
-import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure/judge.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import { type Image, largerFirst, type MeasuredFilesystem } from "../model/snapshot.ts";
+import { duration, type Instant } from "../model/time.ts";
+import { noPressure, type PressureVerdict } from "../policy/pressure/judge.ts";
+import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
-import {
-  type AgentState,
-  firstLoopState,
-  initialState,
-  type LoopState,
-  ofEachLoop,
-  withoutDecisions,
-} from "./agent-state.ts";
-import { forgetGone, largestFirst } from "./image-cache.ts";
 import { LayerReading } from "./layer-reading.ts";
-import { LoopProgress, noting } from "./loop-progress.ts";
+import { type Ended, Loop, type LoopState } from "./loop.ts";
 import { Measurements } from "./measurements.ts";
-import { checkPressure, reclaimTargets } from "./pressure-check.ts";
-import { PressurePace } from "./pressure-pace.ts";
-import { repeat } from "./schedule.ts";
+import { checkPressure, PressurePace, reclaimTargets } from "./pressure.ts";
 
 /** Milliseconds between the end of one run and the start of the next. */
 export type Periods = Readonly<Record<LoopName, number>>;
@@ -39,79 +31,99 @@ export interface AgentOptions {
   readonly random: () => number;
 }
 
-/** How a run of a loop ended: with this failure, well (`null`), or interrupted by a more urgent pass (`undefined`). */
-type Ended = string | null | undefined;
+/** Read by status, health and metrics, written only by the loops. */
+export interface AgentState {
+  readonly loops: readonly LoopState[];
+  /** Largest first, as of `cachedAt`. */
+  readonly images: readonly Image[];
+  readonly cachedAt: Instant | null;
+  readonly seen: Seen | null;
+  /** The filesystems of `seen`, as last measured by an observation, the pressure check, or between two removals. */
+  readonly filesystems: readonly MeasuredFilesystem[];
+  readonly pressure: PressureVerdict | null;
+  /** The containers being created for which a pass waits now; `null`: none waits. */
+  readonly waiting: ImageBlock | null;
+  /** Without the decisions on single containers. */
+  readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
+  /** When the runtime last answered a complete run of a loop; `null`: not yet. */
+  readonly runtimeAnsweredAt: Instant | null;
+  /** Why the runtime does not answer; `null` if it does. */
+  readonly runtimeError: string | null;
+}
 
 export class Agent {
   readonly #options: AgentOptions;
+  readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #layers = new LayerReading();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
-  readonly #loops: Record<LoopName, ReturnType<typeof firstLoopState>>;
-  readonly #progress: Readonly<Record<LoopName, LoopProgress>>;
-  /** One per loop, to tell which of them makes progress. */
-  readonly #engines: Readonly<Record<LoopName, Engine>>;
-  #state: AgentState = initialState;
-  #pressure: PressureState = noPressure;
   readonly #pace: PressurePace;
-  #reload = new AbortController();
+  #state: Omit<AgentState, "loops" | "filesystems"> = {
+    images: [],
+    cachedAt: null,
+    seen: null,
+    pressure: null,
+    waiting: null,
+    lastPasses: new Map(),
+    runtimeAnsweredAt: null,
+    runtimeError: null,
+  };
   /** Ends a container pass, and the reading of layers, while pressure is due. */
   #yield = new AbortController();
 
   constructor(options: AgentOptions) {
-    const { observe } = options.engine;
-    this.#measurements = new Measurements(options.now);
-    const disk = this.#measurements.noting(observe.disk);
-    this.#options = { ...options, engine: { ...options.engine, observe: { ...observe, disk } } };
-    this.#progress = ofEachLoop(() => new LoopProgress(options.engine.timer));
-    this.#engines = ofEachLoop((name) => noting(this.#options.engine, this.#progress[name]));
-    this.#announcer = new Announcer(options.engine.journal);
-    const periodMs = (): number => options.periods().pressure;
-    this.#pace = new PressurePace({ engine: options.engine, periodMs });
-    this.#loops = ofEachLoop(firstLoopState);
+    const { engine, periods, now } = options;
+    this.#measurements = new Measurements(now);
+    const disk = this.#measurements.noting(engine.observe.disk);
+    this.#options = { ...options, engine: { ...engine, observe: { ...engine.observe, disk } } };
+    this.#announcer = new Announcer(engine.journal);
+    this.#pace = new PressurePace(engine, () => periods().pressure);
+    const cache = (signal: AbortSignal) => this.#refreshCache(signal);
+    const periodic = { purpose: { kind: "periodic" } } as const;
+    this.#loops = {
+      "image-cache": this.#loop("image-cache", cache),
+      "image-detection": this.#loop("image-detection", (signal) => this.#detect(signal)),
+      "image-gc": this.#loop("image-gc", (signal) =>
+        this.#pass({ ...periodic, kind: "image-gc", containers: "none", images: true }, signal),
+      ),
+      "container-gc": this.#loop("container-gc", (signal) =>
+        this.#pass({ ...periodic, kind: "container-gc", containers: "all", images: false }, signal),
+      ),
+      pressure: this.#loop("pressure", (signal) => this.#relievePressure(signal)),
+    };
   }
 
   state(): AgentState {
-    const periods = this.#options.periods();
-    const loops = Object.values(this.#loops).map((loop) => ({
-      ...loop,
-      periodMs: periods[loop.name],
-      enabled: this.#enabled(loop.name),
-      stalled: this.#progress[loop.name].stalled(),
-    }));
-    const filesystems = this.#measurements.newest(this.#state.seen);
-    return { ...this.#state, loops, filesystems };
+    const loops = Object.values(this.#loops).map((loop) => loop.state());
+    return { ...this.#state, loops, filesystems: this.#measurements.newest(this.#state.seen) };
   }
 
   /** After a reload: measures the current pauses by the new periods, and lets a pass under pressure begin. */
   reloaded(): void {
     this.#pace.forget();
-    const before = this.#reload;
-    this.#reload = new AbortController();
-    before.abort();
+    for (const loop of Object.values(this.#loops)) loop.reloaded();
   }
 
   /** Runs until `signal` aborts; finishes the removal in flight first. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(Object.values(ofEachLoop((name) => this.#loop(name, signal))));
+    await Promise.all(Object.values(this.#loops).map((loop) => loop.repeat(signal)));
   }
 
-  #loop(name: LoopName, signal: AbortSignal): Promise<void> {
-    return repeat(
-      {
-        timer: this.#options.engine.timer,
-        periodMs: () => this.#pauseMs(name),
-        interruption: () => this.#reload.signal,
-        scheduled: (inMs) => {
-          this.#progress[name].pauses(inMs);
-          this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) });
-        },
-        run: (stop) => this.#runOnce(name, stop),
-      },
-      signal,
-    );
+  #loop(name: LoopName, run: (signal: AbortSignal) => Promise<Ended>): Loop {
+    const { engine, periods, now } = this.#options;
+    return new Loop({
+      name,
+      engine,
+      now,
+      run,
+      periodMs: () => periods()[name],
+      pauseMs: () => this.#pauseMs(name),
+      isEnabled: () => this.#isEnabled(name),
+      failed: (thrown) => this.#noteSilence(thrown),
+      ended: (end) => this.#announcer.loopEnded(name, end),
+    });
   }
 
   #pauseMs(name: LoopName): number {
@@ -122,71 +134,38 @@ export class Agent {
     return isBlind ? Math.min(periods[name], periods.pressure) : periods[name];
   }
 
-  async #runOnce(name: LoopName, signal: AbortSignal): Promise<void> {
-    if (!this.#enabled(name)) return;
-    this.#progress[name].works();
-    this.#change(name, { lastStartedAt: this.#options.now(), nextAt: null });
-    let error: Ended;
-    try {
-      error = await this.#work(name, signal);
-    } catch (thrown) {
-      error = messageOf(thrown);
-      this.#noteSilence(thrown);
-    }
-    if (signal.aborted) return;
-    const at = this.#options.now();
-    if (error === undefined) return this.#change(name, { lastEndedAt: at });
-    const { consecutiveFailures: inARow } = this.#loops[name];
-    const periodMs = this.#options.periods()[name];
-    if (error !== null && !this.#progress[name].isAnotherFailure(inARow, periodMs))
-      return this.#change(name, { lastEndedAt: at, lastError: error });
-    const failures = error === null ? 0 : inARow + 1;
-    this.#announcer.loopEnded(name, { error, failures, at });
-    this.#change(name, { lastEndedAt: at, lastError: error, consecutiveFailures: failures });
+  #isEnabled(name: LoopName): boolean {
+    const limits = this.#options.engine.limits();
+    if (name === "image-gc") return collectsImages(limits.images);
+    return name !== "pressure" || limits.pressure.thresholds.length > 0;
   }
 
-  async #work(name: LoopName, signal: AbortSignal): Promise<Ended> {
-    switch (name) {
-      case "image-cache":
-        return this.#refreshCache(signal);
-      case "image-detection":
-        await this.#inTurn(name, async (engine) => this.#noteSeen(await detect(engine, signal)));
-        return this.#layers.read(this.#engines[name], signal);
-      case "image-gc":
-        return this.#pass(
-          { kind: "image-gc", purpose: { kind: "periodic" }, containers: "none", images: true },
-          signal,
-        );
-      case "container-gc":
-        return this.#pass(
-          { kind: "container-gc", purpose: { kind: "periodic" }, containers: "all", images: false },
-          signal,
-        );
-      case "pressure":
-        return this.#relievePressure(signal);
-      default:
-        return name satisfies never;
-    }
+  /** For status, metrics and the control socket, and to drop ledger records of removed images. */
+  async #refreshCache(signal: AbortSignal): Promise<null> {
+    const { engine } = this.#loops["image-cache"];
+    const listed = await engine.observe.runtime.listImages(signal);
+    const images = listed.toSorted(largerFirst);
+    this.#state = { ...this.#state, images, cachedAt: this.#options.now() };
+    this.#noteAnswer();
+    forgetGone(engine, listed);
+    return null;
+  }
+
+  async #detect(signal: AbortSignal): Promise<null> {
+    const loop = this.#loops["image-detection"];
+    await this.#inTurn(loop, async () => this.#noteSeen(await detect(loop.engine, signal)));
+    return this.#layers.read(loop.engine, signal);
   }
 
   /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
-  #inTurn<T>(name: LoopName, work: (engine: Engine) => Promise<T>): Promise<T> {
-    this.#progress[name].waits();
+  #inTurn<T>(loop: Loop, work: () => Promise<T>): Promise<T> {
+    loop.waits();
     const turn = this.#last.then(() => {
-      this.#progress[name].works();
-      return work(this.#engines[name]);
+      loop.works();
+      return work();
     });
     this.#last = turn.catch(() => undefined);
     return turn;
-  }
-
-  async #refreshCache(signal: AbortSignal): Promise<null> {
-    const engine = this.#engines["image-cache"];
-    const images = await engine.observe.runtime.listImages(signal);
-    this.#state = { ...this.#state, images: largestFirst(images), cachedAt: this.#options.now() };
-    this.#noteAnswer();
-    forgetGone(engine, images);
-    return null;
   }
 
   async #pass(
@@ -196,14 +175,16 @@ export class Agent {
     signal: AbortSignal,
   ): Promise<Ended> {
     const { lockWaitMs, dryRun, now, random } = this.#options;
+    const loop = this.#loops[request.kind];
+    const { engine } = loop;
     if (request.kind === "pressure") {
       this.#yield.abort();
       this.#yield = new AbortController();
     }
     const waits: PassRequest["waits"] = (waiting) => (this.#state = { ...this.#state, waiting });
     const common = { waits, now, random, announcer: this.#announcer };
-    const [startedAt, startNs] = [now(), this.#options.engine.timer.monotonicNs()];
-    const ended = await this.#inTurn(request.kind, async (engine) => {
+    const [startedAt, startNs] = [now(), engine.timer.monotonicNs()];
+    const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       const hurry = this.#yield.signal;
@@ -224,19 +205,20 @@ export class Agent {
 
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
   async #relievePressure(signal: AbortSignal): Promise<Ended> {
-    const engine = this.#engines.pressure;
+    const { engine } = this.#loops.pressure;
     const check = async (): Promise<PressureVerdict | null> => {
       const filesystems = this.#state.seen?.filesystems ?? [];
       if (filesystems.length === 0) return null;
-      const verdict = await checkPressure(engine, { filesystems, state: this.#pressure });
-      this.#pressure = verdict.state;
-      this.#state = { ...this.#state, pressure: verdict };
-      return verdict;
+      const state = this.#state.pressure?.state ?? noPressure;
+      const pressure = await checkPressure(engine, { filesystems, state });
+      this.#state = { ...this.#state, pressure };
+      return pressure;
     };
     this.#pace.checks();
     const verdict = await check();
     if (verdict === null) return null;
-    this.#announcer.pressure(verdict, this.#options.now(), engine.limits().images.compat);
+    const { compat } = engine.limits().images;
+    this.#announcer.pressure(verdict, this.#options.now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
     if (!this.#pace.beginsPass(verdict)) return this.#pace.rests() ? undefined : null;
@@ -257,12 +239,6 @@ export class Agent {
     return failure;
   }
 
-  #enabled(name: LoopName): boolean {
-    const limits = this.#options.engine.limits();
-    if (name === "image-gc") return collectsImages(limits.images);
-    return name !== "pressure" || limits.pressure.thresholds.length > 0;
-  }
-
   #noteSeen(seen: Seen): void {
     this.#state = { ...this.#state, seen };
     this.#noteAnswer();
@@ -279,13 +255,26 @@ export class Agent {
   }
 
   #notePass(pass: Pass): void {
-    this.#state = {
-      ...this.#state,
-      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass)),
-    };
+    const lastPasses = new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass));
+    this.#state = { ...this.#state, lastPasses };
   }
+}
 
-  #change(name: LoopName, change: Partial<LoopState>): void {
-    this.#loops[name] = { ...this.#loops[name], ...change };
-  }
+/** For status. Otherwise the decisions on, say, twenty thousand containers would stay in memory until the next pass. */
+function withoutDecisions(pass: Pass): Pass {
+  const { containers } = pass.plan;
+  if (containers === null) return pass;
+  const none = { containers: [], sandboxes: [], podLogs: [], links: [] };
+  return { ...pass, plan: { ...pass.plan, containers: { ...containers, ...none } } };
+}
+
+/**
+ * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back
+ * before the next observation is new. The kubelet knows only what its detection saw.
+ */
+function forgetGone({ memory, limits }: ReadEngine, listed: readonly Image[]): void {
+  if (limits().memory.compat === "kubelet") return;
+  const before = memory.current();
+  const after = forgetUnlisted(before, listed);
+  if (after !== before) memory.replace(after);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { checkPressure } from "../../src/agent/pressure-check.ts";
+import { checkPressure } from "../../src/agent/pressure.ts";
 import { minutes } from "../../src/model/time.ts";
 import { noPressure } from "../../src/policy/pressure/judge.ts";
 import { aThreshold } from "../sim/simulation.ts";

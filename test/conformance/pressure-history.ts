@@ -1,6 +1,6 @@
 /** A recorded history of the kubelet's eviction manager, replayed on the agent's pressure check with one state. */
 
-import { checkPressure } from "../../src/agent/pressure-check.ts";
+import { checkPressure } from "../../src/agent/pressure.ts";
 import type { PressureLimits } from "../../src/model/limits.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { durationFromMs } from "../../src/model/time.ts";

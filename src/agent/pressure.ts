@@ -1,9 +1,49 @@
-/** When disks are checked next, and whether a check that finds pressure begins a pass. */
+/** Disk pressure: one check of the disks, when the next one comes, and whether a check begins a pass. */
 
-import type { Engine } from "../gc/ports.ts";
+import type { Engine, ReadEngine } from "../gc/ports.ts";
+import type { Compat, Signal } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
-import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
+import type { ImageTarget } from "../model/plan.ts";
+import type { Filesystem } from "../model/snapshot.ts";
+import {
+  judgePressure,
+  keyOf,
+  type PressureState,
+  type PressureVerdict,
+} from "../policy/pressure/judge.ts";
 import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
+
+/** A statfs for each known filesystem, and nothing else. Throws `HostError` if one cannot be measured. */
+export async function checkPressure(
+  engine: ReadEngine,
+  known: { readonly filesystems: readonly Filesystem[]; readonly state: PressureState },
+): Promise<PressureVerdict> {
+  const { disk, host } = engine.observe;
+  const limits = engine.limits();
+  const filesystems = await Promise.all(
+    known.filesystems.map(async (filesystem) => ({
+      ...filesystem,
+      ...(await disk.measure(filesystem.path)),
+    })),
+  );
+  return judgePressure({
+    limits: limits.pressure,
+    compat: limits.images.compat,
+    filesystems,
+    state: known.state,
+    uptime: host.clocks().uptime,
+  });
+}
+
+/** Images are removed until the pressure ends; the kubelet removes all unused ones, whatever removing containers freed. */
+export function reclaimTargets(
+  compat: Compat,
+  signals: readonly Signal[],
+  verdict: PressureVerdict | null,
+): readonly ImageTarget[] {
+  if (compat === "none") return verdict?.targets ?? [];
+  return signals.map((signal) => ({ kind: "everything", trigger: { kind: "pressure", signal } }));
+}
 
 /** How often a rest looks whether the hold that caused it was released. */
 const HOLD_LOOK_MS = 2_000;
@@ -16,21 +56,18 @@ interface Rest {
   readonly wasHeld: boolean;
 }
 
-export interface PaceFacts {
-  readonly engine: Pick<Engine, "timer" | "hold" | "limits">;
-  readonly periodMs: () => number;
-}
-
 export class PressurePace {
-  readonly #facts: PaceFacts;
+  readonly #engine: Pick<Engine, "timer" | "hold" | "limits">;
+  readonly #periodMs: () => number;
   /** Passes in a row that removed nothing. */
   #idle = 0;
   #rest: Rest | null = null;
   /** What was left of the rest when the last check or pass ended; of one that failed it is not known. */
   #restMs = Infinity;
 
-  constructor(facts: PaceFacts) {
-    this.#facts = facts;
+  constructor(engine: Pick<Engine, "timer" | "hold" | "limits">, periodMs: () => number) {
+    this.#engine = engine;
+    this.#periodMs = periodMs;
   }
 
   /** Before each check. */
@@ -57,14 +94,13 @@ export class PressurePace {
 
   /** `due`: after the pass. */
   passed(pass: Pick<Pass, "images" | "containers">, due: PressureVerdict["due"]): void {
-    const { engine, periodMs } = this.#facts;
     const effect = effectOf(pass);
     this.#idle = effect === "nothing" ? this.#idle + 1 : 0;
-    const { compat } = engine.limits().images;
-    const pauseMs = pauseAfter({ effect, idle: this.#idle, periodMs: periodMs(), compat });
-    this.#restMs = pauseMs;
+    const { compat } = this.#engine.limits().images;
+    const facts = { effect, idle: this.#idle, periodMs: this.#periodMs(), compat };
+    this.#restMs = pauseAfter(facts);
     this.#rest = {
-      untilNs: engine.timer.monotonicNs() + BigInt(Math.round(pauseMs * 1e6)),
+      untilNs: this.#engine.timer.monotonicNs() + BigInt(Math.round(this.#restMs * 1e6)),
       due: new Set(due.map(keyOf)),
       wasHeld: compat === "none" && this.#isHeld(),
     };
@@ -81,14 +117,14 @@ export class PressurePace {
   pauseMs(verdict: PressureVerdict | null): number {
     const soonestMs = Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0);
     const holdMs = this.#rest?.wasHeld === true ? HOLD_LOOK_MS : Infinity;
-    return Math.min(this.#facts.periodMs(), soonestMs, holdMs, this.#restMs);
+    return Math.min(this.#periodMs(), soonestMs, holdMs, this.#restMs);
   }
 
   #leftMs({ untilNs }: Rest): number {
-    return Number(untilNs - this.#facts.engine.timer.monotonicNs()) / 1e6;
+    return Number(untilNs - this.#engine.timer.monotonicNs()) / 1e6;
   }
 
   #isHeld(): boolean {
-    return this.#facts.engine.hold().kind !== "none";
+    return this.#engine.hold().kind !== "none";
   }
 }

@@ -1,0 +1,202 @@
+/** One loop of the agent: when it runs, how its last run ended, and whether it makes progress, the basis of health. */
+
+import type { LoopEnd } from "../gc/announcer.ts";
+import type { Engine } from "../gc/ports.ts";
+import { messageOf, wasUnanswered } from "../model/errors.ts";
+import type { LoopName, LoopStatus } from "../model/pass.ts";
+import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
+
+/** A loop that makes no progress when it should. */
+export interface Stalled {
+  /** `working`: it runs without progress. `overdue`: its next run is late. */
+  readonly kind: "working" | "overdue";
+  readonly forMs: number;
+}
+
+export interface LoopState extends LoopStatus {
+  /** `null`: it pauses as scheduled, waits for another loop's pass, or has just made progress. */
+  readonly stalled: Stalled | null;
+}
+
+/** How a run ended: with this failure, well (`null`), or interrupted by a more urgent pass (`undefined`). */
+export type Ended = string | null | undefined;
+
+export interface LoopOptions {
+  readonly name: LoopName;
+  readonly engine: Engine;
+  readonly now: () => Instant;
+  /** Configured, between the end of one run and the start of the next. */
+  readonly periodMs: () => number;
+  /** Until the next run; read again after a reload. */
+  readonly pauseMs: () => number;
+  readonly isEnabled: () => boolean;
+  readonly run: (signal: AbortSignal) => Promise<Ended>;
+  readonly failed: (thrown: unknown) => void;
+  /** Called when a run has succeeded, or failed as one more in a row. */
+  readonly ended: (end: LoopEnd) => void;
+}
+
+const NS_PER_MS = 1_000_000n;
+
+export class Loop {
+  readonly #options: LoopOptions;
+  /** What this loop calls: every answer, and every intended wait, counts as progress of this loop only. */
+  readonly engine: Engine;
+  #status: Omit<LoopStatus, "name" | "periodMs" | "enabled"> = {
+    lastStartedAt: null,
+    lastEndedAt: null,
+    nextAt: null,
+    lastError: null,
+    consecutiveFailures: 0,
+  };
+  /**
+   * By the monotonic clock, which changes of the wall clock do not affect: by `ns` the loop has to continue in some way.
+   * Waiting for another loop's pass has no such time: that loop has one.
+   */
+  #progress: { readonly kind: "pausing" | "waiting" | "working"; readonly ns: bigint };
+  /** When the last failure that counts ended. */
+  #failedNs = 0n;
+  #reload = new AbortController();
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    this.engine = notingProgress(options.engine, (mayTakeMs) => this.works(mayTakeMs));
+    this.#progress = { kind: "pausing", ns: this.#nsIn(0) };
+  }
+
+  state(): LoopState {
+    const { name, periodMs, isEnabled } = this.#options;
+    const status = { name, periodMs: periodMs(), enabled: isEnabled(), ...this.#status };
+    return { ...status, stalled: this.#stalled() };
+  }
+
+  /** Runs at once, then each time the pause has passed since the last run ended; ends after the run in flight. */
+  async repeat(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#run(signal);
+      await this.#pause(signal);
+    }
+  }
+
+  /** Measures the current pause again, by the new periods. */
+  reloaded(): void {
+    const before = this.#reload;
+    this.#reload = new AbortController();
+    before.abort();
+  }
+
+  /** Waits for its turn. */
+  waits(): void {
+    this.#progress = { kind: "waiting", ns: this.#nsIn(0) };
+  }
+
+  /** Starts to work, or makes progress; `mayTakeMs` if something expected to take long is in progress. */
+  works(mayTakeMs = 0): void {
+    const ns = this.#nsIn(mayTakeMs);
+    const { kind, ns: before } = this.#progress;
+    this.#progress = { kind: "working", ns: kind === "working" && before > ns ? before : ns };
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { isEnabled, now, run, failed, ended } = this.#options;
+    if (!isEnabled()) return;
+    this.works();
+    this.#status = { ...this.#status, lastStartedAt: now(), nextAt: null };
+    const error = await run(signal).catch((thrown: unknown) => {
+      failed(thrown);
+      return messageOf(thrown);
+    });
+    if (signal.aborted) return;
+    const at = now();
+    this.#status = { ...this.#status, lastEndedAt: at };
+    if (error === undefined) return;
+    this.#status = { ...this.#status, lastError: error };
+    if (error !== null && !this.#isAnotherFailure()) return;
+    const failures = error === null ? 0 : this.#status.consecutiveFailures + 1;
+    this.#status = { ...this.#status, consecutiveFailures: failures };
+    ended({ error, failures, at });
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { engine, now, pauseMs } = this.#options;
+    const endedNs = engine.timer.monotonicNs();
+    const leftMs = (): number =>
+      pauseMs() - Number((engine.timer.monotonicNs() - endedNs) / NS_PER_MS);
+    for (let ms = leftMs(); ms > 0 && !signal.aborted; ms = leftMs()) {
+      this.#progress = { kind: "pausing", ns: this.#nsIn(ms) };
+      this.#status = { ...this.#status, nextAt: instantFromMs(instantToMs(now()) + ms) };
+      await engine.timer.sleep(ms, AbortSignal.any([signal, this.#reload.signal]));
+    }
+  }
+
+  /** Whether a failure counts as one more in a row: one in each period, however often the loop runs. */
+  #isAnotherFailure(): boolean {
+    const { engine, periodMs } = this.#options;
+    const nowNs = engine.timer.monotonicNs();
+    const periodNs = BigInt(Math.ceil(periodMs())) * NS_PER_MS;
+    const isAnother = this.#status.consecutiveFailures === 0 || nowNs - this.#failedNs >= periodNs;
+    if (isAnother) this.#failedNs = nowNs;
+    return isAnother;
+  }
+
+  #stalled(): Stalled | null {
+    const { kind, ns } = this.#progress;
+    const forMs = Number((this.#nsIn(0) - ns) / NS_PER_MS);
+    if (kind === "waiting" || forMs <= 0) return null;
+    return { kind: kind === "working" ? "working" : "overdue", forMs };
+  }
+
+  #nsIn(ms: number): bigint {
+    return this.#options.engine.timer.monotonicNs() + BigInt(Math.ceil(ms)) * NS_PER_MS;
+  }
+}
+
+/** `works` is called after every answer, and before every wait, with its length. */
+function notingProgress(engine: Engine, works: (mayTakeMs?: number) => void): Engine {
+  const { observe, writer, timer } = engine;
+  const noting = <T extends object>(port: T): T => notingAnswers(port, () => works());
+  const noted = noting(writer);
+  return {
+    ...engine,
+    observe: { ...observe, runtime: noting(observe.runtime), disk: noting(observe.disk) },
+    writer: {
+      ...noted,
+      stopContainer: (id, graceSeconds, signal) => {
+        works(graceSeconds * 1000);
+        return noted.stopContainer(id, graceSeconds, signal);
+      },
+      execSync: (id, command, signal) => {
+        works(command.timeoutSeconds * 1000);
+        return noted.execSync(id, command, signal);
+      },
+    },
+    remover: noting(engine.remover),
+    timer: {
+      monotonicNs: () => timer.monotonicNs(),
+      sleep: (ms, signal) => {
+        works(ms);
+        return timer.sleep(ms, signal);
+      },
+    },
+  };
+}
+
+/** A refusal is an answer too; a missing answer is not. */
+function notingAnswers<T extends object>(port: T, note: () => void): T {
+  return new Proxy(port, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== "function") return method;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        try {
+          const answer: unknown = await Reflect.apply(method, target, args);
+          note();
+          return answer;
+        } catch (thrown) {
+          if (!wasUnanswered(thrown)) note();
+          throw thrown;
+        }
+      };
+    },
+  });
+}

@@ -1,0 +1,116 @@
+// A loop runs at once, then each time its period has passed since the last run ended.
+
+import { describe, expect, test } from "bun:test";
+
+import { Loop } from "../../src/agent/loop.ts";
+import { timer } from "../../src/node/clock.ts";
+import { SimClock } from "../sim/clock.ts";
+import { NOW } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
+
+interface Setting {
+  periodMs?: number;
+  /** How long a run takes. */
+  readonly takesMs?: number;
+}
+
+function started(setting: Setting = {}) {
+  const clock = new SimClock();
+  const stop = new AbortController();
+  const startNs = clock.monotonicNs();
+  const runs: number[] = [];
+  let ended = false;
+  const loop = new Loop({
+    name: "image-gc",
+    engine: { ...fakeEngine({}).engine, timer: clock },
+    now: () => NOW,
+    periodMs: () => setting.periodMs ?? 10_000,
+    pauseMs: () => setting.periodMs ?? 10_000,
+    isEnabled: () => true,
+    run: async () => {
+      runs.push(Number(clock.monotonicNs() - startNs) / 1e9);
+      if (setting.takesMs !== undefined) await clock.sleep(setting.takesMs);
+      return null;
+    },
+    failed: () => undefined,
+    ended: () => undefined,
+  });
+  void loop.repeat(stop.signal).then(() => (ended = true));
+  return { clock, loop, runs, stop: () => stop.abort(), ended: () => ended };
+}
+
+describe("a loop", () => {
+  test("a loop runs at once, then a period after the end of each run", async () => {
+    const { clock, runs } = started({ takesMs: 3_000 });
+    await clock.run(30_000);
+    expect(runs).toEqual([0, 13, 26]);
+  });
+
+  test.each([
+    [30_000, [0, 30]],
+    [5_000, [0, 20, 25, 30, 35, 40]],
+  ])(
+    "a pause of 60 s reloaded after 20 s as %i ms counts from the end of the last run",
+    async (periodMs, expected) => {
+      const setting: Setting = { periodMs: 60_000 };
+      const { clock, loop, runs } = started(setting);
+      await clock.run(20_000);
+      setting.periodMs = periodMs;
+      for (let time = 0; time < 5; time += 1) loop.reloaded();
+      await clock.run(20_000);
+      expect(runs).toEqual(expected);
+    },
+  );
+
+  test("a stopped loop ends its pause at once, and a run in flight first", async () => {
+    const pausing = started();
+    await pausing.clock.run(5_000);
+    pausing.stop();
+    await pausing.clock.run(1);
+    expect([pausing.ended(), pausing.runs]).toEqual([true, [0]]);
+
+    const running = started({ takesMs: 8_000 });
+    await running.clock.run(5_000);
+    running.stop();
+    await running.clock.run(2_000);
+    expect(running.ended()).toBeFalse();
+    await running.clock.run(2_000);
+    expect([running.ended(), running.runs.length]).toEqual([true, 1]);
+  });
+});
+
+test("a loop that pauses a hundred thousand times keeps nothing of its pauses", async () => {
+  const stop = new AbortController();
+  let runs = 0;
+  let before = 0;
+  const heldBytes = (): number => {
+    Bun.gc(true);
+    return process.memoryUsage().heapUsed;
+  };
+  // The real timer's listeners without its waiting.
+  const instant = {
+    monotonicNs: () => BigInt(runs) * 1_000_000n,
+    sleep: (_: number, signal: AbortSignal) => {
+      runs += 1;
+      const slept = timer.sleep(0, signal);
+      return runs % 1_000 === 0 ? slept : Promise.resolve();
+    },
+  };
+  const loop = new Loop({
+    name: "image-gc",
+    engine: { ...fakeEngine({}).engine, timer: instant },
+    now: () => NOW,
+    periodMs: () => 1,
+    pauseMs: () => 1,
+    isEnabled: () => true,
+    run: async () => {
+      if (runs === 20_000) before = heldBytes();
+      if (runs >= 120_000) stop.abort();
+      return null;
+    },
+    failed: () => undefined,
+    ended: () => undefined,
+  });
+  await loop.repeat(stop.signal);
+  expect(heldBytes() - before).toBeLessThan(4_000_000);
+}, 30_000);
