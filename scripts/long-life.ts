@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import { journalOf } from "../src/agent/journal.ts";
-import { createLog } from "../src/agent/log/log.ts";
+import { Log } from "../src/agent/log.ts";
 import type { Engine } from "../src/gc/ports.ts";
 import { stateFiles } from "../src/node/state-files.ts";
 import { openStore } from "../src/store/open.ts";
@@ -52,7 +52,7 @@ class RealParts {
       this.logLines += 1;
       this.logBytes += line.length + 1;
     };
-    const log = createLog({ format: "text", verbosity: 2, sink, now });
+    const log = new Log({ format: "text", verbosity: 2, sink, now });
     const journal = journalOf({ log: () => log, recorder, now });
     const { journal: judge } = engine;
     return {

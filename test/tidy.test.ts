@@ -197,7 +197,7 @@ describe("style", () => {
 
   test.each([
     ["src/main.ts", "process.exit(1);"],
-    ["src/agent/log/log.ts", "console.error(line);"],
+    ["src/agent/log.ts", "console.error(line);"],
     ["src/cli/gc.ts", 'const text = "process.exit"; // console.log'],
     ["src/cli/gc.ts", "child.process.id;"],
     ["src/node/clock.ts", "Date.now();"],

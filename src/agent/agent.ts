@@ -8,7 +8,7 @@ import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import { acquireLock, type Lock } from "../node/lock.ts";
-import type { Log } from "./log/log.ts";
+import type { Log } from "./log.ts";
 import { Agent } from "./loops.ts";
 import { lockPlaces, openEngine } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";

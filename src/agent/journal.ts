@@ -4,9 +4,8 @@ import type { Journal } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
 import type { Recorder } from "../store/recorder.ts";
-import { logContainerItem, logEvent, logImage } from "./log/items.ts";
-import type { Log } from "./log/log.ts";
-import { logPassEnd } from "./log/pass.ts";
+import { logContainerItem, logEvent, logImage, logPassEnd } from "./log-pass.ts";
+import type { Log } from "./log.ts";
 
 export interface JournalOptions {
   readonly log: () => Log;

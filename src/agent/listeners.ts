@@ -2,7 +2,7 @@
 
 import { messageOf } from "../model/errors.ts";
 import type { HttpServer } from "./http/server.ts";
-import type { Log } from "./log/log.ts";
+import type { Log } from "./log.ts";
 
 /** Until then an agent whose run directory was emptied is unreachable; a check costs one lstat. */
 const LOOK_MS = 5_000;

@@ -19,7 +19,7 @@ import { eventCaller } from "./event-caller.ts";
 import type { HealthCheck, HttpProviders } from "./http/routes.ts";
 import { serveAddress, serveSocket } from "./http/server.ts";
 import { Listeners } from "./listeners.ts";
-import type { Log } from "./log/log.ts";
+import type { Log } from "./log.ts";
 import type { Agent, AgentState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
 import { CONTROL_SOCKET } from "./state-word.ts";

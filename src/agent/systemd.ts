@@ -4,7 +4,7 @@ import { fstatSync } from "node:fs";
 
 import type { Environment } from "../config/settings.ts";
 import { sendDatagram } from "../node/libc.ts";
-import type { Severity } from "./log/line.ts";
+import type { Severity } from "./log.ts";
 
 export interface Systemd {
   ready(status: string): void;

@@ -4,8 +4,7 @@ import type { Config } from "../config/config.ts";
 import { wallClock } from "../node/clock.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import type { Screen } from "../report/terminal.ts";
-import type { Severity } from "./log/line.ts";
-import { createLog, type Log } from "./log/log.ts";
+import { Log, type Severity } from "./log.ts";
 import type { Systemd } from "./systemd.ts";
 
 export interface Process {
@@ -35,7 +34,7 @@ export const logOf = (
   { stderr, logPrefix }: World,
   before: () => void = () => undefined,
 ): Log =>
-  createLog({
+  new Log({
     ...logging,
     sink: (line, severity) => {
       before();

@@ -1,6 +1,6 @@
 /** What commands can open: a node to read or collect on, the state directory, the machine. `compose` implements it. */
 
-import type { Log } from "../agent/log/log.ts";
+import type { Log } from "../agent/log.ts";
 import type { Config, Written } from "../config/config.ts";
 import type { Meter } from "../gc/image/meter.ts";
 import type { Engine, ReadEngine } from "../gc/ports.ts";

@@ -59,7 +59,7 @@ export const globalRules: readonly GlobalRule[] = [
   {
     name: "console",
     pattern: /(?<![.\w$])console\s*(?:\?\.|[.[])/,
-    allowed: ["src/main.ts", "src/agent/log/"],
+    allowed: ["src/main.ts", "src/agent/log.ts"],
     instead: "return text, or use the log of agent/",
   },
   {

@@ -1,6 +1,6 @@
 // Text of pods, images and runtimes on its way out: to terminals, logs, JSON, HTML and metrics.
 
-import { logLine } from "../../../src/agent/log/line.ts";
+import { logLine } from "../../../src/agent/log.ts";
 import { MetricRegistry } from "../../../src/agent/metrics.ts";
 import { html } from "../../../src/report/html/html.ts";
 import { clean, cutFor, fitted } from "../../../src/report/terminal.ts";

@@ -2,12 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { logContainerItem, logEvent, logImage } from "../../../src/agent/log/items.ts";
-import { createLog, type Log } from "../../../src/agent/log/log.ts";
-import { logPassEnd } from "../../../src/agent/log/pass.ts";
-import type { Pass } from "../../../src/model/pass.ts";
-import { type Instant, minutes, plus, seconds } from "../../../src/model/time.ts";
-import { passSummary } from "../../../src/report/pass-words.ts";
+import { logContainerItem, logEvent, logImage, logPassEnd } from "../../src/agent/log-pass.ts";
+import { Log } from "../../src/agent/log.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
+import { passSummary } from "../../src/report/pass-words.ts";
 import {
   containerOutcome,
   containerPlan,
@@ -17,7 +16,7 @@ import {
   NOW,
   pass,
   removedImage,
-} from "../../report/build.ts";
+} from "../report/build.ts";
 
 /** As the agent does: each removal when it is done, then the pass. */
 function logPass(log: Log, it: Pass): void {
@@ -46,7 +45,7 @@ function recorded(
   let now = startedAt;
   return {
     lines,
-    log: createLog({ format, verbosity, sink: (line) => void lines.push(line), now: () => now }),
+    log: new Log({ format, verbosity, sink: (line) => void lines.push(line), now: () => now }),
     wait: (count) => void (now = plus(now, minutes(count))),
   };
 }
