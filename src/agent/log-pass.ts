@@ -134,14 +134,15 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
   const ends = present([
     containers !== null &&
       containers.end !== "done" &&
-      `containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`,
-    images !== null && `images: ${endWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`,
+      `containers: ${containerEndWords(containers.end)}${blockedBy(plan.containers?.blocks)}`,
+    images !== null &&
+      `images: ${endWords(images.end, purpose.kind)}${blockedBy(plan.images?.blocks)}`,
   ]);
   return `${capitalised(passTitle(kind))} found nothing to remove${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
 }
 
 /** What blocks removal, without figures that change meanwhile. */
-function why(blocks: readonly ImageBlock[] = []): string {
+function blockedBy(blocks: readonly ImageBlock[] = []): string {
   const [block] = blocks;
   return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;
 }

@@ -37,9 +37,9 @@ import {
   snapshotText,
 } from "../store/snapshot-file.ts";
 import { StateFile } from "../store/state-file.ts";
+import { askAgent } from "./control-client.ts";
 import { eventCaller } from "./event-caller.ts";
 import { keepRulesOf } from "./host.ts";
-import { askAgent } from "./http/client.ts";
 import { openEngine, openNode } from "./node.ts";
 import { connect } from "./runtime.ts";
 import { CONTROL_SOCKET } from "./state-word.ts";

@@ -9,19 +9,24 @@ import { type Duration, type Instant, toMs, watchedSince } from "../model/time.t
 import { hostAndPort } from "../model/values.ts";
 import { wallClock } from "../node/clock.ts";
 import { rootDirectoryId } from "../node/directories.ts";
-import { prepare, socketFiles } from "../node/files.ts";
+import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import { unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { eventCaller } from "./event-caller.ts";
-import type { HealthCheck, HttpProviders } from "./http/routes.ts";
-import { serveAddress, serveSocket } from "./http/server.ts";
-import { Listeners } from "./listeners.ts";
+import { keepOpen, serveAddress, serveSocket } from "./http.ts";
 import type { Log } from "./log.ts";
 import type { Agent, AgentState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
+import {
+  answered,
+  type HealthCheck,
+  type HttpProviders,
+  type HttpRequest,
+  type Surface,
+} from "./routes.ts";
 import { CONTROL_SOCKET } from "./state-word.ts";
 import type { World } from "./world.ts";
 
@@ -46,14 +51,13 @@ export class StatusServer {
   readonly #options: StatusServerOptions;
   readonly #metrics = new Metrics();
   readonly #hook: ReturnType<typeof eventCaller>;
-  readonly #listeners: Listeners;
+  readonly #closers: (() => Promise<void>)[] = [];
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
   #connectError: string | null = null;
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
-    this.#listeners = new Listeners(options.log);
     this.#hook = eventCaller(
       () => options.config().eventHook,
       (message) => options.log().warning(message),
@@ -62,20 +66,23 @@ export class StatusServer {
 
   /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
   async listen(): Promise<void> {
-    const { paths, metricsBindAddress } = this.#options.config();
-    const http = {
-      providers: this.#providers(),
-      onError: (message: string) => this.#options.log().recurring("http", message),
-    };
-    await this.#listeners.add({
-      name: "control socket",
-      open: async () => serveSocket(prepare(paths.runDir, CONTROL_SOCKET), socketFiles, http),
+    const { config, log } = this.#options;
+    const { paths, metricsBindAddress } = config();
+    const providers = this.#providers();
+    const http = (surface: Surface) => ({
+      answer: (request: HttpRequest) => answered(request, surface, providers),
+      onError: (message: string) => log().recurring("http", message),
     });
-    if (metricsBindAddress !== null)
-      await this.#listeners.add({
-        name: "metrics address",
-        open: async () => serveAddress(hostAndPort(metricsBindAddress), http),
-      });
+    this.#closers.push(
+      await keepOpen({
+        name: "control socket",
+        open: async () => serveSocket(prepare(paths.runDir, CONTROL_SOCKET), http("control")),
+        log,
+      }),
+    );
+    if (metricsBindAddress === null) return;
+    const open = () => serveAddress(hostAndPort(metricsBindAddress), http("metrics"));
+    this.#closers.push(await keepOpen({ name: "metrics address", open, log }));
   }
 
   attach(attached: Attached): void {
@@ -119,7 +126,7 @@ export class StatusServer {
   }
 
   async close(): Promise<void> {
-    await this.#listeners.close();
+    for (const close of this.#closers) await close();
     await this.#hook.close();
   }
 

@@ -263,16 +263,6 @@ export interface StateFiles {
   dropCopy(directory: string): void;
 }
 
-export interface SocketFiles {
-  /** The type of file at the path, without following links. */
-  kindOf(path: string): "absent" | "socket" | "other";
-  /** Tells the file at the path from any other; `null`: none is there. May throw. */
-  identityOf(path: string): string | null;
-  remove(path: string): void;
-  /** Leaves the socket to its owner: mode 0600. */
-  restrict(path: string): void;
-}
-
 /**
  * How much is logged. 0: what an operator must know. 1: passes that removed something. 2 (default): every pass and
  * removal. 3: skipped removals. 4: steps. 5: why each image is kept or removed.

@@ -21,7 +21,6 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { HostError, type HostErrorKind, messageOf } from "../model/errors.ts";
-import type { SocketFiles } from "../model/ports.ts";
 
 /** `ENOENT`, `EACCES`…; `""` without a code. */
 export function codeOf(thrown: unknown): string {
@@ -150,19 +149,22 @@ export function prepare(runDirectory: string, name: string): string {
   }
 }
 
-export const socketFiles: SocketFiles = {
-  kindOf: (path) => {
+export const socketFiles = {
+  /** The type of file at the path, without following links. */
+  kindOf: (path: string): "absent" | "socket" | "other" => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return "absent";
     return found.isSocket() ? "socket" : "other";
   },
-  identityOf: (path) => {
+  /** Tells the file at the path from any other; `null`: none is there. */
+  identityOf: (path: string): string | null => {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
     // A filesystem may give a new file the number of the one before.
     return found === undefined ? null : `${found.dev}:${found.ino}:${found.mtimeNs}`;
   },
-  remove: (path) => unlinkSync(path),
-  restrict: (path) => chmodSync(path, 0o600),
+  remove: (path: string): void => unlinkSync(path),
+  /** Leaves the socket to its owner. */
+  restrict: (path: string): void => chmodSync(path, 0o600),
 };
 
 /** In hex. */

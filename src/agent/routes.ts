@@ -1,10 +1,9 @@
-/** The responses of each path of the control socket and the metrics address. */
+/** What the control socket and the metrics address answer, by path. */
 
-import { printedJson } from "../../report/document.ts";
-import { imageListDocument, type ImageListReport, imageListTable } from "../../report/images.ts";
-import { statusDocument, type StatusReport, statusTable } from "../../report/status.ts";
-import { clean, type Screen } from "../../report/terminal.ts";
-import type { Answer } from "./message.ts";
+import { printedJson } from "../report/document.ts";
+import { imageListDocument, type ImageListReport, imageListTable } from "../report/images.ts";
+import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
+import { clean, type Screen } from "../report/terminal.ts";
 
 export interface HealthCheck {
   readonly name: string;
@@ -24,6 +23,12 @@ export interface HttpProviders {
 
 /** `metrics`: others can reach this address, so it reveals no image and no configuration. */
 export type Surface = "control" | "metrics";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
 export interface HttpRequest {
   readonly method: string;

@@ -14,14 +14,14 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { askAgent } from "../../../src/agent/http/client.ts";
-import { type HttpProviders, screenQuery } from "../../../src/agent/http/routes.ts";
-import { type HttpServer, serveAddress, serveSocket } from "../../../src/agent/http/server.ts";
-import { HostError } from "../../../src/model/errors.ts";
-import { socketFiles as files } from "../../../src/node/files.ts";
-import { unjudged } from "../../../src/report/images.ts";
-import { GIB, image, NOW, status, terminal } from "../../report/build.ts";
-import { until } from "../../support/containerd/until.ts";
+import { askAgent } from "../../src/agent/control-client.ts";
+import { type HttpServer, serveAddress, serveSocket } from "../../src/agent/http.ts";
+import { answered, type HttpProviders, plain, screenQuery } from "../../src/agent/routes.ts";
+import { HostError } from "../../src/model/errors.ts";
+import { socketFiles as files } from "../../src/node/files.ts";
+import { unjudged } from "../../src/report/images.ts";
+import { GIB, image, NOW, status, terminal } from "../report/build.ts";
+import { until } from "../support/containerd/until.ts";
 
 const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => ({
   metrics: () => "crigc_hold 0\n",
@@ -49,8 +49,8 @@ afterEach(async () => {
 });
 
 async function served(differences: Partial<HttpProviders> = {}): Promise<HttpServer> {
-  const server = await serveSocket(path, files, {
-    providers: providers(differences),
+  const server = await serveSocket(path, {
+    answer: (request) => answered(request, "control", providers(differences)),
     onError: (message) => void errors.push(message),
   });
   closers.push(() => server.close());
@@ -192,78 +192,102 @@ describe("a path in use", () => {
 });
 
 describe("the metrics address", () => {
-  const onError = (): undefined => undefined;
-
-  test("serves metrics and health, and says nothing of images or configuration", async () => {
-    const server = serveAddress(
+  async function metricsPort(differences: Partial<HttpProviders> = {}): Promise<number> {
+    const server = await serveAddress(
       { host: "127.0.0.1", port: 0 },
-      { providers: providers(), onError },
+      {
+        answer: (request) => answered(request, "metrics", providers(differences)),
+        onError: () => undefined,
+      },
     );
     closers.push(() => server.close());
-    const base = `http://127.0.0.1:${server.port}`;
-    expect((await fetch(`${base}/metrics`)).status).toBe(200);
-    expect((await fetch(`${base}/readyz`)).status).toBe(200);
-    expect((await fetch(`${base}/status`)).status).toBe(404);
-    expect((await fetch(`${base}/images.txt`)).status).toBe(404);
-  });
+    return server.port ?? 0;
+  }
 
-  test("has a bounded number of connections, and still answers a new client", async () => {
-    const server = serveAddress(
-      { host: "127.0.0.1", port: 0 },
-      { providers: providers(), onError },
-    );
-    closers.push(() => server.close());
-    const idle = { open: 0 };
-    const connecting = Array.from({ length: 100 }, () =>
-      Bun.connect({
-        hostname: "127.0.0.1",
-        port: server.port ?? 0,
-        socket: {
-          data: () => undefined,
-          open: () => void (idle.open += 1),
-          close: () => void (idle.open -= 1),
-        },
-      }),
-    );
-    await Promise.all(connecting);
-    expect((await fetch(`http://127.0.0.1:${server.port}/metrics`)).status).toBe(200);
-    await until("the other connections were closed", 5_000, () => idle.open <= 16);
-  });
-
-  test("answers a request that arrives byte by byte, and a large answer to a client that reads late", async () => {
-    const body = "# a comment\n".repeat(1_000_000);
-    const server = serveAddress(
-      { host: "127.0.0.1", port: 0 },
-      { providers: providers({ metrics: () => body }), onError },
-    );
-    closers.push(() => server.close());
-    const client = connect(server.port ?? 0, "127.0.0.1");
-    for (const byte of "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") {
-      client.write(byte);
+  /** What a client receives that sends these texts, one after the other, until the connection closes. */
+  async function exchange(port: number, texts: Iterable<string>, lateMs = 0): Promise<string> {
+    const client = connect(port, "127.0.0.1");
+    const chunks: Buffer[] = [];
+    client.on("data", (chunk) => {
+      chunks.push(Buffer.from(chunk));
+      if (lateMs === 0) return;
+      client.pause();
+      setTimeout(() => client.resume(), lateMs);
+    });
+    const closed = new Promise<void>((resolve) => void client.on("close", () => resolve()));
+    for (const text of texts) {
+      client.write(text);
       await Bun.sleep(0);
     }
-    const answer = await new Promise<string>((resolve) => {
-      const chunks: Buffer[] = [];
-      client.on("data", (chunk) => {
-        chunks.push(Buffer.from(chunk));
-        client.pause();
-        setTimeout(() => client.resume(), 1);
-      });
-      client.on("close", () => resolve(Buffer.concat(chunks).toString()));
-    });
+    await closed;
+    return Buffer.concat(chunks).toString();
+  }
+
+  test("the metrics address serves metrics and health, and says nothing of images or configuration", async () => {
+    const base = `http://127.0.0.1:${await metricsPort()}`;
+    const paths = ["/metrics", "/readyz", "/status", "/images.txt"];
+    const statuses = paths.map(async (it) => (await fetch(base + it)).status);
+    expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404]);
+  });
+
+  test("too many connections close the oldest, and a new client is still answered", async () => {
+    const port = await metricsPort();
+    let open = 0;
+    for (let at = 0; at < 100; at += 1) {
+      const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
+      open += 1;
+      client.on("close", () => (open -= 1)).on("error", () => undefined);
+      closers.push(async () => client.destroy());
+    }
+    await until("the oldest connections were closed", 5_000, () => open <= 16);
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200);
+  });
+
+  test("a connection ends after ten seconds, though its request still arrives byte by byte", async () => {
+    const port = await metricsPort();
+    const startedAt = performance.now();
+    const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
+    const dripping = setInterval(() => client.write("X: 1\r\n"), 200);
+    await new Promise((resolve) => client.on("error", () => undefined).on("close", resolve));
+    clearInterval(dripping);
+    expect(performance.now() - startedAt).toBeWithin(9_000, 12_000);
+  }, 15_000);
+
+  test("a request that arrives byte by byte is answered, and so is a client that reads late", async () => {
+    const body = "# a comment\n".repeat(1_000_000);
+    const port = await metricsPort({ metrics: () => body });
+    const answer = await exchange(port, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1);
     expect(answer.startsWith("HTTP/1.1 200 OK\r\n")).toBe(true);
     expect(answer.endsWith(body)).toBe(true);
   });
 
-  test("in use is an error with the address", async () => {
-    const server = serveAddress(
-      { host: "127.0.0.1", port: 0 },
-      { providers: providers(), onError },
+  test.each([
+    ["version 1.0", "GET /metrics HTTP/1.0\r\n\r\n", 200],
+    ["an absolute target", "GET http://node:1/metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", 200],
+    ["another one behind it", "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2), 200],
+    ["two slashes", "GET //metrics HTTP/1.1\r\nHost: a\r\n\r\n", 404],
+    ["a body", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nx", 405],
+    ["no host", "GET /metrics HTTP/1.1\r\n\r\n", 400],
+    ["two hosts", "GET /metrics HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400],
+    ["an invalid host", "GET /metrics HTTP/1.1\r\nHost: a b\r\n\r\n", 400],
+    ["no valid target", "GET http://[/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+    ["a folded header", "GET /metrics HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", 400],
+    ["no version", "GET /metrics\r\n\r\n", 400],
+    ["9 kB of header", `GET /metrics HTTP/1.1\r\nHost: a\r\nX: ${"a".repeat(9e3)}\r\n\r\n`, 431],
+  ])("a request with %s has one answer, and the connection ends", async (_, request, expected) => {
+    const answer = await exchange(await metricsPort(), [request]);
+    expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${expected}`]);
+    expect(answer.toLowerCase()).toContain("connection: close\r\n");
+  });
+
+  test("an address in use is an error that names it", async () => {
+    const port = await metricsPort();
+    const again = serveAddress(
+      { host: "127.0.0.1", port },
+      { answer: () => plain(200, ""), onError: () => undefined },
     );
-    closers.push(() => server.close());
-    const address = { host: "127.0.0.1", port: server.port ?? 0 };
-    expect(() => serveAddress(address, { providers: providers(), onError })).toThrow(
-      `cannot listen on the metrics address 127.0.0.1:${server.port}`,
+    expect(await failureOf(again)).toContain(
+      `cannot listen on the metrics address 127.0.0.1:${port}`,
     );
   });
 });

@@ -1,6 +1,6 @@
 /** Queries a running agent over its control socket, with a deadline and a size limit. */
 
-import { HostError, messageOf } from "../../model/errors.ts";
+import { HostError, messageOf } from "../model/errors.ts";
 
 export interface ControlRequest {
   readonly socketPath: string;
