@@ -233,7 +233,6 @@ const stemsIn = (names: readonly string[], name: string): readonly string[] => [
 
 const stemOf = (name: string): string => name.replace(/-(?:wal|shm)$/, "");
 
-/** 0 for files of earlier versions, which have only a time. */
 const numberOf = (stem: string): number => Number(/^(\d+)-/.exec(stem)?.[1] ?? 0);
 
 /** Small facts by name, such as the stamp of `keep baseline --once`. */

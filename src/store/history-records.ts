@@ -8,7 +8,6 @@ import type { Event, Step } from "../model/pass.ts";
 import type { FilesystemRole } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import {
-  added,
   amount,
   branded,
   bytes,
@@ -88,10 +87,10 @@ const removal = record<Removal>({
   message: nullable(text),
   reportedBytes: nullable(bytes),
   measuredBytes: nullable(bytes),
-  chainId: added(nullable(branded(chainId)), null),
-  freesBytes: added(nullable(amount), null),
-  freesAtLeastBytes: added(nullable(amount), null),
-  freesAtMostBytes: added(nullable(amount), null),
+  chainId: nullable(branded(chainId)),
+  freesBytes: nullable(amount),
+  freesAtLeastBytes: nullable(amount),
+  freesAtMostBytes: nullable(amount),
   settled: nullable(word<NonNullable<Removal["settled"]>>()),
   at: time,
   took: nullable(durationNs),
@@ -127,9 +126,9 @@ const sample = record<DiskSample>({
   availableBytes: bytes,
   inodes: bytes,
   inodesFree: bytes,
-  highPercent: added(nullable(count), null),
-  lowPercent: added(nullable(count), null),
-  freedBytes: added(nullable(amount), null),
+  highPercent: nullable(count),
+  lowPercent: nullable(count),
+  freedBytes: nullable(amount),
 });
 
 export const historyKinds: { readonly [Kind in HistoryKind]: Declared<RowOf<Kind>> } = {

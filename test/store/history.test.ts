@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { chainId } from "../../src/model/ids.ts";
 import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
-import { historyKinds } from "../../src/store/history-records.ts";
 import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
 import { anImagePlan } from "../support/build/values.ts";
@@ -38,12 +37,16 @@ const start = (id: string) => ({
   startedAt: instant(100n),
 });
 
+const chain = chainId(`sha256:${"c".repeat(64)}`);
+const frees = { lowerBytes: 600n, estimateBytes: 650n, upperBytes: 800n };
+
 describe("the history", () => {
   test("has a removal with its pass as soon as it is over", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     store.passStarted(start("p"));
-    store.imageDone(idOf("p"), imageItem(1));
+    const { candidate } = imageItem(1);
+    store.imageDone(idOf("p"), imageItem(1, { candidate: { ...candidate, chain, frees } }));
     await store.flush();
     const { reader } = read(directory);
     expect(reader.removals({ limit: 10 })).toEqual([
@@ -59,10 +62,10 @@ describe("the history", () => {
         message: null,
         reportedBytes: 1000n,
         measuredBytes: 700n,
-        chainId: null,
-        freesBytes: null,
-        freesAtLeastBytes: null,
-        freesAtMostBytes: null,
+        chainId: chain,
+        freesBytes: 650n,
+        freesAtLeastBytes: 600n,
+        freesAtMostBytes: 800n,
         settled: "at-once",
         at: instant(1n),
         took: imageItem(1).took,
@@ -70,38 +73,6 @@ describe("the history", () => {
     ]);
     expect(reader.passes({ limit: 10 })).toMatchObject([{ id: idOf("p"), endedAt: null }]);
     await store.close();
-  });
-
-  test("keeps the chain and estimate of a removal, and reads older removals without them", async () => {
-    const chain = chainId(`sha256:${"c".repeat(64)}`);
-    const frees = { lowerBytes: 600n, estimateBytes: 650n, upperBytes: 800n };
-    const { candidate } = imageItem(1);
-    const reader = await after((store) => {
-      store.passStarted(start("p"));
-      store.imageDone(idOf("p"), imageItem(1, { candidate: { ...candidate, chain, frees } }));
-    });
-    const [row] = reader.removals({ limit: 1 });
-    expect(row).toMatchObject({
-      chainId: chain,
-      freesBytes: 650n,
-      freesAtLeastBytes: 600n,
-      freesAtMostBytes: 800n,
-    });
-    if (row === undefined) throw new Error("no row");
-    const {
-      chainId: _chain,
-      freesBytes: _frees,
-      freesAtLeastBytes: _least,
-      freesAtMostBytes: _most,
-      ...older
-    } = historyKinds.removal.codec.write(row) as Record<string, unknown>;
-    expect(historyKinds.removal.codec.read(older)).toEqual({
-      ...row,
-      chainId: null,
-      freesBytes: null,
-      freesAtLeastBytes: null,
-      freesAtMostBytes: null,
-    });
   });
 
   test("has the purpose of an interrupted pass", async () => {

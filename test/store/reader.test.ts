@@ -54,32 +54,12 @@ describe("openStoreReader", () => {
     expect(readdirSync(join(directory, ".."))).toEqual([]);
   });
 
-  test("reads what a finished writer left, and changes no file", async () => {
-    const directory = scratch();
-    const { store } = await write(directory);
-    store.saveLedger(ledgerOf(3, 4));
-    await store.close();
-    expect(seen(directory)).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
-  });
-
   test("reads a log with nothing but its header after a power cut, at once", async () => {
     const directory = await crashed();
     truncateSync(join(directory, "crigc.db-wal"), 32);
     const startMs = performance.now();
     expect(seen(directory)).toEqual({ ledger: emptyLedger, notices: [] });
     expect(performance.now() - startMs).toBeLessThan(5_000);
-  });
-
-  test("reads next to a running writer, and changes no file", async () => {
-    const directory = scratch();
-    const { store } = await write(directory);
-    expect(seen(directory)).toEqual({ ledger: emptyLedger, notices: [] });
-    for (const turn of [1, 2, 3]) {
-      store.saveLedger(ledgerOf(3, turn));
-      await store.flush();
-      expect(seen(directory)).toEqual({ ledger: ledgerOf(3, turn), notices: [] });
-    }
-    await store.close();
   });
 
   test("reads what a killed writer left in its log, and changes no file", async () => {

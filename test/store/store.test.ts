@@ -86,17 +86,6 @@ describe("writing", () => {
 });
 
 describe("a throttle", () => {
-  test("is shared by all callers before it ends", async () => {
-    let writes = 0;
-    const throttle = new WriteThrottle(() => (writes += 1));
-    for (let ask = 0; ask < 100; ask += 1) throttle.ask();
-    expect(writes).toBe(0);
-    await until(() => writes > 0);
-    throttle.ask();
-    await until(() => writes > 1);
-    expect(writes).toBe(2);
-  });
-
   test("is longer after each failure", async () => {
     const timesMs: number[] = [];
     const throttle = new WriteThrottle(() => timesMs.push(performance.now()));
