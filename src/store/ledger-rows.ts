@@ -108,11 +108,8 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     kind: "images",
     after: next.images,
     before: previous.images,
-    isSame: (after, before) => {
-      const inUse = isLast(after, lastUse);
-      if (inUse !== isLast(before, lastUseBefore)) return false;
-      return after === before || isEqual(after, before, inUse ? USE_TIMES : []);
-    },
+    isSame: (after, before) =>
+      Bun.deepEquals(rowImage(after, lastUse), rowImage(before, lastUseBefore)),
     document: (image) => imageRow.write(rowImage(image, lastUse)),
   });
   for (const kind of mapNames)
@@ -121,7 +118,7 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
         kind,
         after: next[kind],
         before: previous[kind],
-        isSame: isEqual,
+        isSame: (after, before) => after === before || Bun.deepEquals(after, before),
         document: (value) => codecs[kind].value.write(value),
       });
   return changes;
@@ -172,31 +169,10 @@ function lastUseOf(images: Ledger["images"]): LastUse | null {
 const isLast = (image: ImageRecord | undefined, last: LastUse | null): boolean =>
   last !== null && image?.lastUsedAt === last.at && image.lastUsedWatched === last.watched;
 
-/** Fields that the state has for all images in use. */
-const USE_TIMES: readonly string[] = [
-  "lastUsedAt",
-  "lastUsedWatched",
-] satisfies (keyof ImageRecord)[];
-
 const rowImage = (image: ImageRecord, last: LastUse | null) =>
   isLast(image, last)
     ? { ...image, lastUsedAt: null, lastUsedWatched: null, inUse: true }
     : { ...image, inUse: false };
-
-/** Compares plain data by value, except for `beside`; identical objects are not descended into. */
-export function isEqual(one: unknown, other: unknown, beside: readonly string[] = []): boolean {
-  if (one === other) return true;
-  if (typeof one !== "object" || typeof other !== "object") return false;
-  if (one === null || other === null) return false;
-  const names = Object.keys(one);
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => {
-      const [a, b]: readonly unknown[] = [Reflect.get(one, name), Reflect.get(other, name)];
-      return a === b || beside.includes(name) || isEqual(a, b);
-    })
-  );
-}
 
 /** The row of the ledger's state comes first. No image was first seen before its last removal in the history. */
 export function* readLedgerRows(db: Database): Iterable<LedgerRow> {

@@ -3,7 +3,7 @@
 
 import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { Watched } from "../model/time.ts";
-import { isEqual, mapNames } from "./ledger-rows.ts";
+import { mapNames } from "./ledger-rows.ts";
 
 export interface Diverged {
   /** The common ancestor. */
@@ -54,11 +54,11 @@ function mergeMaps<Value>(
   for (const key of base.keys()) if (!ours.has(key)) merged.delete(key);
   for (const [key, own] of ours) {
     const before = base.get(key);
-    if (before !== undefined && isEqual(own, before)) continue;
+    if (before !== undefined && Bun.deepEquals(own, before)) continue;
     const other = theirs.get(key);
     // What one of them saw removed no longer exists, and is new if it comes back.
     if (other === undefined && before !== undefined) continue;
-    const isOurs = other === undefined || (before !== undefined && isEqual(other, before));
+    const isOurs = other === undefined || (before !== undefined && Bun.deepEquals(other, before));
     merged.set(key, isOurs ? own : both(own, other));
   }
   return merged;

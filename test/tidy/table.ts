@@ -21,7 +21,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     oneFile: ["node:fs", "node:path", "protobufjs"],
   },
   node: { folders: ["model"], packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"] },
-  store: { folders: ["model"], packages: ["bun:sqlite"] },
+  store: { folders: ["model"], packages: ["bun:sqlite", "Bun"] },
   report: { folders: ["model"], packages: ["Bun"] },
   gc: { folders: ["model", "policy", "report"], packages: [] },
   cli: {
