@@ -5,21 +5,12 @@ import { enums, type Field, fieldsOfMessage, messages, methods } from "./declare
 import contract from "./wire-contract.json";
 
 const { beyondThePage } = contract;
-const agreedMessages = new Map<string, Readonly<Record<string, unknown>>>(
-  Object.entries({ ...contract.messages, ...beyondThePage.messages }),
-);
-const agreedMethods = new Map<string, readonly string[]>(
-  Object.entries({ ...contract.methods, ...beyondThePage.methods }),
-);
+const agreedMessages = new Map<string, unknown>(Object.entries(contract.messages));
+const agreedMethods = new Map<string, readonly string[]>(Object.entries(contract.methods));
 
 describe("the proto", () => {
   test.each([...messages])("declares %s as in the contract", (name, message) => {
-    const agreed = agreedMessages.get(name);
-    expect(agreed).toBeDefined();
-    const fields = Object.keys(agreed ?? {}).filter((field) => field in declared(message));
-    expect(Object.fromEntries(fields.map((field) => [field, agreed?.[field]]))).toEqual(
-      declared(message),
-    );
+    expect<unknown>(declared(message)).toEqual(agreedMessages.get(name));
   });
 
   test.each([...methods.values()].map((it) => [it.path, it] as const))(
@@ -35,9 +26,7 @@ describe("the proto", () => {
   );
 
   test("has every enum completely", () => {
-    expect(Object.fromEntries(enums)).toEqual(
-      Object.fromEntries(Object.entries(contract.enums).filter(([name]) => enums.has(name))),
-    );
+    expect<unknown>(Object.fromEntries(enums)).toEqual(contract.enums);
   });
 
   test("declares no message that no method needs", () => {
