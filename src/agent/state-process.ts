@@ -66,7 +66,7 @@ export function processChannel(options: StateProcessOptions): StateChannel {
   };
 }
 
-interface Asked {
+interface Unanswered {
   readonly onRows: (rows: readonly LedgerRow[]) => void;
   readonly resolve: (reply: StateReply) => void;
   readonly reject: (error: HostError) => void;
@@ -76,7 +76,7 @@ class StateChild {
   readonly #exited: Promise<number>;
   readonly #input: { write(text: string): unknown; flush(): unknown; end(): unknown };
   /** Answers come in the order of the requests. */
-  #asked: Asked[] = [];
+  #unanswered: Unanswered[] = [];
   hasEnded = false;
 
   constructor({ program, directory, writer }: StateProcessOptions) {
@@ -106,16 +106,23 @@ class StateChild {
 
   ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply> {
     return new Promise((resolve, reject) => {
-      this.#asked.push({ onRows, resolve, reject });
-      for (const piece of lineOf(request)) this.#input.write(piece);
-      this.#input.flush();
+      this.#unanswered.push({ onRows, resolve, reject });
+      this.#send(request);
     });
   }
 
   async end(last: readonly StateRequest[]): Promise<void> {
-    for (const request of last) for (const piece of lineOf(request)) this.#input.write(piece);
+    for (const request of last) this.#send(request);
     await this.#input.end();
     await this.#exited;
+  }
+
+  #send(request: StateRequest): void {
+    // A process that ended is noticed by the end of its output, with what it printed.
+    try {
+      for (const piece of lineOf(request)) this.#input.write(piece);
+      Promise.resolve(this.#input.flush()).catch(() => undefined);
+    } catch {}
   }
 
   /** Returns what is wrong with a line; an empty text: the output ended. */
@@ -124,15 +131,15 @@ class StateChild {
       const line = lineIn(text);
       if (line === null) return `it sent ${JSON.stringify(text.slice(0, 100))}`;
       collectIfGrown(1 / 8);
-      if (line.kind === "rows") this.#asked[0]?.onRows(line.rows);
-      else this.#asked.shift()?.resolve(line.reply);
+      if (line.kind === "rows") this.#unanswered[0]?.onRows(line.rows);
+      else this.#unanswered.shift()?.resolve(line.reply);
     }
     return "";
   }
 
   #reject(why: string): void {
-    const unanswered = this.#asked;
-    this.#asked = [];
+    const unanswered = this.#unanswered;
+    this.#unanswered = [];
     const message = `the ledger process ended${why === "" ? "" : `: ${why}`}`;
     for (const { reject } of unanswered) reject(new HostError("read", message));
   }

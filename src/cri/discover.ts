@@ -131,14 +131,14 @@ interface Probe {
   readonly error: RuntimeError | null;
 }
 
-async function probe(path: string, timeoutMs: number): Promise<Probe> {
-  try {
-    return { path, found: await probeEndpoint(`unix://${path}`, timeoutMs), error: null };
-  } catch (thrown) {
-    if (!(thrown instanceof RuntimeError)) throw thrown;
-    return { path, found: null, error: thrown };
-  }
-}
+const probe = async (path: string, timeoutMs: number): Promise<Probe> =>
+  probeEndpoint(`unix://${path}`, timeoutMs).then(
+    (found) => ({ path, found, error: null }),
+    (thrown: unknown) => {
+      if (thrown instanceof RuntimeError) return { path, found: null, error: thrown };
+      throw thrown;
+    },
+  );
 
 /** Most telling first. */
 const tellingKinds: readonly RuntimeErrorKind[] = [

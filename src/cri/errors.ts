@@ -56,23 +56,18 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
   if (attempt.aborted) return "cancelled";
   if (thrown instanceof MalformedError) return "malformed";
   if (dockerLacks(thrown, attempt.about)) return "not-found";
-  switch (codeName(thrown)) {
-    case "DEADLINE_EXCEEDED":
-      return "deadline";
-    case "NOT_FOUND":
-      return "not-found";
-    case "RESOURCE_EXHAUSTED":
-      return "too-large";
-    case "UNIMPLEMENTED":
-      return "unimplemented";
-    case "UNAVAILABLE":
-      return connectionKind(detailsOf(thrown));
-    default:
-      return isRemoval(attempt.method) && BUSY.test(detailsOf(thrown)) ? "busy" : "failed";
-  }
+  const name = codeName(thrown);
+  if (name === "UNAVAILABLE") return connectionKind(detailsOf(thrown));
+  const isBusy = /^(?:Remove|Stop)/.test(attempt.method) && BUSY.test(detailsOf(thrown));
+  return KINDS[name] ?? (isBusy ? "busy" : "failed");
 }
 
-const isRemoval = (method: Attempt["method"]): boolean => /^(?:Remove|Stop)/.test(method);
+const KINDS: Readonly<Record<string, RuntimeErrorKind>> = {
+  DEADLINE_EXCEEDED: "deadline",
+  NOT_FOUND: "not-found",
+  RESOURCE_EXHAUSTED: "too-large",
+  UNIMPLEMENTED: "unimplemented",
+};
 
 /** CRI has no code for it. containerd: "is already in removing state"; Docker: "removal of … is already in progress". */
 const BUSY =
