@@ -108,8 +108,11 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     kind: "images",
     after: next.images,
     before: previous.images,
+    // Most records are the same object, and each removal compares all.
     isSame: (after, before) =>
-      Bun.deepEquals(rowImage(after, lastUse), rowImage(before, lastUseBefore)),
+      after === before
+        ? isLast(after, lastUse) === isLast(before, lastUseBefore)
+        : Bun.deepEquals(rowImage(after, lastUse), rowImage(before, lastUseBefore)),
     document: (image) => imageRow.write(rowImage(image, lastUse)),
   });
   for (const kind of mapNames)
@@ -150,19 +153,14 @@ function addChanges<Value>({ puts, drops }: MutableChanges, change: MapChange<Va
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
   rowJson(stateRow.write({ ...ledger, lastUse }));
 
-const lastUses = new WeakMap<Ledger["images"], LastUse | null>();
-
 /** The last observation at which any image was in use. */
 function lastUseOf(images: Ledger["images"]): LastUse | null {
-  const known = lastUses.get(images);
-  if (known !== undefined) return known;
   let last: LastUse | null = null;
   for (const { lastUsedAt: at, lastUsedWatched: watched } of images.values()) {
     if (at === null || watched === null) continue;
     if (last === null || watched > last.watched || (watched === last.watched && at > last.at))
       last = { at, watched };
   }
-  lastUses.set(images, last);
   return last;
 }
 
