@@ -10,9 +10,8 @@ import { timer, wallClock } from "../node/clock.ts";
 import { acquireLock, type Lock } from "../node/lock.ts";
 import type { Log } from "./log.ts";
 import { Agent } from "./loops.ts";
-import { lockPlaces, openEngine } from "./node.ts";
+import { connect, type Connected, lockPlaces, openEngine } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
-import { connect, type Connected } from "./runtime.ts";
 import { StatusServer } from "./status-server.ts";
 import { logOf, type World } from "./world.ts";
 

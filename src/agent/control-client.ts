@@ -1,5 +1,7 @@
 /** Queries a running agent over its control socket, with a deadline and a size limit. */
 
+import { statSync } from "node:fs";
+
 import { HostError, messageOf } from "../model/errors.ts";
 
 export interface ControlRequest {
@@ -7,8 +9,6 @@ export interface ControlRequest {
   /** With query: `/status.txt?width=80`. */
   readonly path: string;
   readonly timeoutMs: number;
-  /** Throws where there is no socket, which a request takes milliseconds to find out. */
-  readonly find?: (path: string) => unknown;
 }
 
 /** Far larger than any status or image list. */
@@ -29,7 +29,8 @@ async function exchange(
 ): Promise<{ readonly status: number; readonly body: string }> {
   const deadline = AbortSignal.timeout(request.timeoutMs);
   try {
-    request.find?.(request.socketPath);
+    // A request takes milliseconds to find out that there is no socket.
+    statSync(request.socketPath);
     const response = await fetch(`http://crigc${request.path}`, {
       unix: request.socketPath,
       signal: deadline,

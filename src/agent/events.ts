@@ -1,10 +1,13 @@
-/** Watches container events during image removal, and records the uses that they report. */
+/** The runtime's events, which report uses of images, and the agent's own, which go to the event hook. */
 
 import type { ContainerEvent, Runtime } from "../cri/client.ts";
 import type { EventFeed, EventSource } from "../gc/ports.ts";
 import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
+import type { Event } from "../model/pass.ts";
 import type { Container } from "../model/snapshot.ts";
 import { instant } from "../model/time.ts";
+import { EventHook } from "../node/event-hook.ts";
+import { document, eventJson, toJson } from "../report/document.ts";
 
 /** Events kept per pass; older ones are already in the lists. */
 const ANNOUNCED_MAX = 10_000;
@@ -58,4 +61,19 @@ function containersOf(event: ContainerEvent): readonly Container[] {
     state: "created",
     createdAt: instant(0n),
   }));
+}
+
+/**
+ * Reads `executable` for each event, so that a reload applies to the next one; `null`: none. A failing hook is
+ * only reported. `close` resolves when the running calls have ended, each within its time limit.
+ */
+export function eventCaller(executable: () => string | null, failed: (message: string) => void) {
+  const hook = new EventHook(failed);
+  return {
+    call: (event: Event): void => {
+      const path = executable();
+      if (path !== null) hook.send(path, `${toJson(document("Event", eventJson(event)))}\n`);
+    },
+    close: (): Promise<void> => hook.close(),
+  };
 }

@@ -15,8 +15,7 @@ import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { LayerReading } from "./layer-reading.ts";
 import { type Ended, Loop, type LoopState } from "./loop.ts";
-import { Measurements } from "./measurements.ts";
-import { checkPressure, PressurePace, reclaimTargets } from "./pressure.ts";
+import { checkPressure, Measurements, PressurePace, reclaimTargets } from "./pressure.ts";
 
 /** Milliseconds between the end of one run and the start of the next. */
 export type Periods = Readonly<Record<LoopName, number>>;
@@ -51,6 +50,20 @@ export interface AgentState {
   readonly runtimeError: string | null;
 }
 
+/** Before anything was observed. */
+export const emptyState: AgentState = {
+  loops: [],
+  images: [],
+  cachedAt: null,
+  seen: null,
+  filesystems: [],
+  pressure: null,
+  waiting: null,
+  lastPasses: new Map(),
+  runtimeAnsweredAt: null,
+  runtimeError: null,
+};
+
 export class Agent {
   readonly #options: AgentOptions;
   readonly #loops: Readonly<Record<LoopName, Loop>>;
@@ -60,16 +73,7 @@ export class Agent {
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
-  #state: Omit<AgentState, "loops" | "filesystems"> = {
-    images: [],
-    cachedAt: null,
-    seen: null,
-    pressure: null,
-    waiting: null,
-    lastPasses: new Map(),
-    runtimeAnsweredAt: null,
-    runtimeError: null,
-  };
+  #state = emptyState;
   /** Ends a container pass, and the reading of layers, while pressure is due. */
   #yield = new AbortController();
 

@@ -1,24 +1,34 @@
-/** Opens a node for reading, without anything that could remove, or for collection. */
+/** Connects to the runtime, and opens a node for reading, without anything that could remove, or for collection. */
+
+import { realpath } from "node:fs/promises";
 
 import type { OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
+import { parseEndpoint } from "../cri/endpoint.ts";
 import { Backoff } from "../gc/backoff.ts";
 import { LogUsers } from "../gc/container/log-users.ts";
 import { type Engine, type PassLock, volatileMemory } from "../gc/ports.ts";
 import { AssertionError } from "../model/assert.ts";
-import { HostError } from "../model/errors.ts";
+import { HostError, usageError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { LedgerMemory, UsedLog, WriterPresence } from "../model/ports.ts";
+import type {
+  CallRecord,
+  LedgerMemory,
+  RuntimeReader,
+  UsedLog,
+  WriterPresence,
+} from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy } from "../node/disk.ts";
+import { socketFiles } from "../node/files.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import { acquireLock, type LockPlaces } from "../node/lock.ts";
 import { logDeleter } from "../node/log-remover.ts";
-import { collectIfGrown } from "../node/process.ts";
+import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
 import { stateFiles } from "../node/state-files.ts";
 import { enterWriters, otherWriters } from "../node/writers.ts";
 import type { StoreNotice } from "../store/errors.ts";
@@ -28,7 +38,6 @@ import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
 import { journalOf, type JournalOptions } from "./journal.ts";
 import { forgotten, kubeletMemory, type KubeletStart } from "./kubelet-memory.ts";
-import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
 import { COMMIT_PROCESS } from "./state-word.ts";
 import type { Process } from "./world.ts";
@@ -208,3 +217,79 @@ export const lockPlaces = (config: Config, self: Pick<Process, "userId">): LockP
   runDirectory: config.paths.runDir,
   userId: self.userId,
 });
+
+export interface Connected {
+  readonly runtime: Runtime;
+  /** `unix:///…`, for the lock and for messages. */
+  readonly endpoint: string;
+}
+
+/** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
+const discovery = async () => import("../cri/discover.ts");
+
+/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
+export async function connect(
+  config: Config,
+  onCall: (call: CallRecord) => void = () => undefined,
+): Promise<Connected> {
+  const endpoint = await runtimeEndpoint(config);
+  const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
+  if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
+  const { openRuntime } = await import("../cri/client.ts");
+  const busy = compileWhenBusy(() => performance.now());
+  const runtime = openRuntime({
+    endpoint,
+    imageEndpoint,
+    requestTimeout: config.requestTimeout,
+    onCall: (call) => {
+      busy();
+      collectIfGrown(CALL_WEIGHT);
+      onCall(call);
+    },
+    onList: () => collectIfGrown(),
+    onNewEntry: () => {
+      busy(CALLS_OF_ENTRY);
+      collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);
+    },
+  });
+  const reader: RuntimeReader = {
+    ...runtime.reader,
+    info: async (signal) => ({
+      ...(await runtime.reader.info(signal)),
+      instance: instanceOf(imageEndpoint),
+    }),
+  };
+  return { runtime: { ...runtime, reader }, endpoint };
+}
+
+/** A runtime creates its socket anew at each start. */
+function instanceOf(endpoint: string): string {
+  try {
+    return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** A call, as a part of a check of the memory. */
+const CALL_WEIGHT = 1 / 32;
+/** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
+const CALLS_OF_ENTRY = 0.05;
+
+/** Longer than when probing several: a configured runtime may be busy. */
+const NAMED_PROBE_MS = 1_500;
+
+async function runtimeEndpoint(config: Config): Promise<string> {
+  const named = config.endpoints.runtime;
+  const { discoverEndpoint, probeEndpoint } = await discovery();
+  if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
+  return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
+}
+
+/** The configuration has validated the text already; errors read the same. */
+function parsed(text: string): string {
+  const endpoint = parseEndpoint(text);
+  if (endpoint.kind === "refused")
+    throw usageError("endpoint", text, `invalid endpoint ${text}: ${endpoint.message}`);
+  return endpoint.endpoint;
+}

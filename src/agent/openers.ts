@@ -1,6 +1,6 @@
 /** Implements what commands can open, with the real runtime, machine and state directory. */
 
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -38,10 +38,9 @@ import {
 } from "../store/snapshot-file.ts";
 import { StateFile } from "../store/state-file.ts";
 import { askAgent } from "./control-client.ts";
-import { eventCaller } from "./event-caller.ts";
+import { eventCaller } from "./events.ts";
 import { keepRulesOf } from "./host.ts";
-import { openEngine, openNode } from "./node.ts";
-import { connect } from "./runtime.ts";
+import { connect, openEngine, openNode } from "./node.ts";
 import { CONTROL_SOCKET } from "./state-word.ts";
 import { logOf, type World } from "./world.ts";
 
@@ -92,7 +91,6 @@ export function openersOf(world: World): Openers {
         socketPath: join(paths.runDir, CONTROL_SOCKET),
         path,
         timeoutMs,
-        find: statSync,
       }),
     rootDirectoryId,
     machine: machineOf,

@@ -1,10 +1,12 @@
-/** Disk pressure: one check of the disks, when the next one comes, and whether a check begins a pass. */
+/** The disks as last measured; one check of them for pressure, when the next comes, and whether it begins a pass. */
 
-import type { Engine, ReadEngine } from "../gc/ports.ts";
+import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
 import type { Compat, Signal } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
-import type { Filesystem } from "../model/snapshot.ts";
+import type { DiskReader, DiskReading } from "../model/ports.ts";
+import type { Filesystem, MeasuredFilesystem } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 import {
   judgePressure,
   keyOf,
@@ -12,6 +14,59 @@ import {
   type PressureVerdict,
 } from "../policy/pressure/judge.ts";
 import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
+
+interface Measurement {
+  readonly reading: DiskReading;
+  readonly at: Instant;
+}
+
+/** The newest measurement of each filesystem by any part of the agent, so that showing the disks costs no call. */
+export class Measurements {
+  readonly #now: () => Instant;
+  readonly #newest = new Map<string, Measurement>();
+
+  constructor(now: () => Instant) {
+    this.#now = now;
+  }
+
+  /** Wraps the reader, so that every measurement is recorded here. */
+  noting(disk: DiskReader): DiskReader {
+    return {
+      filesystems: async (reported) => {
+        const filesystems = await disk.filesystems(reported);
+        // Drops filesystems that are no longer named.
+        this.#newest.clear();
+        for (const filesystem of filesystems) this.#note(filesystem.path, filesystem);
+        return filesystems;
+      },
+      measure: async (path) => {
+        const reading = await disk.measure(path);
+        this.#note(path, reading);
+        return reading;
+      },
+    };
+  }
+
+  /**
+   * The filesystems of the last observation with the newest figures: a pass is recorded at its end, with figures of its
+   * start.
+   */
+  newest(seen: Pick<Seen, "filesystems" | "observedAt"> | null): readonly MeasuredFilesystem[] {
+    if (seen === null) return [];
+    return seen.filesystems.map((filesystem) => {
+      const newer = this.#newest.get(filesystem.path);
+      return newer === undefined
+        ? { ...filesystem, measuredAt: seen.observedAt }
+        : { ...filesystem, ...newer.reading, measuredAt: newer.at };
+    });
+  }
+
+  #note(path: string, reading: DiskReading): void {
+    const { capacityBytes, availableBytes, inodes, inodesFree } = reading;
+    const figures = { capacityBytes, availableBytes, inodes, inodesFree };
+    this.#newest.set(path, { reading: figures, at: this.#now() });
+  }
+}
 
 /** A statfs for each known filesystem, and nothing else. Throws `HostError` if one cannot be measured. */
 export async function checkPressure(

@@ -11,14 +11,15 @@ export interface HealthCheck {
   readonly problem: string | null;
 }
 
+/** The status server. */
 export interface HttpProviders {
   /** Current metrics as Prometheus text. */
-  readonly metrics: () => string;
-  readonly health: () => readonly HealthCheck[];
+  metrics(): string;
+  health(): readonly HealthCheck[];
   /** Whether the runtime answers and the ledger is loaded. */
-  readonly readiness: () => readonly HealthCheck[];
-  readonly status: () => StatusReport;
-  readonly images: () => ImageListReport;
+  readiness(): readonly HealthCheck[];
+  status(): StatusReport;
+  images(): ImageListReport;
 }
 
 /** `metrics`: others can reach this address, so it reveals no image and no configuration. */
@@ -49,12 +50,12 @@ export function answered(
   return route(providers, url);
 }
 
-type Routes = Readonly<Record<string, (providers: HttpProviders, url: URL) => Answer>>;
+type Routes = Readonly<Record<string, (from: HttpProviders, url: URL) => Answer>>;
 
 const OPEN_ROUTES: Routes = {
-  "/metrics": ({ metrics }) => typed("text/plain; version=0.0.4; charset=utf-8", metrics()),
-  "/healthz": (providers) => health(providers.health()),
-  "/readyz": (providers) => health(providers.readiness()),
+  "/metrics": (from) => typed("text/plain; version=0.0.4; charset=utf-8", from.metrics()),
+  "/healthz": (from) => health(from.health()),
+  "/readyz": (from) => health(from.readiness()),
 };
 
 // The agent renders the tables, so that a client of another version need not understand its data,
@@ -63,10 +64,10 @@ const ROUTES: Readonly<Record<Surface, Routes>> = {
   metrics: OPEN_ROUTES,
   control: {
     ...OPEN_ROUTES,
-    "/status": ({ status }) => json(printedJson(statusDocument(status()))),
-    "/status.txt": ({ status }, url) => plain(200, statusTable(status(), screenFrom(url))),
-    "/images": ({ images }) => json(printedJson(imageListDocument(images()))),
-    "/images.txt": ({ images }, url) => plain(200, imageListTable(images(), screenFrom(url))),
+    "/status": (from) => json(printedJson(statusDocument(from.status()))),
+    "/status.txt": (from, url) => plain(200, statusTable(from.status(), screenFrom(url))),
+    "/images": (from) => json(printedJson(imageListDocument(from.images()))),
+    "/images.txt": (from, url) => plain(200, imageListTable(from.images(), screenFrom(url))),
   },
 };
 

@@ -12,13 +12,13 @@ import { rootDirectoryId } from "../node/directories.ts";
 import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
-import { unjudged } from "../report/images.ts";
+import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
-import { eventCaller } from "./event-caller.ts";
+import { eventCaller } from "./events.ts";
 import { keepOpen, serveAddress, serveSocket } from "./http.ts";
 import type { Log } from "./log.ts";
-import type { Agent, AgentState } from "./loops.ts";
+import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
 import {
   answered,
@@ -47,7 +47,7 @@ export interface StatusServerOptions {
   readonly startedAt: Instant;
 }
 
-export class StatusServer {
+export class StatusServer implements HttpProviders {
   readonly #options: StatusServerOptions;
   readonly #metrics = new Metrics();
   readonly #hook: ReturnType<typeof eventCaller>;
@@ -68,9 +68,8 @@ export class StatusServer {
   async listen(): Promise<void> {
     const { config, log } = this.#options;
     const { paths, metricsBindAddress } = config();
-    const providers = this.#providers();
     const http = (surface: Surface) => ({
-      answer: (request: HttpRequest) => answered(request, surface, providers),
+      answer: (request: HttpRequest) => answered(request, surface, this),
       onError: (message: string) => log().recurring("http", message),
     });
     this.#closers.push(
@@ -109,7 +108,7 @@ export class StatusServer {
   }
 
   isAlive(): boolean {
-    return this.#health().every((check) => check.problem === null);
+    return this.health().every((check) => check.problem === null);
   }
 
   /** One line for `systemctl status`. */
@@ -130,31 +129,10 @@ export class StatusServer {
     await this.#hook.close();
   }
 
-  #health() {
-    const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
-    return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
-  }
-
-  #providers(): HttpProviders {
-    return {
-      metrics: () => this.#metricsText(),
-      health: () => this.#health(),
-      readiness: () => readinessOf(this.#attached?.agent.state() ?? null, this.#connectError),
-      status: () => this.#status(),
-      images: () => {
-        const state = this.#attached?.agent.state();
-        return {
-          observedAt: state?.cachedAt ?? this.#options.startedAt,
-          entries: unjudged(state?.images ?? []),
-        };
-      },
-    };
-  }
-
-  #metricsText(): string {
+  metrics(): string {
     const { images, pressure } = this.#options.config().limits;
     return this.#metrics.expose({
-      ...this.#status(),
+      ...this.status(),
       thresholds: images,
       signals: [...new Set(pressure.thresholds.map(({ signal }) => signal))],
       usage: processFigures(),
@@ -162,44 +140,54 @@ export class StatusServer {
     });
   }
 
-  #status(): StatusReport {
+  health(): readonly HealthCheck[] {
+    const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
+    return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
+  }
+
+  readiness(): readonly HealthCheck[] {
+    return readinessOf(this.#attached?.agent.state() ?? null, this.#connectError);
+  }
+
+  images(): ImageListReport {
+    const { cachedAt, images } = this.#attached?.agent.state() ?? emptyState;
+    return { observedAt: cachedAt ?? this.#options.startedAt, entries: unjudged(images) };
+  }
+
+  status(): StatusReport {
     const { world, config, difference, startedAt } = this.#options;
     const attached = this.#attached;
-    const state: AgentState | null = attached?.agent.state() ?? null;
-    const { dryRun } = config();
-    const seen = state?.seen ?? null;
-    const sizeBytes = (state?.images ?? []).reduce((sum, image) => sum + image.sizeBytes, 0n);
+    const state = attached?.agent.state() ?? emptyState;
+    const { seen, images, pressure } = state;
+    const sizeBytes = images.reduce((sum, image) => sum + image.sizeBytes, 0n);
     return {
       version: world.build.version,
       pid: world.self.pid,
       rootDirectoryId: rootDirectoryId(),
       now: wallClock(),
       startedAt,
-      dryRun,
+      dryRun: config().dryRun,
       runtime: seen?.runtime ?? null,
-      runtimeError: state?.runtimeError ?? this.#connectError,
-      runtimeAnsweredAt: state?.runtimeAnsweredAt ?? null,
+      runtimeError: state.runtimeError ?? this.#connectError,
+      runtimeAnsweredAt: state.runtimeAnsweredAt,
       ledgerError: attached?.recorder?.failure() ?? null,
       configurationError: difference(),
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached),
-      waiting: state?.waiting ?? null,
-      podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
-      loops: state?.loops ?? [],
-      lastPasses: [...(state?.lastPasses.values() ?? [])],
-      filesystems: this.#filesystems(state?.filesystems ?? []),
-      underPressure: state?.pressure?.condition ?? false,
-      pressure: (state?.pressure?.met ?? []).map((one) => ({
+      waiting: state.waiting,
+      podSource: state.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
+      loops: state.loops,
+      lastPasses: [...state.lastPasses.values()],
+      filesystems: this.#filesystems(state.filesystems),
+      underPressure: pressure?.condition ?? false,
+      pressure: (pressure?.met ?? []).map((one) => ({
         signal: one.threshold.signal,
         mountpoint: one.filesystem.mountpoint,
         available: one.available,
         limit: one.limit,
-        due: state?.pressure?.due.includes(one) ?? false,
+        due: pressure?.due.includes(one) ?? false,
       })),
-      images:
-        state === null || state.cachedAt === null
-          ? null
-          : { count: state.images.length, sizeBytes },
+      images: state.cachedAt === null ? null : { count: images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
       regrets: attached?.recorder?.regrets() ?? null,
       events: this.#events,

@@ -6,17 +6,10 @@ import type { Environment } from "../config/settings.ts";
 import { sendDatagram } from "../node/libc.ts";
 import type { Severity } from "./log.ts";
 
-export interface Systemd {
-  ready(status: string): void;
-  status(text: string): void;
-  stopping(): void;
-  alive(): void;
-  /** Period of `alive`, in milliseconds; `null`: no watchdog for this process. */
-  readonly watchdogMs: number | null;
-}
+export type Systemd = ReturnType<typeof systemdOf>;
 
 /** Sends nothing without `NOTIFY_SOCKET`. */
-export function systemdOf(environment: Environment, pid: number): Systemd {
+export function systemdOf(environment: Environment, pid: number) {
   const socket = environment["NOTIFY_SOCKET"];
   const send = (text: string): void => {
     if (socket !== undefined && socket !== "") sendDatagram(socket, text);
@@ -24,10 +17,11 @@ export function systemdOf(environment: Environment, pid: number): Systemd {
   // A status is one line of text.
   const line = (text: string): string => text.replaceAll(/\s+/g, " ");
   return {
-    ready: (text) => send(`READY=1\nSTATUS=${line(text)}`),
-    status: (text) => send(`STATUS=${line(text)}`),
-    stopping: () => send("STOPPING=1"),
-    alive: () => send("WATCHDOG=1"),
+    ready: (text: string): void => send(`READY=1\nSTATUS=${line(text)}`),
+    status: (text: string): void => send(`STATUS=${line(text)}`),
+    stopping: (): void => send("STOPPING=1"),
+    alive: (): void => send("WATCHDOG=1"),
+    /** Period of `alive`; `null`: no watchdog for this process. */
     watchdogMs: watchdogMs(environment, pid),
   };
 }

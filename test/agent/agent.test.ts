@@ -244,20 +244,6 @@ describe("while the runtime is away", () => {
     expect(await away(false, 1)).toBe(0);
     expect(await away(true, 1)).toBe(1);
   });
-
-  test("a runtime that is there only every other minute costs no image that it should not", async () => {
-    const sim = aNode(40);
-    sim.start();
-    await sim.run(10 * MINUTE);
-    for (let minute = 0; minute < 60; minute += 1) {
-      sim.weather.runtimeIsAway = minute % 2 === 0;
-      if (minute === 10) fill(sim, 12_000);
-      await sim.run(MINUTE);
-    }
-    expect(sim.record.violations).toEqual([]);
-    expect(sim.record.removals.length).toBeLessThanOrEqual(9);
-    expect(sim.freePercent()).toBeGreaterThanOrEqual(15);
-  });
 });
 
 describe("a disk that cannot be measured", () => {
@@ -299,21 +285,6 @@ describe("the end", () => {
     expect(await sim.stop()).toBeTrue();
     expect(sim.record.passes.filter(({ startedAt }) => startedAt >= stopped)).toEqual([]);
   });
-});
-
-test("killed at any moment and started again, an agent goes on where it was", async () => {
-  const sim = aNode(60, { weather: { latencyMs: 200 } });
-  sim.start();
-  await sim.run(10 * MINUTE);
-  for (let round = 0; round < 40; round += 1) {
-    if (round % 10 === 0) fill(sim, 12_000);
-    await sim.run(sim.random.next() * 20 * SECOND);
-    sim.kill();
-    sim.start();
-  }
-  await sim.run(MINUTE);
-  expect(sim.record.violations).toEqual([]);
-  expect(sim.freePercent()).toBeGreaterThanOrEqual(15);
 });
 
 test("a day with pressure that cannot be ended keeps memory as it is", async () => {
