@@ -106,36 +106,29 @@ function diskFindings(snapshot: Snapshot, ledger: Ledger): readonly AuditFinding
   });
 }
 
-/** Containers without a known image, and uses that could not be read. */
+/** Uses that could not be read, containers without a known image, and images in use that the list lacks. */
 function useFindings(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] {
   const users = [...usage.users.values()].flat();
   const resolved = new Set(users.flatMap((it) => (it.kind === "container" ? [it.id] : [])));
-  const unknown = usage.unknown.map((it): AuditFinding => ({
-    kind: "unknown-use",
-    subject: it.subject,
-    message: it.message,
-  }));
-  const unresolved = snapshot.containers
-    .filter(({ id }) => !resolved.has(id))
-    .filter(({ id }) => !usage.unknown.some(({ subject }) => subject.includes(id)))
-    .map((container): AuditFinding => ({
-      kind: "unresolved-reference",
-      reference: container.imageName || container.imageRef || container.imageId,
-      message: `container ${container.name} (${container.state}) of pod ${container.podName || "none"} names it, but the runtime has no such image`,
-    }));
-  return [...unknown, ...unresolved, ...unlistedUses(snapshot, usage)];
-}
-
-/** An image that is in use but not listed: the runtime resolves its name, and its list omits it. */
-function unlistedUses(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] {
-  const listed = new Set<ImageId>(snapshot.images.map(({ id }) => id));
-  return [...usage.users.keys()]
-    .filter((id) => !listed.has(id))
-    .map((id) => ({
-      kind: "unresolved-reference",
-      reference: id,
-      message: "it is in use, but missing from the runtime's list of images",
-    }));
+  const listed = new Set(snapshot.images.map(({ id }) => id));
+  return [
+    ...usage.unknown.map((it): AuditFinding => ({ kind: "unknown-use", ...it })),
+    ...snapshot.containers
+      .filter(({ id }) => !resolved.has(id))
+      .filter(({ id }) => !usage.unknown.some(({ subject }) => subject.includes(id)))
+      .map((container): AuditFinding => ({
+        kind: "unresolved-reference",
+        reference: container.imageName || container.imageRef || container.imageId,
+        message: `container ${container.name} (${container.state}) of pod ${container.podName || "none"} names it, but the runtime has no such image`,
+      })),
+    ...[...usage.users.keys()]
+      .filter((id) => !listed.has(id))
+      .map((id): AuditFinding => ({
+        kind: "unresolved-reference",
+        reference: id,
+        message: "it is in use, but missing from the runtime's list of images",
+      })),
+  ];
 }
 
 function ownerFindings(snapshot: Snapshot): readonly AuditFinding[] {

@@ -1,7 +1,6 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if these were already removed. */
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
-import { standingBlocks } from "./blocks.ts";
 import type { ContainerInput } from "./container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "./container/containers.ts";
 import type { Listed } from "./container/ownership.ts";
@@ -9,6 +8,7 @@ import { podView } from "./container/pod-source.ts";
 import { judgePods, type PodJudgement } from "./container/pods.ts";
 import type { Facts } from "./facts.ts";
 import { decideImages, type GoneBefore } from "./image/images.ts";
+import { standingBlocks } from "./image/judge.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
 /** The halves of the node that a plan is for. `logs`: only what deleted pods left in the log directories. */

@@ -1,17 +1,17 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
-import type { ContainerRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
+import type { ContainerRecord, Ghost, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
-import { duration, type Watched, watched } from "../model/time.ts";
+import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
+import { duration, hours, type Watched, watched } from "../model/time.ts";
 import { withEntry } from "../model/values.ts";
 import { rememberCreations } from "./image/creations.ts";
-import { ghostNow } from "./image/ghost.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { ageRestart, observedTime } from "./observed-time.ts";
 import { stillNothingFreed } from "./space/nothing-freed.ts";
+import { releaseKey } from "./version.ts";
 
 export interface Remember {
   readonly ledger: Ledger;
@@ -183,4 +183,62 @@ function containerRecord({ ledger, snapshot }: Remember, id: ContainerId): Conta
     imageVolumes: volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null),
     finishedAt: snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null,
   };
+}
+
+/** A ghost, which is still listed after its removal, is tried again after an hour, which doubles with each attempt up to this. */
+const PAUSE_HOURS_MAX = 24;
+
+export interface GhostAttempt {
+  readonly image: Pick<Image, "id">;
+  readonly record: ImageRecord;
+  /** `cut-off`: the runtime went away during the call. */
+  readonly end: "answered" | "unanswered" | "cut-off";
+  readonly runtime: RuntimeInfo;
+}
+
+/** Records an image that is still listed although its removal succeeded, timed out or was cut off. */
+export function rememberGhost(ledger: Ledger, attempt: GhostAttempt): Ledger {
+  if (ledger.observedAt === null) return ledger;
+  const { image, end, runtime } = attempt;
+  const record = ledger.images.get(image.id) ?? attempt.record;
+  const before = record.ghost;
+  const answered = before?.answeredWatched ?? null;
+  const wasRetriedAtOnce = before?.retriedAtOnce === true;
+  const isAtOnce = end === "cut-off" && !wasRetriedAtOnce;
+  const retriedAtOnce = isAtOnce || wasRetriedAtOnce;
+  const attempts = (before?.attempts ?? 0) + 1;
+  const pauses = Math.max(1, attempts - Number(retriedAtOnce));
+  const pauseHours = Math.min(2 ** Math.min(pauses - 1, 10), PAUSE_HOURS_MAX);
+  const ghost: Ghost = {
+    since: before?.since ?? ledger.observedAt,
+    attempts,
+    retryWatched: isAtOnce ? ledger.watched : watched(ledger.watched + hours(pauseHours)),
+    answeredWatched: answered ?? (end === "answered" ? ledger.watched : null),
+    isFinal: end === "answered" && answered !== null && ledger.watched - answered >= hours(1),
+    names: null,
+    runtime: releaseKey(runtime),
+    instance: runtime.instance,
+    retriedAtOnce,
+  };
+  return { ...ledger, images: withEntry(ledger.images, image.id, { ...record, ghost }) };
+}
+
+/** The ghost at this observation; the same object if nothing changed, `null` if it may be removed like any image. */
+function ghostNow(
+  ghost: Ghost,
+  {
+    names,
+    runtime,
+    now,
+  }: { readonly names: string; readonly runtime: RuntimeInfo; readonly now: Watched },
+): Ghost | null {
+  if (ghost.isFinal) {
+    if (ghost.runtime !== releaseKey(runtime)) return null;
+    if (ghost.names === null) return { ...ghost, names };
+    return ghost.names === names ? ghost : null;
+  }
+  const isRestarted =
+    ghost.instance !== "" && runtime.instance !== "" && ghost.instance !== runtime.instance;
+  if (!isRestarted || ghost.retriedAtOnce || ghost.retryWatched <= now) return ghost;
+  return { ...ghost, retryWatched: now, retriedAtOnce: true };
 }

@@ -6,7 +6,7 @@ import type { Plan } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { waitsForCreations } from "../../src/policy/blocks.ts";
+import { waitsForCreations } from "../../src/policy/image/judge.ts";
 import { aContainer, anImage, anImagePlan, aSandbox, NOW } from "../support/build/values.ts";
 import { fateOf, type Node, planOf, WATCHED } from "./judging.ts";
 

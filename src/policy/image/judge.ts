@@ -1,14 +1,16 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
-import type { ImageCandidate, Selection } from "../../model/plan.ts";
+import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
-import type { Image } from "../../model/snapshot.ts";
-import { imageBlocks } from "../blocks.ts";
+import type { Image, KeepProblem } from "../../model/snapshot.ts";
+import { watchedSince } from "../../model/time.ts";
 import { once } from "../by-object.ts";
+import { podSourceForImages, podView } from "../container/pod-source.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { selectedImages } from "../selection.ts";
+import { creationBlock } from "./creations.ts";
 import { distinctImages, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
@@ -117,4 +119,53 @@ function blockedBy(block: ImageBlock): ImageKeepReason {
         : [];
   if (faults.length === 0) return { kind: "blocked", block: block.kind };
   return { kind: "blocked", block: block.kind, detail: faults.join("; ") };
+}
+
+/** The blocks of images, in the order in which they are reported; empty if images may be removed. */
+const imageBlocks = (
+  facts: Facts,
+  { unknown }: Usage,
+  problems: readonly KeepProblem[],
+): readonly ImageBlock[] => [
+  ...standingBlocks(facts),
+  ...(problems.length === 0 ? [] : [{ kind: "keep-rules-invalid" as const, problems }]),
+  ...podsUnknown(facts),
+  ...(unknown.length === 0 ? [] : [{ kind: "usage-unknown" as const, unknown }]),
+  ...creationBlock(facts),
+];
+
+/** The blocks of both containers and images: a hold, and the grace period after a boot. */
+export function standingBlocks({
+  hold,
+  ledger,
+  limits,
+}: Pick<Facts, "hold" | "ledger" | "limits">): readonly ImageBlock[] {
+  const held: readonly ImageBlock[] =
+    hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
+  const { graceUntil, graceReason, watched } = ledger;
+  if (limits.images.compat === "kubelet" || graceUntil === null || watched >= graceUntil)
+    return held;
+  const remaining = watchedSince(graceUntil, watched);
+  return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
+}
+
+/** Only the kubelet's own list names the images of pods' specifications, so it has to be present and complete. */
+function podsUnknown(facts: Facts): readonly ImageBlock[] {
+  const { pods } = facts.snapshot;
+  if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
+  if (pods.kind === "failed") return [{ kind: "pods-unknown", message: pods.message }];
+  const source = podSourceForImages(podView(facts), facts.ledger.pods);
+  if (source?.kind !== "not-ready") return [];
+  const { why, passes } = source;
+  return [{ kind: "pods-incomplete", message: why, ...(passes && { passes }) }];
+}
+
+/** Whether only containers that are being created block images, and there is something to remove. */
+export function waitsForCreations(plan: Plan): boolean {
+  const blocks = plan.images?.blocks ?? [];
+  return (
+    blocks.length > 0 &&
+    blocks.every((block) => block.kind === "pod-starting") &&
+    plan.images?.triggers.length !== 0
+  );
 }

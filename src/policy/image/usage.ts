@@ -113,11 +113,11 @@ const referencesOf = ({ imageId, imageRef, imageName }: Container): readonly str
 ];
 
 interface Resolved {
-  /** `unusable`: not a reference, so no lookup was made, and no listed image can be meant. */
-  readonly kind: "resolved" | "absent" | "failed" | "unusable";
   readonly ids: readonly ImageId[];
   /** Why the resolution failed. */
   readonly message: string | null;
+  /** It is a reference; otherwise no lookup was made, and no listed image can be meant. */
+  readonly isUsable: boolean;
 }
 
 /** Resolves each reference once: many claims name the same image. */
@@ -142,7 +142,7 @@ class Resolver {
         if (message !== null) this.unknown.push({ subject, message });
       // Every reference to the image is missing, or unusable for a lookup.
       // A container certainly has an image; a sandbox may have none.
-      if (user.kind !== "sandbox" && resolved.every(({ kind }) => kind === "unusable"))
+      if (user.kind !== "sandbox" && !resolved.some(({ isUsable }) => isUsable))
         this.unknown.push({ subject, message: "names no image that can be looked up" });
     }
     const found = new Set(resolved.flatMap(({ ids }) => ids));
@@ -165,26 +165,25 @@ class Resolver {
   #resolve(reference: string): Resolved {
     const before = this.#resolved.get(reference);
     if (before !== undefined) return before;
-    const now = this.#resolveAnew(reference);
+    const listed = listedImages(this.#index, reference);
+    const now =
+      listed.length > 0
+        ? { ids: listed, message: null, isUsable: true }
+        : this.#lookedUp(reference, fullReference(reference));
     this.#resolved.set(reference, now);
     return now;
   }
 
-  #resolveAnew(reference: string): Resolved {
-    const listed = listedImages(this.#index, reference);
-    if (listed.length > 0) return { kind: "resolved", ids: listed, message: null };
-    const name = fullReference(reference);
-    if (name === null) return { kind: "unusable", ids: [], message: null };
+  #lookedUp(reference: string, name: string | null): Resolved {
+    if (name === null) return { ids: [], message: null, isUsable: false };
     const answer = this.#facts.resolutions.get(name);
-    if (answer === undefined)
-      return { kind: "failed", ids: [], message: `"${reference}" was not resolved` };
-    if (answer.kind === "image") return { kind: "resolved", ids: [answer.id], message: null };
-    if (answer.kind === "absent") return { kind: "absent", ids: [], message: null };
-    return {
-      kind: "failed",
-      ids: [],
-      message: `cannot resolve "${reference}": ${answer.message}`,
-    };
+    const message =
+      answer === undefined
+        ? `"${reference}" was not resolved`
+        : answer.kind === "unknown"
+          ? `cannot resolve "${reference}": ${answer.message}`
+          : null;
+    return { ids: answer?.kind === "image" ? [answer.id] : [], message, isUsable: true };
   }
 }
 

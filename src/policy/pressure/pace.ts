@@ -1,6 +1,5 @@
 /** Decides how soon after a pass under pressure, which left a threshold met, the next one begins. */
 
-import { assertNever } from "../../model/assert.ts";
 import type { Compat } from "../../model/limits.ts";
 import { type ImageEnd, isGone, outcomeItems } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
@@ -16,9 +15,18 @@ export type PassEffect =
   /** A rule ended it that holds for the next one too. */
   | "ruled-out";
 
+/** Ends of an image pass that hold for the next one too. */
+const ENDS_BY_RULE: ReadonlySet<ImageEnd> = new Set<ImageEnd>([
+  "removal-limit",
+  "futile",
+  "nothing-freed",
+  "blocked",
+  "invalid-capacity",
+]);
+
 export function effectOf({ images, containers }: Pick<Pass, "images" | "containers">): PassEffect {
   const isRuledOut =
-    (images !== null && endsByRule(images.end)) ||
+    (images !== null && ENDS_BY_RULE.has(images.end)) ||
     containers?.end === "blocked" ||
     containers?.end === "removal-limit";
   if (isRuledOut) return "ruled-out";
@@ -26,29 +34,6 @@ export function effectOf({ images, containers }: Pick<Pass, "images" | "containe
     images?.items.some(({ result }) => result.kind === "removed") === true ||
     (containers !== null && outcomeItems(containers).some(isGone));
   return removed ? "removed" : "nothing";
-}
-
-function endsByRule(end: ImageEnd): boolean {
-  switch (end) {
-    case "removal-limit":
-    case "futile":
-    case "nothing-freed":
-    case "blocked":
-    case "invalid-capacity":
-      return true;
-    case "nothing-to-do":
-    case "target-reached":
-    case "own-gain-reached":
-    case "candidates-exhausted":
-    case "settle-exhausted":
-    case "age-removal-errors":
-    case "observation-failed":
-    case "stopped":
-    case "dry-run":
-      return false;
-    default:
-      return assertNever(end);
-  }
 }
 
 export interface PassEnded {

@@ -44,39 +44,40 @@ export const metAfterAll = (targets: readonly ImageTarget[], progress: Progress)
   targetsMet(targets, { ...progress, removed: Math.max(1, progress.removed) });
 
 function targetMet(target: ImageTarget, progress: Progress): Met | null {
+  const { accounting, storeBytes, reportedBytes, estimatedBytes } = progress;
+  const isReported = accounting === "reported";
   switch (target.kind) {
     case "available-bytes":
-      if (progress.accounting === "reported") return reported(target.wantedBytes, progress);
-      return met(
-        { now: progress.availableBytes.get(target.device), target: target.availableBytes },
-        { now: progress.gainedBytes.get(target.device), target: target.wantedBytes },
+      // The kubelet checks only after a removal, so it removes one image even if the target is 0.
+      if (isReported) return isMet(progress.removed > 0 && reportedBytes >= target.wantedBytes);
+      return (
+        isMet((progress.availableBytes.get(target.device) ?? -1n) >= target.availableBytes) ??
+        isGained(progress.gainedBytes.get(target.device), target.wantedBytes)
       );
     case "free-inodes":
-      return met(
-        { now: progress.inodesFree.get(target.device), target: target.inodesFree },
-        { now: progress.gainedInodes.get(target.device), target: target.wantedInodes },
+      return (
+        isMet((progress.inodesFree.get(target.device) ?? -1n) >= target.inodesFree) ??
+        isGained(progress.gainedInodes.get(target.device), target.wantedInodes)
       );
     case "store-bytes":
-      return storeMet(target, progress);
+      if (isReported) return isMet(reportedBytes >= target.wantedBytes);
+      return isMet(
+        storeBytes === null
+          ? estimatedBytes >= target.wantedBytes
+          : storeBytes <= target.maximumBytes,
+      );
     case "image-count":
-      return progress.imageCount <= target.maximumImages ? "target-reached" : null;
+      return isMet(progress.imageCount <= target.maximumImages);
     case "everything":
       return null;
   }
 }
 
-type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
+const isMet = (is: boolean): Met | null => (is ? "target-reached" : null);
 
-function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
-  const { storeBytes, accounting, reportedBytes, estimatedBytes } = progress;
-  const isMet =
-    accounting === "reported"
-      ? reportedBytes >= wantedBytes
-      : storeBytes === null
-        ? estimatedBytes >= wantedBytes
-        : storeBytes <= maximumBytes;
-  return isMet ? "target-reached" : null;
-}
+/** Own gains end a pass if others write as fast as it frees. */
+const isGained = (gained = 0n, wanted: bigint): Met | null =>
+  gained > 0n && gained >= wanted ? "own-gain-reached" : null;
 
 /** The bytes that a target lacks on its disk or in its budget; `null` if it is not about measured bytes. */
 export function lackedBytes(target: ImageTarget, progress: Progress): bigint | null {
@@ -89,22 +90,6 @@ export function lackedBytes(target: ImageTarget, progress: Progress): bigint | n
     wantedBytes - (progress.gainedBytes.get(device) ?? 0n),
   );
 }
-
-interface Reading {
-  readonly now: bigint | undefined;
-  readonly target: bigint;
-}
-
-/** Own gains end a pass if others write as fast as it frees. */
-function met(available: Reading, gained: Reading): Met | null {
-  if (available.now !== undefined && available.now >= available.target) return "target-reached";
-  const enough = gained.now !== undefined && gained.now > 0n && gained.now >= gained.target;
-  return enough ? "own-gain-reached" : null;
-}
-
-/** The kubelet checks only after a removal, so it removes one image even if the target is 0. */
-const reported = (wantedBytes: bigint, { removed, reportedBytes }: Progress): Met | null =>
-  removed > 0 && reportedBytes >= wantedBytes ? "target-reached" : null;
 
 /**
  * Whether the remaining candidates can still reach the targets: judged as the plan did, with what the pass removed and

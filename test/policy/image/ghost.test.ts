@@ -4,18 +4,9 @@ import { describe, expect, test } from "bun:test";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { type Duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
-import { type GhostAttempt, rememberGhost } from "../../../src/policy/image/ghost.ts";
+import { type GhostAttempt, remember, rememberGhost } from "../../../src/policy/remember.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
-import { remember } from "../../../src/policy/remember.ts";
-import {
-  aGhost,
-  aLedger,
-  anImage,
-  aRecord,
-  aSnapshot,
-  defaultLimits,
-  NOW,
-} from "../../support/build/values.ts";
+import { aGhost, aLedger, anImage, aRecord, aSnapshot, defaultLimits, NOW } from "../../support/build/values.ts";
 
 const image = anImage("app");
 const record = aRecord();
