@@ -4,16 +4,12 @@ import { describe, expect, test } from "bun:test";
 
 import { prepareRecorded } from "../../src/gc/prepare.ts";
 import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
-import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { imageId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { minutes, plus } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
-import { namesText } from "../../src/policy/image/image-index.ts";
-import { auditCommands, findingWords } from "../../src/report/audit.ts";
-import { openNodeOf } from "../cli/open-node.ts";
-import { crigc } from "../cli/world.ts";
-import { read } from "../store/fixture.ts";
+import { auditCommands } from "../../src/report/audit.ts";
 import {
   aContainer,
   aFilesystem,
@@ -28,7 +24,6 @@ import {
   MIB,
   NOW,
 } from "../support/build/values.ts";
-import { scratch } from "../support/scratch.ts";
 
 const app = anImage("app");
 /** A node on which everything has its reason: the disk is full of its images. */
@@ -73,24 +68,6 @@ const untagged = anImage("untagged", { repoTags: [], repoDigests: [digest] });
 describe("the audit finds", () => {
   test("nothing on a node where everything has its reason", () => {
     expect(findings({})).toEqual([]);
-  });
-
-  test("repositories whose removals freed far less than their layers suggest, with commands to find what keeps the content", () => {
-    const removal: PastRemoval = {
-      names: [digest, "registry.example/app:1"],
-      measuredBytes: MIB,
-      freesAtLeastBytes: 64n * MIB,
-      settled: "at-once",
-      at: NOW,
-    };
-    const [finding, ...others] = findings({}, seen(), [removal]);
-    expect(others).toEqual([]);
-    if (finding === undefined) throw new Error("nothing was found");
-    expect(finding).toMatchObject({ kind: "content-kept", repository: "registry.example/app" });
-    expect(findingWords(finding)).toMatch(
-      /^1 removal of images of registry.example\/app freed 1.0 MiB instead of at least 64.0 MiB, last at 20/,
-    );
-    expect(auditCommands(finding, aSnapshot().runtime).join("\n")).toContain("leases ls");
   });
 
   test("images without a name, and whether they are in use", () => {
@@ -154,29 +131,6 @@ describe("the audit finds", () => {
     expect(at(10n * GIB + 1n)).toEqual(["unexplained-bytes"]);
   });
 
-  test("no image blobs among the unexplained bytes", () => {
-    const of = (sizeBytes: bigint): readonly string[] =>
-      findings({
-        images: [{ ...app, sizeBytes }],
-        filesystems: [
-          aFilesystem({ roles: ["imagefs"], availableBytes: 70n * GIB, imageUsedBytes: 10n * GIB }),
-        ],
-      }).map(({ kind }) => kind);
-    expect(of(9n * GIB)).toEqual(["unexplained-bytes"]);
-    expect(of(11n * GIB)).toEqual([]);
-    expect(of(50n * GIB)).toEqual([]);
-  });
-
-  test("bytes that nothing explains beside what images take with their blobs", () => {
-    const filesystem = { roles: ["imagefs"], availableBytes: 70n * GIB } as const;
-    expect(
-      findings({
-        images: [{ ...app, sizeBytes: 2n * GIB }],
-        filesystems: [aFilesystem({ ...filesystem, imageUsedBytes: 3n * GIB })],
-      }),
-    ).toMatchObject([{ breakdown: { imagesBytes: 5n * GIB, otherBytes: 25n * GIB } }]);
-  });
-
   test("unexplained bytes on a filesystem of writable layers, and no image store there", () => {
     const layers = aFilesystem({
       roles: ["containerfs"],
@@ -200,42 +154,6 @@ describe("the audit finds", () => {
     expect(storeOf(756n * MIB)).toEqual([]);
     expect(storeOf(756n * MIB + 1n)).toHaveLength(1);
     expect(storeOf(50n * GIB)).toMatchObject([{ usedBytes: 50n * GIB, images: 1 }]);
-  });
-
-  test("containers and sandboxes not created by Kubernetes", () => {
-    const sandbox = aSandbox("b", { podUid: podUid("") });
-    const container = aContainer("x", {
-      sandboxId: sandbox.id,
-      podUid: podUid(""),
-      imageId: app.id,
-    });
-    const change = {
-      sandboxes: [...(healthy.sandboxes ?? []), sandbox],
-      containers: [...(healthy.containers ?? []), container],
-    };
-    expect(findings(change)).toEqual([
-      { kind: "foreign-sandbox", sandbox },
-      { kind: "foreign-container", container },
-    ]);
-  });
-
-  test("containers whose sandbox is not listed", () => {
-    const container = aContainer("lost", { sandboxId: sandboxId("gone"), imageId: app.id });
-    expect(findings({ containers: [container] })).toEqual([
-      { kind: "orphan-container", container },
-    ]);
-  });
-
-  test("a container whose image the runtime does not have", () => {
-    const container = aContainer("web", { imageName: "registry.example/gone:1" });
-    const resolutions = new Map([["registry.example/gone:1", { kind: "absent" } as const]]);
-    expect(findings({ containers: [container], resolutions })).toMatchObject([
-      {
-        kind: "unresolved-reference",
-        reference: "registry.example/gone:1",
-        message: "container web (running) of pod pod-a names it, but the runtime has no such image",
-      },
-    ]);
   });
 
   test.each([
@@ -348,22 +266,6 @@ describe("commands", () => {
     const ghost: AuditFinding = { kind: "ghost-image", image: app, since: NOW, attempts: 1 };
     expect(auditCommands(ghost, runtime).join("\n")).toContain("ctr --address");
     expect(auditCommands(ghost, { ...runtime, name: "cri-o" }).join("\n")).not.toContain("ctr");
-  });
-});
-
-test("crigc audit exits 0 whatever it finds", async () => {
-  const images = [app, untagged];
-  const ledger = aLedger({
-    images: new Map(images.map((it) => [it.id, aRecord({ names: namesText(it) })])),
-  });
-  const { node, isClosed } = openNodeOf({ snapshot: { ...healthy, images }, ledger });
-  const { code, stdout } = await crigc(["audit", "-o", "json"], {
-    open: { node, state: () => read(scratch()).reader },
-  });
-  expect({ code, closed: isClosed() }).toEqual({ code: 0, closed: true });
-  expect(JSON.parse(stdout)).toMatchObject({
-    kind: "Audit",
-    findings: [{ code: "untagged-image", commands: [expect.any(String), expect.any(String)] }],
   });
 });
 

@@ -37,12 +37,6 @@ const going = (plan: ContainerPlan | null): readonly number[] =>
   );
 
 describe("a plan for", () => {
-  test("the whole node judges images as if the planned containers were removed", () => {
-    const plan = decide(inputFor({}));
-    expect(going(plan.containers)).toEqual([1, 1, 1]);
-    expect(plan.images?.candidates.map(({ image }) => image.id)).toEqual([app.id]);
-  });
-
   test("images only counts a dead container as a user of its image", () => {
     const plan = decide(inputFor({ containers: "none" }));
     expect(plan.containers).toBeNull();
@@ -118,13 +112,6 @@ test("a container removed between the list and its status does not count for its
   expect(reasons(true)).toEqual([[older, "newest-of-name"]]);
 });
 
-test("a pod that is alive by fresh lists loses nothing", () => {
-  const input = inputFor({});
-  expect(going(decideOnFreshLists(input, { ...left, listedAt: NOW }))).toEqual([1, 0, 1]);
-  const alive = { ...left, sandboxes: [sandboxOf("a"), sandboxOf("b")], listedAt: NOW };
-  expect(going(decideOnFreshLists(input, alive))).toEqual([0, 0, 0]);
-});
-
 describe("a pod that starts during a pass", () => {
   const at = (span: bigint) => instant(NOW + span);
   const stillGoing = (listed: bigint, ...others: readonly Sandbox[]) => {
@@ -136,16 +123,6 @@ describe("a pod that starts during a pass", () => {
   test("does not make the source not ready, which was read before, however long the pass takes", () => {
     for (const span of [seconds(1), minutes(3), hours(2)])
       expect(stillGoing(span, started(span))).toEqual([1, 0, 1]);
-  });
-
-  test("does not, even if no pod was alive at its start", () => {
-    const pods = new Map([[podUid("uid-b"), aPodRecord(LONG_GONE)]]);
-    const idle = { ...left, sandboxes: [sandboxOf("a", { state: "not-ready" as const })] };
-    const facts = inputOf({ images: [app], snapshot: { ...snapshot, ...idle }, ledger: { pods } });
-    const input: Decide = { ...facts, purpose: { kind: "periodic" }, parts: everything };
-    const sandboxes = [...idle.sandboxes, started(minutes(1))];
-    const fresh = { ...idle, sandboxes, listedAt: at(minutes(1)) };
-    expect(going(decideOnFreshLists(input, fresh))).toEqual([1, 0, 1]);
   });
 
   test("does if it started before the source was read, or by its time starts only later", () => {

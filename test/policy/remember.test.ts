@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { containerId, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import type { MemoryLimits } from "../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
@@ -18,11 +18,14 @@ import {
   forgetImages,
   forgetRemoved,
   forgetUnlisted,
+  type GhostAttempt,
   recallImage,
   remember,
+  rememberGhost,
 } from "../../src/policy/remember.ts";
 import {
   aContainer,
+  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -57,45 +60,6 @@ function recordOf(ledger: Ledger, { id }: Image): ImageRecord {
 const running = aContainer("c", { imageId: idOf("app") });
 
 describe("images", () => {
-  test("a new image is first seen now and never used", () => {
-    const ledger = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
-    expect(ledger.images.get(idOf("app"))).toEqual({
-      firstSeenAt: NOW,
-      firstSeenWatched: watched(hours(24) + minutes(5)),
-      lastUsedAt: null,
-      lastUsedWatched: null,
-      names: "registry.example/app:v1",
-      earlierNames: [],
-      sizeBytes: anImage("app").sizeBytes,
-      ageRestartedWatched: null,
-      ghost: null,
-    });
-  });
-
-  test("last used is recorded by both clocks and survives the container", () => {
-    const one = next(
-      aLedger(),
-      later(minutes(0), { images: [anImage("app")], containers: [running] }),
-    );
-    const two = next(one, later(minutes(5), { images: [anImage("app")] }), {
-      bootGrace: seconds(0),
-    });
-    expect(two.images.get(idOf("app"))).toMatchObject({
-      lastUsedAt: instant(NOW + seconds(1)),
-      lastUsedWatched: one.watched,
-    });
-  });
-
-  test("an image in use that keeps its names keeps when it was first seen", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
-    const two = next(one, later(minutes(5), { images: [anImage("app")], containers: [running] }));
-    expect(two.images.get(idOf("app"))).toMatchObject({
-      firstSeenAt: NOW,
-      firstSeenWatched: one.watched,
-      lastUsedWatched: two.watched,
-    });
-  });
-
   test("an unused image whose size changed is recorded with the new size", () => {
     const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
     const grown = anImage("app", { sizeBytes: anImage("app").sizeBytes + 1n });
@@ -140,13 +104,6 @@ describe("images", () => {
     expect(first).toBe(watched(ledger.watched - minutes(85)));
   });
 
-  test("a restart of the minimum age counts from the next observation, not from before a gap", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
-    const two = next({ ...one, ageRestartDue: true }, later(minutes(8)));
-    expect(two.ageRestartedWatched).toBe(two.watched);
-    expect(two.watched).toBe(watched(one.watched + minutes(8)));
-  });
-
   test("names that an image lost are recorded, latest first, at most 32", () => {
     const tagged = (...repoTags: readonly string[]): Image => anImage("app", { repoTags });
     let ledger = next(aLedger(), aSnapshot({ images: [tagged("a/x:0", "a/x:kept")] }));
@@ -178,14 +135,6 @@ describe("images", () => {
       later(minutes(5), { images: [{ ...image, repoTags: ["a/x:1", "b/x:1"] }] }),
     );
     expect(two.images.get(image.id)?.firstSeenAt).toBe(NOW);
-  });
-
-  test("a record ends when its image is no longer listed, so that one that comes back is new", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
-    const two = next(one, later(minutes(5)));
-    const three = next(two, later(minutes(10), { images: [anImage("app")] }));
-    expect(two.images.size).toBe(0);
-    expect(three.images.get(idOf("app"))?.firstSeenAt).toBe(instant(NOW + minutes(10)));
   });
 
   test("a record ends when its image was removed", () => {
@@ -318,28 +267,6 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(forgetRemoved(two, gone).containers.size).toBe(0);
   });
 
-  test("image volumes are recorded as read, and an empty list is not an unknown one", () => {
-    const before = (imageVolumes: readonly string[] | null) =>
-      aLedger({ containers: new Map([[id, { imageVolumes, finishedAt: null }]]) });
-    for (const references of [[], ["a/b:1"]]) {
-      const imageVolumes = new Map([[id, { kind: "known" as const, references }]]);
-      for (const ledger of [before(null), before([]), before(["x"])])
-        expect(
-          next(ledger, aSnapshot({ containers: [running], imageVolumes })).containers.get(id),
-        ).toEqual({ imageVolumes: references, finishedAt: null });
-    }
-  });
-
-  test("a container is recorded before its status is known, so that the next list must include it", () => {
-    const snapshot = aSnapshot({
-      containers: [running],
-      imageVolumes: new Map([[id, { kind: "unknown", message: "x" }]]),
-    });
-    expect(next(aLedger(), snapshot).containers).toEqual(
-      new Map([[id, { imageVolumes: null, finishedAt: null }]]),
-    );
-  });
-
   test("a sandbox's image is recorded while the sandbox is listed, even if it names none", () => {
     const sandbox = sandboxId("sandbox-s");
     const one = next(
@@ -355,34 +282,6 @@ describe("containers, sandboxes, pods and directories", () => {
     const snapshot = aSnapshot({ sandboxes: [aSandbox("s")] });
     expect(next(aLedger(), snapshot).sandboxImages.size).toBe(0);
   });
-
-  test("pods are recorded as given, keep directories add up", () => {
-    const before = aLedger({
-      keepDirectories: ["/b"],
-    });
-    const pods = new Map([
-      [podUid("u"), { absentSinceWatched: watched(1n), deadSinceWatched: null, origin: null }],
-    ]);
-    const snapshot = aSnapshot({
-      keep: { rules: [], problems: [], directoriesRead: ["/a", "/b"] },
-    });
-    const after = remember({
-      ledger: before,
-      snapshot,
-      usage: usageOf(snapshot),
-      limits: defaultLimits.memory,
-      pods,
-    });
-    expect(after).toMatchObject({ pods, keepDirectories: ["/a", "/b"] });
-  });
-});
-
-describe("compat kubelet", () => {
-  test("first seen does not change while the image is listed, whatever its names", () => {
-    const before = aLedger({ images: new Map([[idOf("app"), aRecord({ names: "old" })]]) });
-    const after = next(before, aSnapshot({ images: [anImage("app")] }), { compat: "kubelet" });
-    expect(after.images.get(idOf("app"))?.firstSeenAt).toBe(aRecord().firstSeenAt);
-  });
 });
 
 test("an observation that another process overtook does not turn the clock back, so no time counts twice", () => {
@@ -393,10 +292,121 @@ test("an observation that another process overtook does not turn the clock back,
   expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
 });
 
-test("a keep directory stays recorded while it is absent, so that its absence is still reported", () => {
-  const ledger = aLedger({ keepDirectories: ["/etc/crigc/keep.d"] });
-  const absent = next(ledger, aSnapshot());
-  expect(absent.keepDirectories).toEqual(["/etc/crigc/keep.d"]);
-  const keep = { rules: [], problems: [], directoriesRead: ["/keep"] };
-  expect(next(absent, aSnapshot({ keep })).keepDirectories).toEqual(["/etc/crigc/keep.d", "/keep"]);
+describe("ghosts", () => {
+  // Images that are still listed after their removal: when the next attempt is due, and when there is none any more.
+
+  const image = anImage("app");
+  const record = aRecord();
+  const { runtime } = aSnapshot();
+
+  /** One observation this much observed time after the first. */
+  function observed(ledger: Ledger, age: Duration, change: Partial<Snapshot> = {}): Ledger {
+    const wall = instant(NOW + age);
+    const snapshot = aSnapshot({
+      clocks: { wall, uptime: (hours(48) + age) as Duration, bootId: "boot-1" },
+      observedAt: wall,
+      images: [image],
+      ...change,
+    });
+    const looked = remember({
+      ledger,
+      snapshot,
+      usage: usageOf(snapshot),
+      limits: defaultLimits.memory,
+      pods: ledger.pods,
+    });
+    return { ...looked, watched: watched(age) };
+  }
+
+  const tried = (ledger: Ledger, end: GhostAttempt["end"], instance = "1"): Ledger =>
+    rememberGhost(ledger, { image, record, end, runtime: { ...runtime, instance } });
+  const ghostIn = (ledger: Ledger) => ledger.images.get(image.id)?.ghost ?? null;
+  const pauseIn = (ledger: Ledger): bigint =>
+    (ghostIn(ledger)?.retryWatched ?? 0n) - ledger.watched;
+
+  describe("the pause after each attempt", () => {
+    const rows: readonly [string, readonly GhostAttempt["end"][], readonly Duration[]][] = [
+      [
+        "doubles from an hour to a day",
+        ["unanswered", "unanswered", "unanswered", "unanswered", "unanswered", "unanswered"],
+        [1, 2, 4, 8, 16, 24].map(hours),
+      ],
+      ["is none after the first cut-off", ["cut-off", "cut-off", "cut-off"], [0, 1, 2].map(hours)],
+      ["is none after a cut-off that follows others", ["unanswered", "cut-off"], [1, 0].map(hours)],
+      [
+        "is an hour if a cut-off is followed by an answer",
+        ["cut-off", "answered"],
+        [0, 1].map(hours),
+      ],
+    ];
+    test.each(rows)("%s", (_, ends, pauses) => {
+      let ledger = observed(aLedger(), hours(0));
+      for (const [index, end] of ends.entries()) {
+        ledger = tried(ledger, end);
+        expect(pauseIn(ledger)).toBe(pauses[index] ?? -1n);
+      }
+    });
+
+    test("ends at once if the runtime was restarted, the first time", () => {
+      let ledger = tried(observed(aLedger(), hours(0)), "unanswered");
+      expect(pauseIn(observed(ledger, minutes(5)))).toBe(minutes(55));
+      const restarted = { runtime: { ...runtime, instance: "2" } };
+      ledger = observed(ledger, minutes(5), restarted);
+      expect(pauseIn(ledger)).toBe(0n);
+      ledger = observed(tried(ledger, "unanswered", "2"), minutes(6), {
+        runtime: { ...runtime, instance: "3" },
+      });
+      expect(pauseIn(ledger)).toBe(minutes(59));
+    });
+
+    test("goes on if crigc cannot tell whether the runtime was restarted", () => {
+      for (const instance of ["", "2"]) {
+        const ledger = tried(
+          observed(aLedger(), hours(0)),
+          "unanswered",
+          instance === "" ? "1" : "",
+        );
+        const unknown = { runtime: { ...runtime, instance } };
+        expect(pauseIn(observed(ledger, minutes(5), unknown))).toBe(minutes(55));
+      }
+    });
+  });
+
+  describe("an image whose removal was answered twice, an hour apart,", () => {
+    const first = tried(observed(aLedger(), hours(0)), "answered");
+    const final = tried(observed(first, hours(1)), "answered");
+    const listedAs = (tag: string) => ({ images: [{ ...image, repoTags: [tag] }] });
+
+    test("is removable once its names change, except those that the removal took", () => {
+      const taken = observed(final, hours(1), listedAs("left:1"));
+      expect(ghostIn(taken)?.isFinal).toBe(true);
+      expect(ghostIn(observed(taken, hours(2), listedAs("left:1")))?.isFinal).toBe(true);
+      expect(ghostIn(observed(taken, hours(2), listedAs("other:1")))).toBeNull();
+    });
+
+    test("is removable once the runtime has another version", () => {
+      const upgraded = { runtime: { ...runtime, version: "2.1.9" } };
+      expect(ghostIn(observed(final, hours(2), upgraded))).toBeNull();
+    });
+  });
+
+  test("other names do not end a ghost that is tried again later: a removal often takes them", () => {
+    const ledger = tried(observed(aLedger(), hours(0)), "answered");
+    const untagged = { images: [{ ...image, repoTags: [] }] };
+    expect(ghostIn(observed(ledger, minutes(5), untagged))).toEqual(ghostIn(ledger));
+  });
+
+  test("a ghost whose record ended with its removal gets its record back", () => {
+    const before = aRecord({ lastUsedWatched: watched(7n), ghost: aGhost({ attempts: 3 }) });
+    const seen = observed(aLedger(), hours(0), { images: [] });
+    const ledger = rememberGhost(seen, { image, record: before, end: "unanswered", runtime });
+    expect(ledger.images.get(image.id)).toMatchObject({
+      lastUsedWatched: watched(7n),
+      ghost: { since: NOW, attempts: 4 },
+    });
+  });
+
+  test("a ledger without an observation records no ghost", () => {
+    expect(tried(emptyLedger, "answered")).toBe(emptyLedger);
+  });
 });

@@ -7,7 +7,7 @@ import type {
   Purpose,
   Selection,
 } from "../../src/model/plan.ts";
-import { hours, minutes, watched } from "../../src/model/time.ts";
+import { minutes, watched } from "../../src/model/time.ts";
 import { remainingPurpose, selectedContainers, selectionOf } from "../../src/policy/selection.ts";
 import {
   aCandidate,
@@ -187,12 +187,4 @@ describe("containers, sandboxes and logs", () => {
     const all = [...limited.containers, ...limited.sandboxes, ...limited.podLogs];
     expect(all.filter(({ decision }) => decision.kind === "remove")).toEqual([]);
   });
-});
-
-test("unused-for counts from first seen for an image that was never used", () => {
-  const plan = decideAlone({
-    ...inputOf({ images: [app], records: [{ firstSeenWatched: watched(WATCHED - hours(1)) }] }),
-    purpose: { kind: "all-unused", only: [{ kind: "unused-for", span: hours(1) }] },
-  });
-  expect(fateOf(plan, app)).toBe("goes");
 });

@@ -60,11 +60,7 @@ const listedWhere = <View extends Listed>(
   containers: view.containers.filter(test),
 });
 
-export const podView = ({
-  snapshot,
-  ledger,
-  limits,
-}: Pick<Facts, "snapshot" | "ledger" | "limits">): PodView => ({
+export const podView = ({ snapshot, ledger, limits }: Facts): PodView => ({
   ...snapshot,
   watched: ledger.watched,
   limits: limits.memory,

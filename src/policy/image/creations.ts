@@ -147,14 +147,14 @@ const recordOf = (
 export const FULL_PATIENCE: CreationPatience = { isOver: false, own: null };
 
 /** The block by containers that are being created; empty if they hold up nothing. */
-export function creationBlock({
-  snapshot: { creations, pods },
-  ledger,
-  limits,
-  creationPatience: { isOver, own },
-}: Pick<Facts, "ledger" | "limits" | "creationPatience"> & {
-  readonly snapshot: Pick<Facts["snapshot"], "creations" | "pods">;
-}): readonly ImageBlock[] {
+export function creationBlock(
+  facts: Pick<Facts, "ledger" | "limits" | "creationPatience"> & {
+    readonly snapshot: Pick<Facts["snapshot"], "creations" | "pods">;
+  },
+): readonly ImageBlock[] {
+  const { ledger, limits, snapshot } = facts;
+  const { creations, pods } = snapshot;
+  const { isOver, own } = facts.creationPatience;
   if (creations === null || isOver) return [];
   const now = observedTime(ledger, creations.clocks, limits.memory).watched;
   const holding = creations.inProgress.flatMap((creation) => {

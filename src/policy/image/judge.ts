@@ -135,11 +135,7 @@ const imageBlocks = (
 ];
 
 /** The blocks of both containers and images: a hold, and the grace period after a boot. */
-export function standingBlocks({
-  hold,
-  ledger,
-  limits,
-}: Pick<Facts, "hold" | "ledger" | "limits">): readonly ImageBlock[] {
+export function standingBlocks({ hold, ledger, limits }: Facts): readonly ImageBlock[] {
   const held: readonly ImageBlock[] =
     hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
   const { graceUntil, graceReason, watched } = ledger;

@@ -88,10 +88,7 @@ export const isWholeGain = (settled: Settled): boolean =>
 /** The ledger after these removals; the same if they taught nothing. */
 export function rememberGain(
   ledger: Ledger,
-  pass: {
-    readonly runtime: RuntimeInfo;
-    readonly items: readonly ImageItem[];
-  },
+  pass: { readonly runtime: RuntimeInfo; readonly items: readonly ImageItem[] },
 ): Ledger {
   const key = releaseKey(pass.runtime);
   const { watched, gains } = ledger;
@@ -105,10 +102,8 @@ export function rememberGain(
     if (estimated < TELLING_BYTES || measuredBytes * TELLING_SHARE < estimated) return record;
     // Whatever is more was deleted by others.
     const measured = smaller(measuredBytes, BYTES_PER_REPORTED_BYTE * estimated);
-    return {
-      ...withRemoval(current(record, watched), estimated, measured),
-      measuredWatched: watched,
-    };
+    const recent = current(record, watched);
+    return { ...withRemoval(recent, estimated, measured), measuredWatched: watched };
   }, before);
   return after === before ? ledger : { ...ledger, gains: new Map(gains).set(key, after) };
 }
@@ -116,16 +111,21 @@ export function rememberGain(
 function withRemoval(before: GainRecord, estimated: bigint, measured: bigint): GainRecord {
   const perMille = (measured * ONE) / estimated;
   const { largestPerMille } = before;
-  const removals = before.removals + 1;
-  const estimatedBytes = before.estimatedBytes + estimated;
-  const measuredBytes = before.measuredBytes + measured;
-  const halves = removals >= REMOVALS_MAX;
-  return {
+  const after = {
     ...before,
-    removals: halves ? Math.floor(removals / 2) : removals,
-    estimatedBytes: halves ? estimatedBytes / 2n : estimatedBytes,
-    measuredBytes: halves ? measuredBytes / 2n : measuredBytes,
-    recentRemovals: halves ? 0 : before.recentRemovals + 1,
-    largestPerMille: halves ? 0n : perMille > largestPerMille ? perMille : largestPerMille,
+    removals: before.removals + 1,
+    estimatedBytes: before.estimatedBytes + estimated,
+    measuredBytes: before.measuredBytes + measured,
+    recentRemovals: before.recentRemovals + 1,
+    largestPerMille: perMille > largestPerMille ? perMille : largestPerMille,
+  };
+  if (after.removals < REMOVALS_MAX) return after;
+  return {
+    ...after,
+    removals: Math.floor(after.removals / 2),
+    estimatedBytes: after.estimatedBytes / 2n,
+    measuredBytes: after.measuredBytes / 2n,
+    recentRemovals: 0,
+    largestPerMille: 0n,
   };
 }

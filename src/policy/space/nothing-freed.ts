@@ -124,16 +124,15 @@ function pauseAfter(pauses: number, period: Duration): bigint {
   return pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE;
 }
 
-/** Drops the records of filesystems that are gone or have become others; the same map if none has. */
+/** Drops the records of filesystems that are gone or have become others. */
 export function stillNothingFreed(
   records: Ledger["nothingFreed"],
   filesystems: readonly Filesystem[],
 ): Ledger["nothingFreed"] {
-  if (records.size === 0) return records;
   const still = [...records].filter(([path, record]) =>
     filesystems.some((one) => one.path === path && isSame(one, record)),
   );
-  return still.length === records.size ? records : new Map(still);
+  return new Map(still);
 }
 
 const isSame = (now: Filesystem, then: NothingFreedRecord): boolean =>
@@ -141,14 +140,9 @@ const isSame = (now: Filesystem, then: NothingFreedRecord): boolean =>
   (now.availableBytes - then.availableBytes) * 100n < RISE_PERCENT * now.capacityBytes;
 
 /** By device: how long no image is removed there; 0 if one may be tried. Empty for a removal by hand. */
-export function pausesOf({
-  snapshot,
-  ledger,
-  limits,
-  purpose,
-}: Pick<Facts, "snapshot" | "ledger" | "limits" | "purpose">): ReadonlyMap<string, Duration> {
-  const { accounting } = limits.images;
-  if (purpose.kind === "all-unused" || accounting === "reported") return new Map();
+export function pausesOf(facts: Facts): ReadonlyMap<string, Duration> {
+  const { snapshot, ledger, limits, purpose } = facts;
+  if (purpose.kind === "all-unused" || limits.images.accounting === "reported") return new Map();
   return new Map(
     snapshot.filesystems.flatMap(({ device, path }) => {
       const record = ledger.nothingFreed.get(path);

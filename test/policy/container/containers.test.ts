@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import { podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes } from "../../../src/model/time.ts";
+import { hours, minutes } from "../../../src/model/time.ts";
 import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
@@ -16,9 +16,8 @@ import {
   planOf,
   reasonOf,
   sandboxOf,
-  stayingContainers,
 } from "../../support/build/pods.ts";
-import { aContainer, NOW } from "../../support/build/values.ts";
+import { aContainer } from "../../support/build/values.ts";
 
 /** Exited instances of container c of pod a, by how many seconds ago they were made and ended. */
 const instances = (...secondsAgo: readonly number[]): readonly Container[] =>
@@ -34,15 +33,6 @@ const idsOf = (containers: readonly Container[]): readonly string[] =>
   containers.map(({ id }) => id);
 
 describe("in a live pod", () => {
-  test("the newest dead instances of a name are kept up to the limit", () => {
-    const [newest, middle, oldest] = instances(10, 20, 30);
-    const containers = [newest, middle, oldest].filter((one) => one !== undefined);
-    const plan = planOf({ containers }, { limits: limits(2) });
-    expect(goingContainers(plan)).toEqual([String(oldest?.id)]);
-    expect(reasonOf(plan, String(middle?.id))).toBe("within-limits");
-    expect(reasonOf(plan, String(oldest?.id))).toBe("over-per-container-limit");
-  });
-
   test.each([
     ["a limit of 0", { limits: limits(0) }],
     ["a total limit of 0", { limits: limits(-1, 0) }],
@@ -59,17 +49,6 @@ describe("in a live pod", () => {
     expect(reasonOf(plan, String(newest?.id))).toBe("newest-of-name");
   });
 
-  test("the newest dead instance is not kept if one of its name is running", () => {
-    const containers = [...instances(10, 20), runningC];
-    expect(goingContainers(planOf({ containers }, { limits: limits(0) }))).toHaveLength(2);
-    expect(goingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
-  });
-
-  test("the newest dead instance counts in the limit: a limit of 1 keeps only it", () => {
-    const containers = instances(10, 20);
-    expect(stayingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
-  });
-
   test("the newest dead instance is the newest by creation, even if a newer one never started", () => {
     const created = dead("a", "c", { state: "created", createdAt: ago(1) });
     const [newest, old] = instances(10, 20);
@@ -77,48 +56,6 @@ describe("in a live pod", () => {
     const plan = planOf({ containers }, { limits: limits(0, 0) });
     expect(goingContainers(plan)).toEqual([String(old?.id)]);
     expect(reasonOf(plan, created.id)).toBe("not-dead");
-  });
-
-  test.each(["created", "unknown"] as const)(
-    "a container that is %s is kept, whatever the limits",
-    (state) => {
-      const container = dead("a", "c", { state });
-      const plan = planOf(
-        { containers: [container, runningC] },
-        { limits: limits(0, 0), purpose: "all-unused" },
-      );
-      expect(reasonOf(plan, container.id)).toBe("not-dead");
-    },
-  );
-
-  test("a total limit exceeded by the newest ones alone removes all others", () => {
-    const pods = ["a", "b", "d"];
-    const newest = pods.map((pod) => dead(pod, "c", { createdAt: ago(10) }));
-    const old = pods.map((pod) => dead(pod, "c", { createdAt: ago(20) }));
-    const plan = planOf({ containers: [...newest, ...old] }, { limits: limits(-1, 2) });
-    expect(goingContainers(plan).toSorted()).toEqual([...idsOf(old)].toSorted());
-  });
-
-  test("the newest of the same instant is chosen by attempt and then by ID, whatever the order of the list", () => {
-    const at = (attempt: number, id: string) =>
-      dead("a", "c", { attempt, id: containerId(id), createdAt: ago(10) });
-    const [first, low, high] = [at(0, "z"), at(1, "m"), at(1, "n")];
-    for (const containers of [
-      [first, low, high],
-      [high, low, first],
-      [low, high, first],
-    ]) {
-      const plan = planOf({ containers }, { limits: limits(1) });
-      expect(goingContainers(plan)).toEqual(["z", "m"]);
-      expect(stayingContainers(plan)).toEqual(["n"]);
-    }
-  });
-
-  test("a container listed twice is the newest of its name in both entries", () => {
-    const [one] = instances(10);
-    const containers = [one, one].filter((it) => it !== undefined);
-    const plan = planOf({ containers }, { limits: limits(0, 0) });
-    expect(stayingContainers(plan)).toEqual([String(one?.id), String(one?.id)]);
   });
 
   test("what is over its own limit does not count in the total, and a total that is met takes nothing", () => {
@@ -137,15 +74,6 @@ describe("in a live pod", () => {
       );
       expect(goingContainers(met)).toEqual([]);
     }
-  });
-
-  test("a total limit takes what no name needs, however much older the others are", () => {
-    const needed = dead("b", "c", { createdAt: ago(90) });
-    const plan = planOf(
-      { containers: [needed, ...instances(10), runningC] },
-      { limits: limits(-1, 1) },
-    );
-    expect(goingContainers(plan)).toEqual(idsOf(instances(10)));
   });
 
   test("what is over the total goes last, however old it is", () => {
@@ -192,23 +120,6 @@ describe("of a deleted pod", () => {
   });
 });
 
-describe("of a terminated pod", () => {
-  const pods = judged({ terminated: ["uid-a"] });
-
-  test("reclaim removes dead containers including the newest, and keeps created ones", () => {
-    const created = dead("a", "init", { state: "created" });
-    const containers = [...instances(10, 20), created];
-    const plan = planOf({ containers }, { pods, purpose: "all-unused" });
-    expect(goingContainers(plan)).toHaveLength(2);
-    expect(reasonOf(plan, created.id)).toBe("not-dead");
-  });
-
-  test("the periodic pass keeps the newest dead containers", () => {
-    const plan = planOf({ containers: instances(10) }, { pods, limits: limits(0) });
-    expect(goingContainers(plan)).toEqual([]);
-  });
-});
-
 describe("the minimum age", () => {
   const atLeastAnHour = { limits: { ...limits(0), minimumAge: hours(1) }, pods: gone };
 
@@ -234,17 +145,6 @@ describe("the minimum age", () => {
     const created = dead("a", "c", { state: "created", createdAt: ago(3600) });
     const plan = planOf({ containers: [created], containerEnds: new Map() }, atLeastAnHour);
     expect(reasonOf(plan, created.id)).toBe("pod-gone");
-  });
-
-  test("of zero needs no end", () => {
-    const plan = planOf({ containers: instances(10), containerEnds: new Map() }, { pods: gone });
-    expect(goingContainers(plan)).toHaveLength(1);
-  });
-
-  test("keeps a container that ended in the future because a clock was set back", () => {
-    const [container] = instances(-5);
-    const plan = planOf({ containers: instances(-5) }, { pods: gone });
-    expect(reasonOf(plan, String(container?.id))).toBe("too-young");
   });
 
   test("fails an assertion if negative, because configuration refuses it", () => {
@@ -285,11 +185,6 @@ describe("while the pod source is not ready, nothing is removed", () => {
   test("and links go where it is ready", () => {
     expect(planOf(node, { pods: gone }).links).toHaveLength(1);
   });
-});
-
-test("without a pod source the limits apply, and no pod counts as deleted", () => {
-  const plan = planOf({ containers: instances(10, 20) }, { pods: judged({ none: true }) });
-  expect(goingContainers(plan)).toEqual(idsOf(instances(20)));
 });
 
 describe("a hold or the grace period after a boot", () => {
@@ -368,27 +263,6 @@ describe("a foreign container or sandbox", () => {
       { pods, limits: limits(0, 0) },
     );
     expect(reasonOf(plan, container.id)).toBe("foreign");
-  });
-
-  test("does not count as a pod's container of the same name, even while it is running", () => {
-    const intruder = aContainer("c", { podUid: podUid(""), sandboxId: sandboxId("sandbox-a") });
-    const [own] = instances(10);
-    const node = { containers: [intruder, ...instances(10)], sandboxes: [sandboxOf("a")] };
-    expect(reasonOf(planOf(node, { limits: limits(0, 0) }), String(own?.id))).toBe(
-      "newest-of-name",
-    );
-  });
-
-  test("is not foreign by its own label if its sandbox is not listed", () => {
-    const orphan = dead("a", "c");
-    expect(reasonOf(planOf({ containers: [orphan] }, { pods: gone }), orphan.id)).toBe("pod-gone");
-  });
-
-  test("is removed with --collect-foreign when it is dead", () => {
-    const pods = judged({ foreignDead: ["uid-f"] });
-    const plan = planOf({ containers: [inBare], sandboxes: [bare] }, { limits: collect, pods });
-    expect(reasonOf(plan, inBare.id)).toBe("foreign-dead");
-    expect(plan.sandboxes[0]?.decision.reason.kind).toBe("foreign-dead");
   });
 
   test.each(["created", "unknown"] as const)(
@@ -479,12 +353,6 @@ describe("the plan", () => {
     expect(planOf({ logs }).podLogs[0]?.decision.reason.kind).toBe("pod-known");
   });
 
-  test("marks a log directory whose pod is absent only once as not deleted yet", () => {
-    const pods = { ...judged({}), mayBeDeleted: () => true };
-    const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
-    expect(planOf({ logs }, { pods }).podLogs[0]?.decision.reason.kind).toBe("pod-not-gone-yet");
-  });
-
   test("without a pod source marks a log directory without other traces of its pod as not deleted yet", () => {
     const logs = {
       ...noLogs,
@@ -517,23 +385,5 @@ describe("the plan", () => {
       "no log is deleted: cannot open /l",
     ]);
     expect(unjudged(planOf({ logs: noLogs }))).toEqual([]);
-  });
-
-  test.each(["none", "kubelet"] as const)(
-    "deletes no logs that could not be read, says so, and continues (compat %s)",
-    (compat) => {
-      const logs = { kind: "failed", message: "cannot open /l" } as const;
-      const one = dead("a", "c");
-      const plan = planOf(
-        { containers: [one], logs },
-        { limits: { ...containerLimits, compat }, pods: judged({ gone: ["uid-a"] }) },
-      );
-      expect(plan).toMatchObject({ podLogs: [], links: [], strays: [], logsError: logs.message });
-      expect(goingContainers(plan)).toEqual([one.id]);
-    },
-  );
-
-  test("has the given instant", () => {
-    expect(planOf({}, { now: instant(NOW + 1n) }).now).toBe(instant(NOW + 1n));
   });
 });

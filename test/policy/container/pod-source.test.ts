@@ -49,33 +49,8 @@ describe("a kubelet that restarted while its API server was down", () => {
   const unheard = list(seen(HASH, "static"), seen("uid-c", "directory"));
   const node = { sandboxes: [staticPod, completed], containers: [dead("c", "job")] };
 
-  test("is not ready while it lists only static pods and the runtime has others", () => {
-    const { judgement } = after(viewOf(node, heard), viewOf(node, unheard), viewOf(node, unheard));
-    expect(judgement.state).toMatchObject({
-      kind: "not-ready",
-      why: expect.stringMatching(/this node also has others \(uid-c\).*API server/),
-    });
-    expect(judgement.shouldRemoveContent(podUid("uid-c"))).toBeNull();
-  });
-
   test("is not ready even if the ledger was lost", () => {
     expect(stateOf(viewOf(node, unheard)).kind).toBe("not-ready");
-  });
-
-  test("is not ready if only a directory knows of a pod that is not static", () => {
-    const view = viewOf({ sandboxes: [staticPod] }, unheard);
-    expect(stateOf(view).kind).toBe("not-ready");
-    expect(podSourceForImages(view, new Map())?.kind).toBe("not-ready");
-  });
-
-  test("is not ready if only the ledger knows of a pod that had not begun to run", () => {
-    const pending = viewOf(
-      { sandboxes: [staticPod] },
-      list(seen(HASH, "static"), seen("uid-p", "api")),
-    );
-    const view = viewOf({ sandboxes: [staticPod] }, list(seen(HASH, "static")));
-    expect(after(pending, view, view).judgement.state.kind).toBe("not-ready");
-    expect(after(view, view).judgement.state.kind).toBe("ready");
   });
 
   test("is not ready while its list lacks a live pod, whatever else it lists", () => {
@@ -157,18 +132,6 @@ describe("a node whose last pod of the API server was deleted", () => {
     watched: watched(view.watched + span),
   });
 
-  test("has a ready source as soon as the kubelet has cleaned up after the pod", () => {
-    expect(after(before, cleared).judgement.state.kind).toBe("ready");
-  });
-
-  test("has a ready source after a day although a sandbox without a directory cannot be removed", () => {
-    const stuck = viewOf(node, alone);
-    expect(after(before, stuck, at(stuck, hours(24) - minutes(1))).judgement.state.kind).toBe(
-      "not-ready",
-    );
-    expect(after(before, stuck, at(stuck, hours(24))).judgement.state.kind).toBe("ready");
-  });
-
   test("has a ready source a day after a pod that never ran disappeared from the list", () => {
     const pending = viewOf(
       { sandboxes: [staticPod] },
@@ -222,13 +185,6 @@ describe("a node whose last pod of the API server was deleted", () => {
 });
 
 describe("a static pod", () => {
-  test("that ended and is no longer listed does not make the list look incomplete", () => {
-    const ended = { ...staticPod, state: "not-ready" as const };
-    const other = sandboxOf("o", { podUid: podUid("ff".repeat(16)) });
-    const view = viewOf({ sandboxes: [ended, other] }, list(seen("ff".repeat(16), "static")));
-    expect(stateOf(view).kind).toBe("ready");
-  });
-
   test("with a UID in its manifest is recorded as static", () => {
     const own = sandboxOf("own", { state: "not-ready" });
     const other = sandboxOf("o", { podUid: podUid(HASH) });

@@ -26,11 +26,6 @@ const reasonsOf = (sandboxes: readonly Sandbox[], change = {}): readonly string[
   planOf({ sandboxes }, change).sandboxes.map((each) => each.decision.reason.kind);
 
 describe("of a live pod", () => {
-  test("the newest sandbox is kept, even stopped, and older ones are removed", () => {
-    expect(goingSandboxes(planOf({ sandboxes: [newer, old] }))).toEqual(["old"]);
-    expect(reasonsOf([newer, old])).toEqual(["superseded", "newest-of-pod"]);
-  });
-
   test("an older sandbox that is ready is kept", () => {
     const ready = { ...old, state: "ready" } as const;
     expect(goingSandboxes(planOf({ sandboxes: [newer, ready] }))).toEqual([]);
@@ -54,33 +49,7 @@ describe("of a live pod", () => {
   });
 });
 
-describe("with equal attempt and creation", () => {
-  const [low, high] = [stopped("low"), stopped("a-high")];
-
-  test("the newest sandbox is chosen by ID, whatever the order of the list", () => {
-    expect(goingSandboxes(planOf({ sandboxes: [low, high] }))).toEqual(["a-high"]);
-    expect(goingSandboxes(planOf({ sandboxes: [high, low] }))).toEqual(["a-high"]);
-  });
-
-  test("a sandbox listed twice is kept as the newest in both entries", () => {
-    expect(reasonsOf([low, low])).toEqual(["newest-of-pod", "newest-of-pod"]);
-  });
-});
-
-test("sandboxes to remove come before those that stay, however old", () => {
-  const stays = sandboxOf("b", { state: "not-ready", createdAt: ago(90) });
-  const plan = planOf({ sandboxes: [stays, newer] }, { pods: gone });
-  expect(plan.sandboxes.map(({ sandbox }) => sandbox.id)).toEqual([newer.id, stays.id]);
-});
-
 describe("of a deleted pod", () => {
-  test("all stopped sandboxes are removed, oldest first", () => {
-    expect(goingSandboxes(planOf({ sandboxes: [newer, old] }, { pods: gone }))).toEqual([
-      "old",
-      "newer",
-    ]);
-  });
-
   test("a sandbox whose container could not be removed is kept", () => {
     const container = exitedIn(old);
     const input = inputOf({ sandboxes: [old], containers: [container] }, { pods: gone });

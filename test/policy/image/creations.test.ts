@@ -144,38 +144,6 @@ describe("a marked container of a ready sandbox", () => {
   });
 });
 
-test("a pod in ErrImagePull, which has a ready sandbox and no mark, holds up nothing", () => {
-  expect(new Node().look({})).toBe(0);
-});
-
-describe("a creation counts from its first mark", () => {
-  test("and ends after 150 s, however often the kubelet tries again", () => {
-    const node = new Node();
-    const held = [0, 12, 60, 149, 150, 300].map((at) =>
-      node.look({ after: seconds(at), marks: [aMark({ at: ahead(seconds(at)) })] }),
-    );
-    expect(held).toEqual([150_000, 138_000, 90_000, 1_000, 0, 0]);
-  });
-
-  test("and begins anew once a container is listed, seen by any observation", () => {
-    const node = new Node();
-    node.look({ marks: [aMark({ at: NOW })] });
-    const second = aMark({ at: ahead(seconds(100)) });
-    const first = listed({ state: "exited", createdAt: ahead(seconds(1)) });
-    const look = { after: seconds(100), marks: [second], containers: [first] };
-    expect(node.look(look)).toBe(IN_FULL);
-  });
-
-  test("and begins anew in another sandbox of the pod", () => {
-    const node = new Node();
-    node.look({ marks: [aMark({ at: NOW })] });
-    const next = aSandbox("next", { podUid: pod.podUid, createdAt: ahead(seconds(90)) });
-    const marks = [aMark({ at: ahead(seconds(99)) })];
-    const sandboxes = [{ ...pod, state: "not-ready" as const }, next];
-    expect(node.look({ after: seconds(100), sandboxes, marks })).toBe(IN_FULL);
-  });
-});
-
 describe("where the kubelet's pods cannot be read", () => {
   const look = { unreadable: true };
 
@@ -248,10 +216,6 @@ test("an observation that reads no marks ends the record of a container that it 
 test("waiting for what is not recorded changes no ledger", () => {
   const { ledger } = new Node();
   expect(rememberAwaited(ledger, [creationId({ sandboxId: pod.id, name: "web" })])).toBe(ledger);
-});
-
-test("a pass that goes on is held up by nothing", () => {
-  expect(new Node().look({ marks: [aMark()], patience: { isOver: true, own: null } })).toBe(0);
 });
 
 test("under pressure a pass waits for a creation only if no other pass has", () => {

@@ -4,15 +4,19 @@ import { chainId, containerId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
+import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
+import { estimate } from "../../../src/policy/image/images.ts";
 import {
-  duration,
-  hours,
-  type Instant,
-  instant,
-  minutes,
-  watched,
-} from "../../../src/model/time.ts";
-import { aContainer, aFilesystem, anImage, GIB, idOf, NOW } from "../../support/build/values.ts";
+  aCandidate,
+  aContainer,
+  aFilesystem,
+  anImage,
+  GIB,
+  idOf,
+  MIB,
+  NOW,
+  spaceTarget,
+} from "../../support/build/values.ts";
 import { decideAlone, fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
 
 const gib = (name: string, size = 1n) => anImage(name, { sizeBytes: size * GIB });
@@ -104,36 +108,6 @@ describe("space", () => {
 });
 
 describe("other triggers", () => {
-  test("inodes, down to their own low threshold; filesystems without inodes are ignored", () => {
-    const limits = { inodeHighPercent: 85, inodeLowPercent: 70 };
-    const inodes = (all: bigint, free: bigint) => ({
-      filesystems: [{ ...disk(50n), inodes: all, inodesFree: free }],
-    });
-    expect(planOf({ images: three, limits, snapshot: inodes(1000n, 100n) }).targets).toMatchObject([
-      { kind: "free-inodes", inodesFree: 300n, wantedInodes: 200n, relievedInodes: 160n },
-    ]);
-    expect(planOf({ images: three, limits, snapshot: inodes(0n, 0n) }).targets).toEqual([]);
-    const [first] = inodes(1000n, 10n).filesystems;
-    const hopeless = {
-      filesystems: first === undefined ? [] : [{ ...first, imageInodesUsed: 1n }],
-    };
-    expect(
-      planOf({ images: three, limits: { ...limits, whenFutile: "keep" }, snapshot: hopeless })
-        .blocks,
-    ).toMatchObject([{ kind: "futile", inodes: { needed: 150n } }]);
-    expect(planOf({ images: three, snapshot: inodes(1000n, 100n) }).targets).toEqual([]);
-  });
-
-  test("a budget for the image store, by the runtime's figure or the reported sizes", () => {
-    const limits = { storeBudgetBytes: 2n * GIB };
-    expect(planOf({ images: three, limits, snapshot: onDisk(50n) }).targets).toMatchObject([
-      { kind: "store-bytes", wantedBytes: 58n * GIB },
-    ]);
-    const plan = planOf({ images: three, limits, snapshot: { filesystems: [disk(50n, null)] } });
-    expect(plan.targets).toMatchObject([{ kind: "store-bytes", wantedBytes: 1n * GIB }]);
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-  });
-
   test("a number of images, which counts an ID once", () => {
     const limits = { maximumImages: 2 };
     const plan = planOf({ images: [...three, gib("a")], limits, snapshot: onDisk(50n) });
@@ -188,32 +162,6 @@ describe("age", () => {
     expect(fateOf(plan, gib("edge"))).toBe("no-trigger");
   });
 
-  test("counts from first seen for an image that was never used", () => {
-    const records = [{ firstSeenWatched: watched(WATCHED - hours(1)) }];
-    expect(
-      planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
-    ).toEqual([]);
-  });
-
-  test("counts only observed time: a clock that jumped a year makes nothing old", () => {
-    const records = [{ firstSeenAt: instant(0n), firstSeenWatched: watched(WATCHED - hours(1)) }];
-    expect(
-      planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
-    ).toEqual([]);
-  });
-
-  test("is removed first if space is needed as well, and counts towards it", () => {
-    const images = [gib("seen", 5n), gib("old", 5n), gib("rest", 5n)];
-    const records = [
-      { firstSeenWatched: watched(WATCHED - hours(2)) },
-      usedBefore(hours(30)),
-      { firstSeenWatched: watched(WATCHED - hours(1)) },
-    ];
-    const plan = planOf({ images, records, limits, snapshot: onDisk(15n) });
-    expect(words(plan.candidates)).toEqual(["old", "seen", "rest"]);
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-  });
-
   test.each([
     ["none", "nothing", "goes"],
     ["none", "a hold", "blocked"],
@@ -236,12 +184,6 @@ describe("age", () => {
       },
     });
     expect(fateOf(plan, gib("old"))).toBe(fate);
-  });
-
-  test("goes although the disk is filled by something else, which blocks nothing then", () => {
-    const plan = planOf({ images: three, limits, snapshot: { filesystems: [disk(3n, 4n)] } });
-    expect(plan.candidates).toHaveLength(3);
-    expect(plan.blocks).toEqual([]);
   });
 
   test("does not override protection", () => {
@@ -286,20 +228,6 @@ describe("all unused", () => {
       three.map(() => [{ kind: "all-unused" }]),
     );
   });
-
-  test("removes every unprotected image, whatever the disk usage and even if futile", () => {
-    const images = [gib("a"), anImage("pinned", { pinned: true }), gib("young")];
-    const records = [{}, {}, { firstSeenWatched: WATCHED }];
-    const ask = { purpose: { kind: "all-unused" } } as const;
-    const plan = planOf({ images, records, snapshot: { filesystems: [disk(1n, 1n)] }, facts: ask });
-    expect(words(plan.candidates)).toEqual(["a"]);
-    expect(plan).toMatchObject({
-      blocks: [],
-      triggers: [{ kind: "all-unused" }],
-      targets: [{ kind: "everything" }],
-    });
-    expect(plan.candidates[0]?.expected).toBeTrue();
-  });
 });
 
 describe("pressure", () => {
@@ -317,18 +245,6 @@ describe("pressure", () => {
     pressureTargets: [target],
   } as const;
 
-  test("removes images as far as its targets need, and ignores the other thresholds", () => {
-    const plan = planOf({
-      images: three,
-      snapshot: onDisk(14n),
-      limits: { maximumImages: 0 },
-      facts: ask,
-    });
-    expect(plan.targets).toEqual([target]);
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-    expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
-  });
-
   test("removes no image for a disk that no longer exists", () => {
     const gone: ImageTarget = { ...target, device: "8:2", path: "/unmounted" };
     const plan = planOf({
@@ -337,11 +253,6 @@ describe("pressure", () => {
       facts: { ...ask, pressureTargets: [gone] },
     });
     expect(plan).toMatchObject({ candidates: [], targets: [], triggers: [] });
-  });
-
-  test("removes no image if that cannot end it", () => {
-    const plan = planOf({ images: three, snapshot: { filesystems: [disk(1n, 1n)] }, facts: ask });
-    expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
   });
 
   test("reports the largest need of a disk with several unreachable thresholds, in bytes and in inodes", () => {
@@ -402,12 +313,6 @@ describe("pressure", () => {
       facts: { ...ask, pressureTargets },
     });
     expect(plan.triggers).toEqual([target.trigger, trigger]);
-  });
-
-  test("without a target does nothing", () => {
-    expect(planOf({ images: three, facts: { ...ask, pressureTargets: [] } }).candidates).toEqual(
-      [],
-    );
   });
 });
 
@@ -500,14 +405,6 @@ describe("futility", () => {
     const plan = planOf({ images: three, limits, snapshot: { filesystems } });
     expect(plan.targets).toMatchObject([{ kind: "free-inodes" }]);
   });
-
-  test("does not apply to triggers other than the disk", () => {
-    const plan = planOf({ images: three, snapshot: filled, limits: { maximumImages: 2 } });
-    expect(plan.targets).toMatchObject([{ kind: "image-count" }]);
-    expect(plan).toMatchObject({ blocks: [], triggers: [{ kind: "space" }, { kind: "count" }] });
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-    expect(plan.candidates[0]?.triggers).toEqual([{ kind: "count" }]);
-  });
 });
 
 describe("a filesystem whose figures cannot be judged", () => {
@@ -577,26 +474,12 @@ describe("compat kubelet", () => {
     expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
   });
 
-  test("more available than the capacity counts as an empty disk, with a note", () => {
-    const filesystems = [aFilesystem({ availableBytes: 200n * GIB })];
-    const plan = planOf({ images: three, limits: compat, snapshot: { filesystems } });
-    expect(plan).toMatchObject({ blocks: [], usage: [{ usedPercent: 0 }] });
-    expect(plan.notes).toHaveLength(1);
-  });
-
   test("removing all unused images ignores the disk", () => {
     const filesystems = [aFilesystem({ capacityBytes: 0n })];
     const ask = { purpose: { kind: "all-unused" } } as const;
     expect(
       planOf({ images: three, limits: compat, snapshot: { filesystems }, facts: ask }).candidates,
     ).toHaveLength(3);
-  });
-
-  test("one image is removed even with a target of zero", () => {
-    const filesystems = [aFilesystem({ capacityBytes: 1001n, availableBytes: 160n })];
-    const limits = { ...compat, lowPercent: 84 };
-    const plan = planOf({ images: three, limits, snapshot: { filesystems } });
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
   });
 });
 
@@ -608,13 +491,6 @@ describe("containers removed first", () => {
     records: [{ lastUsedAt: NOW, lastUsedWatched: WATCHED }],
   };
 
-  test("release their images, which come last as most recently used", () => {
-    expect(words(planOf(node).candidates)).toEqual(["b", "c"]);
-    expect(
-      words(planOf({ ...node, without: new Set([containerId("container-c")]) }).candidates),
-    ).toEqual(["b", "c", "a"]);
-  });
-
   test("do not make their images count as just used for the kubelet", () => {
     const without = new Set([containerId("container-c")]);
     expect(words(planOf({ ...node, limits: { compat: "kubelet" }, without }).candidates)).toEqual([
@@ -623,22 +499,6 @@ describe("containers removed first", () => {
       "a",
     ]);
   });
-});
-
-test.each([
-  ["none", {}, ["b", "a"]],
-  ["kubelet", { compat: "kubelet" }, ["a", "b"]],
-] as const)("with compat %s a base goes where its layers say", (_, limits, order) => {
-  const [base, child] = [chainId("base"), chainId("base/child")];
-  const ledger = {
-    origins: new Map([
-      [idOf("a"), { chain: base, builtAt: null }],
-      [idOf("b"), { chain: child, builtAt: null }],
-    ]),
-    layers: new Map([[child, { below: null, chain: [base, child] }]]),
-  };
-  const plan = planOf({ images: [gib("a"), gib("b")], limits, ledger, snapshot: onDisk(12n) });
-  expect(words(plan.candidates)).toEqual([...order]);
 });
 
 test("all unused images go in their order, with what each frees by its layers", () => {
@@ -664,16 +524,52 @@ test("all unused images go in their order, with what each frees by its layers", 
   ]);
 });
 
-test("an image unknown to the ledger is new", () => {
-  const plan = planOf({ images: three, snapshot: onDisk(15n), ledger: { images: new Map() } });
-  expect(plan.kept.map(({ reason }) => reason)).toEqual(
-    three.map(() => ({ kind: "too-young", age: duration(0n), minimumAge: minutes(2) })),
-  );
-});
-
 test("deciding does not change its input", () => {
   const input = inputOf({ images: three, snapshot: onDisk(15n) });
   const before = structuredClone(input);
   decideAlone(input);
   expect(input).toEqual(before);
+});
+
+describe("the estimated stop", () => {
+  const five = ["a", "b", "c", "d", "e"].map((name) =>
+    aCandidate(name, { image: anImage(name, { sizeBytes: 100n * MIB }) }),
+  );
+  const unlimited = { compat: "none", maximumRemovals: null } as const;
+
+  const reached = (...input: Parameters<typeof estimate>): number =>
+    estimate(...input).filter(({ expected }) => expected).length;
+
+  describe("the estimated stop", () => {
+    test("counts no inodes, so that all are expected where some are wanted", () => {
+      for (const [wantedInodes, images] of [
+        [1n, 5],
+        [0n, 0],
+      ] as const) {
+        const target: ImageTarget = {
+          kind: "free-inodes",
+          trigger: { kind: "space" },
+          device: "8:1",
+          path: "/",
+          inodesFree: 1n,
+          wantedInodes,
+          relievedInodes: 1n,
+        };
+        expect(reached(five, [target], unlimited)).toBe(images);
+      }
+    });
+
+    test("is behind all that go for their age, which the kubelet counts towards nothing", () => {
+      const triggers = [{ kind: "age" }, { kind: "space" }] as const;
+      const aged = five.map((one, at) => (at < 2 ? { ...one, triggers } : one));
+      for (const [wanted, ours, kubelets] of [
+        [0n, 2, 3],
+        [250n, 3, 5],
+      ] as const) {
+        const targets = [spaceTarget(1_000n * MIB, wanted * MIB)];
+        expect(reached(aged, targets, unlimited)).toBe(ours);
+        expect(reached(aged, targets, { ...unlimited, compat: "kubelet" })).toBe(kubelets);
+      }
+    });
+  });
 });

@@ -1,16 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
+import { sandboxId } from "../../../src/model/ids.ts";
 import type { ImageRecord, Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
+import type { ImageKeepReason } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import {
-  duration,
-  hours,
-  instant,
-  minutes,
-  type Watched,
-  watched,
-} from "../../../src/model/time.ts";
+import { hours, instant, minutes, type Watched, watched } from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import {
   isLoaded,
@@ -18,8 +13,10 @@ import {
   PROTECTION_ORDER,
   protectionOf,
   type RemovalFor,
+  sandboxImageReason,
+  sandboxNames,
 } from "../../../src/policy/image/protect.ts";
-import { aContainer, aGhost, anImage, NOW } from "../../support/build/values.ts";
+import { aContainer, aGhost, anImage, aSnapshot, NOW } from "../../support/build/values.ts";
 import { inputOf, WATCHED } from "../judging.ts";
 
 interface Case {
@@ -59,15 +56,6 @@ const young: Partial<ImageRecord> = {
   firstSeenWatched: watched(WATCHED - minutes(1)),
   firstSeenAt: instant(NOW - minutes(1)),
 };
-
-test("an image that was first seen after now, as after a lost ledger, has no age below 0", () => {
-  const record = { firstSeenWatched: watched(WATCHED + minutes(1)) };
-  expect(protection({ record }).reason).toMatchObject({ kind: "too-young", age: 0n });
-});
-
-test("an old unused image is protected by nothing", () => {
-  expect(protection({}).reason).toBeNull();
-});
 
 describe("each rule keeps its image and names the cause", () => {
   const keep = {
@@ -156,20 +144,6 @@ test("a ghost becomes a candidate again once its pause is over", () => {
 });
 
 describe("the minimum age", () => {
-  test("is reached when the age equals it", () => {
-    const at = (age: bigint): Case => ({ record: { firstSeenWatched: watched(WATCHED - age) } });
-    expect(protection(at(minutes(2) - 1n)).reason?.kind).toBe("too-young");
-    expect(protection(at(minutes(2))).reason).toBeNull();
-  });
-
-  test("counts observed time, whatever the wall clock says", () => {
-    const record = {
-      firstSeenWatched: watched(WATCHED - minutes(1)),
-      firstSeenAt: instant(NOW - hours(9_000)),
-    };
-    expect(protection({ record }).reason?.kind).toBe("too-young");
-  });
-
   test.each([
     [
       "an image",
@@ -212,13 +186,6 @@ describe("the minimum age", () => {
       });
   });
 
-  test("of 0 makes every image old enough", () => {
-    expect(
-      protection({ record: { firstSeenWatched: WATCHED }, limits: { minimumAge: duration(0n) } })
-        .reason,
-    ).toBeNull();
-  });
-
   test("overrides the maximum age, but not with compat kubelet", () => {
     expect(protection({ record: young, purpose: "age" }).reason?.kind).toBe("too-young");
     expect(
@@ -242,22 +209,6 @@ describe("compat kubelet", () => {
     expect(protection(at(NOW + 1n, watched(WATCHED - 1n))).reason).toBeNull();
     // Without the time of observation, that cannot be known.
     expect(protection(at(NOW + 1n, null)).reason).toEqual({ kind: "just-used" });
-  });
-
-  test("the minimum age counts observed time, whatever the wall clock says", () => {
-    const at = (age: bigint): Case => ({
-      record: { firstSeenWatched: watched(WATCHED - age), firstSeenAt: instant(NOW - hours(9)) },
-      limits: compat,
-    });
-    expect(protection(at(minutes(2) - 1n)).reason?.kind).toBe("too-young");
-    expect(protection(at(minutes(2))).reason).toBeNull();
-  });
-
-  test("keep rules and the sandbox image apply there as well", () => {
-    expect(
-      protection({ image: { repoTags: ["a.example/pause:3"] }, limits: compat, purpose: "age" })
-        .reason?.kind,
-    ).toBe("sandbox-image");
   });
 });
 
@@ -308,17 +259,49 @@ describe("a keep rule, if the image lost the matching name,", () => {
       expect(kept(pattern)).toMatchObject({ kind: "keep-rule", pattern, earlier: true });
     },
   );
+});
 
-  test("keeps nothing by names that the ledger lacks", () => {
-    expect(kept(base, { record: { earlierNames: [] } })).toBeNull();
-    expect(kept("localhost:5000/other")).toBeNull();
-  });
+describe("the sandbox image", () => {
+  interface Named {
+    readonly runtime?: readonly string[];
+    readonly sandbox?: string;
+    readonly flag?: readonly string[];
+  }
 
-  test("for a moved tag matches the other image, and a rule for the repository still keeps this one", () => {
-    const others = [anImage("next", { repoTags: [`${base}:v1`] })];
-    expect(kept(`${base}:v1`, { others })).toBeNull();
-    expect(kept(base, { others })).toMatchObject({ kind: "keep-rule", earlier: true });
-    const archive = { earlierNames: [`${base}:v1`] };
-    expect(kept(base, { others, record: archive })).toMatchObject({ name: base });
+  function reasonOf(tag: string, named: Named): ImageKeepReason | null {
+    const plain = aSnapshot();
+    const snapshot = {
+      runtime: { ...plain.runtime, sandboxImages: named.runtime ?? [] },
+      sandboxImages: new Map([[sandboxId("s"), named.sandbox ?? ""]]),
+    };
+    return sandboxImageReason(
+      sandboxNames(snapshot, named.flag ?? []),
+      anImage("x", { repoTags: [tag] }),
+    );
+  }
+
+  describe("pause images are known by their names", () => {
+    for (const tag of [
+      "registry.k8s.io/pause:3.10",
+      "k8s.gcr.io/pause-amd64:3.1",
+      "docker.io/rancher/mirrored-pause:3.6",
+      "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/pause:3.5",
+      "mcr.microsoft.com/oss/kubernetes/pause:3.9",
+      "localhost/kubernetes/pause:latest",
+      "host:5000/pause:3.9",
+      "pause:3.9",
+    ]) {
+      test(tag, () =>
+        expect(reasonOf(tag, {})).toEqual({ kind: "sandbox-image", by: "pattern", name: tag }),
+      );
+    }
+
+    for (const tag of [
+      "registry.example/unpause:1",
+      "registry.example/pause/app:1",
+      "registry.example/app:pause",
+    ]) {
+      test(`${tag} is none`, () => expect(reasonOf(tag, {})).toBeNull());
+    }
   });
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../../src/model/ledger.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
 import { hours, instant, watched } from "../../../src/model/time.ts";
-import { compareImages, unusedFor } from "../../../src/policy/image/rank.ts";
-import { anImage, aRecord, NOW } from "../../support/build/values.ts";
+import { compareImages, repositoryPlaces, unusedFor } from "../../../src/policy/image/rank.ts";
+import { anImage, aRecord, idOf, NOW } from "../../support/build/values.ts";
 import { words } from "../judging.ts";
 
 interface Row {
@@ -43,48 +44,6 @@ describe("the order of removal", () => {
     ...(usedAt === null ? {} : used(usedAt)),
   });
 
-  test("the image that was unused for longest comes first, whether it was ever used or not", () => {
-    const rows = [
-      { name: "staged-yesterday", record: life(13n, null) },
-      { name: "used-until-today", record: life(1n, 14n) },
-      { name: "unused-for-weeks", record: life(1n, 2n) },
-      { name: "staged-weeks-ago", record: life(3n, null) },
-    ];
-    expect(ordered(rows)).toEqual([
-      "unused-for-weeks",
-      "staged-weeks-ago",
-      "staged-yesterday",
-      "used-until-today",
-    ]);
-  });
-
-  test("with compat kubelet, images that were never used come before all that were, these by their last use", () => {
-    const rows = [
-      { name: "staged-yesterday", record: life(13n, null) },
-      { name: "used-until-today", record: life(1n, 14n) },
-      { name: "unused-for-weeks", record: life(1n, 2n) },
-      { name: "staged-weeks-ago", record: life(3n, null) },
-    ];
-    expect(ordered(rows, "kubelet")).toEqual([
-      "staged-weeks-ago",
-      "staged-yesterday",
-      "unused-for-weeks",
-      "used-until-today",
-    ]);
-  });
-
-  test("images unused for equally long are ordered by first seen, build date, size and ID", () => {
-    const rows = [
-      { name: "f", record: life(2n, 5n) },
-      { name: "d", record: life(1n, 5n), sizeBytes: 1n },
-      { name: "c", record: life(1n, 5n), sizeBytes: 1n },
-      { name: "b", record: life(1n, 5n), sizeBytes: 9n, builtAt: 8n },
-      { name: "a", record: life(1n, 5n), sizeBytes: 1n, builtAt: 7n },
-      { name: "e", record: life(1n, 5n), sizeBytes: 5n },
-    ];
-    expect(ordered(rows)).toEqual(["a", "b", "e", "c", "d", "f"]);
-  });
-
   test("the earlier build comes first, whatever the order of the list", () => {
     const rows = [
       { name: "old", record: life(1n, null), builtAt: 7n },
@@ -94,15 +53,6 @@ describe("the order of removal", () => {
     expect(ordered(rows.toReversed())).toEqual(["old", "new"]);
   });
 
-  test("an image goes neither before nor after itself, and on one side of any other", () => {
-    const [one, other] = ["a", "b"].map((name) => ({ image: anImage(name), record: aRecord() }));
-    if (one === undefined || other === undefined) throw new Error("two images are needed");
-    for (const compat of ["none", "kubelet"] as const) {
-      const compare = compareImages(compat, new Map());
-      expect([compare(one, one), compare(one, other), compare(other, one)]).toEqual([0, -1, 1]);
-    }
-  });
-
   test("a build date of 1970, as reproducible builds have it, counts as unknown", () => {
     const rows = [
       { name: "b", record: life(1n, null), builtAt: 0n },
@@ -110,18 +60,6 @@ describe("the order of removal", () => {
     ];
     expect(ordered(rows)).toEqual(["a", "b"]);
   });
-
-  test.each(["none", "kubelet"] as const)(
-    "with compat %s images are ordered by observed time, whatever the wall clock says",
-    (compat) => {
-      const rows = [
-        { name: "x", record: { lastUsedWatched: watched(1n), lastUsedAt: instant(9n) } },
-        { name: "y", record: { lastUsedWatched: watched(2n), lastUsedAt: instant(3n) } },
-        { name: "z", record: { ...used(2n), ...seen(1n), firstSeenAt: instant(9n) } },
-      ];
-      expect(ordered(rows, compat)).toEqual(["x", "y", "z"]);
-    },
-  );
 });
 
 test("unused time counts from the later of first seen and last used", () => {
@@ -148,4 +86,57 @@ test("unused time counts from the later of first seen and last used", () => {
     ),
   ).toBe(hours(1));
   expect(unusedFor(aRecord({ firstSeenWatched: watched(hours(11)) }), at)).toBe(hours(0));
+});
+
+describe("the place in a repository", () => {
+  const app = (tag: string, record: Partial<ImageRecord>, change: Partial<Image> = {}) => ({
+    image: anImage(tag, { repoTags: [`registry.example/app:${tag}`], ...change }),
+    record: aRecord(record),
+  });
+  const ranked = (at: bigint): Partial<ImageRecord> => ({
+    lastUsedAt: NOW,
+    lastUsedWatched: watched(at),
+  });
+  const placeOf = (places: ReturnType<typeof repositoryPlaces>, word: string) =>
+    places.get(idOf(word))?.place ?? null;
+
+  describe("the place in the repository", () => {
+    test("an image with several names has its best place", () => {
+      const both = app("both", ranked(1n), {
+        repoTags: ["registry.example/app:both", "registry.example/solo:1"],
+      });
+      const places = repositoryPlaces([both, app("b", ranked(9n))]);
+      expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
+    });
+
+    test("an image that has the same place in several repositories has it in the first by name, whatever the order of its tags", () => {
+      const names = ["registry.example/b:1", "registry.example/a:1", "registry.example/c:1"];
+      for (const repoTags of [names, names.toReversed()])
+        expect(repositoryPlaces([app("both", ranked(1n), { repoTags })]).get(idOf("both"))).toEqual(
+          {
+            repository: "registry.example/a",
+            place: 1,
+          },
+        );
+    });
+
+    test("an image with a worse place in another repository keeps its best one", () => {
+      const both = app("both", ranked(1n), {
+        repoTags: ["registry.example/solo:1", "registry.example/app:both"],
+      });
+      const places = repositoryPlaces([both, app("b", ranked(9n))]);
+      expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
+    });
+
+    test("an image without a tag has no place, and a port is not a tag", () => {
+      const bare = app(
+        "bare",
+        {},
+        { repoTags: [], repoDigests: [`registry.example/app@sha256:${"a1".repeat(32)}`] },
+      );
+      const port = app("port", {}, { repoTags: ["host:5000/app"] });
+      const places = repositoryPlaces([bare, port]);
+      expect([placeOf(places, "bare"), placeOf(places, "port")]).toEqual([null, null]);
+    });
+  });
 });

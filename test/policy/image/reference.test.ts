@@ -2,9 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import {
   isImportName,
-  normaliseRepository,
   parseReference,
-  repositoryOf,
   repositoryOfNames,
   splitReference,
 } from "../../../src/policy/image/reference.ts";
@@ -35,15 +33,6 @@ describe("a name is parsed without taking a port for a tag", () => {
       expect(parseReference(text)).toEqual({ kind: "name", repository, tag, digest: null });
     });
   }
-});
-
-test("a digest after a name is kept in addition to the tag", () => {
-  expect(parseReference(`host:5000/app:v1@sha256:${HEX}`)).toEqual({
-    kind: "name",
-    repository: "host:5000/app",
-    tag: "v1",
-    digest: `sha256:${HEX}`,
-  });
 });
 
 test("an ID is a digest, with or without its algorithm and the schemes of old runtimes", () => {
@@ -94,20 +83,6 @@ test("an invalid reference is rejected", () => {
   ]) {
     expect(parseReference(text)).toBeNull();
   }
-});
-
-test("normalising a repository twice changes nothing more", () => {
-  for (const name of ["nginx", "grafana/loki", "host:5000/a/b", "docker.io/nginx", "localhost/x"]) {
-    const once = normaliseRepository(name);
-    expect(normaliseRepository(once)).toBe(once);
-  }
-});
-
-test("a tag or digest has a repository, an ID has none", () => {
-  expect(repositoryOf("host:5000/app:v1")).toBe("host:5000/app");
-  expect(repositoryOf(`nginx@sha256:${HEX}`)).toBe("docker.io/library/nginx");
-  expect(repositoryOf(`sha256:${HEX}`)).toBeNull();
-  expect(repositoryOf("<none>:<none>")).toBeNull();
 });
 
 test("only names made up by an import count as made up", () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 
 import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container, ImageVolumes, Resolution, Snapshot } from "../../../src/model/snapshot.ts";
-import { instant } from "../../../src/model/time.ts";
 import { referencesToResolve, usageOf } from "../../../src/policy/image/usage.ts";
 import { aContainer, anImage, aSandbox, aSnapshot, idOf } from "../../support/build/values.ts";
 
@@ -41,26 +40,6 @@ describe("every way to name an image counts", () => {
       expect(usageOf(node(container)).unknown).toEqual([]);
     });
   }
-
-  test("a short name means the same as its normal form, and latest if it has no tag", () => {
-    const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
-    expect(used(node({ imageName: "nginx" }, { images }))).toEqual([idOf("n")]);
-  });
-});
-
-test("a moved tag keeps both the running image and the one it names now", () => {
-  const moved = anImage("new", { repoTags: ["registry.example/app:v1"] });
-  const images = [anImage("app", { repoTags: [] }), moved];
-  const snapshot = node({ imageId: app.id, imageName: "registry.example/app:v1" }, { images });
-  expect(used(snapshot)).toEqual([app.id, moved.id].toSorted());
-});
-
-test("a name that the runtime resolves to another image than runs keeps both", () => {
-  const imageName = "registry.example/gone:v1";
-  const resolved = answers({ [imageName]: { kind: "image", id: other.id } });
-  expect(used(node({ imageId: app.id, imageName }, resolved))).toEqual(
-    [app.id, other.id].toSorted(),
-  );
 });
 
 test.each([
@@ -84,34 +63,8 @@ test("containers count in every state", () => {
   }
 });
 
-test("a user is listed once, however many names it has for the image", () => {
-  const { users } = usageOf(
-    node({ imageId: app.id, imageRef: app.id, imageName: "registry.example/app:v1" }),
-  );
-  expect(users.get(app.id)).toEqual([
-    {
-      kind: "container",
-      id: containerId("container-c"),
-      name: "c",
-      podName: "pod-a",
-      state: "running",
-    },
-  ]);
-});
-
 describe("a name of no listed image is resolved by the runtime", () => {
   const name = "registry.example/gone:v1";
-
-  test("to an image, which is in use", () => {
-    expect(
-      used(node({ imageName: name }, answers({ [name]: { kind: "image", id: other.id } }))),
-    ).toEqual([other.id]);
-  });
-
-  test("to none: nothing is in use and nothing unknown", () => {
-    const usage = usageOf(node({ imageName: name }, answers({ [name]: { kind: "absent" } })));
-    expect(usage).toEqual({ users: new Map(), unknown: [] });
-  });
 
   test("with an error: use is unknown and the container is named", () => {
     const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
@@ -123,10 +76,6 @@ describe("a name of no listed image is resolved by the runtime", () => {
       },
     ]);
     expect(users.has(app.id)).toBeTrue();
-  });
-
-  test("not at all: use is unknown", () => {
-    expect(usageOf(node({ imageName: name })).unknown).toHaveLength(1);
   });
 });
 
@@ -183,16 +132,6 @@ describe("an image in a pod specification is looked up by its full name", () => 
   });
 });
 
-test("a container that names only an ID prefix uses every image with that prefix", () => {
-  const snapshot = node(
-    { imageName: app.id.slice("sha256:".length, 20) },
-    answers({
-      [`docker.io/library/${app.id.slice("sha256:".length, 20)}:latest`]: { kind: "absent" },
-    }),
-  );
-  expect(used(snapshot)).toEqual([app.id]);
-});
-
 test("a container whose word only contains the beginning of an ID uses no image for it", () => {
   const prefix = app.id.slice("sha256:".length, 20);
   for (const imageName of [
@@ -238,52 +177,6 @@ describe("a short name unknown to the runtime protects", () => {
     const third = `sha256:${"d3".repeat(32)}`;
     expect(usedBy(`tool@${third}`, `docker.io/library/tool@${third}`)).toEqual([]);
   });
-
-  test("only the image of its digest if that is listed", () => {
-    expect(usedBy(`tool@${DIGEST}`, `docker.io/library/tool@${DIGEST}`)).toEqual([idOf("digest")]);
-  });
-});
-
-describe("of a name with a digest that no listed image has", () => {
-  const images = [
-    anImage("latest", { repoTags: ["r.example/tool:latest"] }),
-    anImage("v1", { repoTags: ["r.example/tool:v1"] }),
-    anImage("else", { repoTags: ["s.example/mirror:v1"] }),
-  ];
-  const asked = `r.example/tool@${DIGEST}`;
-  const usedAs = (imageName: string, answer: Resolution): readonly ImageId[] =>
-    used(
-      aSnapshot({
-        images,
-        containers: [aContainer("c", { imageName })],
-        ...answers({ [asked]: answer }),
-      }),
-    );
-
-  test("the runtime says which image it is, whatever image the tag means by now", () => {
-    const answer = { kind: "image", id: idOf("else") } as const;
-    expect(usedAs(asked, answer)).toEqual([idOf("else")]);
-    expect(usedAs(`r.example/tool:v1@${DIGEST}`, answer)).toEqual([idOf("else")]);
-  });
-
-  test("the image of its tag is used where the runtime has none, and none without a tag", () => {
-    const absent = { kind: "absent" } as const;
-    expect(usedAs(`r.example/tool:v1@${DIGEST}`, absent)).toEqual([idOf("v1")]);
-    expect(usedAs(asked, absent)).toEqual([]);
-  });
-});
-
-test("a listed image's name in another spelling is not looked up", () => {
-  const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
-  expect(referencesToResolve(node({ imageName: "nginx" }, { images }))).toEqual([]);
-  expect(referencesToResolve(node({ imageName: "nginx:2" }, { images }))).toEqual([
-    "docker.io/library/nginx:2",
-  ]);
-});
-
-test("a repository digest listed without its name or algorithm is found by the full digest", () => {
-  const bare = anImage("bare", { repoTags: [], repoDigests: ["d1".repeat(32)] });
-  expect(used(node({ imageRef: DIGEST }, { images: [bare, other] }))).toEqual([bare.id]);
 });
 
 test("only valid names that no listed image has are looked up, sorted", () => {
@@ -325,13 +218,6 @@ describe("image volumes", () => {
     ]);
   });
 
-  test.each(["registry.example/gone:v1", "not a name"])(
-    "a mount whose image cannot be resolved makes use unknown: %s",
-    (reference) => {
-      expect(usageOf(mounts({ kind: "known", references: [reference] })).unknown).toHaveLength(1);
-    },
-  );
-
   test("a status that failed or was not read makes use unknown and names the container", () => {
     const rows = [
       [{ kind: "unknown", message: "internal" }, "internal"],
@@ -350,29 +236,9 @@ describe("image volumes", () => {
   test("a container removed meanwhile leaves nothing unknown", () => {
     expect(usageOf(mounts({ kind: "gone" })).unknown).toEqual([]);
   });
-
-  test("a runtime that cannot mount images leaves nothing unknown", () => {
-    expect(
-      usageOf(mounts({ kind: "unknown", message: "internal" }, { version: "1.7.24" })).unknown,
-    ).toEqual([]);
-  });
 });
 
 describe("pods and sandboxes", () => {
-  test("the image that a sandbox's own status names is in use", () => {
-    const snapshot = aSnapshot({
-      images: [other],
-      sandboxes: [aSandbox("s")],
-      sandboxImages: new Map([
-        [sandboxId("sandbox-s"), "registry.example/other:v1"],
-        [sandboxId("x"), app.id],
-      ]),
-    });
-    expect(usageOf(snapshot).users.get(other.id)).toEqual([
-      { kind: "sandbox", id: sandboxId("sandbox-s") },
-    ]);
-  });
-
   test("an image that a static pod's manifest names is in use, whatever the pod source, and whether it is valid or not", () => {
     for (const fault of [null, { kind: "invalid", message: "no pod" }] as const) {
       const manifest = { path: "/m/etcd.yaml", images: ["registry.example/other:v1"], fault };
@@ -446,21 +312,6 @@ describe("pods and sandboxes", () => {
     expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
     expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);
   });
-
-  test("an image that a container and two pod specifications name is in use by all three", () => {
-    const usage = usageOf(
-      aSnapshot({
-        images: [other],
-        containers: [aContainer("c", { imageId: other.id })],
-        pods: pods("kubelet-api", ["u", "v"]),
-      }),
-    );
-    expect(usage.users.get(other.id)).toMatchObject([
-      { kind: "container" },
-      { kind: "pod-spec", uid: podUid("u") },
-      { kind: "pod-spec", uid: podUid("v") },
-    ]);
-  });
 });
 
 test("a pod specification with an empty image name uses nothing, not even an image that is listed with an empty tag", () => {
@@ -477,42 +328,10 @@ test("a pod specification with an empty image name uses nothing, not even an ima
   expect([...of("", "registry.example/other:v1").users.keys()]).toEqual([other.id]);
 });
 
-test("words that are empty use nothing, not even an image that is listed with an empty tag", () => {
-  const snapshot = aSnapshot({
-    images: [app, anImage("empty", { repoTags: [""] })],
-    containers: [
-      aContainer("ref", { imageRef: app.id }),
-      aContainer("id", { imageId: app.id }),
-      aContainer("name", { imageName: "registry.example/app:v1" }),
-      aContainer("both", { imageId: app.id, imageRef: "registry.example/app:v1" }),
-    ],
-    sandboxes: [aSandbox("s"), aSandbox("t")],
-    sandboxImages: new Map([[sandboxId("sandbox-s"), ""]]),
-  });
-  expect(used(snapshot)).toEqual([app.id]);
-});
-
 test("unreadable image volumes of containers removed first leave nothing unknown", () => {
   const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
   const containers = ["c", "d"].map((name) => aContainer(name, { imageId: app.id }));
   const snapshot = aSnapshot({ images: [app], containers, runtime, imageVolumes: new Map() });
   const unknown = usageOf(snapshot, new Set([containerId("container-c")])).unknown;
   expect(unknown.map(({ subject }) => subject)).toEqual(["container container-d (d)"]);
-});
-
-test("containers removed first do not count, nor do their volumes and unknown uses", () => {
-  const snapshot = node({ imageId: app.id, imageName: "registry.example/gone:v1" });
-  expect(usageOf(snapshot, new Set([containerId("container-c")]))).toEqual({
-    users: new Map(),
-    unknown: [],
-  });
-});
-
-test("an image listed only by ID is found by it", () => {
-  const bare = anImage("bare", { id: imageId("f".repeat(64)), repoTags: [], repoDigests: [] });
-  const container = aContainer("c", {
-    imageRef: `sha256:${"f".repeat(64)}`,
-    createdAt: instant(0n),
-  });
-  expect(used(aSnapshot({ images: [bare], containers: [container] }))).toEqual([bare.id]);
 });

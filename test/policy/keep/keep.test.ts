@@ -2,8 +2,10 @@ import { describe, expect, test } from "bun:test";
 
 import {
   compileKeepRules,
+  keepFileHeader,
   keepRuleMatches,
   matchKeepRules,
+  parseKeepFile,
   unmatchedKeepRules,
 } from "../../../src/policy/keep/keep.ts";
 import { anImage } from "../../support/build/values.ts";
@@ -34,17 +36,6 @@ test("a digest rule keeps the image with that ID, whatever its names", () => {
   expect(matchKeepRules(compiled, anImage("web"))).toBeNull();
 });
 
-test("no rules keep nothing", () => {
-  expect(matchKeepRules(compileKeepRules([]), anImage("app"))).toBeNull();
-});
-
-test("an invalid rule is a problem and never silently ignored", () => {
-  const compiled = compileKeepRules([rule("a b"), rule("nginx")]);
-  expect(compiled.problems).toEqual([
-    { source: "--keep", message: expect.stringContaining("space") },
-  ]);
-});
-
 test("rules that match nothing are distinguished from those that match", () => {
   const rules = [rule("registry.example/app"), rule("registry.example/ap"), rule("**")];
   const images = [anImage("app"), anImage("web")];
@@ -68,17 +59,75 @@ test("a rule matches an image by an earlier name, but not by a tag that another 
   expect([...matches.values()]).toEqual([[app], [web]]);
 });
 
-describe("speed", () => {
-  test("a thousand images are matched against two hundred rules within the time limit", () => {
-    const images = Array.from({ length: 1_000 }, (_, at) => anImage(`team-${at % 40}/app-${at}`));
-    const rules = Array.from({ length: 200 }, (_, at) =>
-      rule(at % 2 === 0 ? `**/team-${at}*/**-${at}` : `registry.example/none-${at}`),
-    );
-    const before = performance.now();
-    const compiled = compileKeepRules(rules);
-    expect(images.filter((image) => matchKeepRules(compiled, image) !== null).length).toBeLessThan(
-      1_000,
-    );
-    expect(performance.now() - before).toBeLessThan(2_000);
+describe("a keep file", () => {
+  const PATH = "/etc/crigc/keep.d/base.list";
+  const patterns = (text: string): readonly string[] =>
+    parseKeepFile(text, PATH).rules.map(({ pattern }) => pattern);
+
+  test("a byte order mark, CRLF, a missing last newline and comments after patterns are accepted", () => {
+    expect(patterns("\u{FEFF}nginx\r\nredis:7 # the cache\r\n\r\n\t# nothing\r\nbusybox")).toEqual([
+      "nginx",
+      "redis:7",
+      "busybox",
+    ]);
+  });
+
+  test("a file of comments alone is valid and keeps nothing", () => {
+    expect(parseKeepFile("# write image names here\n", PATH)).toEqual({ rules: [], problems: [] });
+  });
+
+  describe("lists printed by installers are valid", () => {
+    const lists = {
+      kubeadm: [
+        "registry.k8s.io/kube-apiserver:v1.34.1",
+        "registry.k8s.io/coredns/coredns:v1.12.1",
+        "registry.k8s.io/pause:3.10.1",
+        "registry.k8s.io/etcd:3.6.4-0",
+      ],
+      k3s: [
+        "docker.io/rancher/klipper-helm:v0.9.8-build20250709",
+        "docker.io/rancher/mirrored-pause:3.6",
+      ],
+    };
+    for (const [name, lines] of Object.entries(lists)) {
+      test(name, () => {
+        expect(parseKeepFile(`${lines.join("\n")}\n`, PATH).problems).toEqual([]);
+        expect(patterns(`${lines.join("\n")}\n`)).toEqual(lines);
+      });
+    }
+  });
+
+  describe("a damaged file is a problem that names its place", () => {
+    test("0 bytes", () => {
+      expect(parseKeepFile("", PATH).problems).toEqual([
+        { source: PATH, message: expect.stringContaining("0 bytes") },
+      ]);
+      expect(parseKeepFile("\u{FEFF}", PATH).problems).toHaveLength(1);
+    });
+
+    test("a last line that ends in the middle of a name", () => {
+      expect(parseKeepFile("nginx\nregistry.k8s.io/", PATH).problems[0]?.source).toBe(`${PATH}:2`);
+      expect(parseKeepFile("nginx\napp@sha256:0123", PATH).problems[0]?.source).toBe(`${PATH}:2`);
+    });
+
+    test("two names on one line, and text that is not a list", () => {
+      expect(parseKeepFile("nginx redis\n", PATH).problems).toHaveLength(1);
+      expect(parseKeepFile("<html>\n<body>502</body>\n", PATH).problems).toHaveLength(2);
+    });
+  });
+
+  test("a promise is a whole line, of as many patterns as its number says", () => {
+    const none = ["a/x # crigc: 9 patterns or more", "# crigc: 9 patterns or more or less"];
+    expect(parseKeepFile(none.join("\n"), PATH).problems).toEqual([]);
+    expect(parseKeepFile(`${keepFileHeader(12)}\na/x\n`, PATH).problems).toHaveLength(1);
+  });
+
+  test("a line of a million blanks or comment signs is read at once", () => {
+    const many = 1_000_000;
+    for (const line of [`a${" ".repeat(many)}b`, `a${" #".repeat(many)}\u2028`, " ".repeat(many)]) {
+      const startedAt = process.cpuUsage();
+      parseKeepFile(`${line}\n`, PATH);
+      expect(process.cpuUsage(startedAt).user).toBeLessThan(1_000_000);
+    }
   });
 });

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "bun:test";
 
-import { chainId } from "../../../src/model/ids.ts";
+import { type ChainId, chainId } from "../../../src/model/ids.ts";
 import type { KeptImage } from "../../../src/model/plan.ts";
 import type { ImageKeepReason, ImageUser } from "../../../src/model/reason.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { hours, type Instant, instant } from "../../../src/model/time.ts";
-import { imageUsage, type ImageUsageFacts } from "../../../src/policy/layer/disk-usage.ts";
+import {
+  imageUsage,
+  type ImageUsageFacts,
+  usageTree,
+} from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
   aCandidate,
@@ -13,7 +17,6 @@ import {
   anImage,
   aRecord,
   aSandbox,
-  idOf,
   MIB,
   NOW,
 } from "../../support/build/values.ts";
@@ -97,17 +100,6 @@ describe("disk usage of images", () => {
     expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n });
   });
 
-  test("never exceeds what is in use on the filesystem", () => {
-    const images = ["a", "b", "c"].map((word) => kept(anImage(word, { sizeBytes: 40n * MIB })));
-    const { total } = usageOf(images, { inUseBytes: 100n * MIB });
-    expect(total.unique).toEqual({
-      lowerBytes: 0n,
-      estimateBytes: 100n * MIB,
-      upperBytes: 100n * MIB,
-    });
-    expect(total.reportedBytes).toBe(120n * MIB);
-  });
-
   test("has the last use of its most recently used image, or none", () => {
     const [early, late] = [instant(NOW - hours(9)), instant(NOW - hours(2))];
     const lastUse = (...uses: readonly (Instant | null)[]) =>
@@ -146,13 +138,6 @@ describe("images by family", () => {
     expect(families([base, child], [loaded])).toEqual(expected);
     expect(families([child, base], [loaded])).toEqual(expected);
   });
-
-  test("are named by the lower ID of two images with equally many layers, in any order", () => {
-    const pair = [layered(20n, "a", "b/one"), layered(30n, "b", "b/two")];
-    expect(idOf("a") < idOf("b")).toBeTrue();
-    expect(families(pair)).toEqual([["registry.example/a:v1", 2]]);
-    expect(families(pair.toReversed())).toEqual([["registry.example/a:v1", 2]]);
-  });
 });
 
 describe("images by namespace", () => {
@@ -189,17 +174,6 @@ describe("images by namespace", () => {
   ])("are in the namespace of their user if it is %s", (_, by, namespaces) => {
     expect(namespacesOf(...by.map((one) => users[one]!))).toEqual(namespaces);
   });
-
-  test("count in each namespace that uses them", () => {
-    const both = [users["container"]!, users["sandbox"]!];
-    expect(namespacesOf(...both)).toEqual(["kube-system", "shop"]);
-  });
-
-  test("are in no namespace if unused", () => {
-    expect(usageOf([kept(anImage("idle"))], { snapshot: facts }).byNamespace).toMatchObject([
-      { name: null, images: 1 },
-    ]);
-  });
 });
 
 describe("the rows of a view", () => {
@@ -234,5 +208,67 @@ describe("the rows of a view", () => {
     const expected = ["a", "b", "c", null];
     expect(rows(images)).toEqual(expected);
     expect(rows(images.toReversed())).toEqual(expected);
+  });
+});
+
+describe("the tree of disk usage", () => {
+  const image = (name: string, sizeMib: bigint): Image =>
+    anImage(name, { repoTags: [`registry.example/${name}`], sizeBytes: sizeMib * MIB });
+
+  const debian = image("debian:12", 20n);
+  const web1 = image("web:1", 23n);
+  const web2 = image("web:2", 25n);
+  const api = image("api:1", 30n);
+  const lone = image("lone:1", 7n);
+  const chart = image("chart:1", 1n);
+
+  const chains: readonly (readonly [Image, readonly string[]])[] = [
+    [debian, ["debian"]],
+    [web1, ["debian", "web-1"]],
+    [web2, ["debian", "web-2"]],
+    [api, ["debian", "api"]],
+    [lone, ["lone"]],
+  ];
+  const chainOf = (layers: readonly string[]): ChainId => chainId(layers.join("/"));
+  const forest = new LayerForest(
+    chains.map(([{ id, sizeBytes }, layers]) => ({ id, sizeBytes, chain: chainOf(layers) })),
+    new Map(
+      chains.flatMap(([, layers]) =>
+        layers.map((_, at): [ChainId, ChainId | null] => [
+          chainOf(layers.slice(0, at + 1)),
+          at === 0 ? null : chainOf(layers.slice(0, at)),
+        ]),
+      ),
+    ),
+  );
+  const plan = {
+    candidates: [lone, web1].map((one) => aCandidate("x", { image: one })),
+    kept: [debian, web2, api, chart].map((one) => ({
+      image: one,
+      record: aRecord(),
+      reason: { kind: "pinned" as const },
+      tried: [],
+    })),
+  };
+
+  const inUseBytes = 1n << 60n;
+
+  describe("the tree of image usage", () => {
+    const tree = usageTree({ plan, forest, inUseBytes });
+
+    test("has families with the unique bytes of each repository and the bytes that they share", () => {
+      const known = tree.filter(({ name }) => name !== null);
+      expect(known.map(({ name }) => name)).toEqual([
+        "registry.example/debian:12",
+        "registry.example/lone:1",
+      ]);
+      // The configuration that a size counts may be 32 KiB.
+      expect(tree[0]).toMatchObject({ bytes: 38n * MIB, sharedBytes: 20n * MIB });
+      expect(tree[0]?.repositories).toEqual([
+        { name: "registry.example/api", images: 1, removable: 0, uniqueBytes: 10n * MIB },
+        { name: "registry.example/web", images: 2, removable: 1, uniqueBytes: 8n * MIB },
+        { name: "registry.example/debian", images: 1, removable: 0, uniqueBytes: 0n },
+      ]);
+    });
   });
 });

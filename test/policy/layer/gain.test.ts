@@ -166,13 +166,4 @@ describe("a scaled estimate", () => {
     expect(scaled(bounds, { typical: null, most: 5000n }, known).estimateBytes).toBe(10n);
     expect(scaled(bounds, { typical: 1500n, most: 1000n }, known).estimateBytes).toBe(10n);
   });
-
-  test("promises nothing where images of unknown layers may share its own", () => {
-    const of = { typical: 2000n, most: 2500n };
-    expect(scaled(exactly(10n), of, { sharersKnown: false })).toEqual({
-      lowerBytes: 0n,
-      estimateBytes: 20n,
-      upperBytes: 25n,
-    });
-  });
 });

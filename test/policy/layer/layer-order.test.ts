@@ -82,13 +82,6 @@ describe("the order of removal", () => {
     expect(candidates.map(({ follows }) => follows)).toEqual([undefined, undefined, [twin.id]]);
   });
 
-  test("keeps the place of an image of unknown layers, without an estimate", () => {
-    const unknown = going(lone);
-    const { candidates } = ordered([going(base), unknown, going(child)]);
-    expect(idsOf(candidates)).toEqual([lone.id, child.id, base.id]);
-    expect(candidates[0]).toBe(unknown);
-  });
-
   test("removes an aged image that waits for a child for the targets instead, with all after it", () => {
     const aged = [going(lone, AGE), going(base, [...AGE, ...SPACE])];
     const { candidates } = ordered([...aged, going(child)]);
@@ -99,13 +92,6 @@ describe("the order of removal", () => {
     ]);
     const alone = ordered([...aged.slice(1), going(child)]).candidates;
     expect(alone.map(({ triggers }) => triggers)).toEqual([SPACE, SPACE]);
-  });
-
-  test("does not change triggers if no aged image waits", () => {
-    const { candidates } = ordered([going(child, AGE), going(base)]);
-    expect(candidates.map(({ triggers }) => triggers)).toEqual([AGE, SPACE]);
-    const aged = ordered([going(base, AGE), going(child, AGE)]).candidates;
-    expect(aged.map(({ triggers }) => triggers)).toEqual([AGE, AGE]);
   });
 });
 

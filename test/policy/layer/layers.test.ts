@@ -39,35 +39,9 @@ describe("an image with unknown layers", () => {
     expect(forest.familyOf(unknown)).toBeNull();
     expect(forest.removals().remove(unknown)).toBeNull();
   });
-
-  test("does not count in the sum of images below a layer", () => {
-    const total = forest.gather(
-      ({ sizeBytes }) => sizeBytes,
-      (one, other) => one + other,
-    );
-    expect(total(unknown)).toBeUndefined();
-    expect(total(imageId("app"))).toBe(30n * MIB);
-  });
 });
 
 describe("an incomplete chain", () => {
-  test("excludes its image if a layer below names no parent", () => {
-    const parents = new Map([[chainId("base/app"), chainId("base")]]);
-    const forest = new LayerForest([image("app", "base/app", 30n)], parents);
-    expect(forest.has(imageId("app"))).toBeFalse();
-    expect(forest.removals().remove(imageId("app"))).toBeNull();
-  });
-
-  test("excludes its image if a layer names itself as its parent, and no other image", () => {
-    const parents = new Map([
-      [chainId("loop"), chainId("loop")],
-      [chainId("base"), null],
-    ]);
-    const forest = new LayerForest([image("a", "loop", 9n), image("b", "base", 9n)], parents);
-    expect(forest.has(imageId("a"))).toBeFalse();
-    expect(forest.chainOf(imageId("b"))).toHaveLength(1);
-  });
-
   test("includes one of more than 1,024 layers, and no shorter one", () => {
     const long = (layers: number): string => Array.from({ length: layers }, () => "l").join("/");
     const [most, more] = [long(1024), long(1025)];
@@ -103,31 +77,6 @@ describe("what a removal frees", () => {
     image("two", "base/two", 50n),
   ]);
 
-  test("is an image's own layers while others need those below, which the last of them frees", () => {
-    const removals = forest.removals();
-    expect(removals.remove(imageId("one"))).toEqual({
-      lowerBytes: 10n * MIB,
-      estimateBytes: 10n * MIB,
-      upperBytes: 10n * MIB + CONFIG,
-    });
-    expect(removals.remove(imageId("base"))).toEqual({
-      lowerBytes: 0n,
-      estimateBytes: 0n,
-      upperBytes: CONFIG,
-    });
-    expect(removals.remove(imageId("two"))).toMatchObject({
-      estimateBytes: 50n * MIB,
-    });
-  });
-
-  test("is nothing, and not less, where an image is reported smaller than its base", () => {
-    const smaller = forestOf([image("base", "base", 20n), image("app", "base/app", 10n)]);
-    expect(smaller.removals().remove(imageId("app"))).toMatchObject({
-      lowerBytes: 0n,
-      estimateBytes: 0n,
-    });
-  });
-
   test("is nothing if the image was removed before in the same pass", () => {
     const removals = forest.removals();
     removals.remove(imageId("one"));
@@ -138,39 +87,6 @@ describe("what a removal frees", () => {
     });
     // The base is still needed by the one that is there.
     expect(removals.remove(imageId("two"))?.estimateBytes).toBe(30n * MIB);
-  });
-});
-
-describe("the bytes of several images", () => {
-  const [one, two, base] = [
-    image("one", "base/one", 30n),
-    image("two", "base/two", 50n),
-    image("base", "base", 20n),
-  ];
-  const forest = forestOf([one, two, base]);
-
-  test("count each layer once, within the bounds of the sizes", () => {
-    expect(forest.union([one])).toEqual({
-      lowerBytes: 30n * MIB,
-      estimateBytes: 30n * MIB,
-      upperBytes: 30n * MIB,
-    });
-    expect(forest.union([one, two])).toEqual({
-      lowerBytes: 60n * MIB,
-      estimateBytes: 60n * MIB,
-      upperBytes: 60n * MIB + CONFIG,
-    });
-    expect(forest.union([one, base])).toMatchObject({ estimateBytes: 30n * MIB });
-    expect(forest.union([one, one])).toMatchObject({ upperBytes: 30n * MIB });
-    expect(forest.union([])).toMatchObject({ upperBytes: 0n });
-  });
-
-  test("include an image of unknown layers with its size", () => {
-    const loaded = { id: unknown, sizeBytes: 7n * MIB };
-    expect(forest.union([one, loaded])).toMatchObject({
-      lowerBytes: 37n * MIB,
-      upperBytes: 37n * MIB,
-    });
   });
 });
 
@@ -188,13 +104,6 @@ describe("the bounds of a path", () => {
         { lowerBytes: 20n * MIB, estimateBytes: 20n * MIB, upperBytes: 21n * MIB - CONFIG },
       ]);
     }
-  });
-
-  test("contain both sizes if a child is reported smaller than its base", () => {
-    const forest = forestOf([image("base", "base", 20n), image("app", "base/app", 10n)]);
-    expect(pathsOf(forest, "base")).toEqual([
-      { lowerBytes: 10n * MIB, estimateBytes: 10n * MIB, upperBytes: 20n * MIB - CONFIG },
-    ]);
   });
 
   test("contain the estimate even if children contradict each other and their base", () => {

@@ -27,34 +27,9 @@ const known = rememberOrigins(
 );
 
 describe("the recorded layers", () => {
-  test("contain each layer once: an image on another one adds only its own", () => {
-    expect([...known.layers]).toEqual([
-      [chainId("b"), run(null, "b")],
-      [chainId("b/a"), run("b", "b/a")],
-    ]);
-    expect(known.origins.get(imageId("app"))).toEqual({ chain: chainId("b/a"), builtAt: NOW });
-  });
-
-  test("do not change if no image came or went", () => {
-    const again = rememberOrigins(known, listed("base", "app"), read(["app", origin("other")]));
-    expect(again.origins).toBe(known.origins);
-    expect(again.layers).toBe(known.layers);
-  });
-
   test("do not grow by an image removed since it was read", () => {
     const after = rememberOrigins(known, listed("base", "app"), read(["gone", origin("g")]));
     expect(after.origins).toBe(known.origins);
-  });
-
-  test("do not grow by an image whose layers are all known", () => {
-    const after = rememberOrigins(
-      known,
-      listed("base", "app", "same", "lower"),
-      read(["same", origin("b", "b/a")], ["lower", origin("b")]),
-    );
-    expect(after.layers).toEqual(known.layers);
-    expect(after.origins.get(imageId("same"))?.chain).toBe(chainId("b/a"));
-    expect(after.origins.get(imageId("lower"))?.chain).toBe(chainId("b"));
   });
 
   test("say that an image has none if its status names none", () => {
@@ -88,13 +63,6 @@ describe("the recorded layers", () => {
       read(["one", origin("b", "b/1")], ["two", origin("b", "b/2")]),
     );
     expect([...after.layers.values()]).toEqual([run(null, "b", "b/1"), run("b", "b/2")]);
-  });
-
-  test("are usable if the ledger lacks layers of an image", () => {
-    const damaged = { origins: known.origins, layers: new Map([[chainId("b"), run(null, "b")]]) };
-    const after = rememberOrigins(damaged, listed("app"), read());
-    expect([...after.layers]).toEqual([]);
-    expect([...after.origins.keys()]).toEqual([imageId("app")]);
   });
 });
 

@@ -31,14 +31,6 @@ const none = { images, filesystems: [], logs: null, users: new Map(), layers: nu
 const few = { used: null, unused: 3n, mostPerMille: null, inUse: 1_000n };
 
 describe("the bound", () => {
-  test("is the used bytes of the image filesystem plus the sizes of unused images", () => {
-    expect(boundOf("bytes", { ...few, used: 10n })).toBe(13n);
-  });
-
-  test("is five times the reported sizes without a figure of the runtime", () => {
-    expect(boundOf("bytes", few)).toBe(15n);
-  });
-
   test.each([
     ["what the layers can take", { mostPerMille: 2500n }, 7n],
     ["what the layers can take, even beyond five times", { mostPerMille: 6250n }, 18n],
@@ -49,28 +41,6 @@ describe("the bound", () => {
     ["no more than is in use, by the layers", { mostPerMille: 5000n, inUse: 14n }, 14n],
   ])("is %s", (_, change, most) => {
     expect(boundOf("bytes", { ...few, ...change })).toBe(most);
-  });
-});
-
-describe("a pass is futile", () => {
-  test("exactly if not even the bound brings the disk below the high threshold", () => {
-    expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB }), none)).toMatchObject({
-      futile: false,
-      neededBytes: 13n * GIB,
-      boundBytes: 13n * GIB,
-    });
-    expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB - 1n }), none)?.futile).toBeTrue();
-    expect(futilityOf(target, full({ imageUsedBytes: null }), none)?.futile).toBeFalse();
-    expect(
-      futilityOf(target, full({ imageUsedBytes: null, availableBytes: GIB - 1n }), none)?.futile,
-    ).toBeTrue();
-  });
-
-  test("without counting images in use in the bound", () => {
-    const users = new Map([[anImage("a").id, []]]);
-    expect(futilityOf(target, full({ imageUsedBytes: null }), { ...none, users })?.boundBytes).toBe(
-      5n * GIB,
-    );
   });
 });
 
@@ -116,20 +86,6 @@ describe("what fills the disk", () => {
     danglingLinks: [],
     sizeBytes: 5n * GIB,
   };
-
-  test("adds up to what is used, with the blobs that containerd does not count as image usage", () => {
-    const parts = breakdownOf(full({ imageUsedBytes: 10n * GIB, containerUsedBytes: 2n * GIB }), {
-      ...none,
-      logs,
-    });
-    expect(parts).toMatchObject({
-      imagesBytes: 13n * GIB,
-      imagesAtLeastBytes: 10n * GIB,
-      containersBytes: 2n * GIB,
-      logsBytes: 5n * GIB,
-      otherBytes: 77n * GIB,
-    });
-  });
 
   test("is never negative, however large the reported parts", () => {
     const parts = breakdownOf(full({ imageUsedBytes: 93n * GIB, containerUsedBytes: 9n * GIB }), {
@@ -181,19 +137,6 @@ describe("what fills the disk", () => {
     const nothing = breakdownOf(crio, { ...facts, layers: null });
     expect(nothing).toMatchObject({ imagesBytes: 7n * GIB, imagesAtLeastBytes: 0n });
   });
-
-  test("omits unknown parts, and logs on another filesystem", () => {
-    const parts = breakdownOf(full({ roles: ["imagefs"], imageUsedBytes: null }), {
-      ...none,
-      logs,
-    });
-    expect(parts).toMatchObject({
-      imagesBytes: 3n * GIB,
-      containersBytes: null,
-      logsBytes: null,
-      otherBytes: 94n * GIB,
-    });
-  });
 });
 
 describe("a changed state", () => {
@@ -231,31 +174,6 @@ const inodes: DiskTarget = {
 };
 const two = { ...none, images: [anImage("a"), anImage("b")] };
 const short = (change: Partial<Filesystem> = {}) => aFilesystem({ inodesFree: 10_000n, ...change });
-
-describe("a filesystem that is short of inodes", () => {
-  test("is not futile with images that have enough of them", () => {
-    const futility = futilityOf(inodes, short({ imageInodesUsed: 40_000n }), two);
-    expect(futility).toMatchObject({ futile: false, inodes: { bound: 40_064n, needed: 40_000n } });
-  });
-
-  test("is futile if other files take them", () => {
-    expect(futilityOf(inodes, short({ imageInodesUsed: 39_000n }), two)?.futile).toBeTrue();
-  });
-
-  test("is not judged if the runtime does not report the inodes of its images", () => {
-    expect(futilityOf(inodes, short({ imageInodesUsed: null }), two)).toBeNull();
-    expect(futilityOf(inodes, short({ imageInodesUsed: 0n }), two)).toBeNull();
-    expect(futilityOf(inodes, short(), two)).toBeNull();
-  });
-});
-
-test("images in use do not count in the bound of inodes, and free inodes are not needed", () => {
-  const users = new Map([[anImage("a").id, [] as never]]);
-  const used = futilityOf(inodes, short({ imageInodesUsed: 40_000n }), { ...two, users });
-  expect(used?.inodes).toMatchObject({ bound: 40_032n, needed: 40_000n });
-  const enough = futilityOf(inodes, short({ inodesFree: 60_000n, imageInodesUsed: 1n }), two);
-  expect(enough).toMatchObject({ futile: false, inodes: { needed: 0n } });
-});
 
 test("a bound of inodes that is exactly enough is not futile", () => {
   const exact = futilityOf(inodes, short({ imageInodesUsed: 39_936n }), two);

@@ -2,11 +2,10 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { minutes } from "../../../src/model/time.ts";
-import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import type { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
   collectsImages,
   imageUseOf,
@@ -63,13 +62,6 @@ describe("the kubelet's arithmetic", () => {
         expect([at(relieved), at(relieved - 1n)]).toEqual([undefined, expect.anything()]);
       }),
     );
-  });
-
-  test("no amount relieves a disk with a high threshold of 0", () => {
-    const empty = { capacityBytes: 1000n, availableBytes: 1000n };
-    expect(judged({ highPercent: 0, lowPercent: 0 }, empty).targets).toMatchObject([
-      { relievedBytes: 1010n },
-    ]);
   });
 });
 
@@ -177,25 +169,6 @@ describe("a budget and a maximum number of images", () => {
     expect(limited({ storeBudgetBytes: 300n, maximumImages: 3 }, null)).toEqual([]);
     expect(limited({ storeBudgetBytes: 301n, maximumImages: 4 }, null)).toEqual([]);
   });
-
-  test("count the runtime's figure, else shared layers once, else reported sizes", () => {
-    const chains = [chainId("x"), chainId("x/y")] as const;
-    const forest = new LayerForest(
-      chains.map((chain, at) => ({ id: anImage(["one", "two"][at]!).id, sizeBytes: 100n, chain })),
-      new Map([
-        [chains[0], null],
-        [chains[1], chains[0]],
-      ]),
-    );
-    for (const [figure, known, wantedBytes] of [
-      [150n, forest, 149n],
-      [null, forest, 199n],
-      [null, null, 299n],
-      // A directory of metadata, as CRI-O reports it.
-      [24n, null, 299n],
-    ] as const)
-      expect(limited({ storeBudgetBytes: 1n }, figure, known)).toMatchObject([{ wantedBytes }]);
-  });
 });
 
 describe("what the runtime reports for images", () => {
@@ -214,17 +187,6 @@ describe("what the runtime reports for images", () => {
     const filesystem = aFilesystem({ imageUsedBytes, imageInodesUsed: 12n });
     for (const images of [large, large.toReversed()])
       expect(imageUseOf(filesystem, { images, filesystems: [filesystem] })).toEqual(use);
-  });
-
-  test("is ignored if its inodes are 0", () => {
-    const filesystem = aFilesystem({ imageInodesUsed: 0n });
-    expect(imageUseOf(filesystem, { images: [], filesystems: [filesystem] }).inodes).toBeNull();
-  });
-
-  test("is judged for two filesystems together, because the largest image may be on either", () => {
-    const one = aFilesystem({ imageUsedBytes: 65_000n });
-    const other = aFilesystem({ device: "8:2", imageUsedBytes: 300n * MIB });
-    expect(imageUseOf(one, { images: large, filesystems: [one, other] }).bytes).toBe(65_000n);
   });
 });
 
