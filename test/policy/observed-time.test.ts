@@ -86,6 +86,7 @@ describe.each([
     ["a boot at the last observation shows a reboot", hours(10), 0n, minutes(10), rebooted],
     ["a boot just before the last observation shows none", hours(10) - NS, 0n, 0n, same],
     ["a wall clock set back counts as a reboot", -1n, minutes(1), 0n, rebooted],
+    ["so does one set back by 1 ns while the uptime stands still", -1n, 0n, 0n, rebooted],
     ["time that passed by both clocks shows no reboot", hours(9), hours(9), minutes(10), same],
     ["the clock that moved less counts: uptime", hours(1), minutes(1), minutes(1), same],
     ["the clock that moved less counts: wall clock", minutes(1), minutes(2), minutes(1), same],

@@ -60,6 +60,16 @@ function recordOf(ledger: Ledger, { id }: Image): ImageRecord {
 const running = aContainer("c", { imageId: idOf("app") });
 
 describe("images", () => {
+  test("an image in use that keeps its names keeps when it was first seen", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    const two = next(one, later(minutes(5), { images: [anImage("app")], containers: [running] }));
+    expect(two.images.get(idOf("app"))).toMatchObject({
+      firstSeenAt: NOW,
+      firstSeenWatched: one.watched,
+      lastUsedWatched: two.watched,
+    });
+  });
+
   test("an unused image whose size changed is recorded with the new size", () => {
     const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
     const grown = anImage("app", { sizeBytes: anImage("app").sizeBytes + 1n });

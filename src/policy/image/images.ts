@@ -37,10 +37,7 @@ export interface GoneBefore {
 export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const { snapshot, purpose } = facts;
   const limits = facts.limits.images;
-  const judgement = judgeImages(facts, {
-    without: before.containers,
-    selection: selectionOf(purpose),
-  });
+  const judgement = judgeImages(facts, before.containers, selectionOf(purpose));
   const demand = removalDemand(facts, judgement);
   const due = agedImages(facts, judgement);
   const aged = demand.isStorePaused ? new Set<ImageId>() : due;

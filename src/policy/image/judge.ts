@@ -16,13 +16,6 @@ import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
-export interface RankingContext {
-  /** Containers that the same plan removes first; images are judged as if they were removed. */
-  readonly without: ReadonlySet<ContainerId>;
-  /** The selection of a removal by hand. */
-  readonly selection: Selection | null;
-}
-
 /** Functions are computed when first called: mostly nothing has to be removed. */
 export interface Judgement {
   /** Each listed image once, in the order of removal. */
@@ -35,7 +28,15 @@ export interface Judgement {
   readonly blocks: readonly ImageBlock[];
 }
 
-export function judgeImages(facts: Facts, { without, selection }: RankingContext): Judgement {
+/**
+ * `without`: containers that the same plan removes first; images are judged as if they were removed. `selection`: of a
+ * removal by hand.
+ */
+export function judgeImages(
+  facts: Facts,
+  without: ReadonlySet<ContainerId> = new Set(),
+  selection: Selection | null = null,
+): Judgement {
   const { snapshot, ledger } = facts;
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
@@ -91,7 +92,7 @@ export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
  */
 export function recheckImages(facts: Facts): Recheck {
   // A container that the plan removed first is no longer listed.
-  const judgement = judgeImages(facts, { without: new Set(), selection: null });
+  const judgement = judgeImages(facts);
   const [block] = judgement.blocks;
   if (block !== undefined) return () => blockedBy(block);
   const context = judgement.context();

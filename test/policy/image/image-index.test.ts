@@ -36,6 +36,15 @@ describe("a reference finds the image", () => {
     expect(listedImages(index, DIGEST)).toEqual([idOf("app")]);
     expect(listedImages(index, `${APP}:latest`)).toEqual([]);
   });
+
+  test("of exactly that name, where another one has the same digest", () => {
+    const names = ["a", "b"].map((name) =>
+      anImage(name, { repoDigests: [`registry.example/${name}@${DIGEST}`] }),
+    );
+    const index = indexImages(names);
+    expect(listedImages(index, `registry.example/b@${DIGEST}`)).toEqual([idOf("b")]);
+    expect(listedImages(index, `registry.example/c@${DIGEST}`)).toEqual([idOf("a"), idOf("b")]);
+  });
 });
 
 test("an image that is listed twice has the names of both entries, and a list without such is the same one", () => {

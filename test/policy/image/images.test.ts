@@ -245,6 +245,18 @@ describe("pressure", () => {
     pressureTargets: [target],
   } as const;
 
+  test("removes images as far as its targets need, and ignores the other thresholds", () => {
+    const plan = planOf({
+      images: three,
+      snapshot: onDisk(14n),
+      limits: { maximumImages: 0 },
+      facts: ask,
+    });
+    expect(plan.targets).toEqual([target]);
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+    expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
+  });
+
   test("removes no image for a disk that no longer exists", () => {
     const gone: ImageTarget = { ...target, device: "8:2", path: "/unmounted" };
     const plan = planOf({

@@ -212,7 +212,7 @@ describe("just before a removal", () => {
     }
     const ordered = { ...input, ledger: { ...input.ledger, origins: new Origins() } };
     expect(recheckImages(ordered)(candidate)).toBeNull();
-    expect(() => judgeImages(ordered, { without: new Set(), selection: null }).images()).toThrow(
+    expect(() => judgeImages(ordered).images()).toThrow(
       "images are compared",
     );
   });

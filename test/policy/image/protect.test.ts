@@ -46,7 +46,7 @@ function protection({
   });
   const input = inputOf({ images: [subject, ...others], records: [record], snapshot, limits });
   const facts = { ...input, ledger: { ...input.ledger, ...ledger } };
-  const { images, context } = judgeImages(facts, { without: new Set(), selection: null });
+  const { images, context } = judgeImages(facts);
   const ranked = images().find((one) => one.image.id === subject.id);
   if (ranked === undefined) throw new Error("the image under test is not among those judged");
   return protectionOf(ranked, context(), purpose);
@@ -144,6 +144,12 @@ test("a ghost becomes a candidate again once its pause is over", () => {
 });
 
 describe("the minimum age", () => {
+  test("is reached when the age equals it", () => {
+    const at = (age: bigint): Case => ({ record: { firstSeenWatched: watched(WATCHED - age) } });
+    expect(protection(at(minutes(2) - 1n)).reason?.kind).toBe("too-young");
+    expect(protection(at(minutes(2))).reason).toBeNull();
+  });
+
   test.each([
     [
       "an image",

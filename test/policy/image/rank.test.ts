@@ -44,6 +44,21 @@ describe("the order of removal", () => {
     ...(usedAt === null ? {} : used(usedAt)),
   });
 
+  test("with compat kubelet, images that were never used come before all that were, these by their last use", () => {
+    const rows = [
+      { name: "staged-yesterday", record: life(13n, null) },
+      { name: "used-until-today", record: life(1n, 14n) },
+      { name: "unused-for-weeks", record: life(1n, 2n) },
+      { name: "staged-weeks-ago", record: life(3n, null) },
+    ];
+    expect(ordered(rows, "kubelet")).toEqual([
+      "staged-weeks-ago",
+      "staged-yesterday",
+      "unused-for-weeks",
+      "used-until-today",
+    ]);
+  });
+
   test("the earlier build comes first, whatever the order of the list", () => {
     const rows = [
       { name: "old", record: life(1n, null), builtAt: 7n },

@@ -169,6 +169,14 @@ describe("an invalid pattern is refused with the error", () => {
   }
 });
 
+test("an ID that is not a digest matches no digest pattern", () => {
+  const pattern = parseKeepPattern("sha256:aaaaaaaaaaaa");
+  const image = anImage("a", { id: imageId("sha256:short") });
+  if (pattern.kind === "invalid") throw new Error(pattern.message);
+  expect(matchPattern(pattern.pattern, imageNames(image))).toBeNull();
+  expect(imageNames(image).digests).toEqual([]);
+});
+
 describe("globs", () => {
   const matches = (pattern: string, text: string): boolean =>
     globMatches(compileGlob(pattern), text);
