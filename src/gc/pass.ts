@@ -6,14 +6,25 @@ import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Event, Pass, PassKind, Step } from "../model/pass.ts";
 import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
-import { waitsForCreations } from "../policy/image/judge.ts";
 import type { Parts } from "../policy/decide.ts";
+import { waitsForCreations } from "../policy/image/judge.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
-import { creationWaitOf, rememberHeldUp, untilCreated, type WaitReport } from "./creation-waiting.ts";
+import {
+  creationWaitOf,
+  rememberHeldUp,
+  untilCreated,
+  type WaitReport,
+} from "./creation-waiting.ts";
 import { seenOf } from "./detect.ts";
 import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
-import { collected, executeContainerPlan, executeImagePlan, type ExecuteRun, withoutImageGain } from "./execute-plan.ts";
+import {
+  collected,
+  executeContainerPlan,
+  executeImagePlan,
+  type ExecuteRun,
+  withoutImageGain,
+} from "./execute-plan.ts";
 import type { CreationWait } from "./image/creation-wait.ts";
 import type { Meter } from "./image/meter.ts";
 import { imageEvents } from "./pass-events.ts";

@@ -18,7 +18,12 @@ import { type FailureCode, failureCode, messageOf, wasUnanswered } from "../../m
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
-import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../../policy/remember.ts";
+import {
+  forgetImages,
+  type GhostAttempt,
+  recallImage,
+  rememberGhost,
+} from "../../policy/remember.ts";
 import type { OthersRemovals } from "../others-removal.ts";
 import type { ImageExecution } from "./image-execution.ts";
 

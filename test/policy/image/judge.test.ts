@@ -212,9 +212,7 @@ describe("just before a removal", () => {
     }
     const ordered = { ...input, ledger: { ...input.ledger, origins: new Origins() } };
     expect(recheckImages(ordered)(candidate)).toBeNull();
-    expect(() => judgeImages(ordered).images()).toThrow(
-      "images are compared",
-    );
+    expect(() => judgeImages(ordered).images()).toThrow("images are compared");
   });
 
   describe("a change since the plan stops a removal", () => {
