@@ -87,18 +87,6 @@ describe("a configuration file that changes under a running agent", () => {
     expect(it.removedImages()).toHaveLength(1);
   });
 
-  test("is loaded at once on SIGHUP", async () => {
-    await using it = await startNode({ node: { images: images(3) }, flags });
-    await using agent = it.start("run");
-    await firstPass(it);
-    it.configure({ maxImages: 1 });
-    const startedAt = performance.now();
-    agent.signal("SIGHUP");
-    await agent.untilSaid("configuration reloaded");
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
-    await until("two images went", 5_000, () => it.removedImages().length === 2);
-  });
-
   test("reports that a value bound to the process waits for a restart", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using agent = it.start("run");
@@ -172,19 +160,6 @@ describe("a socket corrected in the configuration file", () => {
     await agent.untilSaid(/containerRuntimeEndpoint .*when the agent restarts/);
     expect((await status(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
   });
-
-  test("is used even if corrected during an attempt on the old one", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    await using other = await startNode({ node: { images: images(1) } });
-    other.runtime.fail("Version", { kind: "delay", ms: 1_000 });
-    await using agent = startedWith(it, { containerRuntimeEndpoint: other.runtime.endpoint });
-    await until("the first one is asked", 5_000, () => other.runtime.callsOf("Version").length > 0);
-    it.configure({ containerRuntimeEndpoint: it.runtime.endpoint });
-    agent.signal("SIGHUP");
-    await agent.untilSaid("connected to the runtime at");
-    expect(agent.said()).toContain(`connected to the runtime at ${it.runtime.endpoint}`);
-    expect(other.runtime.callsOf("ListImages")).toEqual([]);
-  });
 });
 
 describe("a runtime that goes down", () => {
@@ -210,19 +185,6 @@ describe("a runtime that goes down", () => {
     expect(await (await ask(it, "/metrics")).text()).toMatch(/^crigc_runtime_up 1$/m);
     expect((await status(it)).runtimeError).toBeNull();
     await agent.untilSaid(/succeed/i);
-  });
-
-  test("is logged once, not at each attempt", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    await using agent = it.start("run");
-    await firstPass(it);
-    await it.runtime.crash();
-    const before = agent.said().length;
-    await until("many passes failed", 10_000, async () =>
-      (await status(it)).loops.some((loop: Json) => loop.consecutiveFailures > 12),
-    );
-    const lines = agent.said().slice(before).trim().split("\n");
-    expect(lines.length).toBeLessThan(15);
   });
 });
 
@@ -322,14 +284,6 @@ describe("hold", () => {
     expect((await status(it)).hold).toBeNull();
     expect(agent.exitCode()).toBeNull();
   });
-
-  test("that cannot be read is in force", async () => {
-    await using it = await startNode({ node: { images: images(4) }, flags });
-    await it.crigc("hold", "1h");
-    writeFileSync(join(it.stateDir, "hold.json"), "{");
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 7 });
-    expect(it.removedImages()).toEqual([]);
-  });
 });
 
 test("a metrics address without a host is every address, of IPv4 and of IPv6", async () => {
@@ -372,18 +326,6 @@ describe("what an agent cannot open", () => {
     await using next = it.start("run");
     await next.untilSaid("connected to the runtime");
     await until("it answers", 5_000, async () => (await it.crigc("status")).exitCode === 0);
-  });
-
-  test("(a metrics address in use) is reported, and the agent continues", async () => {
-    await using it = await startNode({ node: { images: images(3) }, flags });
-    const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
-    const address = `127.0.0.1:${other.port}`;
-    await using agent = it.start("run", "--max-images=2", `--metrics-bind-address=${address}`);
-    await agent.untilSaid("continues without it");
-    expect(agent.said()).toContain(address);
-    await until("an image went", 10_000, () => it.removedImages().length === 1);
-    expect(await it.crigc("status")).toMatchObject({ exitCode: 0 });
-    await other.stop(true);
   });
 
   test("(a socket or an address in use) is opened once it is free", async () => {
@@ -455,29 +397,6 @@ describe("a control socket that is deleted under the agent", () => {
   });
 });
 
-test("the metrics address serves metrics, health and readiness", async () => {
-  const free = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
-  const address = `127.0.0.1:${free.port}`;
-  await free.stop(true);
-  await using it = await startNode({ node: { images: images(3) }, flags });
-  await using agent = it.start("run", "--max-images=2", `--metrics-bind-address=${address}`);
-  await firstPass(it);
-  await until("an image went", 10_000, () => it.removedImages().length === 1);
-  const text = await until("it is counted", 5_000, async () => {
-    const answer = await (await fetch(`http://${address}/metrics`)).text();
-    return (
-      /^crigc_images_removed_total\{[^}]*\} 1$|^crigc_removed_total\{[^}]*kind="image"[^}]*\} 1$/m.test(
-        answer,
-      ) && answer
-    );
-  });
-  expect(text).toContain("# HELP");
-  expect((await fetch(`http://${address}/healthz`)).status).toBe(200);
-  expect((await fetch(`http://${address}/readyz`)).status).toBe(200);
-  expect((await fetch(`http://${address}/nothing`)).status).toBe(404);
-  expect(agent.exitCode()).toBeNull();
-});
-
 describe("the event hook", () => {
   test("gets each warning event as JSON on stdin", async () => {
     await using it = await startNode({ node: { images: images(2) }, flags });
@@ -517,24 +436,6 @@ describe("the event hook", () => {
     const startedAt = performance.now();
     expect(await agent.stop()).toBe(0);
     expect(performance.now() - startedAt).toBeLessThan(5_000);
-  });
-});
-
-describe("failures in a row", () => {
-  test("the first is only logged, the second raises ImageGCFailed, and the next success is logged", async () => {
-    await using it = await startNode({ node: { images: images(2) }, flags });
-    const lift = it.runtime.fail("ImageFsInfo", {
-      kind: "error",
-      code: "INTERNAL",
-      message: "disk?",
-    });
-    await using agent = it.start("run");
-    await agent.untilSaid("disk?");
-    await agent.untilSaid("ImageGCFailed");
-    lift();
-    await agent.untilSaid(/succeed/i);
-    const { events } = await it.json(["history"]);
-    expect(events.map((event: Json) => event.reason)).toContain("ImageGCFailed");
   });
 });
 

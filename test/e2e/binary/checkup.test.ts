@@ -1,7 +1,7 @@
-// What doctor finds before it hurts: a hook that cannot run, an address that is taken, a state directory on the wrong disk, a kubelet that collects too.
+// What doctor finds before it hurts: a kubelet that collects too.
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -27,54 +27,6 @@ async function checkOf(
   const { stdout } = await it.within({ within }, "doctor", "-o", "json", ...words);
   return (JSON.parse(stdout).checks as Check[]).find((check) => check.name === name);
 }
-
-describe("doctor", () => {
-  test("fails for an event hook that is missing or not executable, and passes for another", async () => {
-    await using it = await startNode({ node });
-    const hook = join(it.home, "hook");
-    const find = () => checkOf(it, "event-hook", [`--event-hook=${hook}`]);
-    expect(await find()).toMatchObject({
-      result: "failed",
-      message: expect.stringContaining(hook),
-    });
-    writeFileSync(hook, "#!/bin/sh\n", { mode: 0o644 });
-    expect(await find()).toMatchObject({ result: "failed" });
-    writeFileSync(`${hook}-2`, "#!/bin/sh\n", { mode: 0o755 });
-    expect(await checkOf(it, "event-hook", [`--event-hook=${hook}-2`])).toMatchObject({
-      result: "ok",
-    });
-    expect((await it.crigc("doctor", `--event-hook=${hook}`)).exitCode).toBe(8);
-  });
-
-  test("fails for a metrics address that another program listens on", async () => {
-    await using it = await startNode({ node });
-    const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-    const address = `127.0.0.1:${taken.port}`;
-    const find = () => checkOf(it, "metrics-address", [`--metrics-bind-address=${address}`]);
-    expect(await find()).toMatchObject({
-      result: "failed",
-      message: expect.stringContaining(address),
-    });
-    taken.stop(true);
-    expect(await find()).toMatchObject({ result: "ok" });
-    const everywhere = await checkOf(it, "metrics-address", ["--metrics-bind-address=*:49419"]);
-    expect(everywhere).toMatchObject({ result: "ok" });
-  });
-
-  test("warns of a state directory on the image filesystem, if there is another one", async () => {
-    const images = mkdtempSync("/dev/shm/crigc-images-");
-    try {
-      await using it = await startNode({
-        node: { ...node, imageFilesystems: [{ mountpoint: images }] },
-      });
-      const state = `--state-dir=${images}/state`;
-      expect(await checkOf(it, "state-filesystem", [state])).toMatchObject({ result: "warning" });
-      expect(await checkOf(it, "state-filesystem", [])).toBeUndefined();
-    } finally {
-      rmSync(images, { recursive: true });
-    }
-  });
-});
 
 describe.skipIf(process.getuid?.() !== 0)("doctor with a distribution's own kubelet", () => {
   /** The files of a node in the place of this machine's, which stay as they are. */

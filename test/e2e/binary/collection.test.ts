@@ -1,6 +1,6 @@
 // What gc takes and leaves by its flags and rules, what explain says of it, and what the history knows afterwards.
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { hours, minutes } from "../../../src/model/time.ts";
@@ -47,15 +47,6 @@ const used: NodeDescription = {
 };
 
 describe("gc", () => {
-  test("removes no image while no threshold is exceeded", async () => {
-    await using it = await startNode({
-      node: { images: five },
-      flags: [...flags, "--image-gc-high-threshold=100"],
-    });
-    expect(await it.crigc("gc")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([]);
-  });
-
   test("--images leaves containers alone, and --containers images", async () => {
     const none = "--maximum-dead-containers-per-container=0";
     await using it = await startNode({ node: used, flags: [...flags, none] });
@@ -114,16 +105,6 @@ describe("gc", () => {
     expect(idsOf(it)).toEqual([imageIdOf("e")]);
   });
 
-  test("--removal-interval pauses between removals, and not before the first or after the last", async () => {
-    await using it = await startNode({ node: { images: five }, flags });
-    const { tookMs } = await it.crigc("gc", "--max-images=2", "--removal-interval=400ms");
-    const times = it.runtime.callsOf("RemoveImage").map(({ atMs }) => atMs);
-    expect(times).toHaveLength(3);
-    for (const [index, at] of times.slice(1).entries())
-      expect(at - (times[index] ?? 0)).toBeGreaterThanOrEqual(395);
-    expect(tookMs).toBeLessThan(400 * 3 + 1_000);
-  });
-
   test("with --compat kubelet, plan, explain, a dry run and gc decide as a kubelet that has just started", async () => {
     await using it = await startNode({ node: { images: five } });
     await it.crigc("gc");
@@ -173,16 +154,6 @@ describe("keep rules", () => {
     expect(idsOf(it)).toEqual(["b", "c", "d"].map(imageIdOf));
   });
 
-  test.each([
-    ["a digest", `r.example/a@${imageIdOf("digest of a")}`],
-    ["an ID by 12 digits", imageIdOf("a").slice(0, 19)],
-    ["a wildcard over components", "r.*/**"],
-  ])("may be %s", async (_, pattern) => {
-    await using it = await startNode({ node: { images: [five[0] ?? image("a", 1)] }, flags });
-    await it.crigc("gc", "--all-unused", `--keep=${pattern}`);
-    expect(it.removedImages()).toEqual([]);
-  });
-
   test("that cannot be read stop image removal: a stray file, an empty one, a missing directory", async () => {
     await using it = await startNode({ node: { images: five }, flags });
     const stray = join(it.keepDir, "rules.txt");
@@ -200,30 +171,6 @@ describe("keep rules", () => {
     expect(exitCode).toBe(2);
     expect(stdout).toContain(it.keepDir);
     expect(it.removedImages()).toEqual([]);
-  });
-
-  test("written by keep baseline keep today's images even if their tags move", async () => {
-    await using it = await startNode({ node: { images: five.slice(0, 3) }, flags });
-    expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0 });
-    expect(readFileSync(join(it.keepDir, "baseline.list"), "utf8")).toContain("r.example/a:1");
-    it.runtime.node.addImage(image("later", 50_000_000));
-    it.runtime.node.addImage({ ...image("moved", 60_000_000), repoTags: ["r.example/a:1"] });
-    const [first] = it.runtime.node.images;
-    if (first !== undefined) it.runtime.node.images[0] = { ...first, repoTags: [] };
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([imageIdOf("later")]);
-    const list = await it.json(["keep", "list"]);
-    expect(list.rules.length).toBeGreaterThanOrEqual(3);
-  });
-
-  test("of keep baseline --once are written on the first boot only", async () => {
-    await using it = await startNode({ node: { images: five.slice(0, 1) }, flags });
-    const file = join(it.keepDir, "baseline.list");
-    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
-    const written = readFileSync(file, "utf8");
-    it.runtime.node.addImage(image("later", 50_000_000));
-    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
-    expect(readFileSync(file, "utf8")).toBe(written);
   });
 
   test("--keep-loaded and --keep-per-repository keep the images that they select", async () => {
@@ -293,26 +240,6 @@ describe("explain", () => {
     const { things } = await it.json(["explain", "r.example/used:1"]);
     expect(things[0].reason.users[0]).toMatchObject({ kind: "container", podName: "pod-pod" });
   });
-
-  test("names an image that is too young, and its age", async () => {
-    await using it = await prepared();
-    it.runtime.node.addImage(image("young", 30_000_000));
-    const words = ["explain", "r.example/young", budget, "--minimum-image-ttl-duration=1h"];
-    const { things } = await it.json(words);
-    expect(things[0]).toMatchObject({ verdict: "kept", reason: { code: "too-young" } });
-    expect((await it.crigc("explain", "r.example/young", budget)).stdout).toContain("young");
-  });
-
-  test("explains containers and sandboxes too", async () => {
-    await using it = await prepared();
-    const words = ["--maximum-dead-containers-per-container=1"];
-    const container = await it.json(["explain", "older", ...words]);
-    expect(container.things[0]).toMatchObject({ verdict: "would-go" });
-    const running = await it.json(["explain", "web"]);
-    expect(running.things[0]).toMatchObject({ verdict: "kept", reason: { code: "running" } });
-    const sandbox = await it.json(["explain", "pod-pod"]);
-    expect(sandbox.things.map((thing: Json) => thing.kind)).toContain("sandbox");
-  });
 });
 
 describe("history", () => {
@@ -337,36 +264,5 @@ describe("history", () => {
     const { stdout } = await it.crigc("history", "--image", "r.example/a");
     expect(stdout).toContain("r.example/a:1");
     expect(stdout).not.toContain("r.example/b:1");
-  });
-
-  test("can be filtered by kind, reason, result, pass, time and number", async () => {
-    await using it = await startNode({
-      node: { ...used, images: [...five, image("used", 1_000)] },
-      flags,
-    });
-    it.runtime.fail("RemoveImage", { kind: "error", code: "UNKNOWN" }, { times: 1 });
-    await it.crigc("gc", "--max-images=4", "--maximum-dead-containers-per-container=0");
-    const removalsOf = async (...words: string[]): Promise<readonly Json[]> =>
-      (await it.json(["history", ...words])).removals;
-    const all = await removalsOf();
-    expect(all.filter((one) => one.kind === "container")).toHaveLength(2);
-    expect(await removalsOf("--kind=container")).toEqual(
-      all.filter((one) => one.kind === "container"),
-    );
-    expect(await removalsOf("--result=failed")).toHaveLength(1);
-    expect(await removalsOf("--reason=count")).toEqual(
-      all.filter((one) => one.trigger === "count"),
-    );
-    expect(await removalsOf(`--pass=${all[0].passId}`)).toEqual(all);
-    expect(await removalsOf("--since=1h")).toEqual(all);
-    expect(await removalsOf("--until=1h")).toEqual([]);
-    expect(await removalsOf("--kind=image", "--limit=1")).toHaveLength(1);
-    expect(await it.crigc("history", "--kind=nonsense")).toMatchObject({ exitCode: 2 });
-    expect(await it.crigc("history", "--since=yesterdayish")).toMatchObject({ exitCode: 2 });
-  });
-
-  test("is empty, without an error, on a new node", async () => {
-    await using it = await startNode();
-    expect(await it.json(["history"])).toMatchObject({ passes: [], removals: [] });
   });
 });

@@ -1,6 +1,6 @@
 // crigc df explains a disk: images with what only they have and what they share, and what lies beside them.
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -83,26 +83,5 @@ describe.skipIf(diskObstacle !== null)("df", () => {
     expect(usage.podLogs[0].path).toBe(logs);
     expect(usage.podLogs[0].bytes).toBeGreaterThanOrEqual(MiB);
     expect(usage.rest.complete).toBe(true);
-  });
-
-  test("groups its table by the given view, refuses an unknown one, and has no logs without a log directory", async () => {
-    await using it = await startNode({ node });
-    const family = await it.crigc("df", "--by", "family");
-    expect(family.stdout).toContain("BASE");
-    expect(family.stdout).toMatch(/registry\.example\/debian:12 +3/);
-    rmSync(it.podLogsDir, { recursive: true });
-    expect((await it.json(["df"])).podLogs).toEqual([]);
-    expect((await it.crigc("df", "--by=namespace")).stdout).toContain("(not in use by a pod)");
-    const wrong = await it.crigc("df", "--by=colour");
-    expect(wrong.exitCode).toBe(2);
-  });
-
-  test("works offline from a snapshot, without data of the machine", async () => {
-    await using it = await startNode({ node });
-    const file = join(it.home, "node.json");
-    writeFileSync(file, (await it.crigc("snapshot")).stdout);
-    const usage = await it.json(["df", "--snapshot", file]);
-    expect(usage.images).toMatchObject({ images: 5, uniqueBytes: 36 * MiB });
-    expect(usage).toMatchObject({ containers: null, podLogs: null, rest: null });
   });
 });

@@ -53,20 +53,6 @@ test("every command with JSON output is tested here", () => {
   expect(silent).toEqual([]);
 });
 
-test("every command without JSON output refuses -o json", async () => {
-  await using it = await startNode({ node });
-  const texts = commands.filter(({ json, alwaysJson }) => !json && alwaysJson !== true);
-  for (const { name, operands } of texts) {
-    const words = operands
-      .filter(({ required }) => required)
-      .map(({ choices }) => choices?.[0] ?? "1h");
-    const [command = "", ...rest] = [...name.split(" "), ...words];
-    const { exitCode, stdout, stderr } = await it.crigc(command, ...rest, "-o", "json");
-    expect({ name, exitCode, stdout }).toEqual({ name, exitCode: 2, stdout: "" });
-    expect(stderr).toContain(`${name} prints text only`);
-  }
-});
-
 test.each(documents.map(([kind, words]) => [kind, words.join(" "), words] as const))(
   "%s (crigc %s) writes figures, times and durations like every document",
   async (kind, _, [command = "", ...rest]) => {
@@ -77,32 +63,6 @@ test.each(documents.map(([kind, words]) => [kind, words.join(" "), words] as con
     expect(faultsOf(stdout, kind)).toEqual([]);
   },
 );
-
-test("Status writes them too, with the values in force and their sources", async () => {
-  await using it = await startNode({ node, flags });
-  await using agent = it.start("run", "--image-gc-period=100ms");
-  await agent.untilSaid("image-gc");
-  const { stdout } = await it.crigc("status", "-o", "json");
-  const status = JSON.parse(stdout);
-  expect(status).toMatchObject({ apiVersion: "crigc/v1", kind: "Status" });
-  expect(faultsOf(stdout, "Status")).toEqual([]);
-  expect(status.values.imageGCPeriod).toMatchObject({ value: "100ms" });
-  expect(status.values.imageGCPeriod.source).toContain("flag");
-  expect(status.values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
-  expect(status.lastPasses.map((pass: Json) => pass.passKind)).toContain("image-gc");
-});
-
-test("Config gives each value with its source, by its name in the configuration file", async () => {
-  await using it = await startNode({ node });
-  it.configure({ imageGCHighThresholdPercent: 77 });
-  const env = { CRIGC_IMAGE_GC_LOW_THRESHOLD: "66" };
-  const words = ["config", "--max-images=5", "-o", "json"];
-  const { values } = JSON.parse((await it.within({ env }, ...words)).stdout);
-  expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 77, source: "file" });
-  expect(values.imageGCLowThresholdPercent).toMatchObject({ value: 66, source: "environment" });
-  expect(values.maxImages).toMatchObject({ value: 5, source: "flag" });
-  expect(values.imageGCPeriod).toMatchObject({ value: "5m", source: "default" });
-});
 
 test("sizes beyond 2^53 are exact, alone and in sums", async () => {
   await using it = await startNode({ node, flags });

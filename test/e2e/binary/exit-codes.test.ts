@@ -67,16 +67,6 @@ describe("exit code 2", () => {
     },
   );
 
-  test("is the exit code of config --check for a file with such a pattern", async () => {
-    await using it = await startNode({ node });
-    for (const field of ["keep", "podInfraContainerImage"]) {
-      it.configure({ [field]: ["r.example/fine", "r.example/not fine"] });
-      const { exitCode, stdout, stderr } = await it.crigc("config", "--check", it.configFile);
-      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
-      expect(stderr).toMatch(/crigc\.yaml:\d+: .*"r\.example\/not fine"/);
-    }
-  });
-
   test.each([
     ["gc", "--image-gc-high-threshold=101"],
     ["config", "--image-gc-high-threshold=101"],
@@ -86,15 +76,6 @@ describe("exit code 2", () => {
     await using it = await startNode({ node });
     expect(await it.crigc(command, word)).toMatchObject({ exitCode: 2, stdout: "" });
     expect(it.runtime.calls).toEqual([]);
-  });
-
-  test("is the exit code for a missing or invalid snapshot file", async () => {
-    await using it = await startNode();
-    for (const file of [join(it.home, "absent.json"), it.configFile]) {
-      const { exitCode, stderr } = await it.crigc("plan", `--snapshot=${file}`);
-      expect(exitCode).toBe(2);
-      expect(stderr).toContain(file);
-    }
   });
 });
 
@@ -133,21 +114,6 @@ describe("exit code 3", () => {
 });
 
 describe.skipIf(diskObstacle !== null)("4", () => {
-  test("is the exit code when no candidates are left and the disk is still too full", async () => {
-    await using disk = await smallDisk(20 * MiB);
-    const images = [
-      { id: unused.id, repoTags: unused.repoTags, layers: [layer("unused", 1)] },
-      { id: used.id, repoTags: used.repoTags, layers: [layer("used", 17)] },
-    ];
-    const store = { directory: join(disk.directory, "store") };
-    const old = ["--minimum-image-ttl-duration=0s"];
-    await using it = await startNode({ node: { ...node, images }, store, flags: old });
-    const { exitCode, stdout } = await it.crigc("gc", "--when-futile=collect");
-    expect(it.removedImages()).toEqual([unused.id]);
-    expect(stdout).toContain("FreeDiskSpaceFailed");
-    expect(exitCode).toBe(4);
-  });
-
   test("is the exit code when removing every image could not help, so that none is removed", async () => {
     await using disk = await smallDisk(20 * MiB);
     writeFileSync(join(disk.directory, "not an image"), Buffer.alloc(18 * MiB));
@@ -237,20 +203,6 @@ describe("exit code 6", () => {
     expect(stdout + stderr).toContain("another pass");
     expect(it.removedImages()).toHaveLength(1);
     first.signal("SIGKILL");
-  });
-});
-
-describe("exit code 7", () => {
-  test("is the exit code on hold, until it is released", async () => {
-    await using it = await startNode({ node, flags });
-    expect(await it.crigc("hold", "1h", "--reason", "moving house")).toMatchObject({ exitCode: 0 });
-    const held = await it.crigc("gc", "--all-unused");
-    expect(held.exitCode).toBe(7);
-    expect(held.stdout).toContain("moving house");
-    expect(it.changes()).toEqual([]);
-    expect(await it.crigc("release")).toMatchObject({ exitCode: 0 });
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([unused.id]);
   });
 });
 

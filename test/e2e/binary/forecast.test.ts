@@ -10,7 +10,6 @@ import { historyRow } from "../../../src/store/history.ts";
 import { StateFile } from "../../../src/store/state-file.ts";
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
 const flags = [
@@ -110,53 +109,3 @@ test("status, metrics and the HTML report forecast when a growing disk is full",
   expect(await agent.stop()).toBe(0);
   expect(await report(it)).toMatch(sentence);
 });
-
-test("three quarters of an hour of data give no forecast", async () => {
-  const { node } = await nodeWith(45);
-  await using it = node;
-  await using agent = it.start("run");
-  expect(await measured(it)).toMatchObject({ forecast: null });
-  expect((await it.crigc("status")).stdout).not.toContain("measured over");
-  expect(await ask(it, "/metrics")).not.toContain("crigc_filesystem_full_in_seconds{");
-  expect(await agent.stop()).toBe(0);
-  expect(await report(it)).not.toContain("measured over");
-});
-
-test.skipIf(diskObstacle !== null)(
-  "space freed by a pass does not hide how fast others fill the disk",
-  async () => {
-    await using disk = await smallDisk(100 * MiB);
-    const node = {
-      images: Array.from({ length: 9 }, (_, index) => ({
-        id: imageIdOf(index),
-        repoTags: [`r.example/i${index}:1`],
-        layers: [layer(`l${index}`, 10)],
-      })),
-    };
-    await using it = await startNode({
-      node,
-      store: { directory: join(disk.directory, "store") },
-      flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s", "--image-gc-low-threshold=20"],
-    });
-    const { filesystems } = await it.json(["snapshot"]);
-    fill(
-      it,
-      filesystems.find((one: Json) => one.roles.includes("imagefs")),
-      360,
-      BigInt(10 * MiB),
-    );
-    expect((await it.json(["gc"])).images.measuredFreedBytes).toBe(70 * MiB);
-    expect(disk.usedPercent()).toBe(20);
-    await using agent = it.start("run");
-    const { forecast } = await measured(it);
-    expect(forecast.bytesPerHour / MiB).toBeCloseTo(10, 0);
-    expect(forecast.untilHighThresholdMs / 3_600_000).toBeCloseTo(6.5, 1);
-    expect(forecast.untilFullMs / 3_600_000).toBeCloseTo(8, 1);
-    // A fall that nobody explains would leave the present out of account.
-    expect(forecast.measuredOverMs / 3_600_000).toBeWithin(2.8, 3.1);
-    expect((await it.crigc("status")).stdout).toMatch(
-      /^Reaches 85% in 6h[23]\d?m, full in (7h5\dm|8h\d?m?) if nothing is removed, at (9\.9|10\.0) MiB\/h/m,
-    );
-    expect(await agent.stop()).toBe(0);
-  },
-);

@@ -104,25 +104,4 @@ describe("stopping a container of unknown state", () => {
     },
     30_000,
   );
-
-  test("takes at most 30 s, and with --compat kubelet the recorded grace period", async () => {
-    for (const [words, timeout] of [
-      [[], "30"],
-      [["--max-stop-grace-period=1m"], "60"],
-      [["--compat=kubelet", "--maximum-dead-containers-per-container=0"], "86400"],
-    ] as const) {
-      await using node = await startNode({
-        node: { sandboxes: [pod], containers: [container] },
-        flags: ["--boot-grace=0s", "--dead-pod-ttl=0s", noPressure],
-      });
-      if (words[0]?.startsWith("--compat") !== true) {
-        await node.crigc("gc", "--containers");
-        await passesApart(node.stateDir);
-      }
-      await node.crigc("gc", "--containers", ...words);
-      expect(node.runtime.callsOf("StopContainer").map(({ request }) => request)).toEqual([
-        { container_id: container.id, timeout },
-      ]);
-    }
-  }, 30_000);
 });

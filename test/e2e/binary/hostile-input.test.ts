@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
 import { startNode, type TestNode } from "./node.ts";
 
@@ -17,31 +16,6 @@ async function refused(node: TestNode, ...words: readonly string[]): Promise<str
   expect(node.runtime.calls).toEqual([]);
   return stderr;
 }
-
-test.each([
-  ["explain", "empty REF; expected an image, a container or a sandbox"],
-  ["hold", "empty DURATION; expected length of the hold"],
-])("an empty operand of crigc %s is refused", async (command, words) => {
-  await using it = await startNode();
-  for (const operand of ["", " "]) expect(await refused(it, command, operand)).toContain(words);
-});
-
-test.each([
-  ["plan", "--snapshot="],
-  ["keep baseline", "--from="],
-  ["history", "--image="],
-  ["report", "--html="],
-])("an empty option of crigc %s (%s) is refused", async (command, flag) => {
-  await using it = await startNode();
-  expect(await refused(it, ...command.split(" "), flag)).toContain(
-    `${flag.slice(0, -1)}: empty value`,
-  );
-});
-
-test("a hold accepts an empty reason", async () => {
-  await using it = await startNode();
-  expect(await it.crigc("hold", "1h", "--reason=")).toMatchObject({ exitCode: 0 });
-});
 
 test("an endless snapshot is refused before it fills the memory", async () => {
   await using it = await startNode();
@@ -59,12 +33,6 @@ test("an unreadable history is an error, not an empty history", async () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
     expect(stderr).toContain("crigc.db");
   }
-});
-
-test("the algorithm of an ID alone matches no image", async () => {
-  await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 1 }] } });
-  expect(await it.crigc("explain", "sha256:")).toMatchObject({ exitCode: 8, stdout: "" });
-  expect(await it.crigc("explain", imageIdOf("a").slice(0, 13))).toMatchObject({ exitCode: 0 });
 });
 
 describe("a flag", () => {
@@ -116,43 +84,6 @@ describe("a flag", () => {
     expect(story).toContain(suggestion);
   });
 
-  test.each([["--config=/no/such/file.yaml"], ["--config-dir=/no/such/directory"]])(
-    "with a missing path (%s) is refused with the path",
-    async (flag) => {
-      await using it = await startNode();
-      const story = await refused(it, "plan", flag);
-      const [name = "", path = ""] = flag.split("=");
-      expect(story).toContain(path);
-      expect(story).toContain(`named by ${name}: it does not exist`);
-    },
-  );
-
-  test.each([["--keep="], ["--config="], ["--config-dir="]])(
-    "with an empty value that would drop rules (%s) is refused",
-    async (flag) => {
-      await using it = await startNode();
-      expect(await refused(it, "gc", flag)).toContain(`${flag.slice(0, -1)}: the value is empty`);
-    },
-  );
-
-  test("with a keep pattern that is invalid stops image removal, with exit 2 and the pattern", async () => {
-    await using it = await startNode();
-    const { exitCode, stdout } = await it.crigc("gc", "--all-unused", "--keep=UPPER CASE");
-    expect(exitCode).toBe(2);
-    expect(stdout).toContain('--keep: "UPPER CASE"');
-    expect(it.changes()).toEqual([]);
-  });
-
-  test("that contradicts another one is refused with both and their sources", async () => {
-    await using it = await startNode();
-    it.configure({ imageGCLowThresholdPercent: 70 });
-    const story = await refused(it, "gc", "--image-gc-high-threshold=60");
-    for (const part of ["60", "70", it.configFile, "--image-gc-high-threshold"])
-      expect(story).toContain(part);
-    const compat = await refused(it, "gc", "--compat=kubelet", "--space-accounting=measured");
-    for (const part of ["--compat", "--space-accounting"]) expect(compat).toContain(part);
-  });
-
   test("from the environment is refused with the name of the variable", async () => {
     await using it = await startNode();
     const env = { CRIGC_IMAGE_GC_HIGH_THRESHOLD: "half" };
@@ -160,27 +91,6 @@ describe("a flag", () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain("CRIGC_IMAGE_GC_HIGH_THRESHOLD");
     expect(stderr).toContain('"half"');
-  });
-});
-
-describe("a command", () => {
-  test.each([
-    [["plann"], "plan"],
-    [["satus"], "status"],
-    [["keep", "lst"], "keep"],
-    [["gc", "everything"], "everything"],
-    [["explain"], "REF"],
-    [["explain", "one", "two"], "two"],
-    [["hold", "soon"], "soon"],
-    [["hold"], "DURATION"],
-    [["completion", "tcsh"], "tcsh"],
-    [["plan", "-o", "xml"], "xml"],
-  ] as const)("%p is refused with a suggestion", async (words, part) => {
-    await using it = await startNode();
-    const story = await refused(it, ...words);
-    expect(story).toContain(part);
-    expect(story).toStartWith("crigc");
-    expect(story).not.toContain("crigc: crigc");
   });
 });
 
@@ -245,15 +155,6 @@ describe("a configuration file", () => {
     expect(await refused(it, "plan")).toContain(it.configFile);
   });
 
-  test("in JSON that nests without end is refused", async () => {
-    await using it = await startNode();
-    writeFileSync(
-      it.configFile,
-      `{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","keep":${"[".repeat(200_000)}`,
-    );
-    expect(await refused(it, "plan")).toContain(it.configFile);
-  });
-
   test("that is not a regular file is refused: a directory, a device, a pipe, a circular link", async () => {
     await using it = await startNode();
     const directory = join(it.home, "directory.yaml");
@@ -264,28 +165,6 @@ describe("a configuration file", () => {
     Bun.spawnSync(["mkfifo", pipe]);
     for (const path of [directory, circle, pipe, "/dev/zero", "/dev/null"])
       expect(await refused(it, "plan", `--config=${path}`)).toContain(path);
-  });
-
-  test("and drop-ins with several errors are refused with all of them and their places", async () => {
-    await using it = await startNode();
-    const dropIn = put(
-      join(it.home, "conf.d"),
-      "10-wrong.yaml",
-      `${head}imageGCLowThresholdPercent: 300\n`,
-    );
-    writeFileSync(it.configFile, `${head}maxImages: none\nimageMinimumGCAge: yesterday\n`);
-    const story = await refused(it, "config");
-    expect(story).toContain(`${it.configFile}:3`);
-    expect(story).toContain(`${it.configFile}:4`);
-    expect(story).toContain(`${dropIn}:3`);
-    expect(story.trim().split("\n")).toHaveLength(3);
-  });
-
-  test("of a wrong kind does not stop commands that need none", async () => {
-    await using it = await startNode();
-    writeFileSync(it.configFile, "nonsense: [");
-    expect(await it.crigc("version")).toMatchObject({ exitCode: 0 });
-    expect(await it.crigc("help")).toMatchObject({ exitCode: 0 });
   });
 });
 
@@ -301,17 +180,4 @@ test("a keep list of 50 MB is refused or read quickly, and no image is removed",
   expect(stdout).toContain("huge.list");
   expect(tookMs).toBeLessThan(5_000);
   expect(it.removedImages()).toEqual([]);
-});
-
-test("patterns that make other matchers backtrack endlessly take no time", async () => {
-  const images = Array.from({ length: 200 }, (_, index) => ({
-    id: `sha256:${index}`,
-    repoTags: [`r.example/${"a".repeat(120)}/${index}:1`],
-    sizeBytes: 1,
-  }));
-  await using it = await startNode({ node: { images } });
-  const pattern = `r.example/${"*a".repeat(60)}*b/**`;
-  const { exitCode, tookMs } = await it.crigc("plan", `--keep=${pattern}`);
-  expect(exitCode).toBe(0);
-  expect(tookMs).toBeLessThan(3_000);
 });

@@ -58,22 +58,6 @@ test("gc with a locked database says which records are lost, exits 1, and the im
   await expectTooYoung(node);
 });
 
-test("gc waits for a locked database as long as its request timeout allows, and loses no record", async () => {
-  await using node = await oldNode();
-  const lock = locked(node);
-  const running = node.json(["gc", "--all-unused"]);
-  await until("both images are removed", 10_000, () => node.removedImages().length === 2);
-  setTimeout(() => lock[Symbol.dispose](), 4_000);
-  const report = await running;
-  expect(report).toMatchObject({ error: null, events: [] });
-  expect((await node.json(["history"])).removals).toHaveLength(2);
-  await observedFor(node.stateDir, hours(1));
-  node.runtime.node.addImage({ ...X });
-  expect((await node.json(["gc", "--all-unused"], 4)).plan.images.kept).toMatchObject([
-    { reason: { code: "too-young", ageMs: 0 } },
-  ]);
-});
-
 describe("after an agent", () => {
   const period = "--image-detection-period=200ms";
 

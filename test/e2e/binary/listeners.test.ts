@@ -43,16 +43,6 @@ const held = (port: number): Promise<Socket> =>
     socket.on("error", () => resolve(socket));
   });
 
-/** The first line of the answer to these very bytes. */
-const statusLine = (port: number, request: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    let answer = "";
-    const socket = connect(port, "127.0.0.1", () => void socket.write(request));
-    socket.on("data", (bytes) => (answer += bytes.toString("latin1")));
-    socket.on("close", () => resolve(answer.split("\r\n")[0] ?? ""));
-    socket.on("error", reject);
-  });
-
 async function startAgent() {
   const node = await startNode({ node: { images }, flags });
   node.configure({ maxImages: 4 });
@@ -87,29 +77,5 @@ describe("an agent with a limit of 200 open files", () => {
     expect(await status.json()).toMatchObject({ kind: "Status" });
     expect(it.agent.said()).not.toContain("failed");
     for (const socket of sockets) socket.destroy();
-  });
-});
-
-describe("the metrics address", () => {
-  test("answers 400 to an invalid request, without a line in the log", async () => {
-    await using it = await startAgent();
-    for (const head of [
-      "GET /metrics HTTP/1.1\r\nHost: a b",
-      "GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b",
-      "GET /metrics HTTP/1.1\r\nHost: [::1",
-      "GET /metrics HTTP/1.1",
-      "GET http://[ HTTP/1.1\r\nHost: a",
-      "GET * HTTP/1.1\r\nHost: a",
-      "GET  /metrics HTTP/1.1\r\nHost: a",
-      "GET /metrics HTTP/1.1\r\nHost a",
-      "\u0016\u0003\u0001",
-    ])
-      expect(`${head}: ${await statusLine(it.port, `${head}\r\n\r\n`)}`).toBe(
-        `${head}: HTTP/1.1 400 Bad Request`,
-      );
-    expect(await statusLine(it.port, `GET / HTTP/1.1\r\nA: ${"a".repeat(9000)}\r\n\r\n`)).toContain(
-      "431",
-    );
-    expect(it.agent.said()).not.toContain("request");
   });
 });

@@ -51,12 +51,6 @@ describe("hold", () => {
     expect(it.changes()).toEqual(["RemoveContainer"]);
   });
 
-  test("that has expired blocks nothing", async () => {
-    await using it = await startNode({ node, flags });
-    await it.crigc("hold", "1ms");
-    await until("the hold is over", 5_000, async () => (await it.crigc("gc")).exitCode === 0);
-  });
-
   test("that is damaged stays in force until release", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("hold", "1h");
@@ -168,34 +162,7 @@ describe("keep add", () => {
   });
 });
 
-describe("keep list", () => {
-  test("shows what each rule keeps, and which rules keep nothing", async () => {
-    await using it = await startNode({ node, flags });
-    writeFileSync(join(it.keepDir, "site.list"), "r.example/unused\nr.example/misspelt\n");
-    const { rules } = await it.json(["keep", "list"]);
-    expect(rules).toMatchObject([
-      { pattern: "r.example/unused", images: [{ id: unused.id }] },
-      { pattern: "r.example/misspelt", images: [] },
-    ]);
-    expect((await it.crigc("keep", "list")).stdout).toContain("1 rule matches no image");
-  });
-});
-
 describe("history", () => {
-  test("shows which pass removed an image, why, and what that freed", async () => {
-    await using it = await startNode({ node, flags });
-    await it.crigc("gc", "--all-unused");
-    const found = await it.json(["history", "--image", "r.example/unused"]);
-    expect(found.removals).toMatchObject([
-      { id: unused.id, names: unused.repoTags, trigger: "all-unused", result: "removed" },
-    ]);
-    expect(found.passes.map((pass: { passId: string }) => pass.passId)).toEqual([
-      found.removals[0].passId,
-    ]);
-    expect((await it.json(["history", "--kind", "container"])).removals).toEqual([]);
-    expect((await it.json(["history", "--until", "1h"])).passes).toEqual([]);
-  });
-
   test("works while the runtime is down", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("gc", "--all-unused");
@@ -247,36 +214,5 @@ describe("doctor", () => {
     expect(resultOf({ checks }, "socket")).toBe("failed");
     expect(resultOf({ checks }, "node")).toBe("skipped");
     expect(await agent.stop()).toBe(0);
-  });
-
-  test("fails if the keep rules are invalid, and shows the place", async () => {
-    await using it = await startNode({ node, flags });
-    writeFileSync(join(it.keepDir, "site.list"), "");
-    const { exitCode, stdout } = await it.crigc("doctor");
-    expect(exitCode).toBe(8);
-    expect(stdout).toMatch(/^FAILED +keep-rules: .*site\.list/m);
-  });
-
-  test("warns of containerd 2.0.3, and not of 2.0.5", async () => {
-    for (const [version, result] of [
-      ["2.0.3", "warning"],
-      ["2.0.5", "ok"],
-    ] as const) {
-      await using it = await startNode({ node, flags, traits: { version } });
-      const { stdout } = await it.crigc("doctor", "-o", "json");
-      expect(resultOf(JSON.parse(stdout), "runtime-version")).toBe(result);
-    }
-  });
-});
-
-describe("report", () => {
-  test("is one page without scripts or links to elsewhere", async () => {
-    await using it = await startNode({ node, flags });
-    await it.crigc("gc", "--all-unused");
-    const file = join(it.home, "report.html");
-    expect(await it.crigc("report", "--html", file)).toMatchObject({ exitCode: 0, stderr: "" });
-    const page = readFileSync(file, "utf8");
-    expect(page).toContain("unused:1");
-    expect(page).not.toMatch(/<script|https?:\/\/(?!www\.w3\.org)/);
   });
 });

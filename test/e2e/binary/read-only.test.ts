@@ -16,7 +16,6 @@ import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { runProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
-import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
 const node: NodeDescription = {
@@ -219,21 +218,6 @@ describe("a snapshot", () => {
     expect(planned.images.candidates).toHaveLength(1);
   });
 
-  test("also serves images and explain, and a plan with another threshold", async () => {
-    await using it = await startNode({ node, flags });
-    const file = join(it.home, "node.json");
-    writeFileSync(file, (await it.crigc("snapshot")).stdout);
-    await it.runtime.crash();
-    const list = await it.json(["images", `--snapshot=${file}`]);
-    expect(list.count).toBe(2);
-    const explained = await it.crigc("explain", "r.example/used:1", `--snapshot=${file}`);
-    expect(explained).toMatchObject({ exitCode: 0 });
-    expect(explained.stdout).toContain("in use");
-    const lower = ["--image-gc-high-threshold=1", "--image-gc-low-threshold=0"];
-    const plan = await it.json(["plan", `--snapshot=${file}`, "--when-futile=collect", ...lower]);
-    expect(plan.images.triggers.map((trigger: Json) => trigger.code)).toEqual(["space"]);
-  });
-
   test("that was edited is refused with the name of the field", async () => {
     await using it = await startNode({ node, flags });
     const document = JSON.parse((await it.crigc("snapshot")).stdout);
@@ -243,39 +227,6 @@ describe("a snapshot", () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain("images");
   });
-});
-
-describe.skipIf(diskObstacle !== null)("gc", () => {
-  test.each([[1], [2], [3]])(
-    "removes a prefix of the plan's order and nothing else (%d)",
-    async (seed) => {
-      await using disk = await smallDisk(32 * MiB);
-      // Sizes that differ, layers that some share: where the pass ends depends on what is measured.
-      const images = Array.from({ length: 14 }, (_, index) => ({
-        id: imageIdOf(`${seed} ${index}`),
-        layers: [
-          layer(`shared ${(index + seed) % 3}`, 1),
-          layer(`${index}`, 1 + ((index * seed) % 4) / 2),
-        ],
-      }));
-      const store = { directory: join(disk.directory, "store") };
-      await using it = await startNode({
-        node: { images },
-        store,
-        flags: ["--minimum-image-ttl-duration=0s"],
-      });
-      expect(disk.usedPercent()).toBeGreaterThan(60);
-      const thresholds = ["--image-gc-high-threshold=60", "--image-gc-low-threshold=40"];
-      const planned = await it.json(["plan", ...thresholds]);
-      const order = planned.images.candidates.map((candidate: Json) => candidate.id);
-      expect(order).toHaveLength(14);
-      expect(await it.crigc("gc", ...thresholds)).toMatchObject({ exitCode: 0 });
-      const removed = it.removedImages();
-      expect(removed).toEqual(order.slice(0, removed.length));
-      expect(removed.length).toBeLessThan(14);
-      expect(disk.usedPercent()).toBeLessThanOrEqual(40);
-    },
-  );
 });
 
 test("gc --dry-run works with a state directory that cannot be written", async () => {

@@ -1,12 +1,11 @@
 // What gc frees is what the disk says: shared layers, sizes that lie, a runtime that frees late, images that stay.
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, statfsSync, unlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { appendFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { crio137 } from "../../support/fake-runtime/traits.ts";
-import { familyImages } from "../../support/families.ts";
 import { diskObstacle, layer, MiB, type SmallDisk, smallDisk } from "./disk.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
@@ -48,33 +47,6 @@ const historyOf = async (node: TestNode): Promise<readonly Json[]> =>
 describe.skipIf(diskObstacle !== null)(
   "gc ends between the low threshold and the low threshold less the last image",
   () => {
-    test("if images share layers, so that the sum of sizes is far above the freed space", async () => {
-      await using disk = await smallDisk(capacityBytes);
-      // Large ones go first and are prompt; the others give back 1 MiB of the 9 that each reports.
-      const images = [
-        ...names(3, "own").map((name) => image(name, [layer(name, 10)])),
-        ...names(50, "shares").map((name) => image(name, [layer("base", 8), layer(name, 1)])),
-      ];
-      const store = { directory: join(disk.directory, "store") };
-      await using it = await startNode({ node: { images }, store, flags });
-      expect(disk.usedPercent()).toBeGreaterThan(85);
-      const report = await it.json(["gc", ...thresholds, "--image-gc-low-threshold=50"]);
-      expectExactlyEnough(disk, report, 50);
-      expect(it.removedImages()).toHaveLength(3 + 8);
-      expect(report.images.reportedFreedBytes).toBe((30 + 8 * 9) * MiB);
-    });
-
-    test("if the runtime reports a fifth of what an image takes", async () => {
-      await using disk = await smallDisk(capacityBytes);
-      const images = names(9, "packed").map((name) => image(name, [layer(name, 10)], 2 * MiB));
-      const store = { directory: join(disk.directory, "store") };
-      await using it = await startNode({ node: { images }, store, flags });
-      const report = await it.json(["gc", ...thresholds]);
-      expectExactlyEnough(disk, report, 70);
-      expect(it.removedImages()).toHaveLength(2);
-      expect(disk.usedPercent()).toBe(70);
-    });
-
     test("for an eviction threshold that is met below the high threshold, as plan and doctor say", async () => {
       await using disk = await smallDisk(capacityBytes);
       const images = names(8, "evicted").map((name) => image(name, [layer(name, 10)]));
@@ -110,24 +82,6 @@ describe.skipIf(diskObstacle !== null)(
   },
 );
 
-test.skipIf(diskObstacle !== null)(
-  "on several filesystems gc goes on after images of equal layers, of which only the last frees space",
-  async () => {
-    await using disk = await smallDisk(capacityBytes);
-    await using other = await smallDisk(MiB);
-    const images = [
-      ...names(5, "same").map((name) => image(name, [layer("same", 40)])),
-      ...names(4, "own").map((name) => image(name, [layer(name, 12)])),
-    ];
-    const store = { directory: join(disk.directory, "store") };
-    const imageFilesystems = [{ mountpoint: store.directory }, { mountpoint: other.directory }];
-    await using it = await startNode({ node: { images, imageFilesystems }, store, flags });
-    const report = await it.json(["gc", ...thresholds, "--image-gc-low-threshold=50"]);
-    expect(report.images.end).toBe("target-reached");
-    expect(disk.usedPercent()).toBeLessThanOrEqual(50);
-  },
-);
-
 describe.skipIf(diskObstacle !== null)("with images on two filesystems", () => {
   const ten = names(4, "own").map((name) => image(name, [layer(name, 10)]));
 
@@ -153,49 +107,6 @@ describe.skipIf(diskObstacle !== null)("with images on two filesystems", () => {
   );
 });
 
-describe.skipIf(diskObstacle !== null)("gc of images that share layers with their family", () => {
-  // 60 images of 8.5 MiB that take 66 MiB together; a kept one of each family holds the base.
-  const images = familyImages({
-    families: 6,
-    images: 60,
-    baseBytes: 8 * MiB,
-    ownBytes: MiB / 2,
-  });
-  const kept = names(6, "").map((index) => `--keep=registry.example/family-${index}:0`);
-
-  test("for space takes a few seconds in its first pass, and does not wait in its next", async () => {
-    await using disk = await smallDisk(capacityBytes);
-    const store = { directory: join(disk.directory, "store") };
-    await using it = await startNode({ node: { images }, store, flags: [...flags, ...kept] });
-    const pass = async (high: number) => {
-      const report = await it.json([
-        "gc",
-        `--image-gc-high-threshold=${high}`,
-        `--image-gc-low-threshold=${high - 10}`,
-      ]);
-      expectExactlyEnough(disk, report, high - 10);
-      return report;
-    };
-    const first = await pass(77);
-    expect(first.images.items).toHaveLength(22);
-    expect(first.tookMs).toBeLessThan(9_000);
-    expect((await pass(66)).tookMs).toBeLessThan(3_000);
-  }, 30_000);
-
-  test("for their number or because they are unused does not wait", async () => {
-    await using disk = await smallDisk(capacityBytes);
-    const store = { directory: join(disk.directory, "store") };
-    await using it = await startNode({ node: { images }, store, flags: [...flags, ...kept] });
-    const counted = await it.json(["gc", "--images", "--max-images=40"]);
-    expect(counted.images).toMatchObject({ end: "target-reached", reportedFreedBytes: 170 * MiB });
-    expect(counted.tookMs).toBeLessThan(4_000);
-    const all = await it.json(["gc", "--images", "--all-unused"]);
-    expect(all.images.items).toHaveLength(34);
-    expect(all.tookMs).toBeLessThan(4_000);
-    expect((await it.crigc("history")).stdout).not.toContain("late");
-  }, 30_000);
-});
-
 test.skipIf(diskObstacle !== null)(
   "gc on a full disk with a new ledger says how many images become removable and when, and exits with 4",
   async () => {
@@ -211,27 +122,6 @@ test.skipIf(diskObstacle !== null)(
     const plan = await it.crigc("plan", "--images", ...thresholds);
     expect(plan.stdout).toMatch(/^9 images \(90\.0 MiB\) become removable in (2m|1m\d\d?s)\.$/m);
   },
-);
-
-test.skipIf(diskObstacle !== null)(
-  "gc that removes 120 images prints fewer than 80 lines, and every image with --all",
-  async () => {
-    await using disk = await smallDisk(capacityBytes);
-    const images = names(120, "many").map((name) => image(name, [layer(name, 0.125)]));
-    const store = { directory: join(disk.directory, "store") };
-    for (const [words, lines] of [
-      [[], 80],
-      [["--all"], 140],
-    ] as const) {
-      await using it = await startNode({ node: { images }, store, flags });
-      const { stdout } = await it.crigc("gc", "--images", "--all-unused", ...words);
-      expect(it.removedImages()).toHaveLength(120);
-      expect(stdout.split("\n").length).toBeLessThan(lines);
-      expect(stdout.split("\n").length > 120).toBe(words.length > 0);
-      if (words.length === 0) expect(stdout).toContain("70 more rows (--all or -o json");
-    }
-  },
-  30_000,
 );
 
 describe.skipIf(diskObstacle !== null)("gc of images whose removal gives nothing back", () => {
@@ -268,50 +158,7 @@ describe.skipIf(diskObstacle !== null)("gc of images whose removal gives nothing
     expect(byHand.images).toMatchObject({ end: "nothing-freed" });
     expect(it.removedImages()).toHaveLength(6);
   });
-
-  test("ends after ten if the layers of no image are known, also beside a writer", async () => {
-    const { disk, it } = await full();
-    await using _ = disk;
-    await using __ = it;
-    it.runtime.node.keepsContent = true;
-    const verbose = { when: (request: object) => "verbose" in request && request.verbose === true };
-    it.runtime.fail("ImageStatus", { kind: "error", code: "UNKNOWN" }, verbose);
-    unlinkSync(join(disk.directory, "other"));
-    using ___ = writer(join(disk.directory, "grows"));
-    const report = await it.json(["gc", ...options], 4);
-    expect(report.images).toMatchObject({ end: "nothing-freed", nothingFreed: { removals: 10 } });
-    expect(it.removedImages()).toHaveLength(10);
-  });
-
-  test("tries one more after the pause, and goes on once that one gives something back", async () => {
-    const { disk, it } = await full();
-    await using _ = disk;
-    await using __ = it;
-    const own = [...options, "--image-gc-period=1s"];
-    it.runtime.node.keepsContent = true;
-    await it.json(["gc", ...own], 4);
-    await Bun.sleep(1_000);
-    expect((await it.json(["gc", ...own], 4)).images.items).toHaveLength(1);
-    it.runtime.node.keepsContent = false;
-    await Bun.sleep(2_000);
-    const report = await it.json(["gc", ...own], 4);
-    expect(report.images.items).toHaveLength(11);
-  });
 });
-
-function freeBytesBeside(path: string): number {
-  const { bavail, bsize } = statfsSync(dirname(path));
-  return bavail * bsize;
-}
-
-/** Writes 2 MB/s until it is disposed of, as long as there is space. */
-function writer(path: string): Disposable {
-  const timer = setInterval(() => {
-    // A full disk ends it for a moment.
-    if (freeBytesBeside(path) > MiB) appendFileSync(path, Buffer.alloc(MiB / 10));
-  }, 50);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
 
 test.skipIf(diskObstacle !== null)(
   "a pass frees no more than its initial target while another program fills the disk",
