@@ -1,6 +1,7 @@
 // Builds plans, passes and their parts for the report tests: plausible defaults, one difference at a time.
 
 import type { Forecast } from "../../src/model/disk-usage.ts";
+import type { PassRow, Removal } from "../../src/model/history.ts";
 import { containerId, imageId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { ContainerOutcome, ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
@@ -379,5 +380,50 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
     { field: "imageGCHighThresholdPercent", value: 85, source: "default" },
     { field: "keep", value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
   ],
+  ...differences,
+});
+
+export const passRow = (differences: Partial<PassRow> = {}): PassRow => ({
+  id: passId("P1"),
+  kind: "image-gc",
+  purpose: "periodic",
+  signals: [],
+  startedAt: NOW,
+  endedAt: plus(NOW, seconds(4)),
+  dryRun: false,
+  error: null,
+  imagesEnd: "target-reached",
+  containersEnd: null,
+  removed: 1,
+  failed: 0,
+  wantedBytes: GIB,
+  reportedFreedBytes: GIB,
+  measuredFreedBytes: 2n * GIB,
+  availableBeforeBytes: null,
+  availableAfterBytes: null,
+  capacityBytes: null,
+  steps: [{ name: "observe", startedAt: NOW, took: seconds(1), error: null }],
+  ...differences,
+});
+
+export const removalRow = (differences: Partial<Removal> = {}): Removal => ({
+  passId: passId("P1"),
+  kind: "image",
+  subject: `sha256:${hex(1)}`,
+  names: ["registry.example/team/app:1"],
+  trigger: "space",
+  signal: null,
+  reason: "space",
+  result: "removed",
+  message: null,
+  reportedBytes: GIB,
+  measuredBytes: 2n * GIB,
+  chainId: null,
+  freesBytes: null,
+  freesAtLeastBytes: null,
+  freesAtMostBytes: null,
+  settled: "at-once",
+  at: NOW,
+  took: seconds(1),
   ...differences,
 });

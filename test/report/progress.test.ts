@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { progressLine, terminalProgress } from "../../../src/report/progress.ts";
-import { GIB, image, plainScreen, terminal } from "../build.ts";
+import { progressLine, terminalProgress } from "../../src/report/progress.ts";
+import { GIB, image, plainScreen, terminal } from "./build.ts";
 
 const removing = { image: image(1), gainedBytes: GIB, wantedBytes: 4n * GIB };
 

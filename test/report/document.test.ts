@@ -1,4 +1,4 @@
-// JSON documents: exact integers, escaped control characters, one envelope.
+// Documents: exact integers, escaped control characters, one envelope, and YAML that both versions read alike.
 
 import { describe, expect, test } from "bun:test";
 
@@ -10,12 +10,12 @@ import {
   lazily,
   printedJson,
   printedPieces,
+  printedYaml,
   timeOf,
   toJson,
-} from "../../../src/report/document.ts";
-import { gcDocument } from "../../../src/report/gc.ts";
-import { planDocument } from "../../../src/report/plan.ts";
-import { at, candidate, image, imagePlan, NOW, pass, runtime } from "../build.ts";
+} from "../../src/report/document.ts";
+import { planDocument } from "../../src/report/plan.ts";
+import { at, candidate, image, imagePlan, NOW, runtime } from "./build.ts";
 
 describe("serialization", () => {
   test("a document writes integers beyond 2^53 digit for digit", () => {
@@ -99,85 +99,92 @@ test("a document writes times as RFC 3339 in UTC, and an absent one as null", ()
   ]);
 });
 
-interface Written {
-  readonly [field: string]: Written;
-}
+test("a size of 64 bits is exact in a plan, and halves that were not requested are null", () => {
+  const huge = candidate(1, { image: image(1, { sizeBytes: 18_446_744_073_709_551_615n }) });
+  const plan = { images: imagePlan({ candidates: [huge] }), containers: null };
+  const text = toJson(planDocument({ plan, runtime, observedAt: NOW }));
+  expect(text).toContain('"sizeBytes":18446744073709551615');
+  expect(text).toEndWith('"containers":null}');
+});
 
-const parsed = (value: Parameters<typeof toJson>[0]): Written =>
-  JSON.parse(toJson(value)) as Written;
-
-describe("the documents of a plan and a pass", () => {
-  const plan = parsed(planDocument({ plan: pass().plan, runtime, observedAt: NOW })) as unknown as {
-    kind: string;
-    images: {
-      candidates: readonly object[];
-      kept: readonly { reason: object; tried: readonly string[] }[];
-      expectedFreedBytes: number;
-    };
-    containers: { containers: readonly object[]; strays: readonly string[] };
+test("a document of nested lists and maps is indented like those of kubectl", () => {
+  const nested = {
+    kind: "Plan",
+    absent: undefined,
+    none: null,
+    empty: [],
+    nothing: { absent: undefined },
+    items: lazily([1n, 2n], (bytes) => ({ bytes, tags: ["a", "b"], pairs: [[1, 2], []] })),
   };
+  expect(printedYaml(nested)).toBe(`kind: Plan
+none: null
+empty: []
+nothing: {}
+items:
+  - bytes: 1
+    tags:
+      - a
+      - b
+    pairs:
+      - - 1
+        - 2
+      - []
+  - bytes: 2
+    tags:
+      - a
+      - b
+    pairs:
+      - - 1
+        - 2
+      - []
+`);
+  expect(Bun.YAML.parse(printedYaml(nested))).toMatchObject({ items: [{ bytes: 1 }, {}] });
+});
 
-  test("a candidate in the plan document has its place, its age in milliseconds and its triggers in words", () => {
-    expect(plan.images.candidates[0]).toMatchObject({
-      place: 1,
-      name: "registry.example/team/app-1:1.1",
-      sizeBytes: 122_683_392,
-      unusedForMs: 356_400_000,
-      lastUsedAt: "2026-01-12T08:00:00Z",
-      triggers: [{ code: "space", text: "disk usage over the high threshold" }],
-      expected: true,
-    });
-  });
+test("integers beyond 2^53 keep every digit", () => {
+  expect(printedYaml({ sizeBytes: 100_000_000_000_000_004n })).toBe(
+    "sizeBytes: 100000000000000004\n",
+  );
+});
 
-  test("a kept image in the plan document has the code, the sentence and the data of its reason", () => {
-    expect(plan.images.kept.map((it) => it.reason)).toContainEqual({
-      code: "too-young",
-      text: "first seen 40s ago; the minimum age is 2m",
-      ageMs: 40_000,
-      minimumAgeMs: 120_000,
-    });
-  });
+test.each([
+  // A base-60 integer, a time, booleans, numbers and nulls of YAML 1.1.
+  "254:0",
+  "2026-11-22T08:52:18.233Z",
+  "No",
+  "y",
+  "off",
+  "0x10",
+  "1e3",
+  "1_000",
+  ".5",
+  "~",
+  "NULL",
+  "",
+  " a",
+  "a: b",
+  "a #b",
+  "- a",
+  "!tag",
+  "*alias",
+  "@at",
+  "%10",
+  "a\nb",
+  'a"b\\c',
+  "=",
+  "<<",
+])("the text %j is quoted, and reads back as the same text", (value) => {
+  const printed = printedYaml({ value, list: [value] });
+  expect(printed).toStartWith(`value: "`);
+  expect(Bun.YAML.parse(printed)).toEqual({ value, list: [value] });
+});
 
-  test("a container in the plan document has its decision, and stray log entries are named", () => {
-    expect(plan.containers.containers[0]).toMatchObject({
-      decision: "remove",
-      reason: { code: "pod-gone" },
-    });
-    expect(plan.containers.strays).toEqual(["lost+found"]);
-  });
+test("characters that mislead a terminal are escaped", () => {
+  const printed = printedYaml({ name: "a\u202eb\u001b[31m" });
+  expect(printed).toBe('name: "a\\u202eb\\u001b[31m"\n');
+  expect(Bun.YAML.parse(printed)).toEqual({ name: "a\u202eb\u001b[31m" });
+});
 
-  test("the document of a pass says how it ended, what each removal freed, and how long each step took", () => {
-    expect(parsed(gcDocument(pass())) as object).toMatchObject({
-      kind: "GcReport",
-      passId: "20260115T120000Z-0a1b2c",
-      tookMs: 1850,
-      images: {
-        end: "target-reached",
-        endText: "target reached",
-        measuredFreedBytes: 526_385_152,
-        items: [{ result: { kind: "removed", measuredBytes: 245_366_784 } }, {}],
-      },
-      containers: { end: "done", containers: [{ reason: { code: "pod-gone" } }] },
-      steps: [{ name: "observe", tookMs: 40 }, {}, {}],
-    });
-  });
-
-  test("a size of 64 bits is exact in the plan document", () => {
-    const huge = imagePlan({
-      candidates: [candidate(1, { image: image(1, { sizeBytes: 18_446_744_073_709_551_615n }) })],
-    });
-    const text = toJson(
-      planDocument({ plan: { images: huge, containers: null }, runtime, observedAt: NOW }),
-    );
-    expect(text).toContain('"sizeBytes":18446744073709551615');
-  });
-
-  test("the halves of the plan document that were not requested are null", () => {
-    const empty = planDocument({
-      plan: { images: null, containers: null },
-      runtime,
-      observedAt: NOW,
-    });
-    expect(parsed(empty) as object).toMatchObject({ images: null, containers: null });
-  });
+test("names that need no quotes have none", () => {
+  expect(printedYaml({ "nodefs.available": "all-unused" })).toBe("nodefs.available: all-unused\n");
 });

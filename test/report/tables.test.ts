@@ -1,31 +1,43 @@
-// What `plan` and `gc` print.
+// What tables say beyond their snapshots: widths, long lists, and words that depend on the input.
 
 import { describe, expect, test } from "bun:test";
 
-import type { Plan } from "../../../src/model/plan.ts";
-import { minutes, seconds } from "../../../src/model/time.ts";
-import { gcDocument, gcTable } from "../../../src/report/gc.ts";
-import { passSummary } from "../../../src/report/pass-words.ts";
-import { planTable } from "../../../src/report/plan-table.ts";
-import type { Screen } from "../../../src/report/terminal.ts";
+import type { ImageEnd } from "../../src/model/outcome.ts";
+import type { PassKind } from "../../src/model/pass.ts";
+import type { Plan } from "../../src/model/plan.ts";
+import { duration, minutes, seconds } from "../../src/model/time.ts";
+import { type JsonObject, toJson } from "../../src/report/document.ts";
+import { gcDocument, gcTable } from "../../src/report/gc.ts";
+import { historyDocument, historyTable } from "../../src/report/history.ts";
+import { entriesOf, imageListTable, unjudged } from "../../src/report/images.ts";
+import { passSummary } from "../../src/report/pass-words.ts";
+import { planTable } from "../../src/report/plan-table.ts";
+import { statusTable } from "../../src/report/status.ts";
+import type { Screen } from "../../src/report/terminal.ts";
 import {
   candidate,
   containerOutcome,
   containerPlan,
-  GIB,
+  forecast,
   image,
   imageOutcome,
   imagePlan,
   kept,
+  measured,
   NOW,
   pass,
+  passRow,
   plainScreen,
   removedContainer,
   removedImage,
   runtime,
+  status,
   terminal,
   usage,
-} from "../build.ts";
+} from "./build.ts";
+
+const parsed = (document: JsonObject): Record<string, unknown> =>
+  JSON.parse(toJson(document)) as Record<string, unknown>;
 
 const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
   planTable(
@@ -34,56 +46,10 @@ const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
   );
 
 describe("a plan", () => {
-  test("a plan shows the disk, the target, the order of removal, the stop and what is kept", () => {
-    expect(shown({ images: imagePlan() })).toBe(
-      `containerd 1.7.24 at unix:///run/containerd/containerd.sock, as of 2026-01-15T12:00:00Z
-
-/var/lib/containerd: 88% used, 6.0 GiB of 50.0 GiB free (nodefs, imagefs)
-  ▕████████████████████████████████████████████████│██│█░░░░░░░▏
-                                           low 80% ┘  └ high 85%
-
-Target: free 4.0 GiB on /var/lib/containerd (to 10.0 GiB available): disk usage over the high
-threshold.
-1 image (491.0 MiB) becomes removable in 1m20s.
-
-2 of 7 images would be removed, in this order, freeing about 251.0 MiB, less than the target:
-#  IMAGE                                 SIZE  UNUSED FOR  LAST USED   WHY
-1  registry.example/team/app-1:1.1  117.0 MiB        4d3h  2026-01-12  space
-2  registry.example/team/app-2:1.2  134.0 MiB        4d2h  2026-01-12  space
-──── estimated stop; the disk is measured after each removal ────
-3  registry.example/team/app-3:1.3  151.0 MiB        4d1h  never       space
-
-4 images kept (crigc explain IMAGE shows why):
-   1  in use: registry.example/team/app-20:1.20
-   1  keep rule: registry.example/team/app-22:1.22
-   1  pinned in the runtime: registry.example/team/app-21:1.21
-   1  too young: registry.example/team/app-23:1.23
-`,
-    );
-  });
-
   test("a plan names the mount point of its target, as above it, not the runtime's path below it", () => {
     const filesystem = { ...usage().filesystem, path: "/var/lib/containerd", mountpoint: "/data" };
     const text = shown({ images: imagePlan({ usage: [usage({ filesystem })] }) });
     expect(text).toContain("Target: free 4.0 GiB on /data (to 10.0 GiB available)");
-  });
-
-  test("a plan that adds up reported sizes, as the kubelet does, does not speak of measuring the disk", () => {
-    const text = shown({ images: imagePlan({ accounting: "reported" }) });
-    expect(text).toContain("estimated stop; reported sizes are added up");
-    expect(text).not.toContain("measured");
-  });
-
-  test("a plan starts with what blocks removal", () => {
-    const lines = shown({
-      images: imagePlan({
-        candidates: [],
-        blocks: [{ kind: "on-hold", until: null, reason: "release night" }],
-      }),
-    }).split("\n");
-    expect(lines[2]).toBe(
-      "No image is removed now: garbage collection is on hold until it is released (release night); crigc",
-    );
   });
 
   test("a plan explains a hold once, for images, and says that it blocks containers too", () => {
@@ -94,36 +60,6 @@ threshold.
     });
     expect(text.match(/on hold/g)).toHaveLength(1);
     expect(text).toContain("No container, sandbox or log is removed now either.");
-  });
-
-  test("a plan says what fills a disk that images cannot relieve", () => {
-    const text = shown(
-      {
-        images: imagePlan({
-          futility: [
-            {
-              filesystem: "/data",
-              boundBytes: GIB,
-              neededBytes: 3n * GIB,
-              futile: true,
-              breakdown: {
-                capacityBytes: 50n * GIB,
-                availableBytes: 2n * GIB,
-                imagesBytes: GIB,
-                imagesAtLeastBytes: 0n,
-                containersBytes: null,
-                logsBytes: 0n,
-                otherBytes: 47n * GIB,
-              },
-            },
-          ],
-        }),
-      },
-      plainScreen,
-    );
-    expect(text).toContain(
-      "What fills /data: images up to 1.0 GiB, pod logs 0 B, other data 47.0 GiB of 48.0 GiB used.",
-    );
   });
 
   test("a plan says that no threshold is exceeded only if none is, not where removal is blocked", () => {
@@ -200,22 +136,6 @@ threshold.
     }
   });
 
-  test("a plan names containers, sandboxes and logs that would be removed, with the reason, and what is kept", () => {
-    const text = shown({ containers: containerPlan() });
-    expect(text).toContain("1 of 3 containers would be removed:");
-    expect(text).toContain("default/pod-1/worker-1  exited  dead, its pod was deleted");
-    expect(text).toContain("   2  running: default/pod-2/worker-2, default/pod-3/worker-3");
-    expect(text).toContain("default_pod-1_uid-1  its pod was deleted");
-    expect(text).toContain("Not pod logs, kept: lost+found.");
-  });
-
-  test("a plan says that no log is deleted if the log directories cannot be read", () => {
-    const text = shown({ containers: containerPlan({ logsError: "cannot open /l" }) });
-    expect(text).toContain(
-      "No pod log is deleted, not even that of a removed container: cannot open /l",
-    );
-  });
-
   test("control characters in a tag do not reach the terminal", () => {
     const evil = candidate(1, { image: image(1, { repoTags: ["a\u001b[2J\u202eb:1"] }) });
     expect(shown({ images: imagePlan({ candidates: [evil] }) })).toContain("a[2Jb:1");
@@ -223,16 +143,6 @@ threshold.
 });
 
 describe("a pass", () => {
-  test("gc says how each half ended and what it freed, measured and reported", () => {
-    const text = gcTable(pass(), plainScreen);
-    expect(text).toContain("Pass 20260115T120000Z-0a1b2c: GC, took 1.8s");
-    expect(text).toContain(
-      "2 images removed, 502.0 MiB freed (251.0 MiB reported), target 4.0 GiB. Disk: 88% used, 6.5 GiB of 50.0 GiB free (6.0 GiB before).",
-    );
-    expect(text).toContain("registry.example/team/app-1:1.1  117.0 MiB  234.0 MiB  120ms  space");
-    expect(text).toContain("Containers: done. 1 container, 1 sandbox, 1 log entry removed");
-  });
-
   test("gc without a trigger says so, and nothing of removed images", () => {
     const images = imageOutcome({ end: "nothing-to-do", items: [], wantedBytes: null });
     const text = gcTable(pass({ images, containers: null }), plainScreen);
@@ -248,38 +158,6 @@ describe("a pass", () => {
     const text = gcTable(pass({ purpose, images, containers: null }), plainScreen);
     expect(text).toContain(`\nImages: ${words}`);
     expect(text.includes("removed")).toBe(items.length > 0);
-  });
-
-  test("gc shows a removal that failed", () => {
-    const failed = removedImage(1, {
-      result: { kind: "failed", message: "image is in use", code: "failed" },
-    });
-    const text = gcTable(pass({ images: imageOutcome({ items: [failed] }) }), plainScreen);
-    expect(text).toContain("0 images removed, 1 removal failed, target 4.0 GiB.");
-    expect(text).toContain("failed: image is in use");
-  });
-
-  test("gc counts ghosts among the removals that failed, and those of containers too", () => {
-    const ghost = removedImage(1, { result: { kind: "ghost" } });
-    const [one] = containerOutcome().containers;
-    if (one === undefined) throw new Error("the outcome has a container");
-    const result = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
-    const containers = containerOutcome({ containers: [{ ...one, result }] });
-    const text = gcTable(
-      pass({ containers, images: imageOutcome({ items: [ghost] }) }),
-      plainScreen,
-    );
-    expect(text).toContain("0 images removed, 1 removal failed, target 4.0 GiB.");
-    expect(text).toContain(
-      "0 containers, 1 sandbox, 1 log entry removed, 12.0 MiB freed, 1 removal failed.",
-    );
-  });
-
-  test("gc shows what it could not judge as well as what it removed", () => {
-    const containers = containerOutcome({ errors: ["logs stay, because of x"] });
-    const text = gcTable(pass({ containers }), plainScreen);
-    expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
-    expect(text).toContain("Failed: logs stay, because of x.");
   });
 
   test("a pass over 5,500 containers prints under 10 kB: failures, the first rows, and counts by reason", () => {
@@ -343,18 +221,143 @@ describe("a pass", () => {
       "Images: cannot read the pods of this node, whose images count as in use: status 500.",
     );
   });
+});
 
-  test("gc in a dry run shows the plan", () => {
-    const text = gcTable(pass({ dryRun: true }), plainScreen);
-    expect(text).toContain("dry run, nothing removed");
-    expect(text).toContain("2 of 7 images would be removed");
+describe("images", () => {
+  test("images on a narrow terminal lose words of their reasons before letters of their names", () => {
+    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
+    const natural = imageListTable(report, { ...terminal, width: 120 }).split("\n")[1] ?? "";
+    const [name = ""] = natural.split(/ {2,}/);
+    const narrow = imageListTable(report, { ...terminal, width: 79 });
+    expect(narrow).toContain(name);
+    expect(narrow).toMatch(/pinned in the \w+…/);
   });
 
-  test("gc ends with its events", () => {
-    const text = gcTable(
-      pass({ events: [{ reason: "GhostImage", message: "x is listed", at: NOW, passId: null }] }),
-      plainScreen,
+  test("images on a terminal of 80 columns have whole headings, and users next to the reason", () => {
+    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
+    const text = imageListTable(report, { ...terminal, width: 80 });
+    expect(text).toMatch(/^IMAGE +SIZE +SEEN +USED +KEPT BY\n/);
+    expect(imageListTable(report, { ...terminal, width: 100 })).toContain("in use: shop-0/web\n");
+    for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
+  });
+
+  test("images of equal size are listed by ID in descending order", () => {
+    const same = [1, 2, 3].map((seed) => image(seed, { sizeBytes: 5n }));
+    expect(unjudged(same).map((it) => it.image.id)).toEqual([
+      same[2]!.id,
+      same[1]!.id,
+      same[0]!.id,
+    ]);
+  });
+});
+
+describe("history", () => {
+  test("status says that a loop is running, not that it has not run yet", () => {
+    const [loop] = status().loops;
+    if (loop === undefined) throw new Error("the status has no loop");
+    const row = (change: object): string =>
+      statusTable({ ...status(), loops: [{ ...loop, ...change }] }, plainScreen);
+    const first = { lastEndedAt: null, nextAt: null };
+    expect(row({ ...first, lastStartedAt: null })).toMatch(/image-gc +5m +- +- +not run yet\n/);
+    expect(row(first)).toMatch(/image-gc +5m +- +running +-\n/);
+    expect(row({ nextAt: null })).toMatch(/image-gc +5m +3m ago +running +ok\n/);
+  });
+
+  test("history says that passes with nothing to do are not listed, even if there are no others", () => {
+    const rows = { removals: [], events: [], hidesIdle: true };
+    const sentence = "Passes with nothing to do are not listed; list them with --all.\n";
+    expect(historyTable({ ...rows, passes: [passRow()] }, plainScreen)).toEndWith(`\n${sentence}`);
+    expect(historyTable({ ...rows, passes: [] }, plainScreen)).toBe(sentence);
+  });
+
+  test.each(["all-unused", "pressure"] as const)(
+    "history of a pass over everything unused (%s) says nothing of a target",
+    (purpose) => {
+      const all = passRow({ purpose, imagesEnd: "candidates-exhausted" });
+      const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
+      expect(text).toContain("no candidates left, in 4s");
+    },
+  );
+
+  test("history says of a pass over containers alone that it is done, and that images freed 0 B where nothing was measured", () => {
+    const done = passRow({ kind: "gc", imagesEnd: null, containersEnd: "done", removed: 0 });
+    const nothing = passRow({ measuredFreedBytes: 0n });
+    const all = { ...plainScreen, all: true } as const;
+    const rows = { passes: [done, nothing], removals: [], events: [] };
+    const text = historyTable(rows, all);
+    expect(text).toContain("GC, P1: done, in 4s");
+    expect(text).toContain("1 removed, 0 B freed (1.0 GiB reported), target reached");
+  });
+
+  test.each([
+    ["container-gc", null, "blocked", "removal is blocked"],
+    ["gc", "blocked", "blocked", "removal is blocked"],
+    ["gc", "stopped", "stopped", "stopped on request"],
+  ] as const)(
+    "history words the ends of a pass %s (images %p, containers %p): %s",
+    (kind, imagesEnd, containersEnd, words) => {
+      const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
+      const rows = { passes: [row], removals: [], events: [], regrets: [] };
+      expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
+      expect(parsed(historyDocument(rows))).toMatchObject({
+        passes: [{ containersEndText: words.split(", ").at(-1) }],
+      });
+    },
+  );
+
+  test("history shows codes of a later version as they are", () => {
+    const later = passRow({ kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd });
+    const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
+    expect(text).toContain("layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s");
+  });
+
+  test("an empty history says so", () => {
+    expect(historyTable({ passes: [], removals: [], events: [] }, plainScreen)).toBe(
+      "No records found.\n",
     );
-    expect(text).toEndWith("Warning GhostImage: x is listed\n");
+  });
+});
+
+describe("status", () => {
+  test("status shows every value if there is no terminal", () => {
+    expect(statusTable(status(), plainScreen)).toContain("imageGCHighThresholdPercent  85");
+  });
+
+  test.each([
+    [
+      forecast,
+      "Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilHigh: duration(0n) },
+      "Full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilFull: null },
+      "Reaches 85% in 6h, not full within 7d12h, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilHigh: null, untilFull: null },
+      "Does not reach 85% within 7d12h, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilHigh: duration(0n), untilFull: null },
+      "Not full within 7d12h, at 1.0 GiB/h (measured over 18h)",
+    ],
+  ])("status says in words when a disk reaches its threshold and is full (%#)", (it, words) => {
+    const thresholds = { lowPercent: 80, highPercent: 85 };
+    const filesystems = [{ filesystem: measured(), thresholds, forecast: it }];
+    const text = statusTable(status({ filesystems }), plainScreen);
+    expect(text.split("\n")).toContain(words);
+  });
+
+  test("status of a disk without a threshold says when it is full, and without a forecast nothing", () => {
+    const filesystems = [
+      { filesystem: measured(), thresholds: null, forecast: { ...forecast, untilHigh: null } },
+    ];
+    expect(statusTable(status({ filesystems }), plainScreen)).toContain(
+      "\nFull in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)\n",
+    );
+    expect(statusTable(status(), plainScreen)).not.toContain("measured over");
   });
 });

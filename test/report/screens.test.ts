@@ -1,0 +1,282 @@
+// Every table and document of rich inputs as a snapshot: what an operator or a program reads changes only on purpose.
+
+import { expect, test } from "bun:test";
+
+import type { AuditFinding } from "../../src/model/audit.ts";
+import { chainId, containerId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { ImageKeepReason } from "../../src/model/reason.ts";
+import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
+import { auditDocument, auditTable } from "../../src/report/audit.ts";
+import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";
+import { type JsonObject, toJson } from "../../src/report/document.ts";
+import { explanationDocument, explanationTable } from "../../src/report/explanation.ts";
+import { gcDocument, gcTable } from "../../src/report/gc.ts";
+import { historyDocument, historyTable, regretsTable } from "../../src/report/history.ts";
+import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
+import { keepRulesDocument, keepRulesTable } from "../../src/report/keep.ts";
+import { planTable } from "../../src/report/plan-table.ts";
+import { planDocument } from "../../src/report/plan.ts";
+import { statusDocument, statusTable } from "../../src/report/status.ts";
+import type { Screen } from "../../src/report/terminal.ts";
+import {
+  candidate,
+  container,
+  containerOutcome,
+  containerPlan,
+  forecast,
+  GIB,
+  hex,
+  image,
+  imageOutcome,
+  imagePlan,
+  kept,
+  measured,
+  MIB,
+  NOW,
+  pass,
+  passRow,
+  removalRow,
+  removedContainer,
+  removedImage,
+  runtime,
+  sandbox,
+  status,
+  terminal,
+  usage,
+} from "./build.ts";
+
+const breakdown = {
+  capacityBytes: 50n * GIB,
+  availableBytes: 2n * GIB,
+  imagesBytes: GIB,
+  imagesAtLeastBytes: 0n,
+  containersBytes: null,
+  logsBytes: 0n,
+  otherBytes: 47n * GIB,
+};
+const frees = { lowerBytes: MIB, estimateBytes: 2n * MIB, upperBytes: 3n * MIB };
+const held = { kind: "on-hold", until: null, reason: "night" } as const;
+const reasons: readonly ImageKeepReason[] = [
+  {
+    kind: "in-use",
+    users: [
+      { kind: "container", id: containerId(hex(7)), name: "web", podName: "s-0", state: "running" },
+      { kind: "static-pod", path: "/etc/kubernetes/manifests/etcd.yaml", invalid: true },
+      { kind: "pod-spec", uid: podUid("u1") },
+      { kind: "sandbox", id: sandboxId(hex(2)) },
+    ],
+  },
+  { kind: "keep-rule", pattern: "x/**", source: "--keep", name: "x/y:1", earlier: true },
+  { kind: "shares-all-layers", images: [{ id: image(9).id, name: "x/z:1" }] },
+  { kind: "ghost", since: NOW, attempts: 2, isFinal: true },
+  { kind: "too-young", age: seconds(40), minimumAge: minutes(2), restarted: true },
+];
+const images = imagePlan({
+  usage: [
+    usage({
+      inodesUsedPercent: 11,
+      evictions: [
+        { signal: "imagefs.available", limitBytes: GIB, usedPercent: 90, met: false },
+        { signal: "nodefs.available", limitBytes: GIB, usedPercent: 95, met: true },
+      ],
+    }),
+  ],
+  candidates: [
+    candidate(1, { expected: true, frees }),
+    candidate(2, { triggers: [{ kind: "pressure", signal: "imagefs.available" }] }),
+  ],
+  kept: reasons.map((reason, index) => kept(20 + index, reason)),
+  notes: [{ kind: "removal-limit", limit: 1 }],
+  futility: [
+    { filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB, futile: true, breakdown },
+  ],
+});
+const containers = containerPlan({
+  logsError: "cannot open /var/log/pods",
+  podSource: { kind: "not-ready", source: "kubelet-api", why: "status 401" },
+});
+const blocked = {
+  images: imagePlan({ candidates: [], blocks: [held] }),
+  containers: containerPlan({ blocks: [held] }),
+};
+
+const failedPass = pass({
+  error: "cannot list images",
+  images: imageOutcome({
+    items: [
+      removedImage(1, { candidate: candidate(1, { frees }) }),
+      removedImage(2, { result: { kind: "ghost" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
+      removedImage(4, { result: { kind: "failed", message: "in use", code: "failed" } }),
+    ],
+    end: "stopped",
+  }),
+  containers: containerOutcome({
+    logs: [
+      {
+        kind: "log-link",
+        entry: "web.log",
+        reason: { kind: "container-gone" },
+        result: { kind: "failed", step: "delete", message: "busy", code: "failed" },
+        bytes: 0n,
+      },
+    ],
+    errors: ["logs are kept, because of x"],
+  }),
+  events: [{ reason: "GhostImage", message: "x is listed", at: NOW, passId: null }],
+});
+
+const regret = {
+  ...removalRow(),
+  removedAt: NOW,
+  at: plus(NOW, hours(3)),
+  returnedAs: `sha256:${hex(2)}`,
+  sizeBytes: GIB,
+};
+const history = {
+  passes: [
+    passRow(),
+    passRow({ id: passId("P2"), error: "cannot open /l" }),
+    passRow({ id: passId("P3"), endedAt: null, measuredFreedBytes: 0n, dryRun: true }),
+  ],
+  removals: [
+    removalRow({ freesBytes: 3n * GIB }),
+    removalRow({ passId: passId("P0"), result: "failed", message: "busy" }),
+  ],
+  events: [{ reason: "ImageGCFutile", message: "n", at: plus(NOW, minutes(-1)), passId: null }],
+  regrets: [regret],
+  hidesIdle: true,
+} as const;
+
+const findings: readonly AuditFinding[] = [
+  { kind: "nameless-image", image: image(1), inUse: true, removable: false },
+  { kind: "ghost-image", image: image(2), since: NOW, attempts: 2 },
+  { kind: "unexplained-bytes", filesystem: "/data", breakdown },
+  { kind: "untagged-image", image: image(3), removable: true },
+  { kind: "made-up-name", image: image(4), inUse: false, removable: true },
+  {
+    kind: "content-kept",
+    repository: "x/y",
+    removals: 2,
+    expectedAtLeastBytes: GIB,
+    measuredBytes: MIB,
+    lastAt: NOW,
+  },
+  {
+    kind: "unexplained-store-bytes",
+    filesystem: "/data",
+    usedBytes: 9n * GIB,
+    reportedBytes: GIB,
+    images: 3,
+  },
+  { kind: "orphan-container", container: container(2) },
+  { kind: "unknown-use", subject: "container a", message: "no such file" },
+  { kind: "foreign-container", container: container(1) },
+  { kind: "foreign-sandbox", sandbox: sandbox(1) },
+  { kind: "stray-log-entry", directory: "/var/log/pods", entry: "-it's" },
+  { kind: "unread-logs", message: "cannot open /l" },
+  { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
+];
+
+const rules = {
+  rules: [
+    { rule: { pattern: "nginx", source: "/etc/crigc/keep.d/a.list:1" }, images: [image(1)] },
+    { rule: { pattern: "x/**", source: "--keep" }, images: [] },
+  ],
+  protections: [{ by: "pin", pattern: null, images: [image(1), image(2), image(3)] }],
+  problems: [{ source: "a.list:3", message: "is no pattern" }],
+  matched: true,
+} as const;
+
+const troubled = status({
+  runtimeError: "no socket",
+  configurationError: "x",
+  ledgerError: "full",
+  hold: { kind: "held", until: NOW, since: null, reason: "night" },
+  bootGrace: minutes(2),
+  waiting: {
+    kind: "pod-starting",
+    containers: [{ sandboxId: sandboxId(hex(1)), name: "web" }],
+    remaining: seconds(80),
+    until: NOW,
+  },
+  podSource: { kind: "not-ready", source: "kubelet-api", why: "status 500" },
+  pressure: [
+    { signal: "imagefs.available", mountpoint: "/", available: GIB, limit: 2n * GIB, due: true },
+    { signal: "nodefs.inodesFree", mountpoint: "/", available: 5n, limit: 9n, due: false },
+  ],
+  underPressure: true,
+  filesystems: [
+    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 }, forecast },
+  ],
+  regrets: {
+    removedImages: 9,
+    returned: [{ trigger: "space", count: 1, sizeBytes: GIB }],
+    soonest: hours(6),
+  },
+  events: history.events,
+  values: [
+    { field: "evictionHard", value: { "nodefs.available": "10%" }, source: "/etc/crigc.yaml:3" },
+    { field: "keep", value: ["a", "b"], source: "--keep" },
+  ],
+});
+
+const planned = { plan: { images, containers }, runtime, observedAt: NOW };
+const explanation = {
+  reference: "x",
+  matches: [
+    ...images.kept.map((it) => ({ kind: "kept-image", kept: it }) as const),
+    ...images.candidates.map(
+      (it, index) =>
+        ({ kind: "candidate-image", candidate: it, place: index + 1, candidates: 2 }) as const,
+    ),
+    { kind: "container", planned: removedContainer(1) } as const,
+    ...containers.sandboxes.map((it) => ({ kind: "sandbox", planned: it }) as const),
+  ],
+  layers: new Map([
+    [
+      image(1).id,
+      { frees, chain: [{ chain: chainId(`sha256:${hex(3)}`), through: 2, path: frees }] },
+    ],
+  ]),
+  observedAt: NOW,
+  blocks: [held],
+};
+const checks = (["ok", "warning", "failed", "skipped"] as const).map((result) => ({
+  name: result,
+  result,
+  message: `the ${result} check`,
+  advice: result === "ok" ? null : "do this",
+}));
+const listed = { observedAt: NOW, entries: entriesOf(images) };
+
+const reports: readonly (readonly [string, (screen: Screen) => string, JsonObject])[] = [
+  ["plan", (to) => planTable(planned, to), planDocument(planned)],
+  ["gc", (to) => gcTable(failedPass, to), gcDocument(failedPass)],
+  ["explain", (to) => explanationTable(explanation, to), explanationDocument(explanation)],
+  ["images", (to) => imageListTable(listed, to), imageListDocument(listed)],
+  ["history", (to) => historyTable(history, to), historyDocument(history)],
+  [
+    "audit",
+    (to) => auditTable({ runtime, observedAt: NOW, findings }, to),
+    auditDocument({ runtime, observedAt: NOW, findings }),
+  ],
+  ["keep list", (to) => keepRulesTable(rules, to), keepRulesDocument(rules)],
+  ["doctor", (to) => doctorTable({ checks }, to), doctorDocument({ checks })],
+  ["status", (to) => statusTable(troubled, to), statusDocument(troubled)],
+];
+
+test.each(reports)("crigc %s prints the same table and document", (_, table, document) => {
+  expect(table(terminal)).toMatchSnapshot("on a terminal");
+  const fields = Object.entries(document).map(
+    ([name, value]) => `${name}: ${toJson(value ?? null)}`,
+  );
+  expect(fields.join("\n")).toMatchSnapshot("as JSON");
+});
+
+test("a blocked plan, a clean pass, a dry run and images that came back print the same", () => {
+  expect(planTable({ ...planned, plan: blocked }, terminal)).toMatchSnapshot("a blocked plan");
+  expect(gcTable(pass(), terminal)).toMatchSnapshot("a clean pass");
+  expect(gcTable(pass({ dryRun: true }), terminal)).toMatchSnapshot("a dry run");
+  expect(regretsTable(history.regrets, terminal)).toMatchSnapshot("images that came back");
+});
