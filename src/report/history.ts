@@ -107,7 +107,7 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
 }
 
 function passLines(pass: PassRow, rows: readonly Removal[], screen: Screen): readonly string[] {
-  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${resultOf(pass)}`;
+  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${passRowWords(pass)}`;
   const [first = "", ...rest] = wrapped(head, screen);
   const colour = pass.error === null && pass.failed === 0 ? "bold" : "red";
   return [
@@ -117,7 +117,8 @@ function passLines(pass: PassRow, rows: readonly Removal[], screen: Screen): rea
   ];
 }
 
-function resultOf(pass: PassRow): string {
+/** `3 removed, 1.2 GiB freed, target reached, in 4s`. */
+export function passRowWords(pass: PassRow): string {
   const { removed, failed, error, imagesEnd, containersEnd, endedAt } = pass;
   const done = [removed > 0 && `${removed} removed`, removed > 0 && freed(pass)];
   if (error !== null) return present([...done, `failed: ${clean(error)}`]).join(", ");

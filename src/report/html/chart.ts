@@ -7,9 +7,8 @@ import { hours, type Instant, instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { forecastWords } from "../disk.ts";
-import type { HistoryReport } from "../history.ts";
-import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
-import { present } from "../terminal.ts";
+import { type HistoryReport, passRowWords } from "../history.ts";
+import { eventTitle, passTitle } from "../pass-words.ts";
 import { type Html, html } from "./html.ts";
 
 export interface DiskSeries {
@@ -234,17 +233,7 @@ function marksStrip({ passes, events }: HistoryReport, period: Period): Html | n
       .filter((pass) => pass.removed + pass.failed > 0 || pass.error !== null)
       .map((pass) => {
         const style = pass.error !== null || pass.failed > 0 ? "failed" : "pass";
-        const end =
-          pass.error ??
-          (pass.imagesEnd === null
-            ? containerEndWords(pass.containersEnd ?? "done")
-            : endWords(pass.imagesEnd, pass.purpose));
-        const words = present([
-          `${pass.removed} removed`,
-          pass.failed > 0 && `${pass.failed} failed`,
-          end,
-        ]);
-        const text = `${capitalised(passTitle(pass.kind))}: ${words.join(", ")}`;
+        const text = `${capitalised(passTitle(pass.kind))}: ${passRowWords(pass)}`;
         return { at: pass.startedAt, style, text };
       }),
     ...events.map(({ at, reason, message }) => ({

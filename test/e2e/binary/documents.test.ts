@@ -201,23 +201,3 @@ describe("names with control characters", () => {
     expect(tags.toSorted()).toEqual(images.flatMap(({ repoTags }) => repoTags).toSorted());
   });
 });
-
-test("sizes at the end of their type, whose sum is beyond it, spoil neither history nor ledger", async () => {
-  const most = 2n ** 64n - 1n;
-  const images = ["a", "b", "c"].map((name) => ({
-    id: imageIdOf(name),
-    repoTags: [`r.example/largest:${name}`],
-    sizeBytes: most,
-    layers: [],
-  }));
-  await using it = await startNode({ node: { images }, flags });
-  expect(await it.crigc("gc", "--max-images=1")).toMatchObject({ exitCode: 0 });
-  const { exitCode, stdout } = await it.crigc("history", "-o", "json");
-  expect(exitCode).toBe(0);
-  expect(stdout).toContain(`"reportedFreedBytes": ${2n * most},`);
-  // A ledger that could not be read would make the last image new.
-  const [left] = (await it.json(["images"])).images;
-  const [later] = (await it.json(["images"])).images;
-  expect(later.firstSeenAt).toBe(left.firstSeenAt);
-  expect((await it.crigc("images")).stderr).toBe("");
-});

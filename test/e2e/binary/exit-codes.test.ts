@@ -17,16 +17,6 @@ const node: NodeDescription = {
 /** Everything is old enough, and no removal is waited for: the disk of the tester is busy. */
 const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
 
-describe("exit code 0", () => {
-  test("is the exit code when something was removed, and when there was nothing to do", async () => {
-    await using it = await startNode({ node, flags });
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([unused.id]);
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([unused.id]);
-  });
-});
-
 describe("exit code 1", () => {
   test("is the exit code when the result cannot be written", async () => {
     await using it = await startNode({ node });

@@ -26,8 +26,6 @@ const removedNames = (report: Json): readonly string[] =>
   report.images.items
     .filter((item: Json) => item.result.kind === "removed")
     .map((item: Json) => nameOf(item));
-const verboseStatuses = ({ runtime }: TestNode): number =>
-  runtime.callsOf("ImageStatus").filter(({ request }) => (request as Json).verbose === true).length;
 
 describe.skipIf(diskObstacle !== null)("a node whose images share layers", () => {
   const running = image("running", [layer("base", 40), layer("running", 2)]);
@@ -107,17 +105,5 @@ describe.skipIf(diskObstacle !== null)("a node whose images share layers", () =>
       kind: "skipped",
       reason: { code: "shares-all-layers" },
     });
-  });
-
-  test("reads the layers of an image once, and none while no threshold is exceeded", async () => {
-    await using disk = await smallDisk(capacityBytes);
-    await using node = await nodeOf(disk, [running, base, other]);
-    const relaxed = ["--image-gc-high-threshold=90", "--image-gc-low-threshold=80"];
-    await node.json(["gc", "--images", ...relaxed]);
-    expect(verboseStatuses(node)).toBe(0);
-    await node.json(["gc", "--images"], 4);
-    expect(verboseStatuses(node)).toBe(3);
-    await node.json(["gc", "--images"], 4);
-    expect(verboseStatuses(node)).toBe(3);
   });
 });

@@ -18,8 +18,6 @@ export interface Browser {
 export interface Page {
   /** The value of an expression in the page. */
   evaluate(expression: string): Promise<unknown>;
-  /** Puts the pointer onto the first element that matches. */
-  hover(selector: string): Promise<void>;
   /** The whole page as PNG, or a stretch of it. */
   screenshot(stretch?: { readonly top: number; readonly height: number }): Promise<Uint8Array>;
   /** The page as it is printed on A4. */
@@ -118,15 +116,6 @@ async function openPage(port: number, file: string, look: Look): Promise<Page> {
     requests,
     complaints,
     evaluate,
-    hover: async (selector) => {
-      const [x, y] = (await evaluate(`(() => {
-        const element = document.querySelector(${JSON.stringify(selector)});
-        element.scrollIntoView({ block: "center" });
-        const { left, top, width, height } = element.getBoundingClientRect();
-        return [left + width / 2, top + height / 2];
-      })()`)) as readonly number[];
-      await call("Input.dispatchMouseEvent", { type: "mouseMoved", x, y });
-    },
     screenshot: async (stretch) => {
       const clip =
         stretch === undefined
