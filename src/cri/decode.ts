@@ -21,7 +21,7 @@ import type {
 } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
 import { MalformedError } from "./codec.ts";
-import type { Shared } from "./entries.ts";
+import type { StringPool } from "./entries.ts";
 import type {
   Answers,
   ContainerList,
@@ -49,10 +49,12 @@ export function decodeImage(image: ImageMessage): Image {
 
 export const imageIn = ({ images }: Answers[ImageList]): Image => decodeImage(only(images));
 
-export const containerIn = ({ containers }: Answers[ContainerList], shared: Shared): Container =>
-  decodeContainer(only(containers), shared);
+export const containerIn = (
+  { containers }: Answers[ContainerList],
+  shared: StringPool,
+): Container => decodeContainer(only(containers), shared);
 
-export const sandboxIn = (list: Answers[SandboxList], shared: Shared): Sandbox =>
+export const sandboxIn = (list: Answers[SandboxList], shared: StringPool): Sandbox =>
   decodeSandbox(only("items" in list ? list.items : list.pod_sandboxes), shared);
 
 /** For a list that was cut down to one entry. */
@@ -62,7 +64,7 @@ function only<Message>([message, ...others]: readonly Message[]): Message {
   return message;
 }
 
-function decodeContainer(container: ContainerMessage, shared: Shared): Container {
+function decodeContainer(container: ContainerMessage, shared: StringPool): Container {
   const id = required(container.id, "a container has no ID");
   const sandbox = required(container.pod_sandbox_id, `container ${id} names no sandbox`);
   if (container.metadata === null) throw new MalformedError(`container ${id} has no metadata`);
@@ -82,7 +84,7 @@ function decodeContainer(container: ContainerMessage, shared: Shared): Container
   };
 }
 
-function decodeSandbox(sandbox: SandboxMessage, shared: Shared): Sandbox {
+function decodeSandbox(sandbox: SandboxMessage, shared: StringPool): Sandbox {
   const id = required(sandbox.id, "a sandbox has no ID");
   if (sandbox.metadata === null) throw new MalformedError(`sandbox ${id} has no metadata`);
   return {

@@ -61,15 +61,15 @@ export async function probeImageEndpoint(
   }
 }
 
-interface Asked {
+interface ProbeTarget {
   readonly endpoint: string;
   readonly timeoutMs: number;
   readonly role: "container runtime" | "image service";
 }
 
 /** Distinguishes no answer from the wrong kind of answer. */
-function refined(error: RuntimeError, asked: Asked): RuntimeError {
-  const { endpoint, timeoutMs, role } = asked;
+function refined(error: RuntimeError, target: ProbeTarget): RuntimeError {
+  const { endpoint, timeoutMs, role } = target;
   const failed = (kind: RuntimeErrorKind, reason: string): RuntimeError =>
     new RuntimeError(kind, `cannot use ${endpoint} as ${role}: ${reason}`, {
       cause: error.cause,

@@ -27,13 +27,13 @@ export async function itemsOf<M extends ListMethod, Item>(
   return items;
 }
 
-export interface EntryMemory<M extends ListMethod, Item> {
+export interface EntryCache<M extends ListMethod, Item> {
   /** A list, from one response or several parts. Its entries replace the cached ones, unless `ask` fails. */
   list(ask: (itemOf: ItemOf<M, Item>) => Promise<readonly Item[]>): Promise<readonly Item[]>;
 }
 
 /** Returns an equal string that exists already, if there is one. */
-export type Shared = <Text extends string>(text: Text) => Text;
+export type StringPool = <Text extends string>(text: Text) => Text;
 
 /** In hex. */
 export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(content, "hex");
@@ -45,12 +45,12 @@ export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(co
  * Entries that a list no longer has are dropped. Lists with the same entries in any order (containerd's is random) are
  * the same array, so that results derived from a whole list can be cached by it too.
  */
-export function entryMemory<M extends ListMethod, Item extends { readonly id: string }>(
+export function entryCache<M extends ListMethod, Item extends { readonly id: string }>(
   /** From a list with this one entry. */
-  decode: (list: Answers[M], shared: Shared) => Item,
-  { onNewEntry, counting = (items) => items }: MemoryOptions<Item>,
-): EntryMemory<M, Item> {
-  const known = new Map<string, Known<Item>>();
+  decode: (list: Answers[M], shared: StringPool) => Item,
+  { onNewEntry, counting = (items) => items }: CacheOptions<Item>,
+): EntryCache<M, Item> {
+  const known = new Map<string, CachedEntry<Item>>();
   let round = 0;
   let last: readonly Item[] = [];
   /** Each known entry is in the last list, once. */
@@ -58,7 +58,7 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
   return {
     list: async (ask) => {
       const own = (round += 1);
-      const met = { count: 0, fresh: 0 };
+      const seen = { count: 0, fresh: 0 };
       const shared = stringPool();
       const items = await ask((method, bytes) => {
         const digest = digestOf(bytes);
@@ -66,14 +66,14 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
         if (entry === undefined) {
           entry = { item: decode(decodeAnswer(method, bytes), shared), round: 0 };
           known.set(digest, entry);
-          met.fresh += 1;
+          seen.fresh += 1;
           onNewEntry();
         }
-        if (entry.round !== own) met.count += 1;
+        if (entry.round !== own) seen.count += 1;
         entry.round = own;
         return entry.item;
       });
-      const isSame = met.fresh === 0 && met.count === known.size && items.length === met.count;
+      const isSame = seen.fresh === 0 && seen.count === known.size && items.length === seen.count;
       if (isSame && isLastWhole) return last;
       for (const [digest, entry] of known) if (entry.round !== own) known.delete(digest);
       const counted = counting(items);
@@ -84,20 +84,20 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
   };
 }
 
-interface MemoryOptions<Item> {
+interface CacheOptions<Item> {
   readonly onNewEntry: () => void;
   /** Which of the entries count; by default all. */
   readonly counting?: (items: readonly Item[]) => readonly Item[];
 }
 
-interface Known<Item> {
+interface CachedEntry<Item> {
   readonly item: Item;
   /** The number of the list that it was in last. */
   round: number;
 }
 
 /** Stores strings that entries of one list share only once. */
-function stringPool(): Shared {
+function stringPool(): StringPool {
   const pool = new Map<string, string>();
   return <Text extends string>(text: Text): Text => {
     const there = pool.get(text);

@@ -6,7 +6,7 @@ import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import { byId } from "../model/values.ts";
 import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
-import { entryMemory, itemsOf, type Reading } from "./entries.ts";
+import { entryCache, itemsOf, type Reading } from "./entries.ts";
 import type {
   ContainerFilterMessage,
   ContainerList,
@@ -30,12 +30,12 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
   const streamedImages = listStreams(image);
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
-  const knownImages = entryMemory<ImageList, Image>(imageIn, { onNewEntry });
-  const knownContainers = entryMemory<ContainerList, Container>(containerIn, {
+  const knownImages = entryCache<ImageList, Image>(imageIn, { onNewEntry });
+  const knownContainers = entryCache<ContainerList, Container>(containerIn, {
     onNewEntry,
     counting: latestOfEach,
   });
-  const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn, {
+  const knownSandboxes = entryCache<SandboxList, Sandbox>(sandboxIn, {
     onNewEntry,
     counting: latestOfEach,
   });
@@ -78,13 +78,13 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
   };
 }
 
-type Ask<Item> = (inParts: boolean) => Promise<readonly Item[]>;
+type ListRequest<Item> = (inParts: boolean) => Promise<readonly Item[]>;
 
 /**
  * Once the whole was too large, continues to ask for parts until half of the items are gone: a runtime builds the whole
  * response before it finds that it is too large to send.
  */
-function oneOrParts<Item>(): (ask: Ask<Item>) => Promise<readonly Item[]> {
+function oneOrParts<Item>(): (ask: ListRequest<Item>) => Promise<readonly Item[]> {
   let countWhenTooLarge: number | null = null;
   return async (ask) => {
     if (countWhenTooLarge === null) {
@@ -100,12 +100,12 @@ function oneOrParts<Item>(): (ask: Ask<Item>) => Promise<readonly Item[]> {
 
 /** A streamed list; `null` if the service does not stream, which is found out once per service: they may differ. */
 function listStreams(channel: Channel) {
-  let areThere = true;
+  let isSupported = true;
   return async <M extends ListMethod & StreamMethod, Item>(
     method: M,
     { itemOf, signal }: Reading<M, Item>,
   ): Promise<readonly Item[] | null> => {
-    if (!areThere) return null;
+    if (!isSupported) return null;
     let count = 0;
     const counted: Reading<M, Item>["itemOf"] = (of, bytes) => {
       count += 1;
@@ -117,7 +117,7 @@ function listStreams(channel: Channel) {
       // The refusal comes with the first read, not with the call; after an entry it is a fault like any other.
       const refused = thrown instanceof RuntimeError && thrown.kind === "unimplemented";
       if (!refused || count > 0) throw thrown;
-      areThere = false;
+      isSupported = false;
       return null;
     }
   };
@@ -144,7 +144,7 @@ const NOT_READY = 1;
 const sandboxStates = [READY, NOT_READY, READY];
 
 /** What to ask for parts, and how to read them. */
-interface Parts<M extends ListMethod, Item> extends Reading<M, Item> {
+interface PartialList<M extends ListMethod, Item> extends Reading<M, Item> {
   readonly runtime: Channel;
 }
 
@@ -156,17 +156,17 @@ const questionsAtOnce = 16;
  * the sandboxes were listed is newer than the list, and so are its containers.
  */
 async function splitContainers(
-  place: Parts<"ListContainers", Container>,
+  query: PartialList<"ListContainers", Container>,
   sandboxes: () => Promise<readonly Sandbox[]>,
 ): Promise<readonly Container[]> {
-  const { found, refusal } = await containersByState(place);
+  const { found, refusal } = await containersByState(query);
   if (refusal === null) return latestOfEach(found);
   const listed = await sandboxes();
   const named = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
   const all = [...found];
   for (const batch of batchesOf(questionsAtOnce, [...new Set(named)])) {
     const parts = await Promise.all(
-      batch.map(async (sandbox) => containersOfSandbox({ ...place, sandbox })),
+      batch.map(async (sandbox) => containersOfSandbox({ ...query, sandbox })),
     );
     for (const part of parts) for (const container of part) all.push(container);
   }
@@ -175,18 +175,18 @@ async function splitContainers(
 
 /** By state only: CRI has no other filter whose values are known in advance. */
 async function splitSandboxes(
-  place: Parts<"ListPodSandbox", Sandbox>,
+  query: PartialList<"ListPodSandbox", Sandbox>,
 ): Promise<readonly Sandbox[]> {
   const found: Sandbox[] = [];
   for (const state of sandboxStates) {
     const filter = { state: { state } };
-    for (const sandbox of await itemsOf(place.runtime, ["ListPodSandbox", { filter }], place))
+    for (const sandbox of await itemsOf(query.runtime, ["ListPodSandbox", { filter }], query))
       found.push(sandbox);
   }
   return latestOfEach(found);
 }
 
-interface Place extends Parts<"ListContainers", Container> {
+interface ContainerQuery extends PartialList<"ListContainers", Container> {
   /** Only containers of this sandbox. */
   readonly sandbox?: SandboxId;
 }
@@ -197,32 +197,32 @@ interface ByState {
   readonly refusal: RuntimeError | null;
 }
 
-async function containersByState(place: Place): Promise<ByState> {
+async function containersByState(query: ContainerQuery): Promise<ByState> {
   const found: Container[] = [];
   let refusal: RuntimeError | null = null;
   for (const state of containerStates) {
-    const part = await orTooLarge(listContainers(place, { state: { state } }));
+    const part = await orTooLarge(listContainers(query, { state: { state } }));
     if (part instanceof RuntimeError) refusal = part;
     else for (const container of part) found.push(container);
   }
   return { found, refusal };
 }
 
-async function containersOfSandbox(place: Place): Promise<readonly Container[]> {
-  const whole = await orTooLarge(listContainers(place, {}));
+async function containersOfSandbox(query: ContainerQuery): Promise<readonly Container[]> {
+  const whole = await orTooLarge(listContainers(query, {}));
   if (!(whole instanceof RuntimeError)) return whole;
-  const { found, refusal } = await containersByState(place);
+  const { found, refusal } = await containersByState(query);
   if (refusal !== null) throw refusal;
   return found;
 }
 
 async function listContainers(
-  place: Place,
+  query: ContainerQuery,
   filter: ContainerFilterMessage,
 ): Promise<readonly Container[]> {
-  const { sandbox } = place;
+  const { sandbox } = query;
   const here = sandbox === undefined ? filter : { ...filter, pod_sandbox_id: sandbox };
-  return itemsOf(place.runtime, ["ListContainers", { filter: here }], place);
+  return itemsOf(query.runtime, ["ListContainers", { filter: here }], query);
 }
 
 /** Returns the error if the response exceeded the size of a message, and throws any other. */

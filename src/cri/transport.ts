@@ -95,7 +95,7 @@ class Socket {
   }
 }
 
-const asTheyAre = (bytes: Buffer): Buffer => bytes;
+const identity = (bytes: Buffer): Buffer => bytes;
 
 async function unary(client: Client, call: Call): Promise<Buffer> {
   const messages: Buffer[] = [];
@@ -117,8 +117,8 @@ async function stream(
   const deadline = timeoutMs === null ? Infinity : Date.now() + Math.min(timeoutMs, TIMER_MS_MAX);
   const calling = client.makeServerStreamRequest(
     path,
-    asTheyAre,
-    asTheyAre,
+    identity,
+    identity,
     request,
     new Metadata(),
     { deadline },

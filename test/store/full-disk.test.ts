@@ -75,20 +75,6 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
     }));
 
-  test("without a state directory keeps records in memory until there is space", () =>
-    onSmallDisk(async (directory) => {
-      const state = join(directory, "state");
-      const makeRoom = fill(directory);
-      const { store, notices } = await write(state);
-      store.saveLedger(ledgerOf(10, 2));
-      await store.flush();
-      expect(notices.map((it) => it.kind)).toEqual(["memory-only"]);
-      makeRoom();
-      expect(await store.flush()).toBe(true);
-      await store.close();
-      expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
-    }));
-
   test("that stays full until crigc ends loses what waits, and says how much", () =>
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");
