@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { ENGINE_ENVIRONMENT } from "../../src/install/engine.ts";
+import { ENGINE_ENVIRONMENT } from "../../src/install/service.ts";
 import type { BareCost, BareStep } from "./bare.ts";
 import { cheapest, sum } from "./costs.ts";
 import { type LargeNode, largeNode } from "./large-node.ts";

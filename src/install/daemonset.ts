@@ -1,12 +1,10 @@
 /** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
 import type { Config, Paths } from "../config/config.ts";
 import { hostAndPort } from "../model/values.ts";
-import { ENGINE_ENVIRONMENT } from "./engine.ts";
-import { kubeletAccess } from "./kubelet-access.ts";
-import type { RuntimePlaces } from "./runtime-places.ts";
+import { ENGINE_ENVIRONMENT, filled } from "./service.ts";
 import type { GivenSetting } from "./settings.ts";
-import { filled } from "./template.ts";
 import template from "./templates/daemonset.txt" with { type: "text" };
+import rights from "./templates/kubelet-rights.txt" with { type: "text" };
 
 export interface DaemonSetOptions {
   /** With a digest, so that every node runs the same image. */
@@ -21,52 +19,90 @@ export interface DaemonSetOptions {
   readonly settings: readonly GivenSetting[];
 }
 
+/** The host paths of a runtime. */
+export interface RuntimePlaces {
+  /** Directory of the socket, because a restarted runtime creates a new socket. */
+  readonly socketDirectory: string;
+  /** The store whose filesystem is measured. */
+  readonly imageStore: string;
+  /** The distribution's root directory of the kubelet; `null`: the usual one. */
+  readonly kubeletDirectory: string | null;
+}
+
+const KNOWN: readonly (readonly [socket: string, imageStore: string, kubelet?: string])[] = [
+  ["/run/containerd/containerd.sock", "/var/lib/containerd"],
+  ["/run/k3s/containerd/containerd.sock", "/var/lib/rancher"],
+  [
+    "/var/snap/microk8s/common/run/containerd.sock",
+    "/var/snap/microk8s/common/var/lib/containerd",
+    "/var/snap/microk8s/common/var/lib/kubelet",
+  ],
+  ["/run/k0s/containerd.sock", "/var/lib/k0s/containerd", "/var/lib/k0s/kubelet"],
+  ["/run/crio/crio.sock", "/var/lib/containers"],
+  ["/run/cri-dockerd.sock", "/var/lib/docker"],
+];
+
+export const DEFAULT_SOCKET = "/run/containerd/containerd.sock";
+
+/** `null` if the socket's store is unknown. `/var/run` is `/run` on every distribution with systemd. */
+export function placesOf(socket: string): RuntimePlaces | null {
+  const path = socket.replace(/^\/var\/run\//, "/run/");
+  const found = KNOWN.find(([known]) => known === path);
+  if (found === undefined) return null;
+  const [, imageStore, kubeletDirectory = null] = found;
+  return { socketDirectory: directoryOf(path), imageStore, kubeletDirectory };
+}
+
+export const directoryOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
+
+const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
+/** Directory of the lock that every crigc of the node takes, wherever its control socket is. */
+const LOCK_DIRECTORY = "/run/crigc";
+
 export function daemonSet(options: DaemonSetOptions): string {
   const { config, places, paths, namespace, settings } = options;
+  const { podLogsDir, containerLogsDir, stateDir, runDir, keepDir } = paths;
+  const { socketDirectory, imageStore } = places;
   const rootDir = paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
-  const access = kubeletAccess(config, namespace, rootDir);
-  const { flags, variables } = placedSettings(settings);
-  const moved = movedDirectories(paths);
+  // A list item that a variable would split stays a flag.
+  const isSplit = ({ texts }: GivenSetting): boolean =>
+    texts.length > 1 && texts.some((text) => /[,\s]/.test(text));
+  const flags = settings.filter(isSplit).flatMap((setting) => setting.flags);
   const environment = [
     ["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`] as const,
     ...ENGINE_ENVIRONMENT,
-    ...variables,
+    ...settings
+      .filter((setting) => !isSplit(setting))
+      .map(({ variable, texts }) => [variable, texts.join(",").replaceAll("$", "$$$$")] as const),
   ].map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`);
-  const mounts = moved.map(
-    ({ name, path, isRead }) =>
-      `            - {name: ${name}, mountPath: ${JSON.stringify(path)}${isRead ? ", readOnly: true" : ""}}\n`,
-  );
-  const volumes = moved.map(
-    ({ name, path, isRead }) =>
-      `        - {name: ${name}, hostPath: {path: ${JSON.stringify(path)}, type: ${isRead ? "Directory" : "DirectoryOrCreate"}}}\n`,
-  );
-  const { podLogsDir, containerLogsDir, stateDir } = paths;
-  const { socketDirectory, imageStore } = places;
+  const certificatePath = `${rootDir}/pki/kubelet.crt`;
   return filled(template, {
     ...inJson({ namespace, image: options.image, rootDir, podLogsDir, containerLogsDir, stateDir }),
-    ...inJson({ socketDirectory, imageStore, arguments: ["run", ...flags] }),
-    documents: access.documents,
-    podSpec: access.podSpec,
-    environment: `${environment.join("")}${access.environment}`,
-    ports: portsOf(config),
+    ...inJson({ socketDirectory, imageStore, arguments: ["run", ...flags], runDir, keepDir }),
+    ...inJson({ certificatePath }),
+    ...kubeletAccess(config, namespace),
+    environment: environment.join(""),
+    metrics: config.metricsBindAddress !== null,
+    metricsPort: String(hostAndPort(config.metricsBindAddress ?? ":0").port),
     probe: probeOf(config),
-    mounts: `${mounts.join("")}${access.mounts}`,
-    volumes: `${volumes.join("")}${access.volumes}`,
+    control: runDir !== LOCK_DIRECTORY,
+    keep: !`${keepDir}/`.startsWith("/etc/crigc/"),
   });
 }
 
 const inJson = (values: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]));
 
-/** A list item that a variable would split stays a flag. */
-function placedSettings(settings: readonly GivenSetting[]) {
-  const isSplit = ({ texts }: GivenSetting): boolean =>
-    texts.length > 1 && texts.some((text) => /[,\s]/.test(text));
+/** What an agent in a pod needs for the kubelet's API, unless flags give it: the node's address, a token, a certificate. */
+function kubeletAccess({ podSource, sources, kubelet }: Config, namespace: string) {
+  const api = podSource === "kubelet-api";
+  const isSecure = kubelet.endpoint.startsWith("https:");
   return {
-    flags: settings.filter(isSplit).flatMap(({ flags }) => flags),
-    variables: settings
-      .filter((setting) => !isSplit(setting))
-      .map(({ variable, texts }) => [variable, texts.join(",").replaceAll("$", "$$$$")] as const),
+    api,
+    documents: api ? filled(rights, { namespace: JSON.stringify(namespace) }) : "",
+    endpoint: api && sources.kubeletEndpoint.kind === "default",
+    token: api && isSecure && kubelet.tokenFile === null && kubelet.clientCertFile === null,
+    certificate: api && isSecure && kubelet.caFile === null,
   };
 }
 
@@ -76,24 +112,4 @@ function probeOf({ metricsBindAddress }: Config): string {
   return /^(localhost$|127\.|::1$)/.test(host)
     ? "exec: {command: [crigc, status]}"
     : "httpGet: {path: /healthz, port: metrics}";
-}
-
-function portsOf({ metricsBindAddress }: Config): string {
-  return metricsBindAddress === null
-    ? ""
-    : `          ports:\n            - {name: metrics, containerPort: ${hostAndPort(metricsBindAddress).port}}\n`;
-}
-
-const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
-/** Directory of the lock that every crigc of the node takes, wherever its control socket is. */
-const LOCK_DIRECTORY = "/run/crigc";
-const CONFIG_DIRECTORY = "/etc/crigc";
-
-/** Directories that a flag moved out of the default mounts. */
-function movedDirectories({ keepDir, runDir }: Paths) {
-  const keeps = keepDir === CONFIG_DIRECTORY || keepDir.startsWith(`${CONFIG_DIRECTORY}/`);
-  return [
-    ...(runDir === LOCK_DIRECTORY ? [] : [{ name: "control", path: runDir, isRead: false }]),
-    ...(keeps ? [] : [{ name: "keep", path: keepDir, isRead: true }]),
-  ];
 }

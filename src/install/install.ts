@@ -1,21 +1,25 @@
-/** `crigc install`: installs executable, manual page, completions, service, configuration and keep directory into a tree. */
-
+/** `crigc install` and `crigc uninstall`: decide all changes of a tree first, then make them. */
 import { HostError } from "../model/errors.ts";
 import { isElf, loaderOf } from "../node/executable.ts";
-import { sha256OfFile } from "../node/files.ts";
+import { sha256OfFile, sha256OfText } from "../node/files.ts";
 import { RootedTree } from "../node/rooted-tree.ts";
-import { factsWithCopies, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
-import type { Init, Manifest } from "./manifest.ts";
-import { DEFAULT_BIN_DIRECTORY, installed, type ShellTexts } from "./paths.ts";
+import { configTemplate } from "./config-template.ts";
 import {
-  backupPathOf,
   BASELINE_FILES,
-  filesOf,
-  installPlan,
-  type InstallRequest,
-  placesOf,
-} from "./plan.ts";
-import { apply, type Step } from "./step.ts";
+  DEFAULT_BIN_DIRECTORY,
+  type Init,
+  installed,
+  type Manifest,
+  manifestText,
+  movablePaths,
+  parentsOf,
+  parseManifest,
+  SERVICE_FILES,
+  shellFilesOf,
+  type ShellTexts,
+} from "./layout.ts";
+import { serviceFiles, startCommands, stopCommands, stoppedCommands } from "./service.ts";
+import { apply, sha256Of, type Step, TreePlan, type Wanted } from "./tree-plan.ts";
 
 export interface InstallOptions {
   readonly version: string;
@@ -27,6 +31,7 @@ export interface InstallOptions {
   /** `null`: that of an earlier installation, else detected. */
   readonly init: Init | null;
   readonly shellTexts: ShellTexts;
+  /** Keep the images present at the first start. */
   readonly baseline: boolean;
   /** Also start the agent, if the init system is running. */
   readonly start: boolean;
@@ -38,73 +43,254 @@ export async function install(
   options: InstallOptions,
   done: (step: Step) => void,
 ): Promise<readonly Step[]> {
-  const tree = new RootedTree(options.root);
+  const { root, from } = options;
+  const tree = new RootedTree(root);
   if (!(await tree.isThere()))
-    throw new HostError(
-      "refused",
-      `cannot install into ${options.root}: directory not found; set --root to the file tree of a node image`,
+    throw refusal(
+      `into ${root}`,
+      "directory not found; set --root to the file tree of a node image",
     );
-  const before = await withoutRemovedBaseline(await manifestIn(tree), tree);
-  const overlay = options.root !== "/" && (await isOverlay(tree));
+  const before = await manifestIn(tree);
+  const isOverlay = root !== "/" && (await hasNoSystem(tree));
   // After an uninstall only the record is left.
-  const kept =
-    before !== null && (await tree.look(before.executable)).kind === "file" ? before : null;
-  const init = options.init ?? kept?.init ?? (overlay ? "systemd" : await initOf(tree));
+  const kept = before !== null && (await exists(tree, before.executable)) ? before : null;
+  const init = options.init ?? kept?.init ?? (isOverlay ? "systemd" : await initOf(tree));
   const path =
     options.binDirectory === null
       ? (kept?.executable ?? `${DEFAULT_BIN_DIRECTORY}/crigc`)
       : `${options.binDirectory}/crigc`;
-  requireElf(options);
-  if (!overlay) await requireLoader(options, tree);
-  const isLive = async (it: Init): Promise<boolean> =>
-    options.root === "/" && (await isRunning(it, tree));
+  if (!isElf(from))
+    throw refusal(
+      `${from} into ${root}`,
+      "it is not a Linux executable; use an unpacked one, such as crigc-linux-x64",
+    );
+  // A glibc build would never start on Alpine, nor one for another processor.
+  const loader = isOverlay ? null : loaderOf(from);
+  if (loader !== null && !(await exists(tree, loader)))
+    throw refusal(
+      `${from} into ${root}`,
+      `it needs ${loader}, which is missing there; use the build for its processor and libc (musl on Alpine)`,
+    );
+  const sha256 = await sha256OfFile(from);
+  const isLive = async (it: Init): Promise<boolean> => root === "/" && (await isRunning(it, tree));
   const request: InstallRequest = {
     version: options.version,
     init,
-    executable: { path, from: options.from, sha256: await sha256OfFile(options.from) },
+    executable: { path, from, sha256 },
     shellTexts: options.shellTexts,
-    baseline: options.baseline,
+    baseline: options.baseline || (await hasBaseline(tree, before)),
     live: await isLive(init),
     stops: before !== null && before.init !== init && (await isLive(before.init)),
     start: options.start,
   };
-  const places = [
-    ...filesOf(request, before).map((it) => it.path),
-    ...(before === null ? [] : placesOf(before)),
-  ];
-  const facts = await factsWithCopies(tree, [installed.manifest, ...places], backupPathOf);
-  const steps = installPlan(request, before, facts);
+  const steps = await plannedInstall(tree, request, before);
   if (!options.dryRun) await apply(steps, tree, done);
   return steps;
 }
 
+const refusal = (what: string, why: string): HostError =>
+  new HostError("refused", `cannot install ${what}: ${why}`);
+
 /** An upgrade keeps the baseline of an earlier installation, unless the operator removed its file since. */
-async function withoutRemovedBaseline(
-  before: Manifest | null,
-  tree: RootedTree,
-): Promise<Manifest | null> {
-  if (before === null) return null;
-  const files = { ...before.files };
-  for (const path of BASELINE_FILES)
-    if ((await tree.look(path)).kind === "absent") delete files[path];
-  return { ...before, files };
+async function hasBaseline(tree: RootedTree, before: Manifest | null): Promise<boolean> {
+  const recorded = BASELINE_FILES.filter((path) => before?.files[path] !== undefined);
+  return (await Promise.all(recorded.map((path) => exists(tree, path)))).includes(true);
 }
 
-/** An archive would be installed but never start. */
-function requireElf({ from, root }: InstallOptions): void {
-  if (!isElf(from))
-    throw new HostError(
-      "refused",
-      `cannot install ${from} into ${root}: it is not a Linux executable; use an unpacked one, such as crigc-linux-x64`,
-    );
+async function manifestIn(tree: RootedTree): Promise<Manifest | null> {
+  const text = await tree.readText(installed.manifest);
+  return text === null ? null : parseManifest(text);
 }
 
-/** Neither would a glibc build on Alpine, or one for another processor. */
-async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): Promise<void> {
-  const loader = loaderOf(from);
-  if (loader === null || (await tree.look(loader)).kind !== "absent") return;
+const exists = async (tree: RootedTree, path: string): Promise<boolean> =>
+  (await tree.look(path)).kind !== "absent";
+
+const SIGNS: readonly (readonly [Init, readonly string[]])[] = [
+  ["systemd", ["/usr/lib/systemd/systemd", "/lib/systemd/systemd"]],
+  ["openrc", ["/sbin/openrc-run", "/usr/sbin/openrc-run"]],
+];
+
+/** Throws if none is found. */
+async function initOf(tree: RootedTree): Promise<Init> {
+  for (const [init, paths] of SIGNS)
+    for (const path of paths) if (await exists(tree, path)) return init;
   throw new HostError(
     "refused",
-    `cannot install ${from} into ${root}: it needs ${loader}, which is missing there; use the build for its processor and libc (musl on Alpine)`,
+    "cannot install: neither systemd nor OpenRC found; set --init, or --init none to start crigc yourself",
   );
+}
+
+/** In every tree that could start a program; an overlay may bring a `/usr/lib` with units or settings. */
+const SYSTEM_SIGNS: readonly string[] = [
+  "/etc/os-release",
+  "/usr/lib/os-release",
+  "/lib",
+  "/bin/sh",
+  ...SIGNS.flatMap(([, paths]) => paths),
+];
+
+/** Whether the tree is an overlay, or packed into one later. */
+const hasNoSystem = async (tree: RootedTree): Promise<boolean> =>
+  !(await Promise.all(SYSTEM_SIGNS.map((path) => exists(tree, path)))).includes(true);
+
+/** Made by the init system when it boots, so absent in a container or a tree that is being built. */
+const RUNNING: Readonly<Record<Init, string>> = {
+  systemd: "/run/systemd/system",
+  openrc: "/run/openrc/softlevel",
+  none: "/nonexistent",
+};
+
+const isRunning = (init: Init, tree: RootedTree): Promise<boolean> => exists(tree, RUNNING[init]);
+
+export interface InstallRequest extends Pick<
+  InstallOptions,
+  "version" | "shellTexts" | "baseline" | "start"
+> {
+  readonly init: Init;
+  readonly executable: {
+    /** Destination. */
+    readonly path: string;
+    /** Source, outside the tree. */
+    readonly from: string;
+    readonly sha256: string;
+  };
+  /** The init system is running: it reloads units and restarts a running agent with the new executable. */
+  readonly live: boolean;
+  /** Another init system has the service of an earlier installation, and is running: it stops that one. */
+  readonly stops: boolean;
+}
+
+/** Throws `HostError` if a foreign file is in the way; then nothing was changed. */
+export async function plannedInstall(
+  tree: RootedTree,
+  request: InstallRequest,
+  before: Manifest | null,
+): Promise<readonly Step[]> {
+  const plan = new TreePlan(tree, before);
+  const wanted = wantedBy(request);
+  const places = [installed.manifest, ...wanted.map(({ path }) => path)];
+  for (const path of places) await plan.createParents(path);
+  for (const it of wanted) await plan.want(it);
+  // What an earlier installation has elsewhere. Its service would not be recorded any more, so a changed one is moved away.
+  const former = before === null ? [] : movablePaths(before);
+  for (const path of former.filter((it) => !places.includes(it))) {
+    const sum = before?.files[path];
+    await plan.removeOwn(path);
+    if (SERVICE_FILES.includes(path) && sum !== undefined) await plan.setAside(path);
+  }
+  const stay = new Set(places.flatMap(parentsOf));
+  const left = new Set(former.flatMap(parentsOf).filter((path) => !stay.has(path)));
+  await plan.removeEmpty((before?.directories ?? []).filter((path) => left.has(path)));
+
+  const made = plan.steps.filter(({ kind }) => kind === "directory").map(({ path }) => path);
+  const earlier = (before?.directories ?? []).filter((path) => !left.has(path));
+  const record = manifestText({
+    version: request.version,
+    init: request.init,
+    executable: request.executable.path,
+    directories: [...new Set([...earlier, ...made])].toSorted(),
+    files: Object.fromEntries(
+      wanted.flatMap((it) =>
+        it.kind === "text" || it.kind === "executable" ? [[it.path, sha256Of(it)]] : [],
+      ),
+    ),
+    links: wanted.flatMap((it) => (it.kind === "link" ? [it.path] : [])),
+  });
+  const recorded = await plan.look(installed.manifest);
+  const isRecorded = recorded.kind === "file" && recorded.sha256 === sha256OfText(record);
+  const stopped = request.stops && before !== null ? before.init : "none";
+  return [
+    ...stopCommands(stopped),
+    ...plan.steps,
+    ...(isRecorded
+      ? []
+      : [{ kind: "text", path: installed.manifest, text: record, mode: 0o600 } as const]),
+    ...stoppedCommands(stopped),
+    ...(request.live
+      ? startCommands(request.init, isServiceChanged(request, plan), request.start)
+      : []),
+  ];
+}
+
+function wantedBy({ init, executable, shellTexts, baseline }: InstallRequest): readonly Wanted[] {
+  const places = shellFilesOf(executable.path);
+  const directory = (path: string, mode = 0o755): Wanted => ({ kind: "directory", path, mode });
+  const text = (path: string, content: string): Wanted => ({
+    kind: "text",
+    path,
+    text: content,
+    mode: 0o644,
+  });
+  return [
+    directory(installed.stateDirectory, 0o700),
+    { kind: "executable", ...executable, mode: 0o755 },
+    directory(installed.configDirectory),
+    text(installed.config, configTemplate()),
+    directory(installed.dropIns),
+    directory(installed.keepDirectory),
+    text(places.man, shellTexts.man),
+    text(places.bash, shellTexts.bash),
+    text(places.zsh, shellTexts.zsh),
+    text(places.fish, shellTexts.fish),
+    ...serviceFiles(init, executable.path, baseline),
+  ];
+}
+
+const isServiceChanged = ({ executable }: InstallRequest, { steps }: TreePlan): boolean => {
+  const others = [installed.config, ...Object.values(shellFilesOf(executable.path))];
+  return steps.some(
+    ({ kind, path }) => kind === "executable" || (kind === "text" && !others.includes(path)),
+  );
+};
+
+export interface UninstallOptions {
+  /** The tree; "/" is the running system. */
+  readonly root: string;
+  /** Also configuration and state. */
+  readonly purge: boolean;
+  readonly dryRun: boolean;
+}
+
+/** The steps done, or to be done; `null` if no installation is recorded in the tree. */
+export async function uninstall(
+  options: UninstallOptions,
+  done: (step: Step) => void,
+): Promise<readonly Step[] | null> {
+  const tree = new RootedTree(options.root);
+  const manifest = await manifestIn(tree);
+  if (manifest === null) return null;
+  const live = options.root === "/" && (await isRunning(manifest.init, tree));
+  const steps = await plannedRemoval(tree, { purge: options.purge, live }, manifest);
+  if (!options.dryRun) await apply(steps, tree, done);
+  return steps;
+}
+
+/** What the manifest lists, with `purge` also configuration and state; without it, changed files are kept aside. */
+export async function plannedRemoval(
+  tree: RootedTree,
+  { purge, live }: { readonly purge: boolean; readonly live: boolean },
+  manifest: Manifest,
+): Promise<readonly Step[]> {
+  const plan = new TreePlan(tree, manifest);
+  const { stateDirectory, configDirectory, runDirectory } = installed;
+  for (const path of manifest.links) await plan.removeOwn(path);
+  for (const path of Object.keys(manifest.files)) {
+    if (path === installed.config || !(await plan.isKind(path, "file"))) continue;
+    if (purge || !(await plan.setAside(path))) plan.steps.push({ kind: "remove", path });
+  }
+  // The state directory last: an interrupted removal resumes from the manifest in it.
+  const purged = [configDirectory, ...(live ? [runDirectory] : []), stateDirectory];
+  for (const path of purge ? purged : [])
+    if (await plan.isKind(path, "directory")) plan.steps.push({ kind: "remove-tree", path });
+  const isKept = (path: string): boolean =>
+    [configDirectory, stateDirectory].some((it) => path === it || path.startsWith(`${it}/`));
+  await plan.removeEmpty(
+    manifest.directories.filter((path) => !isKept(path) && !(purge && path === runDirectory)),
+  );
+  const { init } = manifest;
+  return [
+    ...(live ? stopCommands(init) : []),
+    ...plan.steps,
+    ...(live ? stoppedCommands(init) : []),
+  ];
 }

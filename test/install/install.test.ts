@@ -14,10 +14,18 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { install, type InstallOptions } from "../../src/install/install.ts";
-import type { Step } from "../../src/install/step.ts";
-import { uninstall } from "../../src/install/uninstall.ts";
+import {
+  install,
+  type InstallOptions,
+  type InstallRequest,
+  plannedInstall,
+  plannedRemoval,
+  uninstall,
+} from "../../src/install/install.ts";
+import { installed, parseManifest } from "../../src/install/layout.ts";
+import type { Step } from "../../src/install/tree-plan.ts";
 import { HostError, messageOf } from "../../src/model/errors.ts";
+import { RootedTree } from "../../src/node/rooted-tree.ts";
 import { put, scratch } from "../support/scratch.ts";
 import { changesOf, treeOf } from "../support/tree.ts";
 
@@ -495,5 +503,82 @@ describe("uninstall", () => {
     chmodSync(path, 0o600);
     await uninstall({ root, purge: true, dryRun: false }, silent);
     expect(treeOf(root)["etc/shadow"]).toStartWith("file");
+  });
+});
+
+describe("the running system", () => {
+  const wanted: InstallRequest = {
+    version: "1.0.0",
+    init: "systemd",
+    executable: { path: "/usr/local/bin/crigc", from: "/proc/self/exe", sha256: "a".repeat(64) },
+    shellTexts: optionsFor("", "").shellTexts,
+    baseline: false,
+    live: true,
+    stops: false,
+    start: false,
+  };
+  const commandsIn = (steps: readonly Step[]): readonly string[] =>
+    steps.flatMap((step) => (step.kind === "command" ? [step.words.join(" ")] : []));
+  const RESTART = [
+    "systemctl daemon-reload",
+    "systemctl try-restart --no-block crigc.service",
+  ] as const;
+
+  /** What an installation on a new machine, or after a first one, runs. */
+  async function planned(changes: Partial<InstallRequest>, { after }: { readonly after: boolean }) {
+    const { root, from } = machine();
+    const tree = new RootedTree(root);
+    if (after) await install(optionsFor(root, from), silent);
+    const before = parseManifest((await tree.readText(installed.manifest)) ?? "");
+    const sha256 = before?.files["/usr/local/bin/crigc"] ?? wanted.executable.sha256;
+    const request = { ...wanted, executable: { ...wanted.executable, sha256 }, ...changes };
+    return { steps: await plannedInstall(tree, request, before), tree, before };
+  }
+
+  test.each<[string, Partial<InstallRequest>, boolean, readonly string[]]>([
+    ["reloads units after a first installation, and starts nothing", {}, false, RESTART],
+    [
+      "starts the agent with --start",
+      { start: true },
+      false,
+      [...RESTART, "systemctl start --no-block crigc.service"],
+    ],
+    [
+      "starts the agent with --start on OpenRC",
+      { start: true, init: "openrc" },
+      false,
+      ["rc-service --ifstarted crigc restart", "rc-service crigc start"],
+    ],
+    ["is not touched if the tree is another one", { live: false, start: true }, false, []],
+    ["is not touched if nothing changed", {}, true, []],
+    [
+      "restarts a running agent when its executable has changed",
+      { executable: wanted.executable },
+      true,
+      RESTART,
+    ],
+    [
+      "is not reloaded for a new manual page",
+      { shellTexts: { ...wanted.shellTexts, man: "another page" } },
+      true,
+      [],
+    ],
+    [
+      "stops the service of another init system before it is removed",
+      { init: "none", live: false, stops: true },
+      true,
+      ["systemctl stop crigc.service", "systemctl daemon-reload"],
+    ],
+  ])("%s", async (_, changes, after, commands) => {
+    expect(commandsIn((await planned(changes, { after })).steps)).toEqual(commands);
+  });
+
+  test("stops the agent before anything is removed, and reloads units afterwards", async () => {
+    const { tree, before } = await planned({}, { after: true });
+    if (before === null) throw new Error("the manifest is missing");
+    const steps = await plannedRemoval(tree, { purge: true, live: true }, before);
+    const all = wordsOf(steps);
+    expect([all[0], all.at(-1)]).toEqual(["command", "command"]);
+    expect(commandsIn(steps)).toEqual(["systemctl stop crigc.service", "systemctl daemon-reload"]);
   });
 });

@@ -3,11 +3,9 @@
 import { describe, expect, test } from "bun:test";
 
 import { type BinarySource, cloudConfig } from "../../src/install/cloud-config.ts";
-import { daemonSet } from "../../src/install/daemonset.ts";
-import { openrcScript } from "../../src/install/openrc.ts";
-import { placesOf } from "../../src/install/runtime-places.ts";
+import { daemonSet, placesOf } from "../../src/install/daemonset.ts";
+import { openrcScript, systemdUnit } from "../../src/install/service.ts";
 import { givenSettings } from "../../src/install/settings.ts";
-import { systemdUnit } from "../../src/install/unit.ts";
 import { load } from "../config/loading.ts";
 import { put, scratch } from "../support/scratch.ts";
 

@@ -3,11 +3,15 @@
  * keep directory.
  */
 
-import { install as installInto } from "../../install/install.ts";
-import { type Init, inits, isInit } from "../../install/manifest.ts";
-import { DEFAULT_BIN_DIRECTORY, installed } from "../../install/paths.ts";
-import { type Step, stepWords } from "../../install/step.ts";
-import { uninstall as uninstallFrom } from "../../install/uninstall.ts";
+import { install as installInto, uninstall as uninstallFrom } from "../../install/install.ts";
+import {
+  DEFAULT_BIN_DIRECTORY,
+  type Init,
+  inits,
+  installed,
+  isInit,
+} from "../../install/layout.ts";
+import { type Step, stepWords } from "../../install/tree-plan.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";

@@ -4,12 +4,10 @@ import prometheusRules from "../../agent/prometheus-rules.txt" with { type: "tex
 import type { Config, Paths } from "../../config/config.ts";
 import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
-import { daemonSet } from "../../install/daemonset.ts";
-import { openrcScript } from "../../install/openrc.ts";
-import { DEFAULT_BIN_DIRECTORY } from "../../install/paths.ts";
-import { DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/runtime-places.ts";
+import { daemonSet, DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/daemonset.ts";
+import { DEFAULT_BIN_DIRECTORY } from "../../install/layout.ts";
+import { openrcScript, systemdUnit } from "../../install/service.ts";
 import { givenSettings } from "../../install/settings.ts";
-import { systemdUnit } from "../../install/unit.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   type Command,

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 
-import { shellFilesOf } from "../../../src/install/paths.ts";
+import { shellFilesOf } from "../../../src/install/layout.ts";
 import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
 import { program } from "../../support/containerd/program.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";

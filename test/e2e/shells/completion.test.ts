@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { manualPage } from "../../../src/cli/help/man.ts";
-import { shellFilesOf } from "../../../src/install/paths.ts";
+import { shellFilesOf } from "../../../src/install/layout.ts";
 import { exampleCommands } from "../../cli/world.ts";
 import { program, runProgram } from "../../support/program.ts";
 
