@@ -17,7 +17,7 @@ import { commands } from "./commands.ts";
 import { versionAnswer } from "./commands/itself.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
-import { helpOn, rootHelp } from "./help/help.ts";
+import { helpOn } from "./help/help.ts";
 import type { Openers } from "./openers.ts";
 
 export async function dispatch(
@@ -40,7 +40,7 @@ export async function dispatch(
         world.stdout(versionAnswer(world.build, parsed.output));
         return exit.done;
       case "nothing":
-        world.stderr(rootHelp(commands, world.screen));
+        world.stderr(helpOn("", commands, world.screen));
         return exit.usage;
       case "run": {
         const { command, invocation, flags } = parsed;

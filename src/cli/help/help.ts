@@ -14,49 +14,43 @@ const WIDTH_MAX = 100;
 const TEXT_COLUMN = 32;
 
 /** `topic` is a command, the first word of several, `flags`, or "" for everything. */
-export function helpOn(topic: string, commands: readonly CommandWords[], screen: Screen): string {
-  const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
-  if (topic === "") return rootHelp(commands, screen);
-  if (topic === "flags") return printed(allFlags(readable), readable);
+export function helpOn(topic: string, commands: readonly CommandWords[], on: Screen): string {
+  const screen = { ...on, width: Math.min(on.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
+  const text = `${linesOn(topic, commands, screen).join("\n")}\n`;
+  return screen.unicode ? text : text.replaceAll("…", "...");
+}
+
+function linesOn(topic: string, commands: readonly CommandWords[], screen: Screen) {
+  if (topic === "") return overview(commands, screen);
+  if (topic === "flags")
+    return [...wrapped(ABOUT_FLAGS, screen), ...flagSections(fieldNames, screen)];
   const command = commands.find(({ name }) => name === topic);
-  if (command !== undefined) return printed(commandHelp(command, readable), readable);
+  if (command !== undefined) return commandHelp(command, screen);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0)
-    return printed(
-      [`Usage: crigc ${topic} COMMAND [FLAG…]`, "", ...commandList(family, readable)],
-      readable,
-    );
+    return [`Usage: crigc ${topic} COMMAND [FLAG…]`, "", ...commandList(family, screen)];
   const known = ["flags", ...commands.map(({ name }) => name)];
-  const message = `unknown help topic ${quoted(topic)}${suggestion(topic, known) || "; use a command, flags or manual"}`;
-  throw usageError("crigc help", topic, message);
+  const next = suggestion(topic, known) || "; use a command, flags or manual";
+  throw usageError("crigc help", topic, `unknown help topic ${quoted(topic)}${next}`);
 }
+
+const ABOUT_FLAGS =
+  "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
 
 /** Fits one screen. */
-export function rootHelp(commands: readonly CommandWords[], screen: Screen): string {
-  const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
-  const lines = [
-    "Usage: crigc COMMAND [FLAG…]",
-    "",
-    ...wrapped(WHAT, readable),
-    "",
-    ...commandList(inFamilies(commands), readable),
-    "",
-    ...MORE.flatMap((line) => wrapped(line, readable)),
-  ];
-  return printed(lines, readable);
-}
-
-const WHAT =
-  "Garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on this node.";
-const MORE = [
-  "Start with crigc doctor and crigc plan, which change nothing.",
-  "crigc COMMAND --help explains a command; crigc help flags lists all flags.",
+const overview = (commands: readonly CommandWords[], screen: Screen): readonly string[] => [
+  "Usage: crigc COMMAND [FLAG…]",
+  "",
+  ...wrapped(
+    "Garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on this node.",
+    screen,
+  ),
+  "",
+  ...commandList(inFamilies(commands), screen),
+  "",
+  ...wrapped("Start with crigc doctor and crigc plan, which change nothing.", screen),
+  ...wrapped("crigc COMMAND --help explains a command; crigc help flags lists all flags.", screen),
 ];
-
-const printed = (lines: readonly string[], screen: Screen): string => {
-  const text = `${lines.join("\n")}\n`;
-  return screen.unicode ? text : text.replaceAll("…", "...");
-};
 
 type Named = Pick<CommandWords, "name" | "summary">;
 
@@ -82,9 +76,7 @@ function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
 
 function commandList(commands: readonly Named[], screen: Screen): readonly string[] {
   const column = Math.max(...commands.map(({ name }) => name.length)) + 4;
-  return commands.flatMap(({ name, summary }) =>
-    entry({ left: name, text: summary, column }, screen),
-  );
+  return commands.flatMap(({ name, summary }) => entryLines([name, summary], column, screen));
 }
 
 function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
@@ -92,25 +84,27 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
   const concerned = fieldNames.filter(
     (it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly),
   );
-  const ownOptions = [...options, ...outputOptions(command)];
+  // Wraps between brackets, not within them.
+  const usage = usageOf(command).replaceAll(/\[[^\]]*\]/g, (it) => it.replaceAll(" ", HARD_SPACE));
+  const optionEntries = [...options, ...outputOptions(command)].map((it): Entry => [
+    optionUsage(it),
+    it.help,
+  ]);
   return [
-    ...usageLines(command, screen),
+    ...wrapped(`Usage: ${usage}`, screen).map((line) => line.replaceAll(HARD_SPACE, " ")),
     "",
     ...wrapped(`${capitalised(summary)}. ${doc}`.trim(), screen),
-    ...section("Operands", operands.map(operandEntry), screen),
-    ...section("Options", ownOptions.map(optionEntry), screen),
+    ...section(
+      "Operands",
+      operands.map((it) => [it.name, it.help]),
+      screen,
+    ),
+    ...section("Options", optionEntries, screen),
     ...flagSections(concerned, screen),
     "",
     ...wrapped("All other flags are accepted too; crigc help flags lists them.", screen),
   ];
 }
-
-/** Wraps between brackets, not within them. */
-const usageLines = (command: CommandWords, screen: Screen): readonly string[] =>
-  wrapped(
-    `Usage: ${usageOf(command).replaceAll(/\[[^\]]*\]/g, (part) => part.replaceAll(" ", HARD_SPACE))}`,
-    screen,
-  ).map((line) => line.replaceAll(HARD_SPACE, " "));
 
 const HARD_SPACE = "\u00a0";
 
@@ -127,42 +121,25 @@ export function outputOptions(command: CommandWords): readonly CommandOption[] {
 export function usageOf(command: CommandWords): string {
   const { name, operands, options } = command;
   const formats = formatsOf(command);
-  const words = [
-    ...operands.map(operandUsage),
-    ...options.map((option) =>
-      option.required ? optionUsage(option) : `[${optionUsage(option)}]`,
-    ),
+  const optional = (word: string, isRequired = false): string => (isRequired ? word : `[${word}]`);
+  const wordOf = (it: Operand): string =>
+    `${it.choices?.join("|") ?? it.name}${it.repeated === true ? "…" : ""}`;
+  return [
+    "crigc",
+    name,
+    ...operands.map((it) => optional(wordOf(it), it.required)),
+    ...options.map((it) => optional(optionUsage(it), it.required)),
     ...(formats.length > 0 ? [`[-o ${formats.join("|")}]`] : []),
     "[FLAG…]",
-  ];
-  return ["crigc", name, ...words].join(" ");
-}
-
-function operandUsage({ name, required, repeated, choices }: Operand): string {
-  const word = `${choices === undefined ? name : choices.join("|")}${repeated === true ? "…" : ""}`;
-  return required ? word : `[${word}]`;
+  ].join(" ");
 }
 
 export const optionUsage = ({ name, placeholder }: CommandOption): string =>
   placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
 
-interface Entry {
-  readonly left: string;
-  readonly text: string;
-}
-
-const operandEntry = ({ name, help }: Operand): Entry => ({ left: name, text: help });
-
-const optionEntry = (option: CommandOption): Entry => ({
-  left: optionUsage(option),
-  text: option.help,
-});
-
-function allFlags(screen: Screen): readonly string[] {
-  const intro =
-    "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
-  return [...wrapped(intro, screen), ...flagSections(fieldNames, screen)];
-}
+/** `--compat none|kubelet`, `--max-images N`, `--dry-run`. */
+export const flagUsage = (field: Field): string =>
+  dashed(field.flag) + (field.type.kind === "boolean" ? "" : ` ${placeholderOf(field)}`);
 
 const flagSections = (shown: readonly FieldName[], screen: Screen): readonly string[] =>
   fieldGroups.flatMap(([heading, names]) => {
@@ -170,30 +147,24 @@ const flagSections = (shown: readonly FieldName[], screen: Screen): readonly str
     return section(heading, fields.map(flagEntry), screen);
   });
 
-/** `--compat none|kubelet`, `--max-images N`, `--dry-run`. */
-export const flagUsage = (field: Field): string =>
-  dashed(field.flag) + (field.type.kind === "boolean" ? "" : ` ${placeholderOf(field)}`);
-
 function flagEntry(field: Field): Entry {
   const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");
-  return { left: flagUsage(field), text: `${field.help}${also}${bracketed(field)}` };
+  const words = defaultWords(field);
+  // Omits what is obvious.
+  const inBrackets = words === "none" || words === "false" ? "" : ` [${words}]`;
+  return [flagUsage(field), `${field.help}${also}${inBrackets}`];
 }
 
-/** Omits what is obvious. */
-function bracketed(field: Field): string {
-  const words = defaultWords(field);
-  return words === "none" || words === "false" ? "" : ` [${words}]`;
-}
+type Entry = readonly [left: string, text: string];
 
 function section(title: string, entries: readonly Entry[], screen: Screen): readonly string[] {
   if (entries.length === 0) return [];
-  const lines = entries.flatMap((it) => entry({ ...it, column: TEXT_COLUMN }, screen));
+  const lines = entries.flatMap((it) => entryLines(it, TEXT_COLUMN, screen));
   return ["", paint(screen, "bold", `${title}:`), ...lines];
 }
 
 /** The text next to the name, or below it if the name is too long. */
-function entry(of: Entry & { readonly column: number }, screen: Screen): readonly string[] {
-  const { left, text, column } = of;
+function entryLines([left, text]: Entry, column: number, screen: Screen): readonly string[] {
   const lines = wrapped(text, screen, " ".repeat(column));
   const name = `  ${left}`;
   const [first = "", ...rest] = lines;
