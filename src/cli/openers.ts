@@ -1,11 +1,11 @@
-/** What commands can open: a node to read or collect on, the state directory, the machine. `compose` implements it. */
+/** What commands can open: a node to read or collect on, the state directory, the machine. `agent/openers.ts` implements it. */
 
 import type { Log } from "../agent/log.ts";
 import type { Config, Written } from "../config/config.ts";
 import type { Meter } from "../gc/image/meter.ts";
 import type { Engine, ReadEngine } from "../gc/ports.ts";
-import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
+import type { HoldState } from "../model/pass.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { KeepRules } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";

@@ -3,12 +3,11 @@
  * the composition root.
  */
 
-import type { HoldState } from "../model/hold.ts";
 import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
-import type { Event, Pass, PassStart } from "../model/pass.ts";
+import type { Event, HoldState, Pass, PassStart } from "../model/pass.ts";
 import type {
   CommitFilesystem,
   HookCaller,

@@ -72,3 +72,14 @@ export interface LoopStatus {
   readonly lastError: string | null;
   readonly consecutiveFailures: number;
 }
+
+/** A hold: collection is paused until it expires or is released. */
+export type HoldState =
+  | { readonly kind: "none" }
+  | {
+      readonly kind: "held";
+      /** `null`: until it is released. */
+      readonly until: Instant | null;
+      readonly since: Instant | null;
+      readonly reason: string;
+    };

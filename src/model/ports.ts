@@ -3,10 +3,9 @@
  * observes cannot remove.
  */
 
-import type { ContainerMark, MarkReading } from "./creation.ts";
 import type { WritableLayers } from "./disk-usage.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
-import type { Ledger } from "./ledger.ts";
+import type { ContainerMark, Ledger, MarkReading } from "./ledger.ts";
 import type {
   Clocks,
   Container,
@@ -222,7 +221,6 @@ export interface CallRecord {
   readonly tookMs: number;
 }
 
-/** The files of the state directory. Every function throws the error of node:fs with its `code`, except where a result is documented for it. */
 /** The other processes that write the same state directory. */
 export interface OtherWriters {
   readonly alive: readonly string[];
@@ -238,6 +236,7 @@ export interface WriterPresence {
   end(isComplete: boolean): void;
 }
 
+/** The files of the state directory. Throws the error of node:fs with its `code`, except where a result is documented. */
 export interface StateFiles {
   /** With its parents; does nothing if it exists. */
   makeDirectory(path: string, mode: number): void;

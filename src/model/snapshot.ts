@@ -1,7 +1,7 @@
 /** The state of the node at one moment: plain facts, no decisions. */
 
-import type { ContainerCreation } from "./creation.ts";
 import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { ContainerCreation } from "./ledger.ts";
 import type { Duration, Instant } from "./time.ts";
 import { compared } from "./values.ts";
 

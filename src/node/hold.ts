@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import * as v from "valibot";
 
 import type { HostError } from "../model/errors.ts";
-import type { HoldState } from "../model/hold.ts";
+import type { HoldState } from "../model/pass.ts";
 import type { Clocks } from "../model/snapshot.ts";
 import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";

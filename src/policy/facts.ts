@@ -1,8 +1,9 @@
 /** The input of every decision of a pass. */
-import type { HoldState } from "../model/hold.ts";
+
 import type { CreationId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
+import type { HoldState } from "../model/pass.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";

@@ -2,9 +2,8 @@
 
 import type { Forecast } from "../model/disk-usage.ts";
 import type { RegretFigures } from "../model/history.ts";
-import type { HoldState } from "../model/hold.ts";
 import type { Thresholds } from "../model/limits.ts";
-import type { Event, LoopStatus, Pass } from "../model/pass.ts";
+import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../model/snapshot.ts";

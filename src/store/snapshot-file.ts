@@ -1,10 +1,9 @@
 // A node as one JSON document, written by `crigc snapshot` and read by `crigc plan --snapshot`, without loss.
 
-import type { ContainerCreation } from "../model/creation.ts";
 import { messageOf, StoreError } from "../model/errors.ts";
 import { exactJson, parseExactJson } from "../model/exact-json.ts";
 import { containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
-import type { Ledger } from "../model/ledger.ts";
+import type { ContainerCreation, Ledger } from "../model/ledger.ts";
 import type {
   Clocks,
   Container,

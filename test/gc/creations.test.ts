@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/gc/announcer.ts";
 import { type PassRequest, runPass } from "../../src/gc/pass.ts";
-import type { ContainerMark } from "../../src/model/creation.ts";
+import type { ContainerMark } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { PodReading } from "../../src/model/snapshot.ts";

@@ -5,8 +5,8 @@ import type { FreshLists, ImageExecution } from "../../src/gc/image/image-execut
 import { executeImages } from "../../src/gc/image/images.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import type { HoldState } from "../../src/model/hold.ts";
 import type { ImageId } from "../../src/model/ids.ts";
+import type { HoldState } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";

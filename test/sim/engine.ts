@@ -3,13 +3,11 @@
 import { Backoff } from "../../src/gc/backoff.ts";
 import { LogUsers } from "../../src/gc/container/log-users.ts";
 import type { Engine, EventFeed, Seen } from "../../src/gc/ports.ts";
-import type { ContainerMark } from "../../src/model/creation.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import type { HoldState } from "../../src/model/hold.ts";
 import type { ImageId } from "../../src/model/ids.ts";
-import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import type { Event, Pass, PassKind } from "../../src/model/pass.ts";
+import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { aSnapshot } from "../support/build/values.ts";

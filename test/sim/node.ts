@@ -1,8 +1,8 @@
 // A simulated node: images made of layers that they share, containers, and disks on which others write too.
 
-import type { ContainerMark } from "../../src/model/creation.ts";
 import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageId, PodUid } from "../../src/model/ids.ts";
+import type { ContainerMark } from "../../src/model/ledger.ts";
 import type {
   Container,
   Filesystem,

@@ -4,9 +4,8 @@ import { Backoff } from "../../src/gc/backoff.ts";
 import { LogUsers } from "../../src/gc/container/log-users.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
-import type { ContainerMark } from "../../src/model/creation.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, Pass } from "../../src/model/pass.ts";
 import type {

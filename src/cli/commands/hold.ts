@@ -3,7 +3,7 @@
 import { parseDuration } from "../../config/units.ts";
 import { quoted } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
-import type { HoldState } from "../../model/hold.ts";
+import type { HoldState } from "../../model/pass.ts";
 import { type Duration, plus } from "../../model/time.ts";
 import { humanDuration, secondOf } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";

@@ -1,9 +1,8 @@
 /** The input and the result of executing an image plan. */
 
-import type { HoldState } from "../../model/hold.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageItem, ImageOutcome } from "../../model/outcome.ts";
-import type { WaitName } from "../../model/pass.ts";
+import type { HoldState, WaitName } from "../../model/pass.ts";
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import type {
   CommitFilesystem,

@@ -3,8 +3,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { ContainerMark } from "../../model/creation.ts";
 import type { PodUid } from "../../model/ids.ts";
+import type { ContainerMark } from "../../model/ledger.ts";
 import type { HostReader } from "../../model/ports.ts";
 import { instant } from "../../model/time.ts";
 import { isAbsent } from "../files.ts";

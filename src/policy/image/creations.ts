@@ -1,7 +1,12 @@
 /** Containers that are being created: which there are, what is recorded of them, and which of them hold up removal. */
-import type { ContainerCreation, ContainerMark, MarkReading } from "../../model/creation.ts";
 import { type CreationId, creationId, type PodUid, type SandboxId } from "../../model/ids.ts";
-import type { CreationRecord, Ledger } from "../../model/ledger.ts";
+import type {
+  ContainerCreation,
+  ContainerMark,
+  CreationRecord,
+  Ledger,
+  MarkReading,
+} from "../../model/ledger.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { CreationReading, PodReading, Sandbox } from "../../model/snapshot.ts";
 import {

@@ -4,9 +4,9 @@ import { describe, expect, test } from "bun:test";
 
 import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
 import { prepareRecorded } from "../../../src/gc/prepare.ts";
-import type { HoldState } from "../../../src/model/hold.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
 import type { Limits } from "../../../src/model/limits.ts";
+import type { HoldState } from "../../../src/model/pass.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
 import {
   aContainer,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { HoldPlaces } from "../../../src/cli/openers.ts";
 import { HostError } from "../../../src/model/errors.ts";
-import type { HoldState } from "../../../src/model/hold.ts";
+import type { HoldState } from "../../../src/model/pass.ts";
 import { fromRfc3339, instant, minutes, plus } from "../../../src/model/time.ts";
 import { crigc, type Ran } from "../world.ts";
 

@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { ContainerMark } from "../../../src/model/creation.ts";
 import { creationId, podUid, sandboxId } from "../../../src/model/ids.ts";
-import type { Ledger } from "../../../src/model/ledger.ts";
+import type { ContainerMark, Ledger } from "../../../src/model/ledger.ts";
 import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import {
   type Duration,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import type { HoldState } from "../../../src/model/hold.ts";
 import { type ImageId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { OriginRecord } from "../../../src/model/ledger.ts";
+import type { HoldState } from "../../../src/model/pass.ts";
 import type { Plan } from "../../../src/model/plan.ts";
 import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
