@@ -1,13 +1,16 @@
-// Our directories, the clock and what is remembered.
+// Doctor's checks of directories, the clock, the ledger, the agent and the sockets.
 
 import { describe, expect, test } from "bun:test";
 
 import {
+  agentCheck,
   clockCheck,
   directoryCheck,
   ledgerCheck,
+  socketCheck,
   userCheck,
 } from "../../../src/cli/checks/machine.ts";
+import type { SocketFact } from "../../../src/cli/openers.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
@@ -125,4 +128,119 @@ test("notices of the state directory are warnings", () => {
 
 test("a user who is not root gets a warning", () => {
   expect([userCheck(0).result, userCheck(1000).result]).toEqual(["ok", "warning"]);
+});
+
+const agent = (document: object | string) =>
+  agentCheck(
+    {
+      kind: "answered",
+      text: typeof document === "string" ? document : JSON.stringify(document),
+    },
+    "1.2.3",
+  );
+
+const well = {
+  apiVersion: "crigc/v1",
+  kind: "Status",
+  pid: 7,
+  version: "1.2.3",
+  dryRun: false,
+  runtimeError: null,
+  configurationError: null,
+  ledgerError: null,
+};
+
+test.each<[string, object | string, string, string]>([
+  ["that is healthy", well, "ok", "running (process 7, version 1.2.3)"],
+  ["in a dry run", { ...well, dryRun: true }, "ok", ", as a dry run"],
+  [
+    "without a runtime",
+    { ...well, runtimeError: "no socket" },
+    "failed",
+    "the runtime does not answer: no socket",
+  ],
+  [
+    "with changed configuration files",
+    { ...well, configurationError: "crigc.yaml:3: x" },
+    "warning",
+    "its configuration files differ from what is in force: crigc.yaml:3: x",
+  ],
+  ["of another version", { ...well, version: "1.2.2" }, "warning", "this crigc is version 1.2.3"],
+  ["that answers text", "hello", "failed", "another program answers"],
+  ["that answers another document", { kind: "Plan" }, "failed", "another program answers"],
+  ["that answers null", "null", "failed", "another program answers"],
+])("an agent %s is checked as expected", (_what, document, result, message) => {
+  expect(agent(document)).toMatchObject({ result, message: expect.stringContaining(message) });
+});
+
+test("a missing agent is only a warning, because a timer may run gc", () => {
+  expect(agentCheck({ kind: "none", why: "socket not found" }, "1.2.3")).toMatchObject({
+    result: "warning",
+    message: "socket not found; without an agent, only crigc gc removes anything",
+  });
+});
+
+const answering = (endpoint: string, name = "containerd"): SocketFact => ({
+  endpoint,
+  answer: { kind: "runtime", name, version: "1.7.24" },
+});
+
+const silent = (endpoint: string): SocketFact => ({
+  endpoint,
+  answer: {
+    kind: "error",
+    message: `${endpoint} permission denied; run as root`,
+  },
+});
+
+const A = "unix:///run/a.sock";
+const B = "unix:///run/b.sock";
+
+test.each<[string, readonly SocketFact[], string | null, string, string]>([
+  ["a single socket that answers", [answering(A)], null, "ok", `${A} answers (containerd 1.7.24)`],
+  [
+    "two sockets of which one answers",
+    [silent(A), answering(B)],
+    null,
+    "ok",
+    `${B} answers (containerd 1.7.24)`,
+  ],
+  [
+    "two sockets that answer",
+    [answering(A), answering(B, "cri-o")],
+    null,
+    "failed",
+    `several runtimes answer, so run and gc refuse to run: ${A} answers (containerd 1.7.24) and ${B} answers (cri-o 1.7.24)`,
+  ],
+  ["no socket", [], null, "failed", "none of the known sockets exists"],
+  [
+    "a socket without permission",
+    [silent(A)],
+    null,
+    "failed",
+    `${A} permission denied; run as root`,
+  ],
+  [
+    "the configured socket",
+    [answering(A)],
+    A,
+    "ok",
+    `${A} answers (containerd 1.7.24), as configured`,
+  ],
+  [
+    "another socket that answers besides the configured one",
+    [answering(A), answering(B)],
+    A,
+    "ok",
+    `${A} answers (containerd 1.7.24), as configured; also ${B} answers (containerd 1.7.24)`,
+  ],
+  [
+    "another socket that answers instead of the configured one",
+    [silent(A), answering(B)],
+    A,
+    "failed",
+    `${A} permission denied; run as root`,
+  ],
+])("doctor's check of the sockets: %s", (_what, facts, named, result, message) => {
+  expect(socketCheck(facts, named)).toMatchObject({ result, message });
 });

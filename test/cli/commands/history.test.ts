@@ -2,9 +2,18 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { momentOf } from "../../../src/cli/commands/history.ts";
+import { ConfigError } from "../../../src/model/errors.ts";
 import { passId } from "../../../src/model/ids.ts";
-import { hours, type Instant, instant, minutes, plus, toRfc3339 } from "../../../src/model/time.ts";
-import type { HistoryReport } from "../../../src/report/history.ts";
+import {
+  fromRfc3339,
+  hours,
+  type Instant,
+  instant,
+  minutes,
+  plus,
+  toRfc3339,
+} from "../../../src/model/time.ts";
 import { read, write } from "../../store/fixture.ts";
 import { containerItem, imageItem, images, pass } from "../../store/history-fixture.ts";
 import { NOW } from "../../support/build/values.ts";
@@ -222,13 +231,31 @@ describe("history", () => {
   });
 });
 
-test("rows of the store become rows of the document", () => {
-  const { reader } = read(directory);
-  const report: HistoryReport = {
-    passes: reader.passes({ limit: 10 }),
-    removals: reader.removals({ limit: 10 }),
-    events: reader.events({ limit: 10 }),
-    regrets: reader.regrets({ limit: 10 }),
-  };
-  expect([report.passes.length, report.removals.length, report.events.length]).toEqual([3, 4, 1]);
+const NOON = fromRfc3339("2026-01-15T12:00:00Z") ?? instant(0n);
+
+test.each([
+  ["2026-01-14T08:30:00Z", "2026-01-14T08:30:00Z"],
+  ["2026-01-14T08:30:00+02:00", "2026-01-14T06:30:00Z"],
+  ["2026-01-14", "2026-01-14T00:00:00Z"],
+  ["36h", "2026-01-14T00:00:00Z"],
+  ["90m", "2026-01-15T10:30:00Z"],
+  ["0", "2026-01-15T12:00:00Z"],
+])("the time %s is read as %s", (text, time) => {
+  expect(toRfc3339(momentOf(text, "--since", NOON))).toBe(time);
+});
+
+test.each([
+  "",
+  "yesterday",
+  "2026-01-32T00:00:00Z",
+  "2026-02-30",
+  "2025-02-29T00:00:00Z",
+  "2026-01-15 12:00",
+  "-2h",
+  "5",
+  "2y",
+])("%j is refused with its text and what was expected", (text) => {
+  const moment = (): unknown => momentOf(text, "--since", NOON);
+  expect(moment).toThrow(ConfigError);
+  expect(moment).toThrow(`--since: invalid time "${text}": use`);
 });
