@@ -88,10 +88,10 @@ function ageCheck({ limits }: Config): Verdict | null {
 
 /** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
 function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
-  if ([theirs, facts.ours].some((it) => needsDisk(it, facts.imageFilesystem)))
-    return skipped("thresholds in bytes need the image filesystem, which could not be read");
   const nearest = nearestOf(theirs, facts.imageFilesystem);
   const first = nearestOf(facts.ours, facts.imageFilesystem);
+  if (nearest === "unknown" || first === "unknown")
+    return skipped("thresholds in bytes need the image filesystem, which could not be read");
   if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
   const evicts = `the kubelet evicts pods at ${wordsOf(nearest)}`;
   if (first !== null && first.percent > nearest.percent)
@@ -123,27 +123,19 @@ interface Nearest {
 const wordsOf = ({ threshold, percent }: Nearest): string =>
   `${threshold.signal}<${Math.round(percent * 10) / 10}%`;
 
-const needsDisk = (config: Config, filesystem: Filesystem | null): boolean =>
-  thresholdsOn(config, filesystem).some((it) => percentOf(it, filesystem) === null);
-
-/** The threshold on the image filesystem that is met first as it fills. */
-function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null {
-  const found = thresholdsOn(config, filesystem).flatMap((threshold) => {
+/** The threshold on the image filesystem that is met first as it fills; `unknown` if one is in bytes of an unread disk. */
+function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null | "unknown" {
+  const isNodefs = filesystem?.roles.includes("nodefs") === true;
+  const found: Nearest[] = [];
+  for (const threshold of config.limits.pressure.thresholds) {
+    const { signal } = threshold;
+    if (signal !== "imagefs.available" && !(isNodefs && signal === "nodefs.available")) continue;
     const percent = percentOf(threshold, filesystem);
-    return percent === null ? [] : [{ threshold, percent }];
-  });
+    if (percent === null) return "unknown";
+    found.push({ threshold, percent });
+  }
   return found.toSorted((one, other) => other.percent - one.percent)[0] ?? null;
 }
-
-function thresholdsOn(config: Config, filesystem: Filesystem | null): readonly Threshold[] {
-  const signals = signalsOf(filesystem);
-  return config.limits.pressure.thresholds.filter((it) => signals.includes(it.signal));
-}
-
-const signalsOf = (filesystem: Filesystem | null): readonly Threshold["signal"][] =>
-  filesystem?.roles.includes("nodefs") === true
-    ? ["imagefs.available", "nodefs.available"]
-    : ["imagefs.available"];
 
 /** Percent of the filesystem that must be available; `null`: unknown. */
 function percentOf({ amount }: Threshold, filesystem: Filesystem | null): number | null {
