@@ -130,6 +130,17 @@ describe("other triggers", () => {
   });
 });
 
+test("a kept image lists the evaluated rules, the deciding one last", () => {
+  const images = [{ ...gib("pinned"), pinned: true }, gib("free")];
+  const tried = planOf({ images, snapshot: onDisk(50n) }).kept.map((one) => one.tried);
+  expect(new Set(tried)).toEqual(
+    new Set([
+      ["in-use", "pinned"],
+      ["in-use", "pinned", "sandbox-image", "keep-rule", "ghost", "too-young", "no-trigger"],
+    ]),
+  );
+});
+
 test("a candidate lists the evaluated rules, and none that is off", () => {
   const triedWith = (limits: Partial<ImageLimits>) =>
     planOf({ images: three, limits: { maximumImages: 0, ...limits } }).candidates[0]?.tried;

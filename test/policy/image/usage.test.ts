@@ -328,6 +328,20 @@ test("a pod specification with an empty image name uses nothing, not even an ima
   expect([...of("", "registry.example/other:v1").users.keys()]).toEqual([other.id]);
 });
 
+test("a pod specification never means the beginning of an ID, as a container may", () => {
+  const name = app.id.slice("sha256:".length, "sha256:".length + 20);
+  const resolutions = new Map([[`docker.io/library/${name}:latest`, { kind: "absent" as const }]]);
+  const pod = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
+  const pods = {
+    kind: "ready",
+    source: "kubelet-api",
+    pods: [{ ...pod, images: [name] }],
+  } as const;
+  const containers = [aContainer("c", { imageName: name })];
+  expect(used(aSnapshot({ images: [app], resolutions, pods }))).toEqual([]);
+  expect(used(aSnapshot({ images: [app], resolutions, containers }))).toEqual([app.id]);
+});
+
 test("unreadable image volumes of containers removed first leave nothing unknown", () => {
   const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
   const containers = ["c", "d"].map((name) => aContainer(name, { imageId: app.id }));

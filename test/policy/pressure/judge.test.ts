@@ -200,6 +200,11 @@ describe("the soonest crossing", () => {
     expect(soonestMs([bytes, inodes])).toBe(2_000);
   });
 
+  test("of a met threshold is the rest of its grace period", () => {
+    const soft = aThreshold("imagefs.available", quantity(GIB), { grace: minutes(1) });
+    expect(soonestMs([soft], { availableBytes: 0n })).toBe(60_000);
+  });
+
   test("is never if a threshold is due, none can be crossed, or compat is kubelet", () => {
     expect(soonestMs([bytes], { availableBytes: 0n })).toBe(Infinity);
     expect(soonestMs([inodes], { inodes: 0n, inodesFree: 0n })).toBe(Infinity);

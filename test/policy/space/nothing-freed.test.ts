@@ -39,6 +39,13 @@ const of = (count: number, one: One = {}): readonly One[] =>
   Array.from({ length: count }, () => one);
 const known = { known: true };
 
+test("a streak adds up what its removals were to free and what they freed, never less than nothing", () => {
+  expect(streakOf([{ gained: 5n * MIB }, { gained: -MIB }, { gained: MIB }])).toMatchObject({
+    estimatedBytes: 300n * MIB,
+    gainedBytes: 6n * MIB,
+  });
+});
+
 describe("removals in a row give nothing back", () => {
   test.each<[string, readonly One[], boolean]>([
     ["after three whose sharers were known", of(3, known), true],
