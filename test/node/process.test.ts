@@ -1,0 +1,111 @@
+// Garbage is collected when the process has grown, however little each piece of work allocates; hot code is compiled
+// when the process is busy.
+
+import { expect, test } from "bun:test";
+
+import { compileWhenBusy, growthCollector } from "../../src/node/process.ts";
+
+function processOf(startMib: number | null) {
+  const state = { residentMib: startMib, collections: 0, checks: 0, nowMs: 0 };
+  const collectIfGrown = growthCollector(
+    () => {
+      state.checks += 1;
+      return state.residentMib === null ? null : state.residentMib * 1024 * 1024;
+    },
+    () => {
+      state.collections += 1;
+      state.residentMib = (state.residentMib ?? 0) - 10;
+    },
+    () => state.nowMs,
+  );
+  return { state, collectIfGrown };
+}
+
+test("a process that does not grow collects nothing, and seldom checks", () => {
+  const { state, collectIfGrown } = processOf(60);
+  for (let call = 0; call < 3200; call += 1) collectIfGrown(1 / 32);
+  expect(state.collections).toBe(0);
+  expect(state.checks).toBeWithin(50, 110);
+});
+
+/** Each step: milliseconds, resident MiB, and whether that is collected. */
+type Step = readonly [nowMs: number, residentMib: number | null, isCollected: boolean];
+
+test.each<[string, readonly Step[]]>([
+  [
+    "by 16 MiB of what a collection left",
+    [
+      [0, 60, false],
+      [0, 75, false],
+      [0, 76, true],
+      [9, 81, false],
+      [9, 82, true],
+    ],
+  ],
+  [
+    "by 16 MiB of the lowest since",
+    [
+      [0, 100, false],
+      [0, 50, false],
+      [0, 65, false],
+      [0, 66, true],
+    ],
+  ],
+  [
+    "by 8 MiB if it is large and was collected less than 5 s ago",
+    [
+      [0, 150, false],
+      [0, 166, true],
+      [4_999, 163, false],
+      [4_999, 164, true],
+      [9_999, 169, false],
+      [9_999, 170, true],
+    ],
+  ],
+  [
+    "only where its memory is known",
+    [
+      [0, null, false],
+      [0, 60, false],
+      [0, null, false],
+      [0, 76, true],
+    ],
+  ],
+])("a process is collected when it has grown %s", (_, steps) => {
+  const { state, collectIfGrown } = processOf(null);
+  for (const [nowMs, residentMib, isCollected] of steps) {
+    const before = state.collections;
+    Object.assign(state, { nowMs, residentMib });
+    collectIfGrown();
+    expect([residentMib, state.collections - before]).toEqual([residentMib, isCollected ? 1 : 0]);
+  }
+});
+
+test("memory that survives a collection is not collected at each step", () => {
+  let residentMib = 60;
+  let collections = 0;
+  const collectIfGrown = growthCollector(
+    () => residentMib * 1024 * 1024,
+    () => (collections += 1),
+  );
+  for (let step = 0; step < 100; step += 1, residentMib += 2) collectIfGrown();
+  expect(collections).toBeWithin(17, 24);
+});
+
+test.each([
+  ["499 calls in half a second", 499, 1, 1, 0],
+  ["500 calls in half a second", 500, 1, 1, 1],
+  ["20,000 calls in 20 seconds", 20_000, 1, 1, 1],
+  ["20,000 calls, a few in each pass", 20_000, 100, 1, 0],
+  ["a list that counts for 499 calls", 1, 0, 499.5, 0],
+  ["a list that counts for 500 calls", 1, 0, 500, 1],
+])("%s: hot code is compiled accordingly", (_, calls, pauseMs, weight, expected) => {
+  let nowMs = 0;
+  let compiled = 0;
+  const called = compileWhenBusy(
+    () => nowMs,
+    () => (compiled += 1),
+  );
+  for (let call = 0; call < calls; call += 1, nowMs += pauseMs) called(weight);
+  expect(compiled).toBe(expected);
+});
