@@ -1,105 +1,76 @@
-import { describe, expect, test } from "bun:test";
+// The HTTP request of a pod's pre-stop handler.
+
+import { expect, test } from "bun:test";
 
 import type { HookRequest } from "../../src/model/ports.ts";
-import { sendHook as sendHookUntil } from "../../src/node/http.ts";
+import { sendHook } from "../../src/node/http.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { failureOf } from "../support/failure.ts";
 
-const sendHook = (hook: HookRequest, signal = new AbortController().signal): Promise<number> =>
-  sendHookUntil(hook, signal);
+type Answer = (request: Request) => Response | Promise<Response>;
 
-const hookOf = (port: number | undefined, change: Partial<HookRequest> = {}): HookRequest => ({
-  scheme: "http",
-  host: "127.0.0.1",
-  port: port ?? 0,
-  path: "/drain?now=1",
-  headers: [{ name: "X-Reason", value: "gc" }],
-  timeoutMs: 2000,
-  ...change,
+async function send(
+  answer: Answer,
+  change: Partial<HookRequest> = {},
+  signal = new AbortController().signal,
+): Promise<number> {
+  const { certificate: cert, key } = makeCertificate({ name: "pod" });
+  const tls = change.scheme === "https" ? { tls: { cert, key } } : {};
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer, ...tls });
+  const hook: HookRequest = {
+    scheme: "http",
+    host: "127.0.0.1",
+    port: server.port ?? 0,
+    path: "/drain?now=1",
+    headers: [{ name: "X-Reason", value: "gc" }],
+    timeoutMs: 2000,
+    ...change,
+  };
+  return await sendHook(hook, signal);
+}
+
+const never: Answer = () => new Promise(() => {});
+
+test("a hook's request has its path, query and headers, and any status is an answer", async () => {
+  let seen = "";
+  const status = await send(({ method, url, headers }) => {
+    const { pathname, search } = new URL(url);
+    seen = `${method} ${pathname}${search} ${headers.get("x-reason")}`;
+    return new Response("no", { status: 503 });
+  });
+  expect([status, seen]).toEqual([503, "GET /drain?now=1 gc"]);
 });
 
-describe("the request of a pre-stop handler", () => {
-  test("reaches the pod with its path, query and headers, and any status is an answer", async () => {
-    const seen: string[] = [];
-    using server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch(request) {
-        const url = new URL(request.url);
-        seen.push(
-          `${request.method} ${url.pathname}${url.search} ${request.headers.get("x-reason")}`,
-        );
-        return new Response("no", { status: 503 });
-      },
-    });
-    expect(await sendHook(hookOf(server.port))).toBe(503);
-    expect(seen).toEqual(["GET /drain?now=1 gc"]);
-  });
+test("a hook's request does not verify the certificate of a pod, which nobody signs", async () => {
+  expect(await send(() => new Response("ok"), { scheme: "https" })).toBe(200);
+});
 
-  test("does not verify the certificate of a pod, which nobody signs", async () => {
-    const { certificate, key } = makeCertificate({ name: "pod" });
-    using server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      tls: { cert: certificate, key },
-      fetch: () => new Response("ok"),
-    });
-    expect(await sendHook(hookOf(server.port, { scheme: "https" }))).toBe(200);
+test("a hook's request follows no redirect", async () => {
+  let requests = 0;
+  const status = await send(() => {
+    requests += 1;
+    return Response.redirect("/elsewhere", 302);
   });
+  expect([status, requests]).toEqual([302, 1]);
+});
 
-  test("does not follow a redirect", async () => {
-    let requests = 0;
-    using server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch() {
-        requests += 1;
-        return Response.redirect("/elsewhere", 302);
-      },
-    });
-    expect(await sendHook(hookOf(server.port))).toBe(302);
-    expect(requests).toBe(1);
+test("a hook's request ends with its deadline", async () => {
+  expect(await failureOf(send(never, { timeoutMs: 100 }))).toMatchObject({
+    message: expect.stringContaining("no complete response within 100 ms"),
   });
+});
 
-  test("ends with its deadline", async () => {
-    using server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => new Promise(() => {}),
-    });
-    expect(await failureOf(sendHook(hookOf(server.port, { timeoutMs: 100 })))).toMatchObject({
-      message: expect.stringContaining("no complete response within 100 ms"),
-    });
-  });
+test("a hook's request with a deadline beyond what timers count waits for its answer", async () => {
+  const late: Answer = () => Bun.sleep(20).then(() => new Response(""));
+  expect(await send(late, { timeoutMs: 2 ** 31 })).toBe(200);
+});
 
-  test("with a deadline beyond what timers count waits for its answer", async () => {
-    using server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: async () => {
-        await Bun.sleep(20);
-        return new Response("");
-      },
-    });
-    expect(await sendHook(hookOf(server.port, { timeoutMs: 2 ** 31 }))).toBe(200);
-  });
+test("a hook's request ends when it is cancelled", async () => {
+  const failure = await failureOf(send(never, { timeoutMs: 60_000 }, AbortSignal.timeout(50)));
+  expect(failure).toMatchObject({ name: "HostError" });
+});
 
-  test("ends when it is cancelled", async () => {
-    using server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => new Promise(() => {}),
-    });
-    const hook = hookOf(server.port, { timeoutMs: 60_000 });
-    expect(await failureOf(sendHook(hook, AbortSignal.timeout(50)))).toMatchObject({
-      name: "HostError",
-    });
-  });
-
-  test("to an invalid host is an error", async () => {
-    expect(await failureOf(sendHook(hookOf(80, { host: "a b" })))).toMatchObject({
-      name: "HostError",
-      kind: "http",
-    });
-  });
+test("a hook's request to an invalid host is an error", async () => {
+  const failure = await failureOf(send(never, { host: "a b" }));
+  expect(failure).toMatchObject({ name: "HostError", kind: "http" });
 });

@@ -47,6 +47,14 @@ const read = (change: Partial<KubeletOptions> = {}, root = rootDirectory): Promi
     signal,
   );
 
+const expectFailed = (reading: PodReading, message: RegExp): void => {
+  expect(reading).toMatchObject({
+    kind: "failed",
+    source: "kubelet-api",
+    message: expect.stringMatching(message),
+  });
+};
+
 describe("the kubelet's list of pods", () => {
   test("is read over HTTPS with the bearer token of the file", async () => {
     kubelet.answer = { kind: "pods", pods: [aPod("uid-a"), aPod("uid-b")] };
@@ -158,13 +166,10 @@ describe("the kubelet's list of pods", () => {
 
   test("is a failed reading if the directories of pods cannot be read", async () => {
     kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
-    expect(await read({}, "/nowhere")).toMatchObject({
-      kind: "failed",
-      source: "kubelet-api",
-      message: expect.stringMatching(
-        /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
-      ),
-    });
+    expectFailed(
+      await read({}, "/nowhere"),
+      /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
+    );
   });
 
   test("may be empty, as the kubelet writes it", async () => {
@@ -174,87 +179,47 @@ describe("the kubelet's list of pods", () => {
   });
 });
 
-describe("a kubelet that does not answer as it should is a failed reading", () => {
-  const pod = aPod("uid-a");
-  test.each([
-    [
-      "401",
-      { kind: "text", status: 401, body: podList([pod]) },
-      /status 401; use an identity that may get nodes\/pods/,
-    ],
-    ["403", { kind: "text", status: 403, body: "" }, /status 403; use an identity/],
-    [
-      "500",
-      { kind: "text", status: 500, body: podList([pod]) },
-      /status 500; see the kubelet's log/,
-    ],
-    ["a redirect", { kind: "text", status: 302, body: "" }, /status 302/],
-    ["garbage", { kind: "text", status: 200, body: "<html>" }, /it is not JSON/],
-    ["nothing", { kind: "text", status: 200, body: "" }, /it is not JSON/],
-    [
-      "another kind",
-      { kind: "text", status: 200, body: '{"kind":"Status","items":[]}' },
-      /it is not a PodList/,
-    ],
-    [
-      "no items",
-      { kind: "text", status: 200, body: '{"kind":"PodList"}' },
-      /it has no list of items/,
-    ],
-    [
-      "items that are no list",
-      { kind: "text", status: 200, body: '{"kind":"PodList","items":{}}' },
-      /no list of items/,
-    ],
-    [
-      "a pod without a UID",
-      { kind: "pods", pods: [pod, { metadata: { name: "x" } }] },
-      /item 1 has no metadata.uid/,
-    ],
-    ["a closed connection", { kind: "hang-up" }, /GET https.*failed/],
-    ["half an answer", { kind: "cut-off" }, /GET https.*failed/],
-  ] as const)("%s", async (_, answer, message) => {
-    kubelet.answer = answer;
-    const reading = await read();
-    expect(reading.kind).toBe("failed");
-    expect(reading.kind === "failed" && reading.message).toMatch(message);
-  });
+const text = (status: number, body: string) => ({ kind: "text", status, body }) as const;
+const pod = aPod("uid-a");
 
-  test("silence until the deadline", async () => {
-    kubelet.answer = { kind: "silence" };
-    const reading = await read({ timeoutMs: 200 });
-    expect(reading).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(/no complete response within 200 ms/),
-    });
-  });
+test.each([
+  ["status 401", text(401, podList([pod])), /status 401; use an identity that may get nodes\/pods/],
+  ["status 403", text(403, ""), /status 403; use an identity/],
+  ["status 500", text(500, podList([pod])), /status 500; see the kubelet's log/],
+  ["a redirect", text(302, ""), /status 302/],
+  ["garbage", text(200, "<html>"), /it is not JSON/],
+  ["nothing", text(200, ""), /it is not JSON/],
+  ["another kind", text(200, '{"kind":"Status","items":[]}'), /it is not a PodList/],
+  ["no items", text(200, '{"kind":"PodList"}'), /it has no list of items/],
+  ["items that are no list", text(200, '{"kind":"PodList","items":{}}'), /no list of items/],
+  [
+    "a pod without a UID",
+    { kind: "pods", pods: [pod, { metadata: { name: "x" } }] },
+    /item 1 has no metadata.uid/,
+  ],
+  ["a closed connection", { kind: "hang-up" }, /GET https.*failed/],
+  ["half an answer", { kind: "cut-off" }, /GET https.*failed/],
+  ["silence", { kind: "silence" }, /no complete response within 300 ms/],
+] as const)("a kubelet that answers with %s is a failed reading", async (_, answer, message) => {
+  kubelet.answer = answer;
+  const timeoutMs = answer.kind === "silence" ? 300 : 60_000;
+  expectFailed(await read({ timeoutMs }), message);
+});
 
-  test("a closed port", async () => {
-    const reading = await read({ endpoint: "https://127.0.0.1:1" });
-    expect(reading).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(/127\.0\.0\.1:1\/pods failed/),
-    });
-  });
+test("an endless list is a failed reading", async () => {
+  kubelet.answer = text(200, "x".repeat(64 * 1024 * 1024 + 1));
+  expectFailed(await read({ timeoutMs: 60_000 }), /exceeds 67108864 bytes/);
+});
 
-  test("an endless list", async () => {
-    kubelet.answer = { kind: "text", status: 200, body: "x".repeat(64 * 1024 * 1024 + 1) };
-    const reading = await read({ timeoutMs: 60_000 });
-    expect(reading).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(/exceeds 67108864 bytes/),
-    });
-  });
+test("a closed port is a failed reading", async () => {
+  expectFailed(await read({ endpoint: "https://127.0.0.1:1" }), /127\.0\.0\.1:1\/pods failed/);
 });
 
 describe("the identity of the kubelet's port", () => {
   test("is required: without a CA crigc sends no request and no token", async () => {
     const before = kubelet.requests.length;
     const reading = await read({ caFile: null });
-    expect(reading).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(/--kubelet-ca-file/),
-    });
+    expectFailed(reading, /--kubelet-ca-file/);
     expect(kubelet.requests).toHaveLength(before);
   });
 
@@ -329,16 +294,10 @@ describe("the identity of the kubelet's port", () => {
       /cannot read the client certificate/,
     ],
   ] as const)("fails if %s cannot be read", async (_, change, message) => {
-    expect(await read(change)).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(message),
-    });
+    expectFailed(await read(change), message);
   });
 
   test("fails if the endpoint is invalid", async () => {
-    expect(await read({ endpoint: "127.0.0.1:10250" })).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(/is not an https: or http: URL/),
-    });
+    expectFailed(await read({ endpoint: "127.0.0.1:10250" }), /is not an https: or http: URL/);
   });
 });
