@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { probeEndpoint } from "../src/cri/discover.ts";
 import { Announcer } from "../src/gc/announcer.ts";
-import { failureOf } from "../src/gc/pass-failure.ts";
+import { failureOf } from "../src/gc/pass-events.ts";
 import { runPass } from "../src/gc/pass.ts";
 import { RuntimeError } from "../src/model/errors.ts";
 import type { Limits } from "../src/model/limits.ts";

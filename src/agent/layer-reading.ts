@@ -3,7 +3,7 @@
  * once.
  */
 
-import { readOrigins } from "../gc/origins.ts";
+import { readOrigins } from "../gc/details.ts";
 import type { Engine } from "../gc/ports.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";

@@ -1,10 +1,10 @@
 /** The agent: five loops over one engine, one pass at a time, until it is stopped. */
 
 import { Announcer } from "../gc/announcer.ts";
-import { detect } from "../gc/detect.ts";
-import { failureOf } from "../gc/pass-failure.ts";
+import { failureOf } from "../gc/pass-events.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
+import { detect } from "../gc/prepare.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";

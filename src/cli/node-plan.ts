@@ -3,9 +3,14 @@
 import * as v from "valibot";
 
 import type { Config } from "../config/config.ts";
-import { type Prepared, prepareRecorded, type SinglePassEvictions } from "../gc/prepare.ts";
-import { assumingSeen, readOnlyPass, withMemory } from "../gc/read-only.ts";
-import { withUsedLogs } from "../gc/used-logs.ts";
+import type { Prepared, SinglePassEvictions } from "../gc/prepare.ts";
+import {
+  assumingSeen,
+  prepareRecorded,
+  readOnlyPass,
+  withMemory,
+  withUsedLogs,
+} from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Duration } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";

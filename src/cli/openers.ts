@@ -2,7 +2,7 @@
 
 import type { Log } from "../agent/log.ts";
 import type { Config, Written } from "../config/config.ts";
-import type { Meter } from "../gc/image/meter.ts";
+import type { Meter } from "../gc/meter.ts";
 import type { Engine, ReadEngine } from "../gc/ports.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { HoldState } from "../model/pass.ts";

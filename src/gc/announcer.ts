@@ -3,19 +3,19 @@
 import type { Compat } from "../model/limits.ts";
 import type { ImageEnd } from "../model/outcome.ts";
 import type { Event, LoopName } from "../model/pass.ts";
-import type { ImagePlan } from "../model/plan.ts";
-import type { Instant } from "../model/time.ts";
+import type { Futility, ImagePlan } from "../model/plan.ts";
+import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
+import { apart, futilityDiffers } from "../policy/space/futility.ts";
 import { humanBytes } from "../report/bytes.ts";
-import { DiskNews, isRested } from "./disk-news.ts";
 import type { Journal } from "./ports.ts";
 
-/** Events about a state, distinguished by their text. */
-const STATES: readonly Event["reason"][] = ["KeepRulesInvalid", "InvalidDiskCapacity"];
 /** Events about a disk, whose text always differs because free bytes do. */
 const OF_DISKS: readonly Event["reason"][] = ["ImageGCFutile", "FreeDiskSpaceFailed"];
 /** Reported ghosts to remember; beyond this the oldest are dropped. */
 const GHOSTS_MAX = 1_000;
+/** The shortest time between two reports on a disk that changes all the time. */
+const REST: Duration = minutes(10);
 
 export interface LoopEnd {
   /** `null` for success. */
@@ -29,10 +29,12 @@ type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
 
 export class Announcer {
   readonly #journal: AnnouncerJournal;
-  /** Messages of states that last. */
-  readonly #lasting = new Map<Event["reason"], ReadonlySet<string>>();
-  readonly #disks = new DiskNews();
-  readonly #ghosts = new Set<string>();
+  /** Reported states and ghosts, as `reason message`. */
+  readonly #reported = new Set<string>();
+  /** By reason and disk, the state that was reported; `null` for a budget, which is not about a disk. */
+  readonly #disks = new Map<string, Futility | null>();
+  readonly #disksAt = new Map<string, Instant>();
+  /** Thresholds that are due. */
   readonly #due = new Set<string>();
   /** When it was last reported that pressure cannot be relieved. */
   #unrelievedAt: Instant | undefined;
@@ -43,14 +45,11 @@ export class Announcer {
 
   /** Raises the events of a pass that are news, and returns them. */
   passed(events: readonly Event[], plan: ImagePlan, end?: ImageEnd): readonly Event[] {
-    this.#disks.forgetChanged(plan);
+    for (const [key, state] of this.#disks) if (hasChanged(state, plan)) this.#disks.delete(key);
     // Of the event on removals that give nothing back, the ledger knows whether it is news.
     const isEpisode = ({ reason }: Event) => reason === "ImageGCFutile" && end === "nothing-freed";
     const news = events.filter((event) => isEpisode(event) || this.#isNews(event, plan));
-    for (const reason of STATES) {
-      const those = events.filter((event) => event.reason === reason);
-      this.#lasting.set(reason, new Set(those.map(({ message }) => message)));
-    }
+    this.#forgetReported(new Set(events.map(keyOfEvent)));
     for (const event of news) this.#journal.event(event);
     return news;
   }
@@ -109,19 +108,68 @@ export class Announcer {
   }
 
   #isNews(event: Event, plan: ImagePlan): boolean {
-    const { reason, message } = event;
-    if (reason === "GhostImage") return this.#isNewGhost(message);
-    if (OF_DISKS.includes(reason)) return this.#disks.isNews(event, plan);
-    return this.#lasting.get(reason)?.has(message) !== true;
+    if (OF_DISKS.includes(event.reason)) return this.#isDiskNews(event, plan);
+    const key = keyOfEvent(event);
+    const isNews = !this.#reported.has(key);
+    this.#reported.add(key);
+    return isNews;
   }
 
-  #isNewGhost(message: string): boolean {
-    if (this.#ghosts.has(message)) return false;
-    const [oldest] = this.#ghosts;
-    if (this.#ghosts.size >= GHOSTS_MAX && oldest !== undefined) this.#ghosts.delete(oldest);
-    this.#ghosts.add(message);
-    return true;
+  /** States that no longer last, and the oldest ghosts. */
+  #forgetReported(current: ReadonlySet<string>): void {
+    const ghosts: string[] = [];
+    for (const key of this.#reported) {
+      if (key.startsWith("GhostImage ")) ghosts.push(key);
+      else if (!current.has(key)) this.#reported.delete(key);
+    }
+    for (const key of ghosts.slice(0, Math.max(0, ghosts.length - GHOSTS_MAX)))
+      this.#reported.delete(key);
   }
+
+  #isDiskNews({ reason, at }: Event, plan: ImagePlan): boolean {
+    const states: readonly (Futility | null)[] =
+      plan.futility.length === 0 ? [null] : plan.futility;
+    const news = states.filter((state) => {
+      const key = keyOfDisk(reason, state);
+      return !this.#isSaid(key, state) && isRested(this.#disksAt.get(key), at);
+    });
+    for (const state of news) {
+      this.#disks.set(keyOfDisk(reason, state), state);
+      this.#disksAt.set(keyOfDisk(reason, state), at);
+    }
+    return news.length > 0;
+  }
+
+  #isSaid(key: string, state: Futility | null): boolean {
+    const before = this.#disks.get(key);
+    if (before === undefined) return false;
+    return before === null || state === null || !futilityDiffers(before, state);
+  }
+}
+
+const keyOfEvent = ({ reason, message }: Event): string => `${reason} ${message}`;
+
+const keyOfDisk = (reason: Event["reason"], futility: Futility | null): string =>
+  futility === null
+    ? reason
+    : `${reason} ${futility.inodes === undefined ? "bytes" : "inodes"} ${futility.filesystem}`;
+
+/** Whether a disk or a budget is no longer as it was reported, so that it is news if it comes back. */
+function hasChanged(state: Futility | null, { purpose, triggers, usage }: ImagePlan): boolean {
+  if (state === null)
+    return purpose === "periodic" && !triggers.some(({ kind }) => kind === "budget");
+  const disk = usage.find(({ filesystem }) => filesystem.path === state.filesystem)?.filesystem;
+  if (disk === undefined) return false;
+  return state.inodes === undefined
+    ? apart(state.breakdown.availableBytes, disk.availableBytes, disk.capacityBytes)
+    : apart(state.inodes.free, disk.inodesFree, disk.inodes);
+}
+
+/** Whether the last report is old enough, or the clock was set back since. */
+function isRested(reportedAt: Instant | undefined, at: Instant): boolean {
+  if (reportedAt === undefined) return true;
+  const span = at > reportedAt ? since(at, reportedAt) : since(reportedAt, at);
+  return span >= REST;
 }
 
 const isPowerOfTwo = (count: number): boolean => Number.isInteger(Math.log2(count));

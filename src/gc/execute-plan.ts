@@ -1,48 +1,58 @@
-/** Executes a plan with the engine's ports, and records the outcome in the ledger. */
+/** Executes a plan with the engine, and records the outcome in the ledger. */
 
 import type { PassId } from "../model/ids.ts";
 import type { Limits } from "../model/limits.ts";
-import { type ContainerOutcome, type ImageOutcome, isGone } from "../model/outcome.ts";
-import type { ImageCandidate } from "../model/plan.ts";
+import {
+  type ContainerOutcome,
+  type ImageItem,
+  type ImageOutcome,
+  isGone,
+} from "../model/outcome.ts";
+import type { ContainerPlan, ImageCandidate, ImageTarget, Plan } from "../model/plan.ts";
 import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
 import { rememberGain } from "../policy/layer/gain.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { rememberNothingFreed } from "../policy/space/nothing-freed.ts";
 import { storeFilesystem } from "../policy/space/targets.ts";
-import { collectContainers } from "./container/containers.ts";
-import { freshLists } from "./fresh-lists.ts";
-import type { ImageExecution } from "./image/image-execution.ts";
-import { executeImages } from "./image/images.ts";
-import type { Meter } from "./image/meter.ts";
+import type { CreationWait } from "./creation-wait.ts";
+import { freshNode } from "./fresh-view.ts";
+import type { Meter } from "./meter.ts";
+import type { Observer } from "./observe.ts";
 import { isCounted } from "./pace.ts";
 import type { Engine } from "./ports.ts";
 import type { Prepared } from "./prepare.ts";
+import { removeContainers } from "./remove-containers.ts";
+import { removeImages } from "./remove-images.ts";
+import type { Steps } from "./steps.ts";
 
-export interface ExecuteRun extends Pick<ImageExecution, "waiting" | "creations"> {
+export interface ExecuteRun {
   readonly id: PassId;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
-  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
-  /** Called after each container, sandbox and log. */
-  readonly containerDone?: () => void;
+  readonly steps: Steps;
+  readonly observer: Observer;
 }
 
-export async function executeContainerPlan(
+export async function collectContainers(
   engine: Engine,
   prepared: Prepared,
-  run: ExecuteRun,
+  /** `containerDone`: called after each container, sandbox and log. */
+  run: ExecuteRun & { readonly containerDone: () => void },
 ): Promise<ContainerOutcome> {
   const plan = prepared.plan.containers;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
   const { images, containers } = prepared.decided.limits;
   const place = containerFilesystem(prepared.snapshot);
-  const outcome = await collectContainers(
+  const outcome = await removeContainers(
     plan,
     {
       ...engine,
       runtime: engine.observe.runtime,
+      lists: run.observer.pods,
+      say: (message) => engine.journal.say(1, message),
       logs: prepared.snapshot.logs === null ? null : engine.remover,
       measureAvailable:
         place === null
@@ -63,7 +73,7 @@ export async function executeContainerPlan(
       maximumRemovals: images.maximumRemovals,
       removalInterval: images.removalInterval,
       done: (item) => {
-        run.containerDone?.();
+        run.containerDone();
         engine.journal.containerDone(run.id, item);
       },
     },
@@ -83,10 +93,13 @@ export async function executeContainerPlan(
   return outcome;
 }
 
-export async function executeImagePlan(
+export async function collectImages(
   engine: Engine,
   prepared: Prepared,
   run: ExecuteRun & {
+    readonly creations: CreationWait;
+    readonly starting: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+    readonly retarget: (() => Promise<readonly ImageTarget[]>) | undefined;
     /** The outcome for containers in the same pass: their removals count towards the same limit. */
     readonly before: ContainerOutcome | null;
   },
@@ -96,23 +109,18 @@ export async function executeImagePlan(
   const { snapshot, decided } = prepared;
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
-  const lists = freshLists({
-    observe: engine.observe,
-    events,
-    timer: engine.timer,
-    first: snapshot,
-    say: (message) => engine.journal.say(1, message),
-  });
-  const execution: ImageExecution = {
+  const { observer, creations, steps } = run;
+  const node = freshNode({ engine, observer, events, creations, first: snapshot });
+  const execution = {
     ...engine,
     ...engine.observe,
     ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    lists: (stop, sinceNs) => run.waiting("lists", () => lists(stop, sinceNs)),
-    done: (item) => engine.journal.imageDone(run.id, item),
+    look: (stop: AbortSignal) => steps.wait("lists", () => node.get(stop)),
+    done: (item: ImageItem) => engine.journal.imageDone(run.id, item),
   };
-  const { outcome, freed } = await executeImages(execution, run.signal).finally(() =>
+  const { outcome, freed } = await removeImages(execution, run.signal).finally(() =>
     listening.abort(),
   );
   if (outcome.items.length > 0) {
@@ -125,7 +133,7 @@ export async function executeImagePlan(
 }
 
 /** Whether anything was removed, or at least tried. */
-export const collected = (outcome: ContainerOutcome | null): boolean =>
+export const hasTried = (outcome: ContainerOutcome | null): boolean =>
   outcome !== null &&
   [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
 
@@ -154,3 +162,38 @@ function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
 const containerFilesystem = (snapshot: Snapshot): Filesystem | null =>
   snapshot.filesystems.find(({ roles }) => roles.includes("containerfs")) ??
   storeFilesystem(snapshot);
+
+export const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
+  ...STOPPED_CONTAINERS,
+  end: "dry-run",
+  errors: unjudged(plan),
+});
+
+export const STOPPED_CONTAINERS: ContainerOutcome = {
+  end: "stopped",
+  containers: [],
+  sandboxes: [],
+  logs: [],
+  measuredFreedBytes: null,
+  errors: [],
+};
+
+export function dryImages(plan: Plan): ImageOutcome {
+  const wanted = (plan.images?.targets ?? []).flatMap((target) =>
+    "wantedBytes" in target ? [target.wantedBytes] : [],
+  );
+  const [usage] = plan.images?.usage ?? [];
+  const available = usage?.filesystem.availableBytes ?? null;
+  return {
+    end: "dry-run",
+    items: [],
+    wantedBytes: wanted[0] ?? null,
+    reportedFreedBytes: 0n,
+    measuredFreedBytes: 0n,
+    availableBefore: available,
+    availableAfter: available,
+    capacityBytes: usage?.filesystem.capacityBytes ?? null,
+    error: null,
+    ghosts: [],
+  };
+}

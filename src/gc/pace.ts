@@ -5,7 +5,7 @@ import type { ImageResult, RemovalResult } from "../model/outcome.ts";
 import type { Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
 
-export type Leave = "go" | "stopped" | "removal-limit";
+export type PaceVerdict = "go" | "stopped" | "removal-limit";
 
 export interface PaceOptions {
   readonly maximumRemovals: number | null;
@@ -14,7 +14,7 @@ export interface PaceOptions {
   readonly signal: AbortSignal;
 }
 
-/** Whether the limit counts it. What is refused again in every pass would otherwise leave nothing of the limit to the rest. */
+/** Refused removals do not count towards the limit; refused in every pass, they would leave nothing of it to the rest. */
 export const isCounted = (result: ImageResult | RemovalResult): boolean =>
   result.kind === "removed" ||
   result.kind === "ghost" ||
@@ -30,14 +30,14 @@ export class Pace {
   }
 
   /** Called before each removal, which begins if it may proceed. */
-  async next(): Promise<Leave> {
-    const leave = await this.allows();
-    if (leave === "go") this.begin();
-    return leave;
+  async next(): Promise<PaceVerdict> {
+    const verdict = await this.allows();
+    if (verdict === "go") this.begin();
+    return verdict;
   }
 
   /** The same for a removal that may not happen; call `begin` when it does. */
-  async allows(): Promise<Leave> {
+  async allows(): Promise<PaceVerdict> {
     const { maximumRemovals, removalInterval, timer, signal } = this.#options;
     if (signal.aborted) return "stopped";
     if (maximumRemovals !== null && this.#counted >= maximumRemovals) return "removal-limit";

@@ -5,36 +5,31 @@ import type { PassId } from "../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Event, Pass, PassKind, Step } from "../model/pass.ts";
 import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
+import { CreationWait } from "./creation-wait.ts";
 import {
-  creationWaitOf,
-  rememberHeldUp,
-  untilCreated,
-  type WaitReport,
-} from "./creation-waiting.ts";
-import { seenOf } from "./detect.ts";
-import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
-import {
-  collected,
-  executeContainerPlan,
-  executeImagePlan,
-  type ExecuteRun,
+  collectContainers,
+  collectImages,
+  dryContainers,
+  dryImages,
+  hasTried,
+  STOPPED_CONTAINERS,
   withoutImageGain,
 } from "./execute-plan.ts";
-import type { CreationWait } from "./image/creation-wait.ts";
-import type { Meter } from "./image/meter.ts";
+import type { Meter } from "./meter.ts";
+import { Observer } from "./observe.ts";
 import { imageEvents } from "./pass-events.ts";
-import { makePassId } from "./pass-id.ts";
-import { withPassLists } from "./pass-lists.ts";
 import type { Engine, Seen } from "./ports.ts";
-import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
-import { Steps } from "./steps.ts";
+import { prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
+import { withUsedLogs } from "./read-only.ts";
+import { makePassId, Steps } from "./steps.ts";
 
-export interface PassRequest extends WaitReport {
+export interface PassRequest {
   readonly kind: PassKind;
   readonly purpose: Purpose;
   readonly containers: Parts["containers"];
@@ -52,6 +47,8 @@ export interface PassRequest extends WaitReport {
   readonly evictions?: PrepareRequest["evictions"];
   /** Aborts once a pass under pressure waits for this one, which then waits for no container that is being created. */
   readonly hurry?: AbortSignal;
+  /** Called with the block when a wait for containers that are being created begins, with `null` when it ends. */
+  readonly waits?: (block: ImageBlock | null) => void;
   /** Called before each image removal, to show progress on a terminal. */
   readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
 }
@@ -78,7 +75,7 @@ export async function runPass(
   request: PassRequest,
   signal: AbortSignal,
 ): Promise<PassEnd> {
-  const running = new Running(withPassLists(engine), request, signal);
+  const running = new Running(engine, request, signal);
   const end = await running.run();
   engine.journal.passEnded(end.pass, end.seen);
   return end;
@@ -93,6 +90,7 @@ class Running {
   readonly #id: PassId;
   readonly #startedAt: Instant;
   #prepared: Prepared | null = null;
+  readonly #observer: Observer;
   readonly #wait: CreationWait;
   #plan: Plan = NO_PLAN;
   #containers: ContainerOutcome | null = null;
@@ -106,7 +104,10 @@ class Running {
     this.#signal = signal;
     this.#hurry = AbortSignal.any([signal, request.hurry ?? signal]);
     this.#steps = new Steps(engine, request.now);
-    this.#wait = creationWaitOf(engine, request, { steps: this.#steps, soonest: this.#hurry });
+    this.#observer = new Observer(engine.observe);
+    const { purpose, waits } = request;
+    const steps = this.#steps;
+    this.#wait = new CreationWait(engine, { purpose, waits, steps, soonest: this.#hurry });
     if (request.turn !== undefined) this.#steps.waited("turn", request.turn);
     this.#startedAt = request.now();
     this.#id = makePassId(this.#startedAt, request.random());
@@ -184,7 +185,7 @@ class Running {
     const signal = AbortSignal.any([this.#signal, enough]);
     const run = { ...this.#run(), signal, containerDone: () => (this.#containersDone += 1) };
     this.#containers = await this.#steps.run("execute", () =>
-      executeContainerPlan(this.#engine, first, run),
+      collectContainers(this.#engine, first, run),
     );
   }
 
@@ -199,11 +200,11 @@ class Running {
   async #collectImages(first: Prepared): Promise<void> {
     const prepared = await this.#preparedForImages(first);
     if (prepared === null) return;
-    const run = { ...this.#run(), starting: this.#request.starting, before: this.#containers };
-    const outcome = await this.#steps.run("execute", () =>
-      executeImagePlan(this.#engine, prepared, run),
+    const { starting, retarget } = this.#request;
+    const run = { ...this.#run(), starting, retarget, before: this.#containers };
+    this.#images = await this.#steps.run("execute", () =>
+      collectImages(this.#engine, prepared, run),
     );
-    this.#images = outcome;
   }
 
   /**
@@ -214,7 +215,7 @@ class Running {
     const { retarget } = this.#request;
     if (first.plan.containers === null) return first;
     const waits = waitsForCreations(first.plan);
-    if (!waits && !collected(this.#containers)) return first;
+    if (!waits && !hasTried(this.#containers)) return first;
     const targets = (await retarget?.()) ?? [];
     if (retarget !== undefined && targets.length === 0) return null;
     const purpose = remainingPurpose(this.#request.purpose, first.plan.images);
@@ -236,30 +237,31 @@ class Running {
   ): Promise<Prepared> {
     const { dryRun, retarget, evictions } = this.#request;
     for (let targets = pressureTargets; ;) {
+      const creationPatience = this.#wait.patience();
+      const wanted = { purpose, parts, pressureTargets: targets, evictions, creationPatience };
       const prepared = await prepare(
         this.#engine,
-        {
-          purpose,
-          parts,
-          pressureTargets: targets,
-          evictions,
-          creationPatience: this.#wait.patience(),
-          remembers: !dryRun,
-        },
-        { steps: this.#steps, signal: this.#signal, hurry: this.#hurry },
+        { ...wanted, remembers: !dryRun },
+        { ...this.#run(), hurry: this.#hurry },
       );
       // Containers are collected first.
       const waits = parts.containers === "none" && waitsForCreations(prepared.plan);
-      if (dryRun || !waits || !this.#wait.mayWait()) return prepared;
-      await untilCreated(this.#engine, { wait: this.#wait, prepared }, this.#signal);
+      if (dryRun) return withUsedLogs(this.#engine, prepared, this.#signal);
+      if (!waits || !this.#wait.mayWait()) return prepared;
+      await this.#wait.untilCreated(prepared.snapshot, this.#observer, this.#signal);
       targets = (await retarget?.()) ?? targets;
     }
   }
 
   #run() {
-    const { now } = this.#request;
-    const waiting: ExecuteRun["waiting"] = (name, wait) => this.#steps.wait(name, wait);
-    return { id: this.#id, now, signal: this.#signal, waiting, creations: this.#wait };
+    return {
+      id: this.#id,
+      now: this.#request.now,
+      signal: this.#signal,
+      steps: this.#steps,
+      observer: this.#observer,
+      creations: this.#wait,
+    };
   }
 
   #end(failure: unknown): PassEnd {
@@ -277,7 +279,7 @@ class Running {
       steps: this.#steps.list(),
       error: failure === null ? null : messageOf(failure),
     };
-    rememberHeldUp(this.#engine.memory, pass, this.#wait);
+    this.#wait.rememberHeldUp(this.#engine.memory, pass);
     const prepared = this.#prepared;
     const seen = prepared === null ? null : seenOf(prepared.snapshot);
     return { pass, seen, prepared, failure };

@@ -19,8 +19,8 @@ import type {
 } from "../model/ports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { Backoff } from "./backoff.ts";
-import type { LogUsers } from "./container/log-users.ts";
+import type { Backoff } from "./calls.ts";
+import type { LogUsers } from "./log-users.ts";
 import type { ObservePorts } from "./observe.ts";
 
 /** A ledger that lasts as long as the process, for `compat: kubelet`, `plan` and a broken disk. */

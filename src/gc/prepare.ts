@@ -1,22 +1,21 @@
 /** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
 import type { Ledger } from "../model/ledger.ts";
-import type { Limits } from "../model/limits.ts";
 import type { Plan } from "../model/plan.ts";
-import type { Filesystem, Snapshot } from "../model/snapshot.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { rememberPods } from "../policy/container/pods.ts";
 import { type Decide, decide } from "../policy/decide.ts";
-import { FULL_PATIENCE, rememberCreations } from "../policy/image/creations.ts";
+import { rememberCreations } from "../policy/image/creations.ts";
+import { usageOf } from "../policy/image/usage.ts";
 import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { metTargets } from "../policy/pressure/judge.ts";
+import { remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/nothing-freed.ts";
-import { look, remembered } from "./detect.ts";
-import { readCreations } from "./observe.ts";
-import { readOrigins } from "./origins.ts";
-import type { ReadEngine } from "./ports.ts";
+import { readOrigins } from "./details.ts";
+import { Observer, readCreations } from "./observe.ts";
+import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
-import { withUsedLogs } from "./used-logs.ts";
 
 export interface PrepareRequest extends Pick<
   Decide,
@@ -46,57 +45,60 @@ export interface Prepared {
   readonly decided: Decide;
 }
 
+export interface PrepareRun {
+  readonly observer: Observer;
+  readonly steps: Steps;
+  readonly signal: AbortSignal;
+  /** Aborts once a pass under pressure waits for this one, which then continues without layers that it has not read. */
+  readonly hurry?: AbortSignal | undefined;
+}
+
 /** Observes the node and decides. Rejects if a list or a stat fails, without a plan. */
 export async function prepare(
   engine: ReadEngine,
   request: PrepareRequest,
-  run: {
-    readonly steps: Steps;
-    readonly signal: AbortSignal;
-    /** Aborts once a pass under pressure waits for this one, which then continues without layers that it has not read. */
-    readonly hurry?: AbortSignal | undefined;
-  },
+  run: PrepareRun,
 ): Promise<Prepared> {
-  const { steps, signal, hurry } = run;
-  const { purpose, parts, pressureTargets, creationPatience, evictions } = request;
-  const logs = parts.containers !== "none";
+  const { observer, steps, signal } = run;
+  const { purpose, parts, creationPatience, evictions } = request;
   const listedNs = engine.timer.monotonicNs();
-  const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
+  const snapshot = await steps.run("observe", () =>
+    look(engine, { observer, logs: parts.containers !== "none" }, signal),
+  );
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
+  const limits = engine.limits();
   const decided: Decide = {
     snapshot,
     ledger,
-    limits: engine.limits(),
+    limits,
     purpose,
     parts,
     hold: engine.hold(),
     startedAt: engine.startedAt,
     pressureTargets:
       evictions === undefined
-        ? pressureTargets
-        : metNow(engine.limits(), snapshot.filesystems, evictions),
+        ? request.pressureTargets
+        : metNow({ limits, filesystems: snapshot.filesystems }, evictions),
     creationPatience,
   };
-  const prepared = await steps.run("decide", () => {
-    const planned = { snapshot, ledger, plan: decide(decided), decided, listedNs };
-    return needsCreations(planned, request) ? withCreations(engine, planned, request) : planned;
-  });
-  const whole = needsLayers(prepared, request)
-    ? await steps.run("layers", () => withLayers(engine, { prepared, request, hurry }, signal))
-    : prepared;
-  return request.remembers ? whole : await withUsedLogs(engine, whole, signal);
+  const prepared = await steps.run("decide", () =>
+    withCreations(engine, { snapshot, ledger, plan: decide(decided), decided, listedNs }, request),
+  );
+  if (!needsLayers(prepared, request)) return prepared;
+  return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
 }
 
-/** Only what would be removed can be held up; commands that show a plan show the block in any case. */
-const needsCreations = ({ plan: { images } }: Prepared, { remembers }: PrepareRequest): boolean =>
-  images !== null && (images.candidates.length > 0 || !remembers);
-
-/** The same plan with the containers that are being created. */
+/**
+ * The same plan with the containers that are being created. Only what would be removed can be held up; commands that
+ * show a plan show the block in any case.
+ */
 async function withCreations(
   engine: ReadEngine,
   prepared: Prepared,
   { remembers }: PrepareRequest,
 ): Promise<Prepared> {
+  const { images } = prepared.plan;
+  if (images === null || (images.candidates.length === 0 && remembers)) return prepared;
   const creations = await readCreations(engine.observe.host, prepared.snapshot);
   const seen = { ...prepared.snapshot, creations };
   const joined = (ledger: Ledger): Ledger => {
@@ -131,16 +133,8 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
 /** The same plan with the layers of images that detection has not read yet. */
 async function withLayers(
   engine: ReadEngine,
-  {
-    prepared,
-    request,
-    hurry,
-  }: {
-    readonly prepared: Prepared;
-    readonly request: PrepareRequest;
-    readonly hurry: AbortSignal | undefined;
-  },
-  signal: AbortSignal,
+  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
+  { signal, hurry }: PrepareRun,
 ): Promise<Prepared> {
   const { images } = prepared.snapshot;
   const known = prepared.ledger.origins;
@@ -163,26 +157,11 @@ async function withLayers(
 }
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
-const metNow = (
-  limits: Limits,
-  filesystems: readonly Filesystem[],
+export const metNow = (
+  { limits, filesystems }: Pick<Decide, "limits"> & Pick<Snapshot, "filesystems">,
   { softDue }: SinglePassEvictions,
 ): Decide["pressureTargets"] =>
   metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems }, softDue);
-
-/** The basis of an offline plan: a recorded node instead of an observation. */
-export function prepareRecorded(
-  recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
-  input: Omit<Decide, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
-): Prepared {
-  const decided: Decide = {
-    ...input,
-    ...recorded,
-    pressureTargets: metNow(input.limits, recorded.snapshot.filesystems, { softDue: null }),
-    creationPatience: FULL_PATIENCE,
-  };
-  return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
-}
 
 /**
  * Only passes that also read the log directories judge pods; other observations leave their records alone. Starts from
@@ -200,4 +179,46 @@ function rememberNode(
     parts.containers === "none" ? seen : { ...seen, pods: rememberPods(before.pods, view) };
   if (remembers) engine.memory.replace(ledger);
   return ledger;
+}
+
+/**
+ * Detection: one observation, recorded in the ledger, without deciding or removing anything. Only container passes judge
+ * pods, so their records stay as they are.
+ */
+export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
+  const observer = new Observer(engine.observe);
+  const snapshot = await look(engine, { observer, logs: false }, signal);
+  engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
+  return seenOf(snapshot);
+}
+
+async function look(
+  engine: ReadEngine,
+  { observer, logs }: { readonly observer: Observer; readonly logs: boolean },
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const limits = engine.limits().containers;
+  const needEnds = limits.minimumAge > 0n && limits.compat === "none";
+  const ledger = engine.memory.current();
+  return observer.observe({ ledger, needEnds, logs }, signal);
+}
+
+/** The ledger after this snapshot, with the given records of pods. */
+function remembered(engine: ReadEngine, snapshot: Snapshot, pods: Ledger["pods"]): Ledger {
+  return remember({
+    ledger: engine.memory.current(),
+    snapshot,
+    usage: usageOf(snapshot),
+    limits: engine.limits().memory,
+    pods,
+  });
+}
+
+export function seenOf(snapshot: Snapshot): Seen {
+  return {
+    runtime: snapshot.runtime,
+    filesystems: snapshot.filesystems,
+    deadContainers: snapshot.containers.filter(({ state }) => state === "exited").length,
+    observedAt: snapshot.observedAt,
+  };
 }

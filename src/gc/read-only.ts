@@ -1,7 +1,9 @@
-/** The plan of a node for read-only commands. */
+/** Plans for read-only commands: of this node, and of a recorded one. */
 
+import { messageOf } from "../model/errors.ts";
 import type { ImageRecord, Ledger } from "../model/ledger.ts";
-import type { ImagePlan } from "../model/plan.ts";
+import type { ImagePlan, Plan, PlannedPodLogs } from "../model/plan.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import {
   type Duration,
   instant,
@@ -10,13 +12,15 @@ import {
   type Watched,
   watched as watchedAt,
 } from "../model/time.ts";
-import { decide } from "../policy/decide.ts";
+import { type Decide, decide } from "../policy/decide.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { unusedFor } from "../policy/image/rank.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { remember } from "../policy/remember.ts";
+import { LogUse, LogUsers } from "./log-users.ts";
+import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
-import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
+import { metNow, prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
 export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
@@ -35,8 +39,64 @@ export async function readOnlyPass(
     creationPatience: FULL_PATIENCE,
     remembers: false,
   };
-  return prepare(engine, request, { steps, signal });
+  const observer = new Observer(engine.observe);
+  const prepared = await prepare(engine, request, { observer, steps, signal });
+  return withUsedLogs(engine, prepared, signal);
 }
+
+/** The basis of an offline plan: a recorded node instead of an observation. */
+export function prepareRecorded(
+  recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
+  input: Omit<Decide, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
+): Prepared {
+  const decided: Decide = {
+    ...input,
+    ...recorded,
+    pressureTargets: metNow(
+      { limits: input.limits, filesystems: recorded.snapshot.filesystems },
+      { softDue: null },
+    ),
+    creationPatience: FULL_PATIENCE,
+  };
+  return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
+}
+
+/**
+ * Keeps log directories that the plan would delete, but that a listed container or sandbox uses: `gc` skips them in every
+ * pass. Costs nothing unless the plan deletes a log directory.
+ */
+export async function withUsedLogs<Of extends { readonly plan: Plan }>(
+  engine: Pick<ReadEngine, "observe" | "timer" | "remover">,
+  prepared: Of,
+  signal: AbortSignal,
+): Promise<Of> {
+  const plan = prepared.plan.containers;
+  if (plan === null || !plan.podLogs.some(isRemoved)) return prepared;
+  // What the plan removes no longer uses anything by the time of the logs.
+  const removed = new Set<string>([
+    ...plan.containers.filter(isRemoved).map(({ container }) => container.id),
+    ...plan.sandboxes.filter(isRemoved).map(({ sandbox }) => sandbox.id),
+  ]);
+  const listed = {
+    containers: plan.containers.map(({ container }) => container),
+    sandboxes: plan.sandboxes.map(({ sandbox }) => sandbox),
+  };
+  const users = new LogUsers(engine.observe.runtime, engine.timer);
+  const use = new LogUse({ users, logs: engine.remover }, removed, signal);
+  const judged = async (planned: PlannedPodLogs): Promise<PlannedPodLogs> => {
+    const { directory, decision } = planned;
+    if (decision.kind === "keep") return planned;
+    const what = await use.userOf(directory, listed).catch(messageOf);
+    if (what === null) return planned;
+    const reason = { kind: "in-use", what } as const;
+    return { directory, decision: { kind: "keep", reason, tried: [...decision.tried, "in-use"] } };
+  };
+  const containers = { ...plan, podLogs: await Promise.all(plan.podLogs.map(judged)) };
+  return { ...prepared, plan: { ...prepared.plan, containers } };
+}
+
+const isRemoved = ({ decision }: { readonly decision: { readonly kind: string } }): boolean =>
+  decision.kind === "remove";
 
 /** The plan as if every image had been first seen this much earlier: what a new ledger waits for. */
 export function assumingSeen(prepared: Prepared, span: Duration): Prepared {

@@ -1,8 +1,9 @@
-/** Times the steps of a pass, as spans for the log and the history. */
+/** The name of a pass and its timed steps, as spans for the log and the history. */
 
 import { messageOf } from "../model/errors.ts";
+import { type PassId, passId } from "../model/ids.ts";
 import type { Step, WaitName } from "../model/pass.ts";
-import { duration, durationFromMs, type Instant } from "../model/time.ts";
+import { duration, durationFromMs, type Instant, toRfc3339 } from "../model/time.ts";
 import type { ReadEngine } from "./ports.ts";
 
 /** A shorter wait was none. */
@@ -63,4 +64,10 @@ export class Steps {
     const waits = [...this.#waits.values()].filter(({ took }) => took >= TELLING_WAIT);
     return [...this.#steps, ...waits];
   }
+}
+
+/** `20260101T000000Z-1a2b3c`, sortable by time; `random` is any 24 bits. */
+export function makePassId(now: Instant, random: number): PassId {
+  const stamp = toRfc3339(now).slice(0, 19).replaceAll(/[-:]/g, "");
+  return passId(`${stamp}Z-${(random & 0xffffff).toString(16).padStart(6, "0")}`);
 }

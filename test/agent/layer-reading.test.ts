@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { LayerReading } from "../../src/agent/layer-reading.ts";
-import { detect } from "../../src/gc/detect.ts";
+import { detect } from "../../src/gc/prepare.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import { aRelease, available } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";

@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 
 import { type MetricDefinition, METRICS, type NodeFigures } from "../../src/agent/metrics-table.ts";
 import { MetricRegistry, Metrics, passOutcome } from "../../src/agent/metrics.ts";
-import { removeSandbox } from "../../src/gc/container/sandbox-removal.ts";
-import { OthersRemovals } from "../../src/gc/others-removal.ts";
+import { OthersRemovals } from "../../src/gc/calls.ts";
+import { removeSandbox } from "../../src/gc/remove-container.ts";
 import { failureCode, RuntimeError } from "../../src/model/errors.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { minutes } from "../../src/model/time.ts";

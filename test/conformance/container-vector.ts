@@ -1,5 +1,5 @@
 /** One recorded decision of the kubelet on containers and sandboxes, and what our own code does with the same node. */
-import { collectContainers } from "../../src/gc/container/containers.ts";
+import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import {
@@ -87,7 +87,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
     now: time(vector.now),
     blocks: [],
   };
-  await collectContainers(decideContainers(input), node.ports(), {
+  await removeContainers(decideContainers(input), node.ports(), {
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods }),
     held: () => false,

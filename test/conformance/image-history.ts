@@ -1,9 +1,9 @@
 /** A recorded history of the kubelet's image manager, replayed on the agent's detection and image pass with one memory. */
 
 import { Announcer } from "../../src/gc/announcer.ts";
-import { detect } from "../../src/gc/detect.ts";
-import { failureOf } from "../../src/gc/pass-failure.ts";
+import { failureOf } from "../../src/gc/pass-events.ts";
 import { runPass } from "../../src/gc/pass.ts";
+import { detect } from "../../src/gc/prepare.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { durationFromMs, instant } from "../../src/model/time.ts";

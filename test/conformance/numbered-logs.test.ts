@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { collectContainers } from "../../src/gc/container/containers.ts";
+import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { duration, seconds } from "../../src/model/time.ts";
@@ -56,7 +56,7 @@ test("47: a container is removed with its log, rotation and link", async () => {
     { containers: [container] },
     { pods: judged({ gone: ["12345678"] }), limits: { ...containerLimits, compat: "kubelet" } },
   );
-  await collectContainers(planOf(input.snapshot, input), node.ports({ logs: deleter() }), {
+  await removeContainers(planOf(input.snapshot, input), node.ports({ logs: deleter() }), {
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
     held: () => false,

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ContainerOptions, ContainerPorts } from "../../src/gc/container/container-ports.ts";
-import { collectContainers } from "../../src/gc/container/containers.ts";
-import { LogUsers } from "../../src/gc/container/log-users.ts";
+import { LogUsers } from "../../src/gc/log-users.ts";
+import { type ContainerOptions, removeContainers } from "../../src/gc/remove-containers.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
@@ -12,6 +11,7 @@ import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/s
 import { duration, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
+import { ownership } from "../../src/policy/container/ownership.ts";
 import {
   ago,
   containerLimits,
@@ -22,7 +22,7 @@ import {
   noLogs,
   sandboxOf,
 } from "../support/build/pods.ts";
-import { FakeNode, type FakeNodeState } from "../support/fake-node.ts";
+import { FakeNode, type FakeNodeState, type PortsChange } from "../support/fake-node.ts";
 
 interface Scene {
   readonly containers?: readonly Container[];
@@ -31,7 +31,7 @@ interface Scene {
   readonly node?: Partial<FakeNodeState>;
   readonly input?: Partial<ContainerInput>;
   readonly options?: Partial<ContainerOptions>;
-  readonly ports?: Partial<ContainerPorts>;
+  readonly ports?: PortsChange;
   readonly prepare?: (node: FakeNode) => void;
 }
 
@@ -46,7 +46,7 @@ async function collect(
     { containers, sandboxes, logs: scene.logs ?? null },
     { pods: judged({ gone: ["uid-a"] }), ...scene.input },
   );
-  const outcome = await collectContainers(decideContainers(input), node.ports(scene.ports), {
+  const outcome = await removeContainers(decideContainers(input), node.ports(scene.ports), {
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
     held: () => false,
@@ -851,8 +851,8 @@ describe("a log directory", () => {
     const { reader } = new FakeNode({ containers: [], sandboxes: [] });
     const sandboxLogDirectory = async (id: string) => directories.get(id) ?? null;
     const users = new LogUsers({ ...reader, sandboxLogDirectory }, { monotonicNs: () => 0n });
-    const listed = { containers: [], sandboxes };
-    expect(await users.ofSandboxes(listed, new AbortController().signal)).toMatchObject([
+    const owners = ownership({ sandboxes }, "none");
+    expect(await users.ofSandboxes(sandboxes, owners, new AbortController().signal)).toMatchObject([
       { id: "named", use: { kind: "path", path: "/var/log/pods/default_pod-a_uid-a/-" } },
     ]);
   });

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { detect } from "../../src/gc/detect.ts";
-import { prepare, type PrepareRequest } from "../../src/gc/prepare.ts";
+import { Observer } from "../../src/gc/observe.ts";
+import { detect, prepare, type PrepareRequest } from "../../src/gc/prepare.ts";
 import { Steps } from "../../src/gc/steps.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
@@ -61,7 +61,11 @@ async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> 
       remembers: true,
       ...change,
     },
-    { steps: new Steps(engine, () => instant(0n)), signal: never },
+    {
+      observer: new Observer(engine.observe),
+      steps: new Steps(engine, () => instant(0n)),
+      signal: never,
+    },
   );
 }
 

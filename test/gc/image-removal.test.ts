@@ -1,9 +1,9 @@
 // One removal: what its answer, and the look at the image after it, leave in the ledger.
 import { describe, expect, test } from "bun:test";
 
-import { removeImage } from "../../src/gc/image/image-removal.ts";
-import { OthersRemovals } from "../../src/gc/others-removal.ts";
+import { OthersRemovals } from "../../src/gc/calls.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
+import { removeImage } from "../../src/gc/remove-image.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { timer } from "../../src/node/clock.ts";
 import { aCandidate, aLedger, anImage, aRecord, aSnapshot, NOW } from "../support/build/values.ts";

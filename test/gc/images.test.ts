@@ -1,9 +1,9 @@
 // The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
 import { describe, expect, test } from "bun:test";
 
-import type { FreshLists, ImageExecution } from "../../src/gc/image/image-execution.ts";
-import { executeImages } from "../../src/gc/image/images.ts";
+import type { FreshNode } from "../../src/gc/fresh-view.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
+import { type ImageExecution, removeImages } from "../../src/gc/remove-images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { HoldState } from "../../src/model/pass.ts";
@@ -30,7 +30,6 @@ import {
   spaceTarget,
   withImageLimits,
 } from "../support/build/values.ts";
-import { noCreations } from "../support/no-creations.ts";
 
 interface World {
   available: bigint;
@@ -58,9 +57,10 @@ interface Behaviour {
 }
 
 const STORE = aFilesystem({ path: "/var/lib/containerd", imageUsedBytes: null });
-const listsOf = (node: Partial<Snapshot>): FreshLists => ({
+const listsOf = (node: Partial<Snapshot>): FreshNode => ({
   snapshot: aSnapshot(node),
   missed: new Set(),
+  block: null,
 });
 
 const defaults = { ...defaultImageLimits, minimumAge: duration(0n) };
@@ -111,8 +111,8 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
     memory: volatileMemory(ledger),
     hold: () => ({ kind: "none" }),
-    creations: noCreations,
-    waiting: (_, wait) => wait(),
+
+    steps: { wait: (_, wait) => wait() },
     writer: { removeImage },
     commit: async () => undefined,
     disk: {
@@ -133,7 +133,7 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
       },
     },
     now: () => NOW,
-    lists: async () => {
+    look: async () => {
       world.available -= behaviour.writes ?? 0n;
       behaviour.beforeLook?.(world);
       return listsOf({ images: images(), ...behaviour.node?.() });
@@ -153,7 +153,7 @@ const imageCount = (maximumImages: number): ImageTarget => ({
 });
 
 const run = async (execution: ImageExecution) =>
-  (await executeImages(execution, new AbortController().signal)).outcome;
+  (await removeImages(execution, new AbortController().signal)).outcome;
 
 describe("a measured pass", () => {
   test("stops as soon as the target is reached, and not one image later", async () => {
@@ -251,17 +251,17 @@ describe("a measured pass", () => {
         return base.disk.measure(path);
       },
     };
-    const { outcome } = await executeImages({ ...base, disk }, stop.signal);
+    const { outcome } = await removeImages({ ...base, disk }, stop.signal);
     expect(outcome.end).toBe("stopped");
     expect(world.removals).toEqual([]);
   });
 
   test("ends when a list fails, because the images in use are unknown", async () => {
-    const lists = async () => {
+    const look = async () => {
       throw new RuntimeError("unreachable", "the runtime went away");
     };
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const outcome = await run(execution(1_100n * MIB, {}, { lists }));
+    const outcome = await run(execution(1_100n * MIB, {}, { look }));
     expect(outcome).toMatchObject({
       end: "observation-failed",
       error: "the runtime went away",
@@ -272,12 +272,12 @@ describe("a measured pass", () => {
 
   test("is stopped, not failed, if a stop cancels a list", async () => {
     const stop = new AbortController();
-    const lists = async () => {
+    const look = async () => {
       stop.abort();
       throw new RuntimeError("cancelled", "the call was cancelled");
     };
     const { execution } = worldOf(["a"], 1_000n * MIB);
-    const { outcome } = await executeImages(execution(1_100n * MIB, {}, { lists }), stop.signal);
+    const { outcome } = await removeImages(execution(1_100n * MIB, {}, { look }), stop.signal);
     expect(outcome).toMatchObject({ end: "stopped", error: null, items: [] });
   });
 
@@ -302,7 +302,7 @@ describe("a measured pass", () => {
       throw new RuntimeError("cancelled", "the call was cancelled");
     };
     const given = execution(1_900n * MIB, {}, { runtime: { imageStatus } });
-    const { outcome } = await executeImages(given, stop.signal);
+    const { outcome } = await removeImages(given, stop.signal);
     expect(outcome).toMatchObject({ end: "stopped", error: null });
     expect(outcome.items).toMatchObject([{ result: { kind: "removed", settled: "not-seen" } }]);
     expect(world.removals).toEqual(["a"]);
@@ -356,11 +356,11 @@ describe("a measured pass", () => {
       if (measured === 2) world.clockMs += 300;
       return base.disk.measure(path);
     };
-    const lists = async (signal: AbortSignal) => {
+    const look = async (signal: AbortSignal) => {
       looks += 1;
-      return base.lists(signal);
+      return base.look(signal);
     };
-    const outcome = await run({ ...base, disk: { measure }, lists });
+    const outcome = await run({ ...base, disk: { measure }, look });
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(["a"]);
     expect(looks).toBe(2);
@@ -401,7 +401,7 @@ describe("a measured pass", () => {
     const stopped = worldOf(["a", "b", "c"], 1_000n * MIB);
     const abort = new AbortController();
     const execution = stopped.execution(1_900n * MIB, {}, { done: () => abort.abort() });
-    const { outcome } = await executeImages(execution, abort.signal);
+    const { outcome } = await removeImages(execution, abort.signal);
     expect(outcome.end).toBe("stopped");
     expect(stopped.world.removals).toEqual(["a"]);
   });
@@ -611,11 +611,11 @@ describe("while other programs change the images", () => {
   test("an image missing from one list of the pass counts as new and is kept", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     const base = execution(1_100n * MIB);
-    const lists = async (signal: AbortSignal) => ({
-      ...(await base.lists(signal)),
+    const look = async (signal: AbortSignal) => ({
+      ...(await base.look(signal)),
       missed: new Set([anImage("a").id]),
     });
-    const outcome = await run({ ...base, lists });
+    const outcome = await run({ ...base, look });
     expect(world.removals).toEqual(["b"]);
     expect(outcome.items[0]?.result).toMatchObject({ kind: "skipped" });
   });
@@ -635,9 +635,9 @@ describe("while other programs change the images", () => {
   test("those of a list that serves again count as they are after the removals since", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
     const given = execution(1_000n * MIB);
-    const lists = await given.lists(new AbortController().signal);
+    const lists = await given.look(new AbortController().signal);
     const plan = { ...given.plan, targets: [imageCount(2)] };
-    expect((await run({ ...given, plan, lists: async () => lists })).end).toBe("target-reached");
+    expect((await run({ ...given, plan, look: async () => lists })).end).toBe("target-reached");
     expect(world.removals).toEqual(["a", "b"]);
   });
 });
@@ -752,9 +752,9 @@ describe("images on several filesystems", () => {
           inodesFree: 1_000n + BigInt(world.removals.length) * freed - looks * taken,
         }),
       };
-      const lists = async (signal: AbortSignal) => {
+      const look = async (signal: AbortSignal) => {
         if (world.removals.length > 0) looks += 1n;
-        return given.lists(signal);
+        return given.look(signal);
       };
       const target: ImageTarget = {
         kind: "free-inodes",
@@ -766,7 +766,7 @@ describe("images on several filesystems", () => {
         relievedInodes: 1_400n,
       };
       const plan = { ...given.plan, targets: [target] };
-      return { outcome: await run({ ...given, plan, disk, lists }), world };
+      return { outcome: await run({ ...given, plan, disk, look }), world };
     }
 
     test("ten images that free none end the pass", async () => {

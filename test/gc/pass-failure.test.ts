@@ -1,7 +1,7 @@
 // What a pass that failed says of why.
 import { expect, test } from "bun:test";
 
-import { failureOf } from "../../src/gc/pass-failure.ts";
+import { failureOf } from "../../src/gc/pass-events.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import { containerOutcome, imageOutcome, imagePlan, pass, removedImage } from "../report/build.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/gc/announcer.ts";
-import { failureOf } from "../../src/gc/pass-failure.ts";
+import { failureOf } from "../../src/gc/pass-events.ts";
 import { type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ContainerPorts } from "../../src/gc/container/container-ports.ts";
-import { handlerPort, readHandler } from "../../src/gc/container/pre-stop-handler.ts";
-import { graceSecondsOf, stopGracefully } from "../../src/gc/container/pre-stop.ts";
+import { graceSecondsOf, handlerPort, readHandler, stopGracefully } from "../../src/gc/stop-pod.ts";
 import type { ContainerDetail } from "../../src/model/snapshot.ts";
 import { dead } from "../support/build/pods.ts";
-import { FakeNode, type NodeCall } from "../support/fake-node.ts";
+import { FakeNode, type NodeCall, type PortsChange } from "../support/fake-node.ts";
 
 const GRACE = "io.kubernetes.pod.terminationGracePeriod";
 const DELETION = "io.kubernetes.pod.deletionGracePeriod";
@@ -20,7 +18,7 @@ async function stop(
     readonly fails?: readonly string[];
     readonly exitCode?: number;
     readonly lacksSandbox?: boolean;
-    readonly ports?: Partial<ContainerPorts>;
+    readonly ports?: PortsChange;
     readonly graceMaxSeconds?: number;
     readonly signal?: AbortSignal;
   } = {},
@@ -146,7 +144,7 @@ describe("the pre-stop handler", () => {
 
   test("that ends leaves no timer behind", async () => {
     const signals: AbortSignal[] = [];
-    const timer: ContainerPorts["timer"] = {
+    const timer: PortsChange["timer"] = {
       monotonicNs: () => 0n,
       sleep: (_, signal) => {
         signals.push(signal);
@@ -161,7 +159,7 @@ describe("the pre-stop handler", () => {
   test("that does not end is waited for until the grace period is over", async () => {
     const writer = new FakeNode({ containers: [], sandboxes: [] });
     let stoppedWith = -1;
-    const ports: Partial<ContainerPorts> = {
+    const ports: PortsChange = {
       writer: {
         ...writer.writer,
         execSync: () => new Promise(() => {}),

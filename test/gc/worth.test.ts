@@ -1,8 +1,8 @@
 // Whether a pass goes on: it waits for space that comes late, and ends if removals give nothing back.
 import { describe, expect, test } from "bun:test";
 
-import { executeImages } from "../../src/gc/image/images.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
+import { removeImages } from "../../src/gc/remove-images.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImageCandidate, ImageTarget, Purpose } from "../../src/model/plan.ts";
@@ -20,7 +20,6 @@ import {
   NOW,
   spaceTarget,
 } from "../support/build/values.ts";
-import { noCreations } from "../support/no-creations.ts";
 
 const PATH = "/var/lib/containerd";
 
@@ -74,7 +73,7 @@ async function passOver(setting: Setting = {}) {
   });
   const origins = new Map([...listed.keys()].map((id) => [id, { chain: null, builtAt: null }]));
   const ledger = aLedger({ watched: watched(hours(1)), ...setting.ledger, origins });
-  const { outcome, freed } = await executeImages(
+  const { outcome, freed } = await removeImages(
     {
       plan: anImagePlan(candidates, { targets }),
       facts: {
@@ -88,8 +87,8 @@ async function passOver(setting: Setting = {}) {
       },
       memory: volatileMemory(ledger),
       hold: () => ({ kind: "none" }),
-      creations: noCreations,
-      waiting: (_, wait) => wait(),
+
+      steps: { wait: (_, wait) => wait() },
       runtime: {
         imageStatus: async (id) => [...listed.values()].find((it) => it.id === id) ?? null,
       },
@@ -119,9 +118,13 @@ async function passOver(setting: Setting = {}) {
         sleep: async (ms) => void (clockMs += ms),
       },
       now: () => NOW,
-      lists: async () => {
+      look: async () => {
         clockMs += 20;
-        return { snapshot: { ...snapshot, images: [...listed.values()] }, missed: new Set() };
+        return {
+          snapshot: { ...snapshot, images: [...listed.values()] },
+          missed: new Set(),
+          block: null,
+        };
       },
       done: () => undefined,
     },

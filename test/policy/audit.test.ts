@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { prepareRecorded } from "../../src/gc/prepare.ts";
+import { prepareRecorded } from "../../src/gc/read-only.ts";
 import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";

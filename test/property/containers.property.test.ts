@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { collectContainers } from "../../src/gc/container/containers.ts";
+import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant, instant, seconds } from "../../src/model/time.ts";
@@ -274,7 +274,7 @@ describe("every execution", () => {
         }
       }
     };
-    await collectContainers(
+    await removeContainers(
       decideContainers(input),
       node.ports({ runtime: { ...runtime, containerDetail } }),
       {

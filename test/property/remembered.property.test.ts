@@ -8,7 +8,7 @@ import fc from "fast-check";
 import type { Channel } from "../../src/cri/channel.ts";
 import { makeReader } from "../../src/cri/client.ts";
 import { cutEntries, decodeAnswer } from "../../src/cri/codec.ts";
-import { observe } from "../../src/gc/observe.ts";
+import { Observer } from "../../src/gc/observe.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
@@ -262,25 +262,22 @@ const limits: Limits = {
 const filesystems = [aFilesystem()];
 
 async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promise<Snapshot> {
-  return observe(
-    {
-      runtime: reader,
-      disk: { filesystems: async () => filesystems, measure: async () => Promise.reject() },
-      host: {
-        clocks: () => ({ wall: NOW, uptime: hours(48), bootId: "boot-1" }),
-        keepRules: async () => ({
-          rules: [{ pattern: "r.example/c", source: "--keep" }],
-          problems: [],
-          directoriesRead: [],
-        }),
-        pods: async () => world.pods,
-        containerMarks: noMarks,
-        logs: async () => null,
-      },
+  const observer = new Observer({
+    runtime: reader,
+    disk: { filesystems: async () => filesystems, measure: async () => Promise.reject() },
+    host: {
+      clocks: () => ({ wall: NOW, uptime: hours(48), bootId: "boot-1" }),
+      keepRules: async () => ({
+        rules: [{ pattern: "r.example/c", source: "--keep" }],
+        problems: [],
+        directoriesRead: [],
+      }),
+      pods: async () => world.pods,
+      containerMarks: noMarks,
+      logs: async () => null,
     },
-    { ledger, needEnds: false, logs: false },
-    new AbortController().signal,
-  );
+  });
+  return observer.observe({ ledger, needEnds: false, logs: false }, new AbortController().signal);
 }
 
 function next(ledger: Ledger, snapshot: Snapshot): Ledger {

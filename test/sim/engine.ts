@@ -1,7 +1,7 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
-import { Backoff } from "../../src/gc/backoff.ts";
-import { LogUsers } from "../../src/gc/container/log-users.ts";
+import { Backoff } from "../../src/gc/calls.ts";
+import { LogUsers } from "../../src/gc/log-users.ts";
 import type { Engine, EventFeed, Seen } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";

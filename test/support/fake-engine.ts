@@ -1,7 +1,7 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
-import { Backoff } from "../../src/gc/backoff.ts";
-import { LogUsers } from "../../src/gc/container/log-users.ts";
+import { Backoff } from "../../src/gc/calls.ts";
+import { LogUsers } from "../../src/gc/log-users.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";

@@ -1,8 +1,9 @@
 /** A node in memory that records every call that changes it: what the executor's ports are in tests. */
 
-import { Backoff } from "../../src/gc/backoff.ts";
-import type { ContainerPorts } from "../../src/gc/container/container-ports.ts";
-import { LogUsers } from "../../src/gc/container/log-users.ts";
+import { Backoff } from "../../src/gc/calls.ts";
+import { LogUsers } from "../../src/gc/log-users.ts";
+import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
+import type { ContainerPorts } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
 import type { HookRequest, LogRemover, RemovedFiles } from "../../src/model/ports.ts";
@@ -46,6 +47,10 @@ export interface FakeNodeState {
   readonly callNs?: bigint;
 }
 
+export interface PortsChange extends Partial<Omit<ContainerPorts, "runtime" | "lists">> {
+  readonly runtime?: ListedRuntime;
+}
+
 export class FakeNode {
   readonly calls: NodeCall[] = [];
   readonly containers: Map<string, Container>;
@@ -68,7 +73,7 @@ export class FakeNode {
     return this.calls.filter((call) => call.kind === kind).map(subjectOf);
   }
 
-  readonly runtime: ContainerPorts["runtime"] = {
+  readonly runtime: ListedRuntime = {
     listContainers: async () => {
       this.lists += 1;
       this.#fail("list");
@@ -134,9 +139,11 @@ export class FakeNode {
     placesOf: async (logs) => logs.map(({ path }) => [path.replace("/var/log/pods/", "")]),
   };
 
-  ports(change: Partial<ContainerPorts> = {}): ContainerPorts {
+  ports(change: PortsChange = {}): ContainerPorts {
     return {
       runtime: this.runtime,
+      lists: new PodLists(change.runtime ?? this.runtime),
+      say: () => undefined,
       writer: this.writer,
       logs: this.logs,
       logUsers: new LogUsers(this.reader, { monotonicNs: () => this.#ns }),

@@ -1,11 +1,10 @@
 /** A node on which no container is being created. */
 
-import type { AwaitsCreations } from "../../src/gc/image/image-execution.ts";
+import type { FreshNodeInput } from "../../src/gc/fresh-view.ts";
 import type { HostReader } from "../../src/model/ports.ts";
 
-export const noCreations: AwaitsCreations = {
-  block: () => null,
-  settled: async (fresh) => ({ fresh, block: null }),
+export const noCreations: FreshNodeInput["creations"] = {
+  settled: async (snapshot) => ({ snapshot, block: null }),
 };
 
 export const noMarks: HostReader["containerMarks"] = async () => ({

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
-import { prepareRecorded } from "../../../src/gc/prepare.ts";
+import { prepareRecorded } from "../../../src/gc/read-only.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
 import type { Limits } from "../../../src/model/limits.ts";
 import type { HoldState } from "../../../src/model/pass.ts";

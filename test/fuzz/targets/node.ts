@@ -8,8 +8,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 
 import { answered, type HttpProviders } from "../../../src/agent/routes.ts";
-import { handlerPort, readHandler } from "../../../src/gc/container/pre-stop-handler.ts";
-import { graceSecondsOf } from "../../../src/gc/container/pre-stop.ts";
+import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-pod.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { archivedImages } from "../../../src/node/archive.ts";
 import { loaderOf } from "../../../src/node/executable.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { Meter } from "../../../src/gc/image/meter.ts";
+import { Meter } from "../../../src/gc/meter.ts";
 import { chainId } from "../../../src/model/ids.ts";
 import type { Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";

@@ -14,18 +14,13 @@
  *    image like a ghost, so that each of them gets further.
  */
 
-import { type FailureCode, failureCode, messageOf, wasUnanswered } from "../../model/errors.ts";
-import type { ImageId } from "../../model/ids.ts";
-import type { ImageCandidate } from "../../model/plan.ts";
-import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
-import {
-  forgetImages,
-  type GhostAttempt,
-  recallImage,
-  rememberGhost,
-} from "../../policy/remember.ts";
-import type { OthersRemovals } from "../others-removal.ts";
-import type { ImageExecution } from "./image-execution.ts";
+import { type FailureCode, failureCode, messageOf, wasUnanswered } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { ImageCandidate } from "../model/plan.ts";
+import type { LedgerMemory, RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
+import type { Image, RuntimeInfo } from "../model/snapshot.ts";
+import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../policy/remember.ts";
+import type { OthersRemovals } from "./calls.ts";
 
 export type ImageRemoved =
   | { readonly kind: "gone" }
@@ -41,11 +36,16 @@ export type ImageRemoved =
       readonly message: string;
     };
 
-export type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer"> & {
+export interface Removing {
+  readonly runtime: Pick<RuntimeReader, "imageStatus">;
+  readonly writer: Pick<RuntimeWriter, "removeImage">;
+  readonly memory: LedgerMemory;
+  readonly timer: Timer;
   /** The runtime as observed before. */
   readonly info: RuntimeInfo;
   readonly others: OthersRemovals;
-};
+}
+
 /** `stop`: aborts when nobody wants to wait any longer. */
 type Verifying = Removing & { readonly stop: AbortSignal };
 

@@ -1,16 +1,39 @@
-/** Removes one container: checks it, stops it if its state is unknown, removes it, then its logs. */
+/**
+ * Removes one container: checks it, stops it if its state is unknown, removes it, then its logs. Removes one sandbox:
+ * checks it, stops it, removes it.
+ */
 
-import { messageOf, wasUnanswered } from "../../model/errors.ts";
-import { containerLogLink } from "../../model/log-names.ts";
-import { type ContainerItem, failedStep, type RemovalResult } from "../../model/outcome.ts";
-import type { PlannedContainer } from "../../model/plan.ts";
-import type { ContainerRemoveReason } from "../../model/reason.ts";
-import type { Container, ContainerDetail } from "../../model/snapshot.ts";
-import type { Fate, OthersRemovals } from "../others-removal.ts";
-import type { ContainerPorts } from "./container-ports.ts";
-import { stopGracefully } from "./pre-stop.ts";
+import { messageOf, wasUnanswered } from "../model/errors.ts";
+import { containerLogLink } from "../model/log-names.ts";
+import {
+  type ContainerItem,
+  failedStep,
+  type RemovalResult,
+  type SandboxItem,
+} from "../model/outcome.ts";
+import type { PlannedContainer } from "../model/plan.ts";
+import type { HookCaller, LogRemover, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
+import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
+import type { Container, ContainerDetail, Sandbox, SandboxDetail } from "../model/snapshot.ts";
+import type { Backoff, Fate, OthersRemovals } from "./calls.ts";
+import type { FreshPlanPorts } from "./fresh-plan.ts";
+import type { LogUsers } from "./log-users.ts";
+import { stopGracefully } from "./stop-pod.ts";
 
 const POD_UID = "io.kubernetes.pod.uid";
+
+export interface ContainerPorts extends FreshPlanPorts {
+  readonly runtime: Pick<RuntimeReader, "containerDetail" | "sandboxDetail">;
+  readonly writer: Omit<RuntimeWriter, "removeImage">;
+  /** `null`: the node has no log directory, so no log is touched. */
+  readonly logs: LogRemover | null;
+  /** State that lasts from pass to pass within a process. */
+  readonly logUsers: LogUsers;
+  readonly backoff: Backoff;
+  readonly hooks: HookCaller;
+  /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
+  readonly measureAvailable: (() => Promise<bigint>) | null;
+}
 
 export interface ContainerRemoval {
   readonly planned: PlannedContainer;
@@ -77,6 +100,7 @@ export async function removeContainer(
   }
   try {
     await ports.writer.removeContainer(container.id);
+    ports.lists.containerRemoved(container.id);
   } catch (thrown) {
     const result = await othersResult(thrown, container, ports);
     return {
@@ -99,10 +123,10 @@ async function othersResult(
   return RESULT_OF[await others.fateAfter(thrown, isThere)];
 }
 
-export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
+const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
 
 /** `null`: the removal has failed. */
-export const RESULT_OF: Readonly<Record<Fate, RemovalResult | null>> = {
+const RESULT_OF: Readonly<Record<Fate, RemovalResult | null>> = {
   gone: { kind: "already-gone" },
   busy: { kind: "skipped", what: "another removal of it is in progress" },
   "still-there": null,
@@ -159,4 +183,45 @@ function linkOf(container: Container, { labels }: ContainerDetail): string | nul
   const name = labels["io.kubernetes.container.name"] ?? "";
   if (podName === "" || podNamespace === "" || name === "") return null;
   return containerLogLink({ podName, podNamespace, name, id: container.id });
+}
+
+export interface RemovedSandbox {
+  readonly item: SandboxItem;
+  /** A call timed out and may still be in progress. */
+  readonly unanswered: boolean;
+}
+
+/** Never rejects. A sandbox that cannot be stopped is not removed. */
+export async function removeSandbox(
+  sandbox: Sandbox,
+  reason: SandboxRemoveReason,
+  ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "others">,
+): Promise<RemovedSandbox> {
+  const { id } = sandbox;
+  const { runtime, writer, signal } = ports;
+  const ended = (result: RemovalResult, unanswered = false): RemovedSandbox => ({
+    item: { sandbox, reason, result },
+    unanswered,
+  });
+  let step = "status";
+  let detail: SandboxDetail | null = null;
+  try {
+    detail = await runtime.sandboxDetail(id, signal);
+    if (detail?.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
+    step = "stop";
+    await writer.stopSandbox(id, signal);
+    step = "remove";
+    // Also without a status: a runtime may list a leftover record, which only this call removes.
+    await writer.removeSandbox(id);
+    ports.lists.sandboxRemoved(id);
+    return ended({ kind: detail === null ? "already-gone" : "removed" });
+  } catch (thrown) {
+    if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
+    // A leftover record has no status before its removal either.
+    const isThere = async () =>
+      detail === null || (await runtime.sandboxDetail(id, signal)) !== null;
+    const result =
+      step === "status" ? null : RESULT_OF[await ports.others.fateAfter(thrown, isThere)];
+    return ended(result ?? failedStep(step, thrown), wasUnanswered(thrown));
+  }
 }

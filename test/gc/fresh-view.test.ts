@@ -2,12 +2,14 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { freshLists } from "../../src/gc/fresh-lists.ts";
+import { freshNode } from "../../src/gc/fresh-view.ts";
+import { Observer } from "../../src/gc/observe.ts";
 import type { EventFeed } from "../../src/gc/ports.ts";
 import type { ContainerId } from "../../src/model/ids.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
 import { aContainer, anImage, aSandbox, aSnapshot } from "../support/build/values.ts";
 import { fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+import { noCreations } from "../support/no-creations.ts";
 
 const never = new AbortController().signal;
 
@@ -46,18 +48,18 @@ function lookAt(setting: Setting = {}) {
   };
   const events: EventFeed = { announcedSince: setting.announced ?? (() => []) };
   const first = aSnapshot({ images: setting.planned ?? [] });
-  const said: string[] = [];
-  const fresh = freshLists({
-    say: (message) => void said.push(message),
-    observe: { runtime, host: observe.host },
+  const engine = { ...fake.engine, observe: { ...observe, runtime } };
+  const node = freshNode({
+    engine,
+    observer: new Observer(engine.observe),
     events,
-    timer,
+    creations: noCreations,
     first: { ...first, runtime: { ...first.runtime, version: setting.version ?? "1.7.24" } },
   });
-  const look = async (signal: AbortSignal) => (await fresh(signal)).snapshot;
-  const missed = async () => [...(await fresh(never)).missed];
+  const look = async (signal: AbortSignal) => (await node.get(signal)).snapshot;
+  const missed = async () => [...(await node.get(never)).missed];
   const lists = (): number => fake.calls.filter((call) => call === "ListContainers").length;
-  return { ...fake, look, missed, lists, said, timer };
+  return { ...fake, look, missed, lists, timer };
 }
 
 describe("how old a look may be", () => {

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/gc/announcer.ts";
-import { withPassLists } from "../../src/gc/pass-lists.ts";
 import { runPass } from "../../src/gc/pass.ts";
+import { PodLists } from "../../src/gc/pod-lists.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
@@ -157,66 +157,53 @@ describe("a first list that lacks entries of an earlier pass", () => {
 });
 
 describe("a list during a pass", () => {
-  const lookTwice = async (method: string, lie: "empty" | "half") => {
-    let lies = false;
-    const node = aNode(DEAD, { lies: (asked) => (lies && asked === method ? lie : null) });
-    const { runtime } = withPassLists(node.engine).observe;
-    const ask = async () =>
-      method === "ListContainers" ? runtime.listContainers(never) : runtime.listSandboxes(never);
-    await ask();
-    lies = true;
-    return String(await ask().catch((thrown: unknown) => thrown));
-  };
-
   for (const method of ["ListContainers", "ListPodSandbox"]) {
     for (const lie of ["empty", "half"] as const) {
-      test(`${method} that becomes ${lie} although everything is there is an error`, async () => {
-        expect(await lookTwice(method, lie)).toContain("is incomplete");
+      test(`${method} that becomes ${lie} although everything still exists is an error`, async () => {
+        let lies = false;
+        const node = aNode(DEAD, { lies: (asked) => (lies && asked === method ? lie : null) });
+        const lists = new PodLists(node.engine.observe.runtime);
+        await lists.read(never);
+        lies = true;
+        expect(await lists.read(never).catch(String)).toContain("is incomplete");
       });
     }
   }
 
   test("may lack what no longer exists, and what the pass removed, without further calls", async () => {
     const node = aNode(DEAD);
-    const { observe, writer } = withPassLists(node.engine);
-    const [runs, dead] = await observe.runtime.listContainers(never);
-    if (runs === undefined || dead === undefined) throw new Error("two are there");
-    await writer.removeContainer(dead.id);
-    expect(await observe.runtime.listContainers(never)).toEqual([runs]);
+    const lists = new PodLists(node.engine.observe.runtime);
+    const { containers } = await lists.read(never);
+    const dead = containers.find(({ state }) => state === "exited");
+    if (dead === undefined) throw new Error("one is dead");
+    node.world.containers = containers.filter((one) => one !== dead);
+    lists.containerRemoved(dead.id);
+    expect((await lists.read(never)).containers).toHaveLength(1);
     expect(node.calls).not.toContain("ContainerStatus");
     node.world.containers = [];
-    expect(await observe.runtime.listContainers(never)).toEqual([]);
+    expect((await lists.read(never)).containers).toEqual([]);
     expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
   });
 
-  test("an unchanged list is compared with what another part of the pass has seen since", async () => {
+  test("that arrives late may lack what only another part of the pass has seen, and brings back nothing removed", async () => {
     const node = aNode(DEAD);
     const [runs, dead] = node.world.containers;
     if (runs === undefined || dead === undefined) throw new Error("two are there");
-    const older = [runs, dead];
-    const newer = [runs, dead, aContainer("newer", { state: "running" })];
-    const late = Promise.withResolvers<typeof older>();
-    // The very same array, as a list is whose entries did not change.
-    const answers = [older, older, late.promise, newer, older];
-    const { observe, writer } = withPassLists({
-      ...node.engine,
-      observe: {
-        ...node.engine.observe,
-        runtime: {
-          ...node.engine.observe.runtime,
-          listContainers: async () => answers.shift() ?? [],
-        },
-      },
+    const { podUid: uid, sandboxId } = runs;
+    const newer = aContainer("newer", { podUid: uid, sandboxId, state: "running" });
+    const late = Promise.withResolvers<void>();
+    const answers = [[runs, dead], late.promise.then(() => [runs, dead]), [runs, newer], [runs]];
+    const lists = new PodLists({
+      ...node.engine.observe.runtime,
+      listContainers: async () => answers.shift() ?? [],
     });
-    const list = async () => observe.runtime.listContainers(never);
-    node.world.containers = newer;
-    expect(await list()).toBe(older);
-    expect(await list()).toBe(older);
-    await writer.removeContainer(dead.id);
-    const inFlight = list();
-    expect(await list()).toBe(newer);
-    late.resolve(older);
-    expect(await inFlight).toBe(older);
-    expect(await list().catch(String)).toContain("is incomplete");
+    await lists.read(never);
+    const inFlight = lists.read(never);
+    node.world.containers = [runs, newer];
+    lists.containerRemoved(dead.id);
+    await lists.read(never);
+    late.resolve();
+    expect((await inFlight).containers).toEqual([runs, dead]);
+    expect(await lists.read(never).catch(String)).toContain(`it omits ${newer.id}`);
   });
 });

@@ -1,19 +1,37 @@
-/** Executes a container plan on fresh lists: containers, then sandboxes, then logs without users. */
+/** Removes dead containers by a plan that is decided again on fresh lists: containers, then sandboxes, then logs without users. */
 
-import { messageOf, wasUnanswered } from "../../model/errors.ts";
-import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../../model/outcome.ts";
-import type { ContainerPlan, PlannedContainer } from "../../model/plan.ts";
-import { toMs } from "../../model/time.ts";
-import { unjudged } from "../../policy/container/containers.ts";
-import { OthersRemovals } from "../others-removal.ts";
-import { Pace } from "../pace.ts";
-import { type Answer, Stage } from "../stage.ts";
-import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
-import { type ContainerRemoval, removeContainer, untouchedLogs } from "./container-removal.ts";
-import { Ended, FreshPlan } from "./fresh-plan.ts";
-import { containerOfLink, linkReason, removeLink, removePodLogs } from "./log-removal.ts";
-import { LogUse } from "./log-use.ts";
-import { removeSandbox } from "./sandbox-removal.ts";
+import { messageOf, wasUnanswered } from "../model/errors.ts";
+import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
+import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
+import { type Duration, toMs } from "../model/time.ts";
+import { atLeastZero } from "../model/values.ts";
+import { unjudged } from "../policy/container/containers.ts";
+import { type Answer, Breaker, inLanes, OthersRemovals } from "./calls.ts";
+import { Ended, FreshPlan, type FreshPlanOptions } from "./fresh-plan.ts";
+import { LogUse } from "./log-users.ts";
+import { Pace } from "./pace.ts";
+import {
+  type ContainerPorts,
+  type ContainerRemoval,
+  removeContainer,
+  removeSandbox,
+  untouchedLogs,
+} from "./remove-container.ts";
+import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove-logs.ts";
+
+export interface ContainerOptions extends FreshPlanOptions {
+  /** Whether a hold has begun, which also stops the running pass. */
+  readonly held: () => boolean;
+  /** Containers, sandboxes and log directories together; `null`: no limit. */
+  readonly maximumRemovals: number | null;
+  readonly removalInterval: Duration;
+  /** The longest grace period of a container that has to be stopped. */
+  readonly stopGraceMax: Duration;
+  /** Sequentially and in the order of the plan, as in the kubelet. */
+  readonly inOrder: boolean;
+  /** Called with each item as soon as it is done. */
+  readonly done?: (item: ContainerItem | SandboxItem | LogItem) => void;
+}
 
 /** Pods processed in parallel. More than two, so that two hanging calls do not block the others. */
 const LANES = 4;
@@ -21,15 +39,13 @@ const LANES = 4;
 const STOPS_IN_SUCCESSION_MAX = 4;
 
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
-export async function collectContainers(
+export const removeContainers = (
   plan: ContainerPlan,
   ports: ContainerPorts,
   options: ContainerOptions,
-): Promise<ContainerOutcome> {
-  return await new ContainerPass(plan, ports, options).run();
-}
+): Promise<ContainerOutcome> => new ContainerRemovals(plan, ports, options).run();
 
-class ContainerPass {
+class ContainerRemovals {
   readonly #plan: ContainerPlan;
   readonly #ports: ContainerPorts;
   readonly #options: ContainerOptions;
@@ -48,13 +64,13 @@ class ContainerPass {
   constructor(plan: ContainerPlan, given: ContainerPorts, options: ContainerOptions) {
     // If the directories could not be read, nothing is known about the files in them either.
     const ports = plan.logsError === null ? given : { ...given, logs: null };
+    const { timer, logs, logUsers: users } = ports;
     this.#plan = plan;
     this.#ports = ports;
     this.#options = options;
-    this.#pace = new Pace({ ...options, timer: ports.timer });
+    this.#pace = new Pace({ ...options, timer });
     this.#fresh = new FreshPlan(plan, ports, options);
-    this.#others = new OthersRemovals(ports.timer, options.signal);
-    const { logs, logUsers: users } = ports;
+    this.#others = new OthersRemovals(timer, options.signal);
     this.#logUse =
       logs === null ? null : new LogUse({ users, logs }, this.#removed, options.signal);
     // With a pace, or with a limit, removals follow the order of the plan.
@@ -67,14 +83,14 @@ class ContainerPass {
     if (this.#plan.blocks.length > 0) return this.#outcome("blocked", null);
     if (nothingToDo(this.#plan)) return this.#outcome("done", null);
     const before = await this.#available();
-    const end = await this.#walk();
+    const end = await this.#removeAll();
     const after = before === null ? null : await this.#available();
-    const gained = before === null || after === null ? null : after - before;
     // Other programs write meanwhile; what they wrote is not a negative gain.
-    return this.#outcome(end, gained !== null && gained < 0n ? 0n : gained);
+    const gained = before === null || after === null ? null : atLeastZero(after - before);
+    return this.#outcome(end, gained);
   }
 
-  async #walk(): Promise<ContainerOutcome["end"]> {
+  async #removeAll(): Promise<ContainerOutcome["end"]> {
     try {
       await this.#removeContainers();
       await this.#fresh.decideAgain();
@@ -92,18 +108,20 @@ class ContainerPass {
   }
 
   async #removeContainers(): Promise<void> {
-    const going = this.#plan.containers.flatMap((planned) =>
-      planned.decision.kind === "remove" ? [{ planned, reason: planned.decision.reason }] : [],
+    const planned = this.#plan.containers.flatMap((one) =>
+      one.decision.kind === "remove" ? [{ planned: one, reason: one.decision.reason }] : [],
     );
     const podOf = ({ planned: { container } }: ContainerRemoval): string =>
       container.podUid === "" ? container.sandboxId : container.podUid;
-    await this.#stage("containers", this.#inLanes(going, podOf), async (removal, stage) => {
+    await this.#stage("containers", this.#groups(planned, podOf), async (removal) => {
       const { id } = removal.planned.container;
       const why = (): string | undefined =>
-        stage.leftAlone(id) ?? this.#fresh.veto(id) ?? this.#tooLong(removal.planned);
+        this.#ports.backoff.leftAlone(id) ??
+        this.#fresh.now.vetoes.get(id) ??
+        this.#tooLong(removal.planned);
       if (!(await this.#mayBegin(() => why() === undefined))) {
-        this.#addContainer(skippedItem(removal, why() ?? ""));
-        return "answered";
+        this.#record(this.#containers, skippedItem(removal, why() ?? ""));
+        return null;
       }
       const startNs = this.#ports.timer.monotonicNs();
       const { item, note, unanswered } = await removeContainer(removal, this.#removalPorts());
@@ -111,8 +129,8 @@ class ContainerPass {
       this.#pace.end(item.result);
       if (item.result.kind === "removed") this.#removed.add(id);
       if (note !== null) this.#errors.push(note);
-      this.#addContainer(item);
-      return stage.note(id, unanswered);
+      this.#record(this.#containers, item);
+      return { id, unanswered };
     });
   }
 
@@ -124,7 +142,7 @@ class ContainerPass {
       others: this.#others,
       graceMaxSeconds: toMs(stopGraceMax) / 1000,
       namesBeside: async (container: PlannedContainer["container"], path: string) =>
-        (await this.#logUse?.namesBeside(container, path, this.#fresh.lists())) ?? [],
+        (await this.#logUse?.namesBeside(container, path, this.#fresh.now.lists)) ?? [],
     };
   }
 
@@ -135,29 +153,26 @@ class ContainerPass {
     return "it must be stopped first, and stopping containers took too long in this pass";
   }
 
-  #addContainer(item: ContainerItem): void {
-    this.#containers.push(item);
+  #record<Item extends ContainerItem | SandboxItem | LogItem>(items: Item[], item: Item): void {
+    items.push(item);
     this.#options.done?.(item);
   }
 
   async #removeSandboxes(): Promise<void> {
-    const going = this.#fresh
-      .plan()
-      .sandboxes.flatMap(({ sandbox, decision }) =>
-        decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
-      );
-    const groups = this.#inLanes(going, ({ sandbox }) => sandbox.id);
-    await this.#stage("sandboxes", groups, async ({ sandbox, reason }, stage) => {
-      const goes = (): boolean => this.#fresh.goes(sandbox.id);
-      if (stage.leftAlone(sandbox.id) !== undefined || !(await this.#mayBegin(goes)))
-        return "answered";
-      const ports = { ...this.#ports, signal: this.#options.signal, others: this.#others };
-      const { item, unanswered } = await removeSandbox(sandbox, reason, ports);
+    const planned = this.#fresh.now.plan.sandboxes.flatMap(({ sandbox, decision }) =>
+      decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
+    );
+    const groups = this.#groups(planned, ({ sandbox }) => sandbox.id);
+    await this.#stage("sandboxes", groups, async ({ sandbox, reason }) => {
+      const { id } = sandbox;
+      const mayGo = (): boolean =>
+        this.#ports.backoff.leftAlone(id) === undefined && this.#fresh.now.going.has(id);
+      if (!(await this.#mayBegin(mayGo))) return null;
+      const { item, unanswered } = await removeSandbox(sandbox, reason, this.#removalPorts());
       this.#pace.end(item.result);
-      if (item.result.kind === "removed") this.#removed.add(sandbox.id);
-      this.#sandboxes.push(item);
-      this.#options.done?.(item);
-      return stage.note(sandbox.id, unanswered);
+      if (item.result.kind === "removed") this.#removed.add(id);
+      this.#record(this.#sandboxes, item);
+      return { id, unanswered };
     });
   }
 
@@ -165,72 +180,77 @@ class ContainerPass {
     const { logs } = this.#ports;
     const use = this.#logUse;
     if (logs === null || use === null) return;
-    for (const { directory, decision } of this.#fresh.plan().podLogs) {
+    for (const { directory, decision } of this.#fresh.now.plan.podLogs) {
       if (decision.kind === "keep") continue;
-      if (!(await this.#mayBegin(() => this.#fresh.goes(directory.entry)))) continue;
-      const userOf = () => use.userOf(directory, this.#fresh.lists());
+      if (!(await this.#mayBegin(() => this.#fresh.now.going.has(directory.entry)))) continue;
+      const userOf = () => use.userOf(directory, this.#fresh.now.lists);
       const item = await removePodLogs(directory, decision.reason, { logs, userOf });
       this.#pace.end(item.result);
-      this.#addLog(item);
+      this.#record(this.#logs, item);
     }
-  }
-
-  #addLog(item: LogItem): void {
-    this.#logs.push(item);
-    this.#options.done?.(item);
   }
 
   /** Links take no space worth a limit, and there may be thousands: only a request to stop ends this. */
   async #removeLinks(): Promise<void> {
-    const { logs, runtime } = this.#ports;
+    const { logs, runtime, backoff } = this.#ports;
     const { signal } = this.#options;
     if (logs === null) return;
-    const links = this.#fresh.plan().links.map(({ link }) => link);
-    await this.#stage("log links", [links], async (link, stage): Promise<Answer> => {
+    const links = this.#fresh.now.plan.links.map(({ link }) => link);
+    await this.#stage("log links", [links], async (link) => {
       if (signal.aborted) throw new Ended("stopped");
       await this.#fresh.stayFresh();
       this.#endIfHeld();
-      const id = containerOfLink(link, this.#fresh.lists().containers);
-      const gone = this.#fresh.plan().links.length === 0 || id === null;
-      if (gone || stage.leftAlone(id) !== undefined) return "answered";
+      const id = containerOfLink(link, this.#fresh.now.lists.containers);
+      const isKept = this.#fresh.now.plan.links.length === 0 || id === null;
+      if (isKept || backoff.leftAlone(id) !== undefined) return null;
       try {
         const reason = linkReason(id, await runtime.containerDetail(id, signal));
-        if (reason !== null) this.#addLog(await removeLink(link, reason, logs));
-        return stage.note(id, false);
+        if (reason !== null) this.#record(this.#logs, await removeLink(link, reason, logs));
+        return { id, unanswered: false };
       } catch (thrown) {
         if (signal.aborted) throw new Ended("stopped");
         this.#errors.push(`log link ${link.entry} kept: ${messageOf(thrown)}`);
-        return stage.note(id, wasUnanswered(thrown));
+        return { id, unanswered: wasUnanswered(thrown) };
       }
     });
   }
 
   /** A single lane holds everything, in order. */
-  #inLanes<T>(items: readonly T[], groupOf: (item: T) => string): readonly (readonly T[])[] {
+  #groups<T>(items: readonly T[], groupOf: (item: T) => string): readonly (readonly T[])[] {
     return this.#lanes === 1 ? [items] : [...Map.groupBy(items, groupOf).values()];
   }
 
+  /** `work` returns what was called about which ID; `null` if nothing was. */
   async #stage<T>(
     name: string,
     groups: readonly (readonly T[])[],
-    work: (item: T, stage: Stage) => Promise<Answer>,
+    work: (item: T) => Promise<{ readonly id: string; readonly unanswered: boolean } | null>,
   ): Promise<void> {
-    const stage = new Stage(name, this.#ports.backoff);
-    await stage.run(groups, this.#lanes, (item) => work(item, stage));
-    const error = stage.error();
-    if (error !== null) this.#errors.push(error);
+    const breaker = new Breaker();
+    await inLanes(groups, { lanes: this.#lanes, breaker }, async (item): Promise<Answer> => {
+      const call = await work(item);
+      if (call === null) return "answered";
+      this.#ports.backoff.note(call.id, call.unanswered);
+      if (!call.unanswered) return "answered";
+      breaker.unanswered += 1;
+      return "unanswered";
+    });
+    if (breaker.isOpen)
+      this.#errors.push(
+        `${name}: ${breaker.unanswered} calls timed out; the rest is left to the next pass`,
+      );
   }
 
   /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */
-  async #mayBegin(goes: () => boolean): Promise<boolean> {
+  async #mayBegin(mayGo: () => boolean): Promise<boolean> {
     await this.#fresh.stayFresh();
     this.#endIfHeld();
-    if (!goes()) return false;
-    const leave = await this.#pace.next();
-    if (leave !== "go") throw new Ended(leave);
+    if (!mayGo()) return false;
+    const verdict = await this.#pace.next();
+    if (verdict !== "go") throw new Ended(verdict);
     await this.#fresh.stayFresh();
     this.#endIfHeld();
-    return goes();
+    return mayGo();
   }
 
   /** Lists may be a second old; a hold counts at once. */
@@ -239,8 +259,8 @@ class ContainerPass {
   }
 
   #forgetUnlisted(): void {
-    const lists = this.#fresh.lists();
-    const ids = new Set<string>([...lists.containers, ...lists.sandboxes].map(({ id }) => id));
+    const { containers, sandboxes } = this.#fresh.now.lists;
+    const ids = new Set<string>([...containers, ...sandboxes].map(({ id }) => id));
     this.#ports.logUsers.retain(ids);
     this.#ports.backoff.retain(ids);
   }
@@ -272,10 +292,9 @@ function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): 
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
 }
 
-function skippedItem(
-  removal: Pick<ContainerItem, "planned" | "reason">,
-  what: string,
-): ContainerItem {
-  const result = { kind: "skipped", what } as const;
-  return { ...removal, ...untouchedLogs, result, stopped: false };
-}
+const skippedItem = (removal: ContainerRemoval, what: string): ContainerItem => ({
+  ...removal,
+  ...untouchedLogs,
+  result: { kind: "skipped", what },
+  stopped: false,
+});

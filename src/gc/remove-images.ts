@@ -1,32 +1,58 @@
-/** Executes an image plan: refreshes the lists before a removal, removes, measures, and stops as soon as enough is free. */
+/** Removes images by a plan: refreshes the lists before each removal, removes, measures, and stops as soon as enough is free. */
 
-import { failureCode, HostError, messageOf } from "../../model/errors.ts";
-import type { ImageId } from "../../model/ids.ts";
-import type { ImageLimits } from "../../model/limits.ts";
-import { type ImageEnd, type ImageItem, type ImageResult, isFailed } from "../../model/outcome.ts";
-import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
-import type { ImageTrigger } from "../../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
-import { duration } from "../../model/time.ts";
-import { distinctImages } from "../../policy/image/image-index.ts";
-import { changed } from "../../policy/image/judge.ts";
-import { childStillThere, withListed } from "../../policy/layer/layer-order.ts";
-import { countedStoreBytes } from "../../policy/space/targets.ts";
-import { OthersRemovals } from "../others-removal.ts";
-import { Pace } from "../pace.ts";
-import { FreshJudgement } from "./fresh-judgement.ts";
-import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
-import { type ImageRemoved, removeImage, type Removing } from "./image-removal.ts";
+import { failureCode, HostError, messageOf } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { ImageLimits } from "../model/limits.ts";
+import {
+  type ImageEnd,
+  type ImageItem,
+  type ImageOutcome,
+  type ImageResult,
+  isFailed,
+} from "../model/outcome.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
+import type { DiskReader } from "../model/ports.ts";
+import type { ImageTrigger } from "../model/reason.ts";
+import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import { duration, type Instant } from "../model/time.ts";
+import { distinctImages } from "../policy/image/image-index.ts";
+import { changed } from "../policy/image/judge.ts";
+import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
+import type { FreedHere } from "../policy/space/nothing-freed.ts";
+import { countedStoreBytes } from "../policy/space/targets.ts";
+import { OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
+import { FreshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
-import { Stall } from "./stall.ts";
-import { Worth } from "./worth.ts";
+import { Pace } from "./pace.ts";
+import { type ImageRemoved, removeImage, type Removing } from "./remove-image.ts";
+import { StopRule, type StopRuleInput } from "./stop-rule.ts";
 
 /** A local filesystem answers in microseconds; after this, the lists count as old. */
 const MEASURE_NS_MAX = 250_000_000n;
 const MEASURE_ATTEMPTS = 3;
+/** After a pause or lists of this length, a pass under pressure takes the targets of the disks as they are then. */
+const RETARGET_NS = 1_000_000_000n;
+
+export interface ImageExecution
+  extends StopRuleInput, JudgementInput, Pick<Removing, "runtime" | "writer"> {
+  readonly disk: Pick<DiskReader, "measure">;
+  readonly now: () => Instant;
+  /** The node as it is now. Rejects if a list fails. */
+  readonly look: (signal: AbortSignal) => Promise<FreshNode>;
+  /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
+  readonly retarget?: (() => Promise<readonly ImageTarget[]>) | undefined;
+  /** Called with each item as soon as it is done. */
+  readonly done: (item: ImageItem) => void;
+  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+}
+
+export interface ImageExecuted {
+  readonly outcome: ImageOutcome;
+  readonly freed: readonly FreedHere[];
+}
 
 /** Never rejects: failures are in the outcome. On abort, finishes the removal in flight. */
-export async function executeImages(
+export async function removeImages(
   execution: ImageExecution,
   signal: AbortSignal,
 ): Promise<ImageExecuted> {
@@ -40,10 +66,13 @@ class ImageRemovals {
   readonly #limits: ImageLimits;
   readonly #signal: AbortSignal;
   readonly #meter: Meter;
-  readonly #worth: Worth;
+  readonly #stopRule: StopRule;
   readonly #judgement: FreshJudgement;
   readonly #pace: Pace;
-  readonly #stall = new Stall();
+  /** Removals in a row without an answer, on which the runtime may still be working. */
+  #silent = 0;
+  /** Since when the pass has waited, for its next removal. */
+  #idleNs = 0n;
   readonly #removing: Removing;
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
@@ -69,8 +98,8 @@ class ImageRemovals {
       imageCount: distinctImages(snapshot.images, "any").length,
       accounting: limits.accounting,
     });
-    this.#worth = new Worth(execution, this.#meter, signal);
-    this.#judgement = new FreshJudgement(execution, signal);
+    this.#stopRule = new StopRule(execution, this.#meter, signal);
+    this.#judgement = new FreshJudgement(execution);
     this.#pace = new Pace({ ...limits, timer, signal });
     const others = new OthersRemovals(timer, signal);
     this.#removing = { ...execution, info: snapshot.runtime, others };
@@ -84,7 +113,7 @@ class ImageRemovals {
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
       await this.#meter.start();
-      this.#worth.begin();
+      this.#stopRule.begin();
       const aged = plan.candidates.filter(isAged);
       if (plan.blocks.length > 0) return (await this.#removeAged(aged)) ?? blockedEnd(plan);
       const rest = plan.candidates.filter((candidate) => !isAged(candidate));
@@ -113,29 +142,30 @@ class ImageRemovals {
     }
     if (this.#limits.accounting === "reported") {
       this.#meter.countForTargets();
-      if (this.#items.length > 0) this.#worth.begin(await this.#meter.targetsNow());
+      if (this.#items.length > 0) this.#stopRule.begin(await this.#meter.targetsNow());
     }
-    if (this.#items.length > 0) await this.#worth.settleAged();
+    if (this.#items.length > 0) await this.#stopRule.settleAged();
     for (const candidate of candidates) {
-      const reached = this.#worth.reached();
+      const reached = this.#stopRule.reached();
       if (reached !== null) return reached;
-      if (this.#worth.isFutile(this.#items)) return "futile";
+      if (this.#stopRule.isFutile(this.#items)) return "futile";
       const trigger = candidate.triggers[0] ?? { kind: "space" };
       const end = await this.#step(candidate, trigger);
       if (end !== null) return end;
     }
-    return this.#worth.reachedAfterAll() ?? "candidates-exhausted";
+    return this.#stopRule.reachedAfterAll() ?? "candidates-exhausted";
   }
 
   /** Processes one candidate; `null` to continue with the next. */
   async #step(planned: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
     const { timer, facts } = this.#execution;
-    const leave = await this.#pace.allows();
-    if (leave !== "go") return leave;
+    this.#idleNs = timer.monotonicNs();
+    const verdict = await this.#pace.allows();
+    if (verdict !== "go") return verdict;
     const fresh = await this.#listAndMeasure();
     if (this.#signal.aborted) return "stopped";
     // Others may have freed space while this pass waited, paused or listed.
-    const relieved = trigger.kind === "age" ? null : this.#worth.reached();
+    const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
     if (relieved !== null) return relieved;
     const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();
@@ -154,17 +184,26 @@ class ImageRemovals {
     if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
     // What blocks one image blocks the rest of the pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
-    return this.#worth.end();
+    return this.#stopRule.end();
+  }
+
+  /** Others wrote or deleted while this pass waited for a list, a container or its own pace. */
+  async #retarget(): Promise<void> {
+    const { retarget, timer } = this.#execution;
+    if (retarget === undefined || timer.monotonicNs() - this.#idleNs < RETARGET_NS) return;
+    await this.#stopRule.retarget(await retarget());
+    this.#idleNs = timer.monotonicNs();
   }
 
   /** Measures last, so that nothing comes between it and the removal; if it hangs, the lists are too old. */
-  async #listAndMeasure(): Promise<FreshLists> {
+  async #listAndMeasure(): Promise<FreshNode> {
     const { timer } = this.#execution;
     for (let attempt = 1; ; attempt += 1) {
-      const fresh = await this.#judgement.lists();
+      const fresh = await this.#execution.look(this.#signal);
       this.#count(fresh.snapshot);
       const startNs = timer.monotonicNs();
-      await this.#worth.beforeRemoval();
+      await this.#retarget();
+      await this.#meter.beforeRemoval();
       if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return fresh;
       if (attempt === MEASURE_ATTEMPTS)
         throw new HostError(
@@ -198,10 +237,11 @@ class ImageRemovals {
     removed: ImageRemoved,
     trigger: ImageTrigger,
   ): Promise<ImageResult> {
-    this.#stall.noteAnswer(removed.kind === "failed" && removed.isUnanswered);
+    const isSilent = removed.kind === "failed" && removed.isUnanswered;
+    this.#silent = isSilent ? this.#silent + 1 : 0;
     switch (removed.kind) {
       case "gone":
-        return await this.#worth.removed(candidate, trigger);
+        return await this.#stopRule.removed(candidate, trigger);
       case "ghost":
         this.#ghosts.push(candidate.image);
         await this.#meter.afterGhost();
@@ -209,7 +249,8 @@ class ImageRemovals {
       case "busy":
         return { kind: "skipped", reason: changed("another removal of it is in progress") };
       case "failed":
-        this.#error = this.#stall.unanswered();
+        // Further requests would remove more than needed.
+        if (this.#silent >= UNANSWERED_MAX) this.#error = silentWords(this.#silent);
         return failedResult(removed.failure);
       case "unseen":
         this.#error = removed.message;
@@ -220,10 +261,10 @@ class ImageRemovals {
   executed(end: ImageEnd): ImageExecuted {
     // What was cancelled on request has not failed.
     const error = end === "stopped" ? null : this.#error;
-    const { nothingFreed } = this.#worth;
+    const nothingFreed = this.#stopRule.nothingFreed();
     const why = end === "nothing-freed" && nothingFreed !== undefined ? { nothingFreed } : {};
-    const told = { end, items: this.#items, ghosts: this.#ghosts, error, ...why };
-    return { outcome: { ...told, ...this.#meter.totals() }, freed: this.#worth.freed() };
+    const result = { end, items: this.#items, ghosts: this.#ghosts, error, ...why };
+    return { outcome: { ...result, ...this.#meter.totals() }, freed: this.#stopRule.freed() };
   }
 }
 
@@ -238,6 +279,9 @@ function blockedEnd(plan: ImagePlan): ImageEnd {
   const end = kinds.has("nothing-freed") ? "nothing-freed" : "futile";
   return [...kinds].every((kind) => kind === end || kind === "futile") ? end : "blocked";
 }
+
+const silentWords = (count: number): string =>
+  `${count} removals in a row timed out, and the runtime may still be working on them; the rest is left to the next pass`;
 
 /** Removed according to the runtime; its space was not measured. */
 const unseen = (image: Image): ImageResult => ({

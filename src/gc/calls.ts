@@ -1,0 +1,168 @@
+/** Calls of a runtime that may be slow or silent: how many at once, when to stop asking, and what to ask again later. */
+
+import { failureCode, wasUnanswered } from "../model/errors.ts";
+import type { Timer } from "../model/ports.ts";
+
+/** Concurrent calls for details: enough to hide a socket's latency, too few to crowd out a kubelet. */
+export const CALLS_AT_ONCE = 16;
+
+/**
+ * Runs `work` for each input, `limit` at once, and returns the results in input order. Rejects with the first error,
+ * without waiting for calls in flight.
+ */
+export async function mapBounded<In, Out>(
+  inputs: readonly In[],
+  limit: number,
+  work: (input: In) => Promise<Out>,
+): Promise<readonly Out[]> {
+  const results: Out[] = [];
+  // All workers share one iterator and take the next input when free.
+  const waiting = inputs.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, input] of waiting) results[index] = await work(input);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, inputs.length) }, worker));
+  return results;
+}
+
+/** After this many calls without an answer no more are made: each would take its whole deadline. */
+export const UNANSWERED_MAX = 2;
+
+/** Counts calls without an answer, and is open once more of them would only cost time. */
+export class Breaker {
+  unanswered = 0;
+
+  get isOpen(): boolean {
+    return this.unanswered >= UNANSWERED_MAX;
+  }
+
+  /** Whether the call was not answered, or not made because the breaker was open. */
+  note(thrown: unknown): boolean {
+    if (thrown instanceof NotCalled) return true;
+    if (!wasUnanswered(thrown)) return false;
+    this.unanswered += 1;
+    return true;
+  }
+
+  throwIfOpen(): void {
+    if (this.isOpen)
+      throw new NotCalled(`not requested, because ${this.unanswered} other calls timed out`);
+  }
+}
+
+class NotCalled extends Error {}
+
+/** Longer than a pass that waits for deadlines of two minutes. */
+const FIRST_BACKOFF_MS = 5 * 60_000;
+const LONGEST_BACKOFF_MS = 60 * 60_000;
+
+/** Containers and sandboxes that timed out: skipped for a while, longer each time. Lasts as long as the process. */
+export class Backoff {
+  readonly #timer: Pick<Timer, "monotonicNs">;
+  readonly #silent = new Map<string, { readonly untilNs: bigint; readonly waitMs: number }>();
+
+  constructor(timer: Pick<Timer, "monotonicNs">) {
+    this.#timer = timer;
+  }
+
+  /** Why the ID is skipped for now; `undefined` if it is not. */
+  leftAlone(id: string): string | undefined {
+    const silence = this.#silent.get(id);
+    const leftMs =
+      silence === undefined
+        ? 0
+        : Number((silence.untilNs - this.#timer.monotonicNs()) / 1_000_000n);
+    if (leftMs <= 0) return undefined;
+    return `the runtime did not answer; crigc tries again in ${Math.ceil(leftMs / 60_000)} min`;
+  }
+
+  /** Records whether a call about the ID was answered. */
+  note(id: string, isUnanswered: boolean): void {
+    if (!isUnanswered) {
+      this.#silent.delete(id);
+      return;
+    }
+    const before = this.#silent.get(id)?.waitMs ?? FIRST_BACKOFF_MS / 2;
+    const waitMs = Math.min(before * 2, LONGEST_BACKOFF_MS);
+    const untilNs = this.#timer.monotonicNs() + BigInt(waitMs) * 1_000_000n;
+    this.#silent.set(id, { untilNs, waitMs });
+  }
+
+  /** Drops IDs that are no longer listed. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const id of this.#silent.keys()) if (!ids.has(id)) this.#silent.delete(id);
+  }
+}
+
+/** Waits of all refused removals of a pass together; the kubelet's take well under a second each. */
+const OTHERS_PATIENCE_MS = 5_000;
+const OTHERS_PAUSE_MS = 250;
+
+/** What came of a refused removal. `busy`: another removal of the object is still in progress. */
+export type Fate = "gone" | "busy" | "still-there";
+
+/** Removals by the kubelet or an operator of what this pass removes too. */
+export class OthersRemovals {
+  readonly #timer: Timer;
+  readonly #signal: AbortSignal;
+  #leftMs = OTHERS_PATIENCE_MS;
+
+  constructor(timer: Timer, signal: AbortSignal) {
+    this.#timer = timer;
+    this.#signal = signal;
+  }
+
+  /** `isThere` may reject, which leaves the failure as it is. */
+  async fateAfter(failure: unknown, isThere: () => Promise<boolean>): Promise<Fate> {
+    // Asking a runtime that does not answer would take another timeout.
+    if (wasUnanswered(failure)) return "still-there";
+    const otherwise = failureCode(failure) === "busy" ? "busy" : "still-there";
+    try {
+      while (await isThere()) {
+        if (otherwise !== "busy" || this.#leftMs <= 0 || this.#signal.aborted) return otherwise;
+        this.#leftMs -= OTHERS_PAUSE_MS;
+        await this.#timer.sleep(OTHERS_PAUSE_MS, this.#signal);
+      }
+      return "gone";
+    } catch {
+      return otherwise;
+    }
+  }
+}
+
+/** `answered` also if no call was made. */
+export type Answer = "answered" | "unanswered";
+
+/**
+ * Works on groups of items side by side until all are done or the breaker opens. Items of one group run in sequence.
+ * After an unanswered call, one of several lanes takes no further group, and the rest of its own comes last. If one
+ * rejects, no other starts, and all that have started are awaited.
+ */
+export async function inLanes<T>(
+  groups: Iterable<readonly T[]>,
+  { lanes, breaker }: { readonly lanes: number; readonly breaker: Breaker },
+  work: (item: T) => Promise<Answer>,
+): Promise<void> {
+  const waiting = groups[Symbol.iterator]();
+  const left: (readonly T[])[] = [];
+  let hasFailed = false;
+  const lane = async (): Promise<void> => {
+    for (let group = waiting.next(); group.done !== true; group = waiting.next()) {
+      for (const [index, item] of group.value.entries()) {
+        if (hasFailed || breaker.isOpen) return;
+        const answer = await work(item).catch((thrown: unknown) => {
+          hasFailed = true;
+          throw thrown;
+        });
+        if (answer === "answered" || lanes === 1) continue;
+        left.push(group.value.slice(index + 1));
+        return;
+      }
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  const rest = left.flat();
+  if (rest.length > 0) await inLanes([rest], { lanes: 1, breaker }, work);
+}

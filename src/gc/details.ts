@@ -1,0 +1,181 @@
+/** Details of containers, sandboxes and images that lists lack: read once each, then taken from the ledger. */
+
+import { messageOf } from "../model/errors.ts";
+import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { RuntimeReader } from "../model/ports.ts";
+import type {
+  Container,
+  Image,
+  ImageOrigin,
+  ImageVolumes,
+  Sandbox,
+  Snapshot,
+} from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import { sameOr } from "../policy/by-object.ts";
+import { Breaker, CALLS_AT_ONCE, mapBounded } from "./calls.ts";
+
+export interface ContainerDetails {
+  readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
+  readonly ends: ReadonlyMap<ContainerId, Instant>;
+}
+
+export interface DetailNeed {
+  /** Whether the runtime can mount images at all. */
+  readonly volumes: boolean;
+  /** Whether a rule counts from a container's end. */
+  readonly ends: boolean;
+}
+
+/** Details known from the ledger, or from an earlier snapshot of the same pass. */
+export interface KnownDetails {
+  /** `null` if not known. */
+  readonly volumesOf: (id: ContainerId) => ImageVolumes | null;
+  readonly endOf: (id: ContainerId) => Instant | null;
+  /** Of the earlier snapshot; returned again if nothing changed, so that results cached by it still hold. */
+  readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
+  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
+}
+
+export const knownFromLedger = ({ containers, sandboxImages }: Ledger): KnownDetails => ({
+  volumesOf: (id) => {
+    const references = containers.get(id)?.imageVolumes ?? null;
+    return references === null ? null : knownVolumes(references);
+  },
+  endOf: (id) => containers.get(id)?.finishedAt ?? null,
+  volumes: new Map(),
+  sandboxImages,
+});
+
+/** A refresh within the pass needs no ends, because the pass has them. */
+export const knownFromSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): KnownDetails => ({
+  volumesOf: (id) => {
+    const volumes = imageVolumes.get(id);
+    return volumes?.kind === "known" ? volumes : null;
+  },
+  endOf: () => null,
+  volumes: imageVolumes,
+  sandboxImages,
+});
+
+/** Nearly every container has none, so they share one object. */
+const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
+const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
+
+const knownVolumes = (references: readonly string[]): ImageVolumes =>
+  references.length === 0 ? NO_VOLUMES : { kind: "known", references };
+
+/** Asks the runtime for containers with unknown details. If a call fails, that container's details stay unknown. */
+export async function readContainerDetails(
+  runtime: Pick<RuntimeReader, "containerDetail">,
+  {
+    containers,
+    known,
+    need,
+  }: {
+    readonly containers: readonly Container[];
+    readonly known: KnownDetails;
+    readonly need: DetailNeed;
+  },
+  signal: AbortSignal,
+): Promise<ContainerDetails> {
+  const volumes = new Map<ContainerId, ImageVolumes>();
+  const ends = new Map<ContainerId, Instant>();
+  // By ID: a container announced by events occurs once per reference.
+  const toAsk = new Map<ContainerId, Container>();
+  for (const container of containers) {
+    const { id } = container;
+    const volumesKnown = known.volumesOf(id) ?? (need.volumes ? null : UNSUPPORTED);
+    if (volumesKnown !== null) volumes.set(id, volumesKnown);
+    const isExited = container.state === "exited";
+    const endKnown = isExited ? known.endOf(id) : null;
+    if (endKnown !== null) ends.set(id, endKnown);
+    if (volumesKnown === null || (need.ends && isExited && endKnown === null))
+      toAsk.set(id, container);
+  }
+  const breaker = new Breaker();
+  await mapBounded([...toAsk.values()], CALLS_AT_ONCE, async ({ id, state }) => {
+    try {
+      breaker.throwIfOpen();
+      const detail = await runtime.containerDetail(id, signal);
+      volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
+      const end = detail?.finishedAt ?? null;
+      if (state === "exited" && end !== null) ends.set(id, end);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      breaker.note(thrown);
+      if (!volumes.has(id)) volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
+    }
+  });
+  return { volumes: sameOr(known.volumes, volumes), ends };
+}
+
+/**
+ * The images that the sandboxes' own status names. A failed status is skipped and read again next time: this is one of
+ * several protections of the sandbox image, and one broken sandbox must not stop collection. `silent`: the sandboxes
+ * that did not answer in this pass, which only the next pass asks again.
+ */
+export async function readSandboxImages(
+  runtime: Pick<RuntimeReader, "sandboxImage">,
+  {
+    sandboxes,
+    known,
+    silent,
+  }: {
+    readonly sandboxes: readonly Sandbox[];
+    readonly known: KnownDetails["sandboxImages"];
+    readonly silent: Set<SandboxId>;
+  },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<SandboxId, string>> {
+  const images = new Map<SandboxId, string>();
+  const toAsk: SandboxId[] = [];
+  for (const { id } of sandboxes) {
+    const image = known.get(id);
+    if (image !== undefined) images.set(id, image);
+    else if (!silent.has(id)) toAsk.push(id);
+  }
+  const breaker = new Breaker();
+  await mapBounded(toAsk, CALLS_AT_ONCE, async (id) => {
+    try {
+      breaker.throwIfOpen();
+      images.set(id, (await runtime.sandboxImage(id, signal)) ?? "");
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      if (breaker.note(thrown)) silent.add(id);
+    }
+  });
+  return sameOr(known, images);
+}
+
+export interface OriginsRead {
+  readonly origins: ReadonlyMap<ImageId, ImageOrigin>;
+  /** Images whose status could not be read. */
+  readonly failed: readonly ImageId[];
+}
+
+/** After this many failures the rest waits for the next look: each call may have taken its whole deadline. */
+const ORIGIN_FAILURES_MAX = 16;
+
+/** Layers and build date of unknown images, in order. If a call fails, that image stays unknown until the next look. */
+export async function readOrigins(
+  runtime: Pick<RuntimeReader, "imageOrigin">,
+  input: { readonly images: readonly Pick<Image, "id">[]; readonly known: Ledger["origins"] },
+  signal: AbortSignal,
+): Promise<OriginsRead> {
+  const origins = new Map<ImageId, ImageOrigin>();
+  const failed: ImageId[] = [];
+  const unknown = new Set(input.images.map(({ id }) => id).filter((id) => !input.known.has(id)));
+  await mapBounded([...unknown], CALLS_AT_ONCE, async (id) => {
+    if (failed.length >= ORIGIN_FAILURES_MAX) return;
+    try {
+      const origin = await runtime.imageOrigin(id, signal);
+      if (origin !== null) origins.set(id, origin);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      failed.push(id);
+    }
+  });
+  return { origins, failed };
+}

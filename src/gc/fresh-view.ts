@@ -1,0 +1,240 @@
+/** The one look at the node before a removal: lists at most a second old, and each candidate judged again on them. */
+
+import { RuntimeError } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { HoldState } from "../model/pass.ts";
+import type { ImageCandidate } from "../model/plan.ts";
+import type { LedgerMemory, Timer } from "../model/ports.ts";
+import type { ImageBlock, ImageKeepReason } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Facts } from "../policy/facts.ts";
+import { changed, type Recheck, recheckImages } from "../policy/image/judge.ts";
+import type { CreationWait } from "./creation-wait.ts";
+import type { Observer } from "./observe.ts";
+import type { Engine, EventFeed } from "./ports.ts";
+
+/** Nothing older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
+const AGE_NS_MAX = 750_000_000n;
+/** Statuses are read once, so a second look is quick if only that took long. */
+const ATTEMPTS = 2;
+
+interface Read<T> {
+  readonly value: T;
+  /** Before the lists were requested, by the monotonic clock. */
+  readonly startNs: bigint;
+}
+
+interface FreshOptions<T> {
+  readonly timer: Pick<Timer, "monotonicNs">;
+  readonly read: (signal: AbortSignal) => Promise<Read<T>>;
+  /** Whether the value is known to be outdated, whatever its age. */
+  readonly isOutdated?: () => boolean;
+  /** Receives a message if lists take longer than they are trusted. */
+  readonly say: (message: string) => void;
+  readonly first?: Read<T>;
+}
+
+/** A value read from the node, and read again once it is too old for a removal. */
+export class Fresh<T> {
+  readonly #options: FreshOptions<T>;
+  #last: (Read<T> & { readonly ageNsMax: bigint }) | null;
+  #isSlow = false;
+  /** Removals that find the lists too old share one read. */
+  #reading: Promise<T> | null = null;
+
+  constructor(options: FreshOptions<T>) {
+    this.#options = options;
+    this.#last = options.first === undefined ? null : { ...options.first, ageNsMax: AGE_NS_MAX };
+  }
+
+  async get(signal: AbortSignal): Promise<T> {
+    if (this.#reading === null && this.#last !== null && this.#isValid(this.#last))
+      return this.#last.value;
+    return this.again(signal);
+  }
+
+  /** Reads however old the value is. */
+  async again(signal: AbortSignal): Promise<T> {
+    this.#reading ??= this.#read(signal).finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  #isValid({ startNs, ageNsMax }: { readonly startNs: bigint; readonly ageNsMax: bigint }) {
+    const { timer, isOutdated } = this.#options;
+    return timer.monotonicNs() - startNs <= ageNsMax && isOutdated?.() !== true;
+  }
+
+  async #read(signal: AbortSignal): Promise<T> {
+    const { timer, read, say } = this.#options;
+    for (let attempt = this.#isSlow ? ATTEMPTS : 1; ; attempt += 1) {
+      const next = await read(signal);
+      const tookNs = timer.monotonicNs() - next.startNs;
+      const isQuick = tookNs <= AGE_NS_MAX;
+      if (!isQuick && attempt < ATTEMPTS) continue;
+      if (!isQuick && !this.#isSlow) say(slowWords(tookNs));
+      this.#isSlow ||= !isQuick;
+      this.#last = { ...next, ageNsMax: AGE_NS_MAX + (isQuick ? 0n : tookNs) };
+      return next.value;
+    }
+  }
+}
+
+const slowWords = (tookNs: bigint): string =>
+  `Listing the node takes ${(Number(tookNs) / 1e9).toFixed(1)} s, so removals in this pass rely on lists up to a second older than that; crigc sees a container that starts meanwhile only in the next list`;
+
+/** The node as listed within the last second. */
+export interface FreshNode {
+  /** The plan's snapshot with new lists; the same object while they are valid. */
+  readonly snapshot: Snapshot;
+  /** Images of the plan's snapshot that were missing from a list of this pass. */
+  readonly missed: ReadonlySet<ImageId>;
+  /** By these lists: containers that are being created, for which the pass may wait no longer. */
+  readonly block: ImageBlock | null;
+}
+
+export interface FreshNodeInput {
+  readonly engine: Pick<Engine, "timer" | "journal"> & {
+    readonly observe: Pick<Engine["observe"], "host">;
+  };
+  readonly observer: Observer;
+  readonly events: EventFeed;
+  /** The snapshot that the plan is based on. */
+  readonly first: Snapshot;
+  readonly creations: Pick<CreationWait, "settled">;
+}
+
+/** A pass lasts as long as its removals; pods older than this are read again. */
+const PODS_AGE_NS_MAX = 60_000_000_000n;
+
+/** The whole node for removing images: listed once a second, and at once when an event announces another container. */
+export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
+  const { timer, journal } = input.engine;
+  const lists = new NodeLists(input);
+  return new Fresh({
+    timer,
+    say: (message) => journal.say(1, message),
+    isOutdated: () => lists.isOutdated(),
+    read: async (signal) => {
+      const listed = await lists.read(signal);
+      const next = (): Promise<Snapshot> => lists.read(signal);
+      const { snapshot, block } = await input.creations.settled(listed, next);
+      return { value: { snapshot, block, missed: lists.missed }, startNs: lists.startNs };
+    },
+  });
+}
+
+class NodeLists {
+  readonly #input: FreshNodeInput;
+  #snapshot: Snapshot;
+  #podsNs: bigint;
+  /** When the containers were listed: later events are not in the lists. */
+  #containersNs: bigint;
+  startNs: bigint;
+  missed: ReadonlySet<ImageId> = new Set();
+
+  constructor(input: FreshNodeInput) {
+    this.#input = input;
+    this.#snapshot = input.first;
+    const now = input.engine.timer.monotonicNs();
+    [this.startNs, this.#podsNs, this.#containersNs] = [now, now, now];
+  }
+
+  isOutdated(): boolean {
+    return this.#input.events.announcedSince(this.#containersNs).length > 0;
+  }
+
+  async read(signal: AbortSignal): Promise<Snapshot> {
+    const { observer, events, engine, first } = this.#input;
+    this.startNs = engine.timer.monotonicNs();
+    const sinceNs = this.#containersNs;
+    let containersNs = this.startNs;
+    const announced = () => {
+      containersNs = engine.timer.monotonicNs();
+      return events.announcedSince(sinceNs);
+    };
+    const previous = await this.#withRules(signal);
+    const snapshot = await observer.refresh({ previous, announced }, signal);
+    if (snapshot.containers.length === 0 && previous.containers.length > 0)
+      throw new RuntimeError("failed", vanishedWords(previous));
+    if (snapshot.pods !== previous.pods) this.#podsNs = engine.timer.monotonicNs();
+    this.#snapshot = snapshot;
+    this.#containersNs = containersNs;
+    const listed = new Set(snapshot.images.map(({ id }) => id));
+    const missing = first.images.flatMap(({ id }) => (listed.has(id) ? [] : [id]));
+    this.missed = new Set([...this.missed, ...missing]);
+    return snapshot;
+  }
+
+  async #withRules(signal: AbortSignal): Promise<Snapshot> {
+    const { timer, observe } = this.#input.engine;
+    const keep = await observe.host.keepRules(this.#snapshot.keep.directoriesRead);
+    if (timer.monotonicNs() - this.#podsNs <= PODS_AGE_NS_MAX) return { ...this.#snapshot, keep };
+    const pods = await observe.host.pods(signal);
+    this.#podsNs = timer.monotonicNs();
+    return { ...this.#snapshot, keep, pods };
+  }
+}
+
+const vanishedWords = ({ containers, runtime }: Snapshot): string =>
+  `the runtime at ${runtime.endpoint} lists no container, but listed ${containers.length} a moment ago; crigc removes no image on such a list, and the next pass tries again`;
+
+export interface JudgementInput {
+  /** What the plan was decided from. */
+  readonly facts: Facts;
+  /** The current ledger, including what another process or loop recorded since the plan was made. */
+  readonly memory: LedgerMemory;
+  /** A new hold also stops the running pass. */
+  readonly hold: () => HoldState;
+}
+
+/** Judges candidates on the fresh node by the rules of the plan: the node once per set of lists, then each candidate. */
+export class FreshJudgement {
+  readonly #input: JudgementInput;
+  #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
+
+  constructor(input: JudgementInput) {
+    this.#input = input;
+  }
+
+  /** Why the candidate is kept after all; `null`: it may be removed. */
+  recheck(candidate: ImageCandidate, fresh: FreshNode): ImageKeepReason | null {
+    if (this.#input.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
+    if (fresh.block !== null) return { kind: "blocked", block: fresh.block.kind };
+    if (this.#judged?.snapshot !== fresh.snapshot) this.#judged = this.#judge(fresh);
+    return this.#judged.recheck(candidate) ?? this.#recreatedSincePlan(candidate, fresh);
+  }
+
+  #judge({ snapshot }: FreshNode) {
+    const { facts } = this.#input;
+    const recheck = recheckImages({
+      ...facts,
+      snapshot,
+      hold: { kind: "none" },
+      // Judged with the lists, by the newest records.
+      creationPatience: { isOver: true, own: null },
+    });
+    return { snapshot, recheck };
+  }
+
+  /**
+   * An image that was missing from a list of this pass, or that another loop or process saw missing, is not the one
+   * that was planned. The kubelet does not notice what others saw.
+   */
+  #recreatedSincePlan(
+    { image: { id } }: ImageCandidate,
+    { missed }: FreshNode,
+  ): ImageKeepReason | null {
+    const { facts, memory } = this.#input;
+    const { limits, ledger } = facts;
+    const back = changed("it was removed and created again");
+    if (missed.has(id)) return back;
+    if (limits.images.compat === "kubelet") return null;
+    const [now, planned] = [memory.current().images.get(id), ledger.images.get(id)];
+    const isSame =
+      now?.firstSeenWatched === planned?.firstSeenWatched &&
+      now?.ageRestartedWatched === planned?.ageRestartedWatched;
+    return isSame ? null : back;
+  }
+}

@@ -1,0 +1,219 @@
+/** Decides after each removal whether the pass goes on: what is reached, in reach, still to appear, or held elsewhere. */
+
+import type { ImageEnd, ImageItem, ImageResult, NothingFreed, Settled } from "../model/outcome.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
+import type { ImageTrigger } from "../model/reason.ts";
+import type { Facts } from "../policy/facts.ts";
+import { expectedBytes } from "../policy/image/images.ts";
+import { type FreedHere, givesNothing, noStreak } from "../policy/space/nothing-freed.ts";
+import {
+  lackedBytes,
+  type Met,
+  metAfterAll,
+  targetReach,
+  targetsMet,
+} from "../policy/space/progress.ts";
+import type { Meter } from "./meter.ts";
+import { availableOf, type SettleOptions, Settler } from "./settle.ts";
+
+type Removed = Extract<ImageResult, { readonly kind: "removed" }>;
+
+export interface StopRuleInput extends SettleOptions {
+  readonly plan: ImagePlan;
+  readonly facts: Facts;
+}
+
+export class StopRule {
+  readonly #input: StopRuleInput;
+  readonly #meter: Meter;
+  readonly #settler: Settler;
+  /** Devices that hold images. */
+  readonly #stores: readonly string[];
+  readonly #isMeasured: boolean;
+  #canReachTargets: ReturnType<typeof targetReach>;
+  #targets: readonly ImageTarget[];
+  /** What each target lacked when the estimates began to count, and what was expected of removals since. */
+  #lacked: ReadonlyMap<ImageTarget, bigint | null> = new Map();
+  #expectedBytes = 0n;
+  #hasRemoved = false;
+  /** Devices on which removals gave nothing back, if that ended the pass. */
+  #noGainDevices: readonly string[] = [];
+  #end: ImageEnd | null = null;
+
+  constructor(input: StopRuleInput, meter: Meter, signal: AbortSignal) {
+    const { facts, plan } = input;
+    this.#input = input;
+    this.#meter = meter;
+    this.#settler = new Settler(input, meter, signal);
+    this.#stores = facts.snapshot.filesystems.flatMap(({ roles, device }) =>
+      roles.includes("imagefs") ? [device] : [],
+    );
+    this.#isMeasured = facts.limits.images.accounting === "measured";
+    this.#targets = plan.targets;
+    this.#canReachTargets = this.#reachOf(plan.targets);
+    // Removals by hand count only those of the same command.
+    if (facts.purpose.kind === "all-unused") return;
+    for (const disk of meter.disks) {
+      const { knownSharers, removals } = facts.ledger.nothingFreed.get(disk.path) ?? noStreak;
+      disk.streak = { ...noStreak, knownSharers, removals };
+    }
+  }
+
+  #reachOf(targets: readonly ImageTarget[]): ReturnType<typeof targetReach> {
+    const { facts, plan } = this.#input;
+    if (facts.limits.images.whenFutile === "collect") return () => true;
+    return targetReach(facts, { targets, candidates: plan.candidates });
+  }
+
+  /** From here on these are the targets; what was removed before shows in the measurement. */
+  begin(targets: readonly ImageTarget[] = this.#targets): void {
+    this.#targets = targets;
+    const progress = this.#meter.progress();
+    this.#expectedBytes = 0n;
+    this.#lacked = new Map(targets.map((target) => [target, lackedBytes(target, progress)]));
+  }
+
+  /** Takes the targets of disks that changed while the pass waited. */
+  async retarget(targets: readonly ImageTarget[]): Promise<void> {
+    const fromStart = await this.#meter.retarget(targets);
+    this.#canReachTargets = this.#reachOf(fromStart);
+    this.begin(fromStart);
+  }
+
+  reached(): Met | null {
+    return targetsMet(this.#targets, this.#meter.progress());
+  }
+
+  reachedAfterAll(): Met | null {
+    return metAfterAll(this.#targets, this.#meter.progress());
+  }
+
+  isFutile(items: readonly ImageItem[]): boolean {
+    return !this.#canReachTargets(this.#meter.progress(), items);
+  }
+
+  /** Measures what the removal freed; waits if more should have appeared. */
+  async removed(candidate: ImageCandidate, trigger: ImageTrigger): Promise<Removed> {
+    const { sizeBytes: reportedBytes } = candidate.image;
+    const meter = this.#meter;
+    await meter.read();
+    const gained = meter.disks
+      .map((disk) => disk.change().bytes)
+      .reduce((most, one) => (one > most ? one : most), 0n);
+    if (this.#isMeasured) this.#countRemoval(candidate);
+    const atOnceBytes = meter.credit(reportedBytes, candidate.unscaled?.estimateBytes);
+    const result = { kind: "removed", reportedBytes } as const;
+    if (!this.#isMeasured) return { ...result, measuredBytes: atOnceBytes, settled: "not-waited" };
+    const isDue = trigger.kind !== "age" && this.#isDue();
+    const isCommitted = meter.committed().length > 0;
+    if (!isDue && !this.#givesNothing()) {
+      const settled = settledAtOnce(candidate, gained, isCommitted);
+      return { ...result, measuredBytes: atOnceBytes, settled };
+    }
+    const laterBytes = await this.#wait(isDue);
+    const settled = laterBytes > 0n ? "afterwards" : isCommitted ? "not-seen" : "at-once";
+    return { ...result, measuredBytes: atOnceBytes + laterBytes, settled };
+  }
+
+  #countRemoval(candidate: ImageCandidate): void {
+    this.#hasRemoved = true;
+    const estimatedBytes = expectedBytes(candidate);
+    this.#expectedBytes += estimatedBytes;
+    const leastBytes =
+      candidate.sharersKnown === true ? (candidate.frees?.lowerBytes ?? null) : null;
+    for (const disk of this.#meter.disks) {
+      const countsInodes = this.#targets.some(
+        (target) => target.kind === "free-inodes" && target.device === disk.device,
+      );
+      disk.removed({ estimatedBytes, leastBytes }, countsInodes);
+    }
+  }
+
+  /** Removals for age are not waited for, but their space counts. */
+  async settleAged(): Promise<void> {
+    if (this.#isMeasured && this.#isDue()) await this.#wait(true);
+  }
+
+  /** Why the pass ends although candidates are left; `null` to go on. */
+  end(): ImageEnd | null {
+    return this.#end === null ? null : (this.reached() ?? this.#end);
+  }
+
+  /** For the ledger; empty if the pass has removed nothing. */
+  freed(): readonly FreedHere[] {
+    if (!this.#hasRemoved) return [];
+    return this.#meter.disks.flatMap(({ device, path, streak, gaveBack, reading }) =>
+      reading === null
+        ? []
+        : [{ path, streak, gaveBack, reading, ended: this.#noGainDevices.includes(device) }],
+    );
+  }
+
+  /** What ended a pass that gave nothing back. */
+  nothingFreed(): NothingFreed | undefined {
+    const disk = this.#meter.disks.find(({ device }) => this.#noGainDevices.includes(device));
+    if (disk === undefined) return undefined;
+    const { removals, estimatedBytes, gainedBytes } = disk.streak;
+    const { nothingFreed } = this.#input.facts.ledger;
+    const isNew = (nothingFreed.get(disk.path)?.pauses ?? 0) === 0;
+    return { filesystem: disk.path, removals, estimatedBytes, gainedBytes, isNew };
+  }
+
+  async #wait(isDue: boolean): Promise<bigint> {
+    const before = availableOf(this.#meter.disks);
+    await this.#settler.wait(() => isDue && this.reached() !== null);
+    for (const [disk, bytes] of before) disk.appeared(disk.availableBytes - bytes);
+    const laterBytes = this.#meter.creditRest();
+    this.begin();
+    if (this.#settler.isExhausted) this.#end = "settle-exhausted";
+    if (this.#givesNothing()) {
+      this.#end = "nothing-freed";
+      this.#noGainDevices = this.#relevantDevices();
+    }
+    return laterBytes;
+  }
+
+  /** Whether by the estimates enough was removed for every target, while the disks say otherwise. */
+  #isDue(): boolean {
+    if (this.#settler.isPrompt) return false;
+    const open = this.#openTargets();
+    return (
+      open.length > 0 &&
+      open.every((target) => {
+        const lacked = this.#lacked.get(target) ?? null;
+        return lacked !== null && this.#expectedBytes >= lacked;
+      })
+    );
+  }
+
+  #givesNothing(): boolean {
+    return this.#relevantDevices().every((device) =>
+      givesNothing(this.#meter.disk(device)?.streak ?? noStreak),
+    );
+  }
+
+  #openTargets(): readonly ImageTarget[] {
+    const progress = this.#meter.progress();
+    return this.#targets.filter((target) => targetsMet([target], progress) === null);
+  }
+
+  /** Devices of the targets that are not met, and those of the store if others than a disk's are. */
+  #relevantDevices(): readonly string[] {
+    const open = this.#openTargets();
+    const devices = open.flatMap((target) => ("device" in target ? [target.device] : []));
+    const isOfDisks = open.length > 0 && devices.length === open.length;
+    return isOfDisks ? devices : [...devices, ...this.#stores];
+  }
+}
+
+/** Files take whole blocks, and the runtime's database grows: this part of the least that was expected is all of it. */
+function settledAtOnce(
+  { frees, image }: ImageCandidate,
+  gained: bigint,
+  isCommitted: boolean,
+): Settled {
+  // What a commit shows is that of earlier removals too.
+  if (isCommitted) return "not-seen";
+  const expected = frees === undefined ? image.sizeBytes / 2n : (frees.lowerBytes * 3n) / 4n;
+  return gained >= expected ? "at-once" : "not-waited";
+}

@@ -1,0 +1,189 @@
+// A runtime that does not answer is asked little, and left alone for a while.
+
+import { describe, expect, test } from "bun:test";
+
+import { Backoff } from "../../src/gc/calls.ts";
+import { knownFromLedger, readContainerDetails, readSandboxImages } from "../../src/gc/details.ts";
+import { LogUsers } from "../../src/gc/log-users.ts";
+import { Steps } from "../../src/gc/steps.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import { containerId, podUid } from "../../src/model/ids.ts";
+import { emptyLedger } from "../../src/model/ledger.ts";
+import type { Container, ContainerDetail } from "../../src/model/snapshot.ts";
+import { instant, toMs } from "../../src/model/time.ts";
+import { ownership } from "../../src/policy/container/ownership.ts";
+import { SimClock } from "../sim/clock.ts";
+import { dead } from "../support/build/pods.ts";
+import { aSandbox } from "../support/build/values.ts";
+
+const { signal } = new AbortController();
+
+describe("a container that timed out", () => {
+  const LATER = (minutes: number): string =>
+    `the runtime did not answer; crigc tries again in ${minutes} min`;
+
+  test("is left alone for five minutes, each time twice as long, and an hour at most", () => {
+    let ms = 7_000;
+    const backoff = new Backoff({ monotonicNs: () => BigInt(ms) * 1_000_000n });
+    expect(backoff.leftAlone("a")).toBeUndefined();
+    for (const minutes of [5, 10, 20, 40, 60, 60]) {
+      backoff.note("a", true);
+      expect(backoff.leftAlone("a")).toBe(LATER(minutes));
+      ms += (minutes - 1) * 60_000;
+      expect(backoff.leftAlone("a")).toBe(LATER(1));
+      ms += 60_000;
+      expect(backoff.leftAlone("a")).toBeUndefined();
+    }
+  });
+
+  test.each([
+    ["answers", (backoff: Backoff) => backoff.note("a", false)],
+    ["is no longer listed", (backoff: Backoff) => backoff.retain(new Set(["b"]))],
+  ])("and then %s is left alone no longer, and others still are", (_, happens) => {
+    const backoff = new Backoff({ monotonicNs: () => 0n });
+    for (const id of ["a", "b"]) backoff.note(id, true);
+    happens(backoff);
+    expect(["a", "b"].map((id) => backoff.leftAlone(id))).toEqual([undefined, LATER(5)]);
+  });
+});
+
+/** Records the IDs asked for, and answers a turn later. */
+function asking<T>(answer: (count: number) => T) {
+  const asked: string[] = [];
+  const call = async (id: string): Promise<T> => {
+    asked.push(id);
+    const count = asked.length;
+    await new Promise((resolve) => void setImmediate(resolve));
+    return answer(count);
+  };
+  return { asked, call };
+}
+
+const fails = (kind: "failed" | "deadline") => (): never => {
+  throw new RuntimeError(kind, "no status");
+};
+const many = (count: number): Container[] =>
+  Array.from({ length: count }, (_each, index) => dead("a", `c${index}`));
+
+describe("statuses of containers", () => {
+  const known = knownFromLedger(emptyLedger);
+  const need = { volumes: true, ends: false };
+
+  test.each([
+    ["hang, no more are asked than are under way, and the volumes of all are unknown", "deadline"],
+    ["are refused, all are asked, and the volumes of all are unknown", "failed"],
+  ] as const)("that %s", async (_, kind) => {
+    const { asked, call } = asking(fails(kind));
+    const input = { containers: many(100), known, need };
+    const { volumes } = await readContainerDetails({ containerDetail: call }, input, signal);
+    if (kind === "deadline") expect(asked.length).toBeLessThanOrEqual(17);
+    else expect(asked).toHaveLength(100);
+    expect([...volumes.values()].filter((one) => one.kind === "unknown")).toHaveLength(100);
+  });
+});
+
+describe("statuses of sandboxes", () => {
+  const sandboxes = [aSandbox("one")];
+
+  test.each([
+    ["hangs is not asked again within the pass, but by the next one", "deadline", 1],
+    ["is refused is asked again within the pass", "failed", 2],
+  ] as const)("one that %s", async (_, kind, count) => {
+    const { asked, call } = asking(fails(kind));
+    const silent = new Set<never>();
+    const look = () =>
+      readSandboxImages({ sandboxImage: call }, { sandboxes, known: new Map(), silent }, signal);
+    expect((await look()).size).toBe(0);
+    await look();
+    expect(asked).toHaveLength(count);
+    silent.clear();
+    await look();
+    expect(asked).toHaveLength(count + 1);
+  });
+});
+
+describe("log paths of containers", () => {
+  const path = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+  const one = dead("a", "c");
+
+  /** `answer`: what the status says beside its defaults, by how many were asked for. */
+  function usersOf(
+    containers: readonly Container[],
+    answer: (count: number) => Partial<ContainerDetail>,
+  ) {
+    const clock = { ns: 1_000_000_000n };
+    const { asked, call } = asking(answer);
+    const users = new LogUsers(
+      {
+        containerDetail: async (id) => {
+          const detail = { id, imageVolumes: [], finishedAt: null, logPath: path };
+          const change = await call(id);
+          return { ...detail, state: "exited", labels: {}, annotations: {}, ...change };
+        },
+        sandboxLogDirectory: async () => null,
+      },
+      { monotonicNs: () => clock.ns },
+    );
+    const owners = ownership({ sandboxes: [] }, "none");
+    const ask = () => users.ofContainers(containers, owners, signal);
+    return { users, ask, asked, clock };
+  }
+
+  test("are read once while the container is listed, and again once it was not", async () => {
+    const { users, ask, asked } = usersOf([one], () => ({}));
+    for (const listed of [[one.id], [one.id], []]) {
+      expect(await ask()).toMatchObject([{ use: { kind: "path", path } }]);
+      users.retain(new Set(listed));
+    }
+    expect(asked).toHaveLength(1);
+    await ask();
+    expect(asked).toHaveLength(2);
+  });
+
+  test("that failed are read again after a minute, and not before", async () => {
+    const { ask, asked, clock } = usersOf([one], fails("failed"));
+    for (const seconds of [0n, 59n, 60n]) {
+      clock.ns = 1_000_000_000n * (1n + seconds);
+      expect(await ask()).toMatchObject([{ use: { kind: "pod" } }]);
+    }
+    expect(asked).toHaveLength(2);
+  });
+
+  test("are unknown if the runtime answers for another container", async () => {
+    const { ask } = usersOf([one], () => ({ id: containerId("another") }));
+    expect(await ask()).toMatchObject([{ use: { kind: "pod" } }]);
+  });
+
+  test.each([
+    ["hangs, no more are asked than are under way", "deadline", 17],
+    ["refuses, all are asked", "failed", 21],
+  ] as const)(
+    "are read first of those that may log anywhere; if the runtime %s",
+    async (_, kind, count) => {
+      const foreign = dead("b", "foreign", { podUid: podUid("") });
+      const { ask, asked } = usersOf([...many(20), foreign], fails(kind));
+      expect((await ask()).filter(({ use }) => use.kind === "anywhere")).toHaveLength(1);
+      expect(asked[0]).toBe(foreign.id);
+      expect(asked).toHaveLength(count);
+    },
+  );
+});
+
+test("the waits of one name within a pass are one step with their total, and waits under a millisecond are none", async () => {
+  const clock = new SimClock();
+  const steps = new Steps({ timer: clock }, () => instant(clock.monotonicNs()));
+  const removing = steps.run("execute", async () => {
+    for (const ms of [300, 400]) {
+      await steps.wait("lists", () => clock.sleep(ms));
+      await steps.wait("space", () => clock.sleep(0.2));
+    }
+    await steps.wait("creation", () => clock.sleep(50)).catch(() => undefined);
+  });
+  await clock.run(1_000);
+  await removing;
+  expect(steps.list().map(({ name, took }) => [name, toMs(took)])).toEqual([
+    ["execute", 750],
+    ["lists", 700],
+    ["creation", 50],
+  ]);
+});
