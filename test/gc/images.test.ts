@@ -579,6 +579,41 @@ test.each([
   expect(world.removals).toEqual([]);
 });
 
+describe("a pass under pressure that waits between two removals", () => {
+  /** After the first removal, the lists take `ms` while another program writes 300 MiB. */
+  async function passWaiting(ms: number, targetsNow: (available: bigint) => ImageTarget[]) {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e", "f"], 1_000n * MIB, {
+      beforeLook: (now) => {
+        if (now.removals.length !== 1) return;
+        now.clockMs += ms;
+        now.available -= 300n * MIB;
+      },
+    });
+    const retarget = async () => targetsNow(world.available);
+    const outcome = await run(execution(1_200n * MIB, {}, { retarget }));
+    return { outcome, removals: world.removals.join("") };
+  }
+  const further = (available: bigint) => [spaceTarget(1_200n * MIB, 1_200n * MIB - available)];
+
+  test("for a second takes the target of the disk as it is then", async () => {
+    const { outcome, removals } = await passWaiting(1_000, further);
+    expect(removals).toBe("abcde");
+    expect(outcome).toMatchObject({ end: "target-reached", wantedBytes: 500n * MIB });
+  });
+
+  test("for less keeps its target", async () => {
+    const { outcome, removals } = await passWaiting(999, further);
+    expect(removals).toBe("ab");
+    expect(outcome).toMatchObject({ end: "own-gain-reached", wantedBytes: 200n * MIB });
+  });
+
+  test("for a second ends if the pressure is over by then", async () => {
+    const { outcome, removals } = await passWaiting(1_000, () => []);
+    expect(removals).toBe("a");
+    expect(outcome).toMatchObject({ end: "target-reached", wantedBytes: 200n * MIB });
+  });
+});
+
 describe("an image that others are built on", () => {
   /** The second candidate has no layer that the first one lacks. */
   const followed = (execution: ImageExecution): ImageExecution => {
