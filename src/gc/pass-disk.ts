@@ -139,10 +139,14 @@ export class PassDisk {
     this.#quiet = all.slice(Math.max(0, from));
   }
 
-  /** By how much available space changes in that time without a removal. */
+  /**
+   * By how much available space changes in that time without a removal. What rose in a shorter time is no rate: one
+   * deleted file would count against every removal of the next second.
+   */
   #drift(ns: bigint): bigint {
     const quietNs = this.#quiet.reduce((sum, one) => sum + one.ns, 0n);
     const bytes = this.#quiet.reduce((sum, one) => sum + one.bytes, 0n);
+    if (bytes > 0n && quietNs < ns) return bytes;
     return quietNs > 0n ? (bytes * ns) / quietNs : 0n;
   }
 }

@@ -266,6 +266,12 @@ describe("removals that give nothing back", () => {
     expect(pass).toMatchObject({ end: "nothing-freed", removals: 3 });
   });
 
+  test("are told from those before which another program deleted a file in an instant", async () => {
+    const written = (clockMs: number) => (clockMs >= 10 ? -50 : 0);
+    const { end, removals } = await passOver({ wanted: 600n, known: true, callMs: 130, written });
+    expect({ end, removals }).toEqual({ end: "target-reached", removals: 6 });
+  });
+
   test("are told from those whose space another program fills at once", async () => {
     const writer = { callMs: 1_000, written: (ms: number): number => ms / 10 };
     const pass = await passOver({ known: true, images: 8, ...writer });
