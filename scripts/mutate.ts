@@ -14,7 +14,7 @@ process.chdir(top);
 /** Which tests decide on the mutants of which sources; the later ones only on what survives the first and is not explained. */
 const areas = [
   { sources: "src/policy", tests: ["test/policy", "test/conformance"], share: 0.7 },
-  { sources: "src/execute", tests: ["test/execute", "test/loop"], share: 1 },
+  { sources: "src/gc", tests: ["test/gc"], share: 1 },
 ] as const;
 const explainedPath = "test/mutants.json";
 /** Two runs side by side do not meet. */
@@ -38,7 +38,7 @@ async function main(): Promise<number> {
   const deadlineMs = minutes === null ? Infinity : performance.now() + minutes * 60_000;
   const files = filesIn(positionals);
   if (files.length === 0 || !Number.isInteger(every) || every < 1) {
-    console.error("mutate: no matching sources in src/policy and src/execute; see --help");
+    console.error("mutate: no matching sources in src/policy and src/gc; see --help");
     return 2;
   }
   const explanations = JSON.parse(readFileSync(explainedPath, "utf8")) as Explanations;

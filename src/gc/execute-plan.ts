@@ -110,14 +110,14 @@ export async function collectImages(
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
   const { observer, creations, steps } = run;
-  const node = freshNode({ engine, observer, events, creations, first: snapshot });
+  const node = freshNode({ engine, observer, events, creations, steps, first: snapshot });
   const execution = {
     ...engine,
     ...engine.observe,
     ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    look: (stop: AbortSignal) => steps.wait("lists", () => node.get(stop)),
+    look: (stop: AbortSignal) => node.get(stop),
     done: (item: ImageItem) => engine.journal.imageDone(run.id, item),
   };
   const { outcome, freed } = await removeImages(execution, run.signal).finally(() =>

@@ -12,6 +12,7 @@ import { changed, type Recheck, recheckImages } from "../policy/image/judge.ts";
 import type { CreationWait } from "./creation-wait.ts";
 import type { Observer } from "./observe.ts";
 import type { Engine, EventFeed } from "./ports.ts";
+import type { Steps } from "./steps.ts";
 
 /** Nothing older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
 const AGE_NS_MAX = 750_000_000n;
@@ -103,6 +104,7 @@ export interface FreshNodeInput {
   /** The snapshot that the plan is based on. */
   readonly first: Snapshot;
   readonly creations: Pick<CreationWait, "settled">;
+  readonly steps: Pick<Steps, "wait">;
 }
 
 /** A pass lasts as long as its removals; pods older than this are read again. */
@@ -117,9 +119,8 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
     say: (message) => journal.say(1, message),
     isOutdated: () => lists.isOutdated(),
     read: async (signal) => {
-      const listed = await lists.read(signal);
-      const next = (): Promise<Snapshot> => lists.read(signal);
-      const { snapshot, block } = await input.creations.settled(listed, next);
+      const list = () => input.steps.wait("lists", () => lists.read(signal));
+      const { snapshot, block } = await input.creations.settled(await list(), list);
       return { value: { snapshot, block, missed: lists.missed }, startNs: lists.startNs };
     },
   });

@@ -2,10 +2,16 @@
 
 import type { ImageEnd, ImageItem, ImageResult, NothingFreed, Settled } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
+import type { CommitFilesystem, Timer } from "../model/ports.ts";
 import type { ImageTrigger } from "../model/reason.ts";
 import type { Facts } from "../policy/facts.ts";
 import { expectedBytes } from "../policy/image/images.ts";
-import { type FreedHere, givesNothing, noStreak } from "../policy/space/nothing-freed.ts";
+import {
+  type FreedHere,
+  givesNothing,
+  noStreak,
+  TELLING_BYTES,
+} from "../policy/space/nothing-freed.ts";
 import {
   lackedBytes,
   type Met,
@@ -14,11 +20,15 @@ import {
   targetsMet,
 } from "../policy/space/progress.ts";
 import type { Meter } from "./meter.ts";
-import { availableOf, type SettleOptions, Settler } from "./settle.ts";
+import type { PassDisk } from "./pass-disk.ts";
+import type { Steps } from "./steps.ts";
 
 type Removed = Extract<ImageResult, { readonly kind: "removed" }>;
 
-export interface StopRuleInput extends SettleOptions {
+export interface StopRuleInput {
+  readonly timer: Timer;
+  readonly commit: CommitFilesystem;
+  readonly steps: Pick<Steps, "wait">;
   readonly plan: ImagePlan;
   readonly facts: Facts;
 }
@@ -97,9 +107,7 @@ export class StopRule {
     const { sizeBytes: reportedBytes } = candidate.image;
     const meter = this.#meter;
     await meter.read();
-    const gained = meter.disks
-      .map((disk) => disk.change().bytes)
-      .reduce((most, one) => (one > most ? one : most), 0n);
+    const gained = greatest([0n, ...meter.disks.map((disk) => disk.change().bytes)]);
     if (this.#isMeasured) this.#countRemoval(candidate);
     const atOnceBytes = meter.credit(reportedBytes, candidate.unscaled?.estimateBytes);
     const result = { kind: "removed", reportedBytes } as const;
@@ -154,8 +162,8 @@ export class StopRule {
     const disk = this.#meter.disks.find(({ device }) => this.#noGainDevices.includes(device));
     if (disk === undefined) return undefined;
     const { removals, estimatedBytes, gainedBytes } = disk.streak;
-    const { nothingFreed } = this.#input.facts.ledger;
-    const isNew = (nothingFreed.get(disk.path)?.pauses ?? 0) === 0;
+    const before = this.#input.facts.ledger.nothingFreed.get(disk.path);
+    const isNew = (before?.pauses ?? 0) === 0;
     return { filesystem: disk.path, removals, estimatedBytes, gainedBytes, isNew };
   }
 
@@ -177,13 +185,8 @@ export class StopRule {
   #isDue(): boolean {
     if (this.#settler.isPrompt) return false;
     const open = this.#openTargets();
-    return (
-      open.length > 0 &&
-      open.every((target) => {
-        const lacked = this.#lacked.get(target) ?? null;
-        return lacked !== null && this.#expectedBytes >= lacked;
-      })
-    );
+    const lacked = open.map((target) => this.#lacked.get(target) ?? null);
+    return open.length > 0 && lacked.every((it) => it !== null && this.#expectedBytes >= it);
   }
 
   #givesNothing(): boolean {
@@ -217,3 +220,81 @@ function settledAtOnce(
   const expected = frees === undefined ? image.sizeBytes / 2n : (frees.lowerBytes * 3n) / 4n;
   return gained >= expected ? "at-once" : "not-waited";
 }
+
+/** The rest is left to the next pass. */
+const WAIT_PASS_MS = 60_000;
+/** Each of these has to bring something, or the wait ends. */
+const STEP_MS = 500;
+const POLL_MS = 100;
+
+/** Waits for space that appears only after its removal was answered, within the bounds of one pass. */
+class Settler {
+  readonly #options: Pick<StopRuleInput, "timer" | "commit" | "steps">;
+  readonly #meter: Meter;
+  readonly #signal: AbortSignal;
+  #waitedMs = 0;
+  /** A wait showed that nothing comes late. */
+  isPrompt = false;
+  /** Whether the time of the pass ran out while space still appeared. */
+  isExhausted = false;
+
+  constructor(
+    options: Pick<StopRuleInput, "timer" | "commit" | "steps">,
+    meter: Meter,
+    signal: AbortSignal,
+  ) {
+    this.#options = options;
+    this.#meter = meter;
+    this.#signal = signal;
+  }
+
+  /** Waits while space appears and it is not enough. */
+  async wait(isEnough: () => boolean): Promise<void> {
+    const startNs = this.#options.timer.monotonicNs();
+    if (this.#waitedMs >= WAIT_PASS_MS) return;
+    await this.#options.steps.wait("space", () => this.#untilStill(isEnough));
+    this.#waitedMs += this.#sinceMs(startNs);
+  }
+
+  async #untilStill(isEnough: () => boolean): Promise<void> {
+    const { timer, commit } = this.#options;
+    const meter = this.#meter;
+    const endNs = timer.monotonicNs() + BigInt(WAIT_PASS_MS - this.#waitedMs) * 1_000_000n;
+    const first = availableOf(meter.disks);
+    const committed = meter.committed();
+    for (const path of committed) await commit(path);
+    await meter.read();
+    while (!isEnough()) {
+      const before = availableOf(meter.disks);
+      const stepNs = timer.monotonicNs();
+      while (this.#sinceMs(stepNs) < STEP_MS) {
+        if (this.#signal.aborted) return;
+        await timer.sleep(POLL_MS, this.#signal);
+        await meter.read();
+        if (isEnough() || this.#roseSince(before) <= -TELLING_BYTES) return;
+      }
+      if (this.#roseSince(before) < TELLING_BYTES) {
+        this.isPrompt = committed.length === 0 && this.#roseSince(first) < TELLING_BYTES;
+        return;
+      }
+      this.isExhausted = timer.monotonicNs() >= endNs;
+      if (this.isExhausted) return;
+    }
+  }
+
+  /** On the filesystem where most appeared. */
+  #roseSince(before: ReadonlyMap<PassDisk, bigint>): bigint {
+    return greatest([...before].map(([disk, bytes]) => disk.availableBytes - bytes));
+  }
+
+  #sinceMs(ns: bigint): number {
+    return Number((this.#options.timer.monotonicNs() - ns) / 1_000_000n);
+  }
+}
+
+/** What each disk has available, as last measured. */
+const availableOf = (disks: readonly PassDisk[]): ReadonlyMap<PassDisk, bigint> =>
+  new Map(disks.map((disk) => [disk, disk.availableBytes]));
+
+const greatest = (values: readonly bigint[]): bigint =>
+  values.reduce((most, one) => (one > most ? one : most));

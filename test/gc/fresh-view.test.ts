@@ -54,6 +54,7 @@ function lookAt(setting: Setting = {}) {
     observer: new Observer(engine.observe),
     events,
     creations: noCreations,
+    steps: { wait: (_, wait) => wait() },
     first: { ...first, runtime: { ...first.runtime, version: setting.version ?? "1.7.24" } },
   });
   const look = async (signal: AbortSignal) => (await node.get(signal)).snapshot;
