@@ -133,6 +133,9 @@ describe("a pass while a container is being created", () => {
     expect(fake.writes).toEqual([`RemoveImage ${idOf("a")}`]);
     expect(done.images?.end).toBe("blocked");
     expect(waitedMs(done)).toBe(30_000);
+    // It counts from when it was first seen, in later passes too.
+    const [web, ...others] = [...fake.world.ledger.creations.values()].filter(({ name }) => name);
+    expect([web?.name, others]).toEqual(["web", []]);
   });
 
   test("ends after 30 s; the third in a row goes on after its wait", async () => {
@@ -179,6 +182,15 @@ describe("a pass while a container is being created", () => {
     const fake = aNode();
     const done = await pass(fake, { ...ALL, hurry: AbortSignal.abort() });
     expect([done.images?.end, waitedMs(done)]).toEqual(["blocked", 0]);
+    expect(fake.world.ledger.heldUpPasses).toBe(0);
+  });
+
+  test("is no longer the next one in a row of passes that were held up if one between had nothing to remove", async () => {
+    const fake = aNode();
+    await pass(fake, ALL);
+    expect(fake.world.ledger.heldUpPasses).toBe(1);
+    fake.world.filesystem = aFilesystem({ availableBytes: 90n * GIB });
+    expect((await pass(fake, {})).images?.end).toBe("nothing-to-do");
     expect(fake.world.ledger.heldUpPasses).toBe(0);
   });
 

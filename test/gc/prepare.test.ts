@@ -3,9 +3,10 @@
 import { describe, expect, test } from "bun:test";
 
 import { Observer } from "../../src/gc/observe.ts";
-import { detect, prepare, type PrepareRequest } from "../../src/gc/prepare.ts";
+import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src/gc/prepare.ts";
 import { Steps } from "../../src/gc/steps.ts";
-import { podUid } from "../../src/model/ids.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import { containerId, podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import {
   type Duration,
@@ -24,10 +25,12 @@ import {
   aLedger,
   anImage,
   aRecord,
+  aSandbox,
   defaultLimits,
   GIB,
   idOf,
   NOW,
+  spaceTarget,
 } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
@@ -50,7 +53,11 @@ const pass = (fake: FakeEngine, span: Duration): void => {
 /** The same node, seen by a process that began anew. */
 const restarted = ({ world }: FakeEngine): FakeEngine => fakeEngine({ ...world });
 
-async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> = {}) {
+async function prepared(
+  { engine }: Pick<FakeEngine, "engine">,
+  change: Partial<PrepareRequest> = {},
+  run: Partial<PrepareRun> = {},
+) {
   return prepare(
     engine,
     {
@@ -65,6 +72,7 @@ async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> 
       observer: new Observer(engine.observe),
       steps: new Steps(engine, () => instant(0n)),
       signal: never,
+      ...run,
     },
   );
 }
@@ -72,6 +80,13 @@ async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> 
 const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
   const { plan } = await prepared(fake);
   return (plan.images?.candidates ?? []).map(({ image }) => image.repoTags[0] ?? image.id);
+};
+
+/** What the ledger knows of an image that may be removed. */
+const anOldImage = {
+  ledger: aLedger({
+    images: new Map([[idOf("idle"), aRecord({ names: "registry.example/idle:v1" })]]),
+  }),
 };
 
 const ageOf = (ledger: Ledger, word: string): Duration =>
@@ -136,6 +151,24 @@ describe("the ledger", () => {
     expect(fake.world.ledger.pods).toBe(pods);
   });
 
+  test("has a record of each pod after a pass that judges them", async () => {
+    const fake = aNode({ sandboxes: [aSandbox("a")] });
+    await prepared(fake, { parts: { containers: "all", images: true } });
+    expect([...fake.world.ledger.pods.keys()]).toEqual([aSandbox("a").podUid]);
+  });
+
+  test("has a container that is being created from the first pass that it may hold up", async () => {
+    const pod = aSandbox("pod", { createdAt: instant(NOW - seconds(60)) });
+    const mark = { podUid: pod.podUid, name: "web", at: instant(NOW - seconds(1)) };
+    const created = async (remembers: boolean) => {
+      const fake = aNode({ ...anOldImage, sandboxes: [pod], marks: [mark] });
+      await prepared(fake, { remembers });
+      return [...fake.world.ledger.creations.values()].map(({ name }) => name);
+    };
+    expect(await created(true)).toContain("web");
+    expect(await created(false)).toEqual([]);
+  });
+
   test("is not changed by a read-only command", async () => {
     const fake = aNode();
     const before = fake.world.ledger;
@@ -156,6 +189,69 @@ describe("the ledger", () => {
     };
     await detect(fake.engine, never);
     expect(fake.world.ledger.images.get(idOf("idle"))?.ghost).toEqual(ghost);
+  });
+});
+
+describe("the layers of images", () => {
+  const withFree = (availableBytes: bigint) => ({ filesystem: aFilesystem({ availableBytes }) });
+  const isFull = withFree(GIB);
+  const periodic = { purpose: { kind: "periodic" } } as const;
+  const underPressure = {
+    purpose: { kind: "pressure", signals: ["imagefs.available"] },
+    pressureTargets: [spaceTarget(20n * GIB, 19n * GIB)],
+  } as const;
+
+  test.each([
+    ["are read before a pass for space", isFull, periodic, true],
+    ["are not read before a pass under pressure", isFull, underPressure, false],
+    ["are not read before a removal of all unused images", isFull, {}, false],
+    ["are not read before a pass that removes nothing", withFree(90n * GIB), periodic, false],
+  ])("%s", async (_, change, request, isRead) => {
+    const fake = aNode({ ...anOldImage, ...change });
+    const { plan } = await prepared(fake, request);
+    expect(plan.images?.candidates).toHaveLength(change === isFull ? 1 : 0);
+    expect(fake.world.ledger.origins.size > 0).toBe(isRead);
+    expect(fake.calls.includes("ImageStatus")).toBe(isRead);
+  });
+
+  test("that hang are left out once a pass under pressure waits, and stop a pass that is stopped", async () => {
+    const interrupted = async (by: "hurry" | "signal") => {
+      const stop = new AbortController();
+      const fake = aNode({ ...anOldImage, ...isFull });
+      fake.world.before = (method) => {
+        if (method !== "ImageStatus") return;
+        stop.abort();
+        throw new RuntimeError("cancelled", "the call was cancelled");
+      };
+      const { plan } = await prepared(fake, periodic, { [by]: stop.signal });
+      return plan.images?.candidates.length;
+    };
+    expect(await interrupted("hurry")).toBe(1);
+    const thrown = await interrupted("signal").catch((error: unknown) => error);
+    expect(String(thrown)).toContain("the call was cancelled");
+  });
+});
+
+describe("the ends of dead containers", () => {
+  const ended = async (minimumAge: Duration, compat: "none" | "kubelet") => {
+    const { containers } = defaultLimits;
+    const limits = { ...defaultLimits, containers: { ...containers, minimumAge, compat } };
+    const dead = aContainer("dead", { state: "exited" });
+    const fake = aNode({ limits, containers: [aContainer("runs"), dead] });
+    const { engine } = fake;
+    const containerDetail: typeof engine.observe.runtime.containerDetail = async (id, signal) => {
+      const detail = await engine.observe.runtime.containerDetail(id, signal);
+      return detail && { ...detail, finishedAt: NOW };
+    };
+    const runtime = { ...engine.observe.runtime, containerDetail };
+    const node = { engine: { ...engine, observe: { ...engine.observe, runtime } } };
+    return [...(await prepared(node)).snapshot.containerEnds];
+  };
+
+  test("are read where a minimum age counts from them, which it does not in the kubelet", async () => {
+    expect(await ended(minutes(1), "none")).toEqual([[containerId("container-dead"), NOW]]);
+    expect(await ended(minutes(0), "none")).toEqual([]);
+    expect(await ended(minutes(1), "kubelet")).toEqual([]);
   });
 });
 
