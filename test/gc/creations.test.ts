@@ -185,7 +185,7 @@ describe("a pass while a container is being created", () => {
     expect(fake.world.ledger.heldUpPasses).toBe(0);
   });
 
-  test("is no longer the next one in a row of passes that were held up if one between had nothing to remove", async () => {
+  test("begins to count the passes in a row that were held up anew after one that had nothing to remove", async () => {
     const fake = aNode();
     await pass(fake, ALL);
     expect(fake.world.ledger.heldUpPasses).toBe(1);

@@ -157,8 +157,29 @@ describe("space that appears late", () => {
   test("is waited for a minute in all, and the rest is left to the next pass", async () => {
     const slow = (ms: number): number => -ms / 500;
     const pass = await passOver({ frees: () => 0, written: slow });
-    expect(pass).toMatchObject({ end: "settle-exhausted", removals: 3 });
-    expect(pass.waitedMs).toBeWithin(59_900, 60_700);
+    expect(pass).toMatchObject({ end: "settle-exhausted", removals: 3, waitedMs: 60_000 });
+  });
+
+  test("is not waited for again if a wait ended at the end of that minute because available space fell", async () => {
+    // Three removals of 30 ms each come before it.
+    const written = (ms: number): number => -ms / 500 + (ms >= 60_090 ? 50 : 0);
+    const pass = await passOver({ frees: () => 0, written });
+    expect(pass).toMatchObject({ end: "nothing-freed", waitedMs: 60_000 });
+  });
+
+  test("is waited for once the estimates reach the only target that is not met yet", async () => {
+    const inodes: ImageTarget = {
+      kind: "free-inodes",
+      trigger: { kind: "space" },
+      device: aFilesystem().device,
+      path: PATH,
+      inodesFree: aFilesystem().inodesFree ?? 0n,
+      wantedInodes: 1n,
+      relievedInodes: 1n,
+    };
+    const targets = [inodes, spaceTarget(1_300n * MIB, 300n * MIB)];
+    const pass = await passOver({ lateMs: 400, targets });
+    expect(pass).toMatchObject({ end: "target-reached", removals: 3 });
   });
 
   test("is not waited for any longer once available space falls", async () => {
@@ -204,6 +225,18 @@ describe("on a filesystem that frees space with its next commit", () => {
     const pass = await passOver({ onCommit: "works" });
     expect(pass).toMatchObject({ end: "target-reached", removals: 3, commits: 1, waitedMs: 0 });
     expect(pass.outcome.measuredFreedBytes).toBe(300n * MIB);
+    // Until then nothing shows what each of them freed.
+    expect(pass.outcome.items.map(({ result }) => result)).toMatchObject([
+      { settled: "not-seen" },
+      { settled: "not-seen" },
+      { settled: "afterwards" },
+    ]);
+  });
+
+  test("a pass whose target is met by another program asks for no commit", async () => {
+    const written = (clockMs: number) => (clockMs > 20 ? -300 : 0);
+    const pass = await passOver({ onCommit: "works", written });
+    expect(pass).toMatchObject({ end: "target-reached", removals: 1, commits: 0 });
   });
 
   test("a pass goes on by what the commit showed, and asks again", async () => {
