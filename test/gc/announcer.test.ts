@@ -293,4 +293,10 @@ describe("pressure", () => {
     at(10_010, { availableBytes: 14n * GIB });
     expect(events).toHaveLength(2);
   });
+
+  test("that never began is not said to be over", () => {
+    const { at, said } = watching();
+    at(0, { availableBytes: 16n * GIB });
+    expect(said).toEqual([]);
+  });
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/gc/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { sandboxId } from "../../src/model/ids.ts";
+import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
@@ -27,6 +27,16 @@ import {
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
 const WORDS = ["a", "b", "c", "d"] as const;
+
+const noLogs = {
+  kind: "read",
+  podLogsDirectory: "/var/log/pods",
+  podLogs: [],
+  sizeBytes: null,
+  danglingLinks: [],
+  strays: [],
+} as const;
+const inDirectory = { origin: "directory", finished: false, evicted: false, images: [] } as const;
 
 const limitsWith = (images: Partial<Limits["images"]>): Limits => ({
   ...defaultLimits,
@@ -74,6 +84,8 @@ async function run(
 const removed = (...words: readonly string[]): readonly string[] =>
   words.map((word) => `RemoveImage ${idOf(word)}`);
 
+const never = new AbortController().signal;
+
 const ALL = { purpose: { kind: "all-unused" } } as const;
 
 describe("a pass", () => {
@@ -99,10 +111,45 @@ describe("a pass", () => {
     const before = fake.world.ledger;
     const { pass } = await run(fake, { dryRun: true });
     expect(pass.plan.images?.candidates).toHaveLength(4);
-    expect(pass.images?.end).toBe("dry-run");
+    // 10 GiB are free and 20 wanted.
+    expect(pass.images).toMatchObject({ end: "dry-run", wantedBytes: 10n * GIB });
     expect(fake.writes).toEqual([]);
     expect(fake.world.ledger).toBe(before);
     expect(fake.events).toEqual([]);
+  });
+
+  test("as a dry run plans to keep a log directory of a deleted pod that a container of another one writes to", async () => {
+    const podLogs = [{ entry: "default_gone_uid-gone", uid: podUid("uid-gone") }];
+    const absent = { absentSinceWatched: watched(0n), deadSinceWatched: null, origin: null };
+    const kinds = async (places: readonly string[]) => {
+      const fake = aNode({
+        logs: { ...noLogs, podLogs },
+        pods: {
+          kind: "ready",
+          source: "kubelet-dir",
+          pods: [{ ...inDirectory, uid: podUid("uid-a") }],
+        },
+      });
+      fake.engine.memory.replace({
+        ...fake.world.ledger,
+        pods: new Map([[podUid("uid-gone"), absent]]),
+      });
+      const { observe, remover } = fake.engine;
+      const containerDetail: typeof observe.runtime.containerDetail = async (id, signal) => {
+        const detail = await observe.runtime.containerDetail(id, signal);
+        return detail && { ...detail, logPath: "/var/log/pods/0.log" };
+      };
+      const placesOf: typeof remover.placesOf = async (logs) => logs.map(() => places);
+      const engine = {
+        ...fake.engine,
+        observe: { ...observe, runtime: { ...observe.runtime, containerDetail } },
+        remover: { ...remover, placesOf },
+      };
+      const { pass } = await run({ ...fake, engine }, { containers: "all", dryRun: true });
+      return pass.plan.containers?.podLogs.map(({ decision }) => decision.kind);
+    };
+    expect(await kinds([])).toEqual(["remove"]);
+    expect(await kinds(["default_gone_uid-gone/0.log"])).toEqual(["keep"]);
   });
 
   test("without the lock reads nothing and touches nothing", async () => {
@@ -482,9 +529,26 @@ describe("events of passes", () => {
   });
 });
 
+const dead = (attempt: number): Container =>
+  aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
+
+test("a pass that is not under pressure removes its first image after its last container, however long that takes", async () => {
+  const fake = aNode();
+  fake.world.containers = [...fake.world.containers, dead(1), dead(2)];
+  fake.world.before = async (method) => {
+    if (method !== "RemoveContainer") return;
+    for (let waits = 0; waits < 10; waits += 1) await fake.engine.timer.sleep(1_000, never);
+    fake.writes.push("answered");
+  };
+  await run(fake, { ...ALL, containers: "all" });
+  expect(fake.writes).toEqual([
+    "RemoveContainer container-dead-1",
+    "answered",
+    ...removed(...WORDS),
+  ]);
+});
+
 describe("a pass under pressure whose containers are removed beside its images", () => {
-  const dead = (attempt: number): Container =>
-    aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
   const target: ImageTarget = {
     kind: "available-bytes",
     trigger: { kind: "pressure", signal: "imagefs.available" },
@@ -499,6 +563,17 @@ describe("a pass under pressure whose containers are removed beside its images",
     containers: "all",
     retarget: async () => [target],
   } as const;
+
+  test("goes on with them after its images, for as long as another one is done now and then", async () => {
+    const fake = aNode({ containers: [1, 2, 3, 4, 5].map(dead) });
+    fake.world.before = async (method) => {
+      if (method === "RemoveContainer") await fake.engine.timer.sleep(4_000, never);
+    };
+    const { containers } = (await run(fake, request)).pass;
+    expect(containers?.containers.map(({ result }) => result.kind)).toEqual(
+      Array(4).fill("removed"),
+    );
+  });
 
   /** The removal of a container is answered once so many images were removed. */
   async function pressed(images: number) {

@@ -1,9 +1,18 @@
-// What a pass that failed says of why.
+// What a pass that failed says of why, and which shortfall is told.
 import { expect, test } from "bun:test";
 
-import { failureOf } from "../../src/gc/pass-events.ts";
+import { failureOf, imageEvents } from "../../src/gc/pass-events.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
-import { containerOutcome, imageOutcome, imagePlan, pass, removedImage } from "../report/build.ts";
+import {
+  containerOutcome,
+  GIB,
+  imageOutcome,
+  imagePlan,
+  NOW,
+  pass,
+  removedImage,
+} from "../report/build.ts";
 
 const blockedBy = (...blocks: readonly ImageBlock[]) =>
   pass({
@@ -48,4 +57,24 @@ test("failed removals are counted among those that were tried, without images th
     ],
   });
   expect(failureOf(pass({ images, containers: null }))).toBe("1 of 2 image removals failed: busy");
+});
+
+test("a pass that frees too little tells of the budget of images only if no disk is short of space", () => {
+  const disks = imagePlan().targets;
+  const budget: ImageTarget = {
+    kind: "store-bytes",
+    trigger: { kind: "budget" },
+    maximumBytes: 20n * GIB,
+    wantedBytes: 4n * GIB,
+  };
+  const told = (targets: readonly ImageTarget[]): readonly string[] =>
+    imageEvents(
+      imagePlan({ targets, futility: [] }),
+      imageOutcome({ end: "candidates-exhausted" }),
+      { id: pass().id, now: NOW, accounting: "measured" },
+    ).map(({ message }) => message);
+  expect(told([budget])).toEqual([expect.stringContaining("of a budget of 20.0 GiB")]);
+  expect(told([budget, ...disks])).toEqual([
+    expect.stringMatching(/^The image filesystem \(50.0 GiB\) is 88% full/),
+  ]);
 });

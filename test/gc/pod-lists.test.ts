@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/gc/announcer.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import { PodLists } from "../../src/gc/pod-lists.ts";
-import { podUid } from "../../src/model/ids.ts";
+import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
@@ -113,6 +113,15 @@ test("a sandbox missing in one list and listed in the next counts as started in 
   expect(node.writes).toEqual([]);
 });
 
+test("a container that names no sandbox makes nobody look for one", async () => {
+  const { engine, calls } = fakeEngine({
+    containers: [aContainer("alone", { sandboxId: sandboxId("") })],
+  });
+  const { containers } = await new PodLists(engine.observe.runtime).read(never);
+  expect(containers).toHaveLength(1);
+  expect(calls).toEqual(["ListPodSandbox", "ListContainers"]);
+});
+
 describe("a first list that lacks entries of an earlier pass", () => {
   test("keeps the image of a running container that the list lacks", async () => {
     let lies = false;
@@ -189,8 +198,8 @@ describe("a list during a pass", () => {
     const node = aNode(DEAD);
     const [runs, dead] = node.world.containers;
     if (runs === undefined || dead === undefined) throw new Error("two are there");
-    const { podUid: uid, sandboxId } = runs;
-    const newer = aContainer("newer", { podUid: uid, sandboxId, state: "running" });
+    const ofSamePod = { podUid: runs.podUid, sandboxId: runs.sandboxId };
+    const newer = aContainer("newer", { ...ofSamePod, state: "running" });
     const late = Promise.withResolvers<void>();
     const answers = [[runs, dead], late.promise.then(() => [runs, dead]), [runs, newer], [runs]];
     const lists = new PodLists({
