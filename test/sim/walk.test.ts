@@ -96,11 +96,11 @@ class Watcher {
   }
 }
 
-/** It names what fills the disk; where removals fail, that they do is what has to be told. */
+/** It names what fills the disk, or says that removals fail or free nothing. */
 function isExplanation({ reason, message }: Event, weather: Simulation["weather"]): boolean {
   if (weather.tooLatePercent > 0 && reason === "ImageGCFailed") return true;
   const names = reason === "ImageGCFutile" || reason === "FreeDiskSpaceFailed";
-  return names && message.includes(" has images ");
+  return names && / has images |frees no space/.test(message);
 }
 
 async function live(seed: number): Promise<Simulation> {
