@@ -21,7 +21,7 @@ import { containerName } from "./names.ts";
 import { column, type ItemColumn, itemLines, NAME, RIGHT, text, wrapped } from "./table.ts";
 import { clean, paint, present, type Screen } from "./terminal.ts";
 
-export type View = "repository" | "namespace" | "family";
+export type View = "repository" | "namespace" | "base";
 
 export interface ImageUsageReport {
   readonly images: ImageUsage;
@@ -105,7 +105,7 @@ export function diskUsageTable(report: DiskUsageReport, view: View, screen: Scre
   const views = {
     repository: { title: "REPOSITORY", unknown: "(untagged)", rows: byRepository },
     namespace: { title: "NAMESPACE", unknown: "(not in use by a pod)", rows: byNamespace },
-    family: { title: "BASE", unknown: "(layers not known)", rows: byFamily },
+    base: { title: "BASE", unknown: "(layers not known)", rows: byFamily },
   };
   const { title, unknown, rows } = views[view];
   const states = byState.map((row) => ({ ...row, name: imageKeep.title(row.name ?? "") }));

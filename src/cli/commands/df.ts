@@ -16,7 +16,7 @@ import { exit } from "../exit.ts";
 import { printAnswer } from "../listing.ts";
 import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 
-const VIEWS: readonly View[] = ["repository", "namespace", "family"];
+const VIEWS: readonly View[] = ["repository", "namespace", "base"];
 /** Time limit of the whole walk; what it did not see is missing, and the table says so. */
 const LOGS_WITHIN_MS = 2_000;
 const REST_WITHIN_MS = 3_000;
@@ -27,7 +27,7 @@ export const df = command({
   summary: "show disk usage of images, containers, pod logs and other data",
   doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports, shown as a range where sizes do not tell how they are divided, and never more than is in use. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
   options: [
-    option("by VIEW", "group images by repository, namespace or family [repository]", {
+    option("by VIEW", "group images by repository, namespace or base [repository]", {
       choices: VIEWS,
     }),
     { ...SNAPSHOT, help: "show the images in FILE, written by crigc snapshot" },

@@ -21,14 +21,14 @@ import { tableLines } from "../../report/table.ts";
 import { clean } from "../../report/terminal.ts";
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer, printListing } from "../listing.ts";
+import { LIST_OPTIONS, printAnswer, printListing } from "../listing.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
 
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
-  doc: "Counts rules that match nothing, which may be misspelt. Also lists images kept without a rule: those that the runtime pins, and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed. With -o name it prints the patterns only.",
-  options: [SNAPSHOT],
+  doc: "Counts rules that match nothing, which may be misspelt. Also lists images kept without a rule: those that the runtime pins, and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed. With -q or -o name it prints the patterns only.",
+  options: [SNAPSHOT, ...LIST_OPTIONS],
   json: true,
   list: true,
   readOnly: true,

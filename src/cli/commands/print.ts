@@ -200,11 +200,20 @@ function namespaceOf(invocation: Invocation): string {
   throw bad("namespace", name, "is not a namespace: use lower-case letters, digits and -");
 }
 
+/** Where packages and images put the documentation. */
+const RUNBOOKS = "/usr/share/doc/crigc/operations.md";
+
 const rules = printing({
   name: "print prometheus-rules",
   summary: "print alerting and recording rules for Prometheus",
-  doc: "promtool check rules validates the file.",
-  text: () => prometheusRules,
+  doc: "promtool check rules validates the file. The annotation runbook_url of each alert is --runbooks with the alert's section.",
+  options: [option("runbooks URL", `page with the sections of the alerts [${RUNBOOKS}]`)],
+  text: (_, invocation) => {
+    const runbooks = textOf(invocation, "runbooks") ?? RUNBOOKS;
+    if (!/^[\w.~:/?=&%+@-]+$/.test(runbooks))
+      throw bad("runbooks", runbooks, "is neither a URL nor a path without blanks");
+    return prometheusRules.replaceAll("RUNBOOKS#", `${runbooks}#`);
+  },
 });
 
 export const printCommands: readonly Command[] = [unit, script, cloud, cluster, rules, template];

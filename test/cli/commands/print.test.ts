@@ -252,6 +252,17 @@ describe("print", () => {
   );
 });
 
+test("each alert's runbook_url is its section of the page that --runbooks names", async () => {
+  const page = "https://wiki.example/crigc.html?v=1";
+  const printed = await crigc(["print", "prometheus-rules", "--runbooks", page]);
+  expect(printed.stdout).toContain(`runbook_url: ${page}#crigcdiskpressure\n`);
+  expect((await crigc(["print", "prometheus-rules"])).stdout).toContain(
+    "runbook_url: /usr/share/doc/crigc/operations.md#crigcabsent\n",
+  );
+  const refused = await crigc(["print", "prometheus-rules", "--runbooks", "a page"]);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("without blanks")]);
+});
+
 describe("version", () => {
   test.each([
     [["--licenses", "--sbom"], "--licenses contradicts --sbom; use one of them"],

@@ -95,9 +95,10 @@ describe("keep list", () => {
 
   test("prints patterns alone as names, the document as YAML, and a wide table", async () => {
     const rules = rulesOf("registry.example/app\nregistry.example/gone\n");
-    expect((await list(rules, "-o", "name")).stdout).toBe(
-      "registry.example/app\nregistry.example/gone\n",
-    );
+    for (const words of [["-o", "name"], ["-q"]])
+      expect((await list(rules, ...words)).stdout).toBe(
+        "registry.example/app\nregistry.example/gone\n",
+      );
     expect((await list(rules, "-o", "yaml")).stdout).toContain("kind: KeepRules");
     expect((await list(rules, "-o", "wide")).stdout).toContain("1 rule matches no image");
   });
