@@ -67,7 +67,7 @@ export async function planNode(
   const pass = { purpose, parts, allLayers, evictions: await dueEvictions(context) };
   const prepared = await readOnlyPass(node.engine, pass, context.signal);
   if (assumeSeen !== null)
-    return withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
+    return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
   if (request.showsLedger !== true || context.config.compat === "none") return prepared;
   context.stderr(
     "crigc: first seen and last used come from the ledger; with --compat kubelet, plans ignore it\n",

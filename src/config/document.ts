@@ -117,10 +117,9 @@ function read(document: Document.Parsed, path: string, lineAt: LineAt): ConfigDo
   const entries = new Map<string, Entry>();
   const issues: ConfigIssue[] = [];
   const first = new Map<string, number>();
-  for (const { name, value, line } of pairs.flatMap((pair) => [
-    pair,
-    ...innerPairs(pair, lineAt),
-  ])) {
+  const top = new Set(pairs);
+  for (const pair of pairs.flatMap((it) => [it, ...innerPairs(it, lineAt)])) {
+    const { name, value, line } = pair;
     const before = first.get(name);
     if (before === undefined) first.set(name, line);
     else if (isOurs(name)) {
@@ -128,7 +127,7 @@ function read(document: Document.Parsed, path: string, lineAt: LineAt): ConfigDo
       const message = `${name} is set twice, first on line ${before}; remove one of them`;
       issues.push(configIssue(`${path}:${line}`, name, message));
     }
-    if (isSetting(name, value))
+    if (isSetting(pair, top.has(pair)))
       entries.set(name, { name, value: (value?.toJS(document) as unknown) ?? null, line });
   }
   return { kind, entries: [...entries.values()], issues };
@@ -151,10 +150,10 @@ const innerPairs = ({ name, value }: KeyValue, lineAt: LineAt): readonly KeyValu
   isMap(value) ? pairsIn(value, `${name}.`, lineAt) : [];
 
 /** A group's fields are settings, and what is in its place if it is not a map; one with only comments is empty. */
-function isSetting(name: string, value: Node | null): boolean {
+function isSetting({ name, value }: KeyValue, isTop: boolean): boolean {
   if (name === "kind" || name === "apiVersion") return false;
   if (GROUPED.has(name)) return !isMap(value) && !(isScalar(value) && value.value === null);
-  return !name.includes(".") || GROUPED.has(name.split(".")[0] ?? name);
+  return isTop || GROUPED.has(name.split(".")[0] ?? name);
 }
 
 const broken = (source: string, message: string, text = ""): ConfigDocument => ({

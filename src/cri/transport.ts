@@ -98,13 +98,17 @@ class Socket {
 const identity = (bytes: Buffer): Buffer => bytes;
 
 async function unary(client: Client, call: Call): Promise<Buffer> {
-  const messages: Buffer[] = [];
-  await stream(client, call, (bytes) => messages.push(bytes));
-  const [message, ...others] = messages;
-  if (message !== undefined && others.length === 0) return message;
-  const details = message === undefined ? "No message received" : "Too many messages received";
-  throw Object.assign(new Error(details), { code: status.INTERNAL, details });
+  let message: Buffer | null = null;
+  await stream(client, call, (bytes) => {
+    if (message !== null) throw invalid("Too many messages received");
+    message = bytes;
+  });
+  if (message === null) throw invalid("No message received");
+  return message;
 }
+
+const invalid = (details: string): Error =>
+  Object.assign(new Error(details), { code: status.INTERNAL, details });
 
 async function stream(
   client: Client,

@@ -1,6 +1,6 @@
 /** Details of containers, sandboxes and images that lists lack: read once each, then taken from the ledger. */
 
-import { messageOf } from "../model/errors.ts";
+import { type FailureCode, failureCode, messageOf } from "../model/errors.ts";
 import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
@@ -143,11 +143,14 @@ export async function readSandboxImages(
       images.set(id, (await runtime.sandboxImage(id, signal)) ?? "");
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      if (breaker.note(thrown)) silent.add(id);
+      // A lost connection says nothing of the sandboxes.
+      if (!LOST.has(failureCode(thrown)) && breaker.note(thrown)) silent.add(id);
     }
   });
   return sameOr(known, images);
 }
+
+const LOST: ReadonlySet<FailureCode> = new Set(["unreachable", "cancelled"]);
 
 export interface OriginsRead {
   readonly origins: ReadonlyMap<ImageId, ImageOrigin>;

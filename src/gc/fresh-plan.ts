@@ -48,7 +48,7 @@ export class FreshPlan {
     const lists = { containers, sandboxes };
     this.now = { plan, lists, vetoes: new Map(), going: new Set() };
     const first = { value: this.now, startNs: options.listedNs };
-    this.#fresh = new Fresh({ ...ports, first, read: () => this.#decide() });
+    this.#fresh = new Fresh({ ...ports, first, attempts: 1, read: () => this.#decide() });
   }
 
   /** Throws `Ended` if the lists fail. */

@@ -33,6 +33,8 @@ interface FreshOptions<T> {
   /** Receives a message if lists take longer than they are trusted. */
   readonly say: (message: string) => void;
   readonly first?: Read<T>;
+  /** How often to read for a value that is young enough; once where another look is no quicker. */
+  readonly attempts?: number;
 }
 
 /** A value read from the node, and read again once it is too old for a removal. */
@@ -68,12 +70,12 @@ export class Fresh<T> {
   }
 
   async #read(signal: AbortSignal): Promise<T> {
-    const { timer, read, say } = this.#options;
-    for (let attempt = this.#isSlow ? ATTEMPTS : 1; ; attempt += 1) {
+    const { timer, read, say, attempts = ATTEMPTS } = this.#options;
+    for (let attempt = this.#isSlow ? attempts : 1; ; attempt += 1) {
       const next = await read(signal);
       const tookNs = timer.monotonicNs() - next.startNs;
       const isQuick = tookNs <= AGE_NS_MAX;
-      if (!isQuick && attempt < ATTEMPTS) continue;
+      if (!isQuick && attempt < attempts) continue;
       if (!isQuick && !this.#isSlow) say(slowWords(tookNs));
       this.#isSlow ||= !isQuick;
       this.#last = { ...next, ageNsMax: AGE_NS_MAX + (isQuick ? 0n : tookNs) };

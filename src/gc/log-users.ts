@@ -237,7 +237,9 @@ export class LogUse {
     for (const [index, user] of logging.entries()) {
       for (const place of places[index] ?? []) {
         const entry = place.split("/", 1)[0] ?? "";
-        byEntry.set(entry, [...(byEntry.get(entry) ?? []), user]);
+        const its = byEntry.get(entry);
+        if (its === undefined) byEntry.set(entry, [user]);
+        else its.push(user);
       }
     }
     return { unknown: users.filter(({ use }) => use.kind !== "path"), byEntry };

@@ -93,16 +93,22 @@ export class Meter {
 
   /**
    * New targets in the middle of the pass, as seen from its start: what they want now is wanted beside what the pass
-   * has gained so far.
+   * has gained so far. Disks that the plan left out, such as paused ones, wait for the next pass.
    */
-  async retarget(targets: readonly ImageTarget[]): Promise<readonly ImageTarget[]> {
-    for (const place of placesOf(targets)) if (!this.#disks.has(place.device)) this.#add(place);
-    await this.read();
+  async retarget(all: readonly ImageTarget[]): Promise<readonly ImageTarget[]> {
+    const planned = new Set(placesOf(this.#input.targets).map(({ device }) => device));
+    const targets = all.filter((target) => !("device" in target) || planned.has(target.device));
+    // What appeared while the pass waited belongs to the previous removal.
+    await this.beforeRemoval();
+    const isReported = this.#input.accounting === "reported";
     const fromStart = targets.map((target): ImageTarget => {
       const gained = "device" in target ? this.disk(target.device)?.gained() : undefined;
       if (gained === undefined) return target;
       if (target.kind === "available-bytes")
-        return { ...target, wantedBytes: target.wantedBytes + gained.bytes };
+        return {
+          ...target,
+          wantedBytes: target.wantedBytes + (isReported ? this.#reportedBytes : gained.bytes),
+        };
       if (target.kind === "free-inodes")
         return { ...target, wantedInodes: target.wantedInodes + gained.inodes };
       return target;

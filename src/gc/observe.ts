@@ -60,6 +60,7 @@ export class Observer {
   ): Promise<Snapshot> {
     const { runtime, disk, host } = this.#ports;
     this.pods.expect(ledger);
+    this.#silent.clear();
     const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
       runtime.info(signal),
       // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it

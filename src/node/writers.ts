@@ -21,9 +21,12 @@ export function enterWriters(stateDirectory: string, places: LockPlaces): Writer
   return {
     id,
     others: () => {
-      const { alive, dead } = writersIn(directory, stateDirectory);
+      const found = writersIn(directory, stateDirectory);
+      // Its own file may be unlocked already: it ended before everything was written.
+      const alive = found.alive.filter((it) => it !== id);
+      const dead = found.dead.filter((it) => it !== id);
       for (const other of dead) removeIfPossible(join(directory, fileOf(other, stateDirectory)));
-      return { alive: alive.filter((other) => other !== id), isOneDead: dead.length > 0 };
+      return { alive, isOneDead: dead.length > 0 };
     },
     end: (isComplete) => {
       if (!isOpen) return;

@@ -110,11 +110,11 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     bootGraceMs: msOf(report.bootGrace),
     waiting: report.waiting && imageBlock.json(report.waiting),
     podSource: report.podSource && { ...report.podSource },
-    loops: report.loops.map(({ lastStartedAt, lastEndedAt, nextAt, ...loop }) => ({
-      ...loop,
-      lastStartedAt: timeOf(lastStartedAt),
-      lastEndedAt: timeOf(lastEndedAt),
-      nextAt: timeOf(nextAt),
+    loops: report.loops.map((loop) => ({
+      ...picked(loop, "name", "periodMs", "enabled", "lastError", "consecutiveFailures"),
+      lastStartedAt: timeOf(loop.lastStartedAt),
+      lastEndedAt: timeOf(loop.lastEndedAt),
+      nextAt: timeOf(loop.nextAt),
     })),
     lastPasses: report.lastPasses.map((pass) => ({
       ...passHeadJson(pass),

@@ -192,11 +192,13 @@ export class StateFile {
 
   /** The file's content if another process wrote it, and `null` otherwise. */
   #change(db: Database, { changes, basis }: StateWrite, onRows: OnRows): StateReply | null {
-    if (changes.puts.length + changes.drops.length === 0) return null;
     const isBased = basis === this.#basis;
     const revision = revisionOf(db);
-    this.#isBehind = !isBased || revision !== this.#known;
-    if (!this.#isBehind) {
+    const isKnown = isBased && revision === this.#known;
+    const hasChanges = changes.puts.length + changes.drops.length > 0;
+    if (isKnown || hasChanges) this.#isBehind = !isKnown;
+    if (!hasChanges) return null;
+    if (isKnown) {
       writeLedgerRows(db, changes);
       return null;
     }

@@ -35,6 +35,7 @@ const CLOSE_MS = 2_000;
 /** Maximum number of unanswered writes; a pipe holds about as many. */
 const UNANSWERED_MAX = 64;
 const FLUSH_ROUNDS_MAX = 100;
+const WRITTEN_AGAIN = "crigc writes it again from memory";
 
 /** Records and the ledger as of one moment, written together. */
 interface Batch {
@@ -52,7 +53,7 @@ export abstract class Store {
   #ledger: Ledger = emptyLedger;
   /** As of the last write that was sent. */
   #sent: Ledger = emptyLedger;
-  /** What the file contained when it was last read or written. */
+  /** The file's content when last read or written. */
   #written: Ledger = emptyLedger;
   /** The reply that brought the file's content; writes name it, because another may be on its way. */
   #basis: string | null = null;
@@ -182,9 +183,9 @@ export abstract class Store {
 
   /** The ledger may miss that an image was removed and pulled again. */
   #restartAge(): void {
-    const { observedAt, ageRestartDue } = this.#ledger;
-    if (observedAt !== null && !ageRestartDue)
-      this.saveLedger({ ...this.#ledger, ageRestartDue: true });
+    const ledger = this.#ledger;
+    if (ledger.observedAt !== null && !ledger.ageRestartDue)
+      this.saveLedger({ ...ledger, ageRestartDue: true });
   }
 
   get #isDue(): boolean {
@@ -218,13 +219,17 @@ export abstract class Store {
 
   async #write(batch: Batch): Promise<boolean> {
     const answer = await this.#ask(batch.request);
+    // Otherwise the state process ended between an earlier batch and this one.
+    const isNext = this.#refused.length === 0 && this.#unanswered.keys().next().value === batch;
     this.#unanswered.delete(batch);
-    const { basis, tidy } = batch.request;
-    // Of an earlier basis only the records were written.
-    if (answer.kind === "done" && basis === this.#basis) this.#written = batch.ledger;
-    if (answer.kind !== "failed") this.#adopt(answer, WRITTEN_AGAIN);
-    const isMoved = answer.kind === "fresh" && answer.moved !== null;
-    const isWritten = answer.kind !== "failed" && !isMoved;
+    const { basis, tidy, changes } = batch.request;
+    if (answer.kind === "read" || answer.kind === "fresh") this.#adopt(answer, WRITTEN_AGAIN);
+    // Of an earlier basis only the records were written, and they alone also to an earlier copy.
+    else if (answer.kind === "done" && isNext && basis === this.#basis) {
+      this.#written = batch.ledger;
+      if (changes.puts.length + changes.drops.length > 0) this.#isOlder = false;
+    }
+    const isWritten = answer.kind === "fresh" ? answer.moved === null : answer.kind !== "failed";
     if (isWritten) {
       this.#throttle.succeeded();
       this.#failures.recovered(this.#records.dropped());
@@ -243,7 +248,7 @@ export abstract class Store {
     return isWritten;
   }
 
-  /** Not again at once, also after a broken file: a disk that corrupts every file would fill up with them. */
+  /** Not again at once, also after a broken file: a disk that corrupts every file would fill up. */
   #failed(answer: Answer): void {
     this.#throttle.failed();
     if (answer.kind !== "failed") return;
@@ -253,10 +258,7 @@ export abstract class Store {
 
   /** `then`: what follows if the file was broken. */
   #adopt(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
-    if (answer.kind === "done") {
-      this.#isOlder = false;
-      return;
-    }
+    if (answer.kind === "done") return void (this.#isOlder = false);
     this.#basis = answer.basis;
     if (answer.kind === "fresh") {
       if (this.#written !== emptyLedger) this.#restartAge();
@@ -296,5 +298,3 @@ export abstract class Store {
     return answer;
   }
 }
-
-const WRITTEN_AGAIN = "crigc writes it again from memory";

@@ -163,12 +163,16 @@ describe("fields that do not exist", () => {
     ]);
   });
 
-  test.each(["__proto__: 5", "constructor: 5", "toString: {a: 1}"])(
-    "%s is an unknown field",
-    (body) => {
-      expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
-        expect.stringContaining("unknown field"),
-      ]);
-    },
-  );
+  test.each([
+    "__proto__: 5",
+    "constructor: 5",
+    "toString: {a: 1}",
+    // An entry of a map, or a group's field, that lost its place.
+    'imagefs.available: "20%"',
+    "keep.patterns: [x]",
+  ])("%s is an unknown field", (body) => {
+    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
+      expect.stringContaining("unknown field"),
+    ]);
+  });
 });

@@ -64,3 +64,19 @@ test("what a removal frees counts on the first device that a target names, or el
   expect(await credited([on("/a"), on("/b")])).toEqual([1n, 1n, 5_000n - 110n]);
   expect(await credited([])).toEqual([110n, 110n, 5_000n - 110n]);
 });
+
+test("a new target in reported sizes counts what the removals so far reported, not what they freed", async () => {
+  const meter = meterOf(900n, 2_000n);
+  await meter.start();
+  await meter.beforeRemoval();
+  meter.credit(40n);
+  const wanted = spaceTarget(1_000n, 10n);
+  expect(await meter.retarget([wanted, count])).toMatchObject([{ wantedBytes: 50n }, count]);
+});
+
+test("a new target on a disk that the plan left out waits for the next pass", async () => {
+  const meter = meterOf(900n, 2_000n);
+  await meter.start();
+  const other = { ...spaceTarget(1_000n, 10n), device: "8:9", path: "/other" };
+  expect(await meter.retarget([other])).toEqual([]);
+});

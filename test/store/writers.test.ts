@@ -170,22 +170,50 @@ describe("the minimum age restarts for the next process", () => {
   });
 });
 
-test("a running process replaces an older copy of its file by what it knows, and restarts the minimum age", async () => {
-  const { directory, base, open, look } = await node();
-  mkdirSync(join(base, "copy"));
-  copyFileSync(join(directory, "crigc.db"), join(base, "copy", "crigc.db"));
-  const { store } = await open();
-  await store.refresh();
-  const younger = ledgerOf(2, 5);
-  store.saveLedger(younger);
-  await store.flush();
-  for (const suffix of ["-wal", "-shm"])
-    rmSync(join(directory, `crigc.db${suffix}`), { force: true });
-  renameSync(join(base, "copy", "crigc.db"), join(directory, "crigc.db"));
-  await store.refresh();
-  expect(store.ledger()).toEqual({ ...younger, ageRestartDue: true });
-  await store.close();
-  expect(look()).toEqual({ ...younger, ageRestartDue: true });
+test.each([
+  ["at once", async () => undefined],
+  [
+    "after a write of records alone to that copy",
+    async (store: { tidyNext(): void; flush(): Promise<boolean> }) => {
+      store.tidyNext();
+      await store.flush();
+    },
+  ],
+])(
+  "a running process replaces an older copy of its file by what it knows, %s, and restarts the minimum age",
+  async (_, meanwhile) => {
+    const { directory, base, open, look } = await node();
+    mkdirSync(join(base, "copy"));
+    copyFileSync(join(directory, "crigc.db"), join(base, "copy", "crigc.db"));
+    const { store } = await open();
+    await store.refresh();
+    const younger = ledgerOf(2, 5);
+    store.saveLedger(younger);
+    await store.flush();
+    for (const suffix of ["-wal", "-shm"])
+      rmSync(join(directory, `crigc.db${suffix}`), { force: true });
+    renameSync(join(base, "copy", "crigc.db"), join(directory, "crigc.db"));
+    await meanwhile(store);
+    await store.refresh();
+    expect(store.ledger()).toEqual({ ...younger, ageRestartDue: true });
+    await store.close();
+    expect(look()).toEqual({ ...younger, ageRestartDue: true });
+  },
+);
+
+test("a process whose ledger equals what another one has written meanwhile ends in an orderly way", async () => {
+  const { open, look } = await node();
+  const [one, other] = [await open(), await open()];
+  for (const { store } of [one, other]) await store.refresh();
+  for (const { store } of [one, other]) {
+    store.saveLedger(ledgerOf(4, 2));
+    await store.flush();
+  }
+  await other.store.close();
+  await one.store.refresh();
+  expect(one.store.ledger().ageRestartDue).toBeFalse();
+  await one.store.close();
+  expect(look().ageRestartDue).toBeFalse();
 });
 
 test("an image that another process removed and that was pulled again does not get its old first seen back", async () => {

@@ -19,6 +19,7 @@ import {
   type Watched,
   watchedSince,
 } from "../../model/time.ts";
+import { sameOr } from "../by-object.ts";
 import type { Listed } from "../container/ownership.ts";
 import type { CreationPatience, Facts } from "../facts.ts";
 import { observedTime } from "../observed-time.ts";
@@ -140,7 +141,7 @@ export function rememberCreations(
     if (isSame) after.set(key, known);
     else if (inProgress !== null) after.set(key, recordOf({ sandboxId, name, markedAt }, watched));
   }
-  return after;
+  return sameOr(before, after);
 }
 
 const recordOf = (

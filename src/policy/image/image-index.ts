@@ -53,9 +53,10 @@ export function listedImages(index: ImageIndex, reference: string): readonly Ima
   return union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
 }
 
-const union = (some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] => [
-  ...new Set([...some, ...others]),
-];
+function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
+  const more = others.filter((id) => !some.includes(id));
+  return more.length === 0 ? some : [...some, ...more];
+}
 
 /** Normal forms that are not listed as such. */
 function otherForms(image: Image): ReadonlySet<string> {

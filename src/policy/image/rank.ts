@@ -71,8 +71,9 @@ export function repositoryPlaces(images: readonly Ranked[]): ReadonlyMap<ImageId
   const best = new Map<ImageId, RepositoryPlace>();
   for (const [repository, members] of Map.groupBy(tags, (tag) => tag.repository)) {
     const latestFirst = members.toSorted((one, other) => compared(other.at, one.at));
-    for (const { id, at } of latestFirst) {
-      const place = latestFirst.findIndex((other) => other.at === at) + 1;
+    let place = 1;
+    for (const [index, { id, at }] of latestFirst.entries()) {
+      if (latestFirst[index - 1]?.at !== at) place = index + 1;
       const before = best.get(id);
       if (before === undefined || isBetter({ repository, place }, before))
         best.set(id, { repository, place });
