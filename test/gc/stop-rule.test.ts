@@ -39,6 +39,8 @@ interface Setting {
   /** How long after the call it is free; the call itself takes `callMs`. */
   readonly lateMs?: number;
   readonly callMs?: number;
+  /** How long lists take; from a second on the pass takes the targets of that moment. */
+  readonly lookMs?: number;
   /** Freed space appears with a commit, and only then. */
   readonly onCommit?: "works" | "hangs";
   /** What other programs have written by then, in MiB. */
@@ -118,8 +120,14 @@ async function passOver(setting: Setting = {}) {
         sleep: async (ms) => void (clockMs += ms),
       },
       now: () => NOW,
+      retarget: async () =>
+        targets.map((target) =>
+          target.kind === "available-bytes"
+            ? { ...target, wantedBytes: target.availableBytes - available() }
+            : target,
+        ),
       look: async () => {
-        clockMs += 20;
+        clockMs += setting.lookMs ?? 20;
         return {
           snapshot: { ...snapshot, images: [...listed.values()] },
           missed: new Set(),
@@ -218,6 +226,11 @@ describe("space that appears late", () => {
     const pass = await passOver({ ...late, targets: [target] });
     expect(pass).toMatchObject({ removals, waitedMs: 0 });
   });
+});
+
+test("what appears while a pass waits for its lists and takes new targets belongs to the removal before", async () => {
+  const pass = await passOver({ known: true, lateMs: 1_200, lookMs: 2_000, wanted: 900n });
+  expect(pass).toMatchObject({ end: "target-reached", removals: 9 });
 });
 
 describe("on a filesystem that frees space with its next commit", () => {
