@@ -369,6 +369,17 @@ describe("ghosts", () => {
       expect(pauseIn(ledger)).toBe(minutes(59));
     });
 
+    test("doubles as ever if the runtime is restarted only once it is over", () => {
+      const tenMinutesBefore = observed(
+        tried(observed(aLedger(), hours(0)), "unanswered"),
+        minutes(50),
+      );
+      const restarted = { runtime: { ...runtime, instance: "2" } };
+      const due = observed(tenMinutesBefore, hours(1), restarted);
+      expect(pauseIn(due)).toBe(0n);
+      expect(pauseIn(tried(due, "unanswered", "2"))).toBe(hours(2));
+    });
+
     test("goes on if crigc cannot tell whether the runtime was restarted", () => {
       for (const instance of ["", "2"]) {
         const ledger = tried(
@@ -398,6 +409,14 @@ describe("ghosts", () => {
       const upgraded = { runtime: { ...runtime, version: "2.1.9" } };
       expect(ghostIn(observed(final, hours(2), upgraded))).toBeNull();
     });
+  });
+
+  test("an image whose removal was answered is given up only by an answer an hour after the first", () => {
+    const first = tried(observed(aLedger(), hours(0)), "answered");
+    const soon = tried(observed(first, minutes(59)), "answered");
+    expect(ghostIn(soon)?.isFinal).toBe(false);
+    expect(ghostIn(tried(observed(soon, hours(1)), "unanswered"))?.isFinal).toBe(false);
+    expect(ghostIn(tried(observed(soon, hours(1)), "answered"))?.isFinal).toBe(true);
   });
 
   test("other names do not end a ghost that is tried again later: a removal often takes them", () => {

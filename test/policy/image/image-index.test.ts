@@ -5,6 +5,7 @@ import {
   distinctImages,
   indexImages,
   listedImages,
+  possibleImages,
 } from "../../../src/policy/image/image-index.ts";
 import { anImage, idOf } from "../../support/build/values.ts";
 
@@ -45,6 +46,13 @@ describe("a reference finds the image", () => {
     expect(listedImages(index, `registry.example/b@${DIGEST}`)).toEqual([idOf("b")]);
     expect(listedImages(index, `registry.example/c@${DIGEST}`)).toEqual([idOf("a"), idOf("b")]);
   });
+});
+
+test("a short name may mean an image that has its tag among others", () => {
+  const [image, other] = [app(`${APP}:v1`, `${APP}:v2`), anImage("other")];
+  const doubt = { failed: false, mayBeId: false };
+  for (const tag of ["v1", "v2"])
+    expect([...possibleImages([image, other], `app:${tag}`, doubt)]).toEqual([image.id]);
 });
 
 test("an image that is listed twice has the names of both entries, and a list without such is the same one", () => {

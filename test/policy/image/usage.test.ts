@@ -153,6 +153,25 @@ test("every container that names only the same ID prefix uses the image", () => 
   expect([...users.keys()]).toEqual([app.id]);
 });
 
+test("two short names unknown to the runtime each protect their own image", () => {
+  const names = ["app", "other"];
+  const containers = names.map((name) => aContainer(name, { imageName: `${name}:v1` }));
+  const absent = names.map((name) => [`docker.io/library/${name}:v1`, { kind: "absent" }] as const);
+  const snapshot = aSnapshot({
+    images: [app, other],
+    containers,
+    ...answers(Object.fromEntries(absent)),
+  });
+  const users = [...usageOf(snapshot).users].map(([id, those]) => [
+    id,
+    those.map((user) => "name" in user && user.name),
+  ]);
+  expect(users).toEqual([
+    [app.id, ["app"]],
+    [other.id, ["other"]],
+  ]);
+});
+
 describe("a short name unknown to the runtime protects", () => {
   const images = [
     anImage("latest", { repoTags: ["quay.io/team/tool:latest"] }),

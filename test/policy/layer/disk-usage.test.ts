@@ -47,13 +47,14 @@ const usageOf = (
   });
 
 describe("disk usage of images", () => {
-  test("is grouped by decision: images kept only by a missing trigger or a block count as removable", () => {
+  test("is grouped by decision: images kept only by a missing trigger, a block or a change meanwhile count as removable", () => {
     const usage = imageUsage({
       plan: {
         candidates: [aCandidate("goes")],
         kept: [
           kept(anImage("idle"), { kind: "no-trigger" }),
           kept(anImage("held"), { kind: "blocked", block: "on-hold" }),
+          kept(anImage("moved"), { kind: "changed", what: "its tags changed" }),
           kept(anImage("stays")),
         ],
       },
@@ -62,7 +63,7 @@ describe("disk usage of images", () => {
       inUseBytes: 1n << 60n,
     });
     expect(usage.byState.map(({ name, images }) => [name, images])).toEqual([
-      ["removable", 3],
+      ["removable", 4],
       ["pinned", 1],
     ]);
   });

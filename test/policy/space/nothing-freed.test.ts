@@ -170,4 +170,14 @@ describe("the ledger", () => {
     const still = stillNothingFreed(nothingFreed, [aFilesystem({ ...reading, ...change })]);
     expect([...still]).toEqual(left === 1 ? [...nothingFreed] : []);
   });
+
+  test("keeps the record of each filesystem beside others", () => {
+    const { nothingFreed } = rememberNothingFreed(
+      fresh,
+      [here(), here({ path: "/other" })],
+      minutes(5),
+    );
+    const both = [path, "/other"].map((at) => aFilesystem({ ...reading, path: at }));
+    expect(stillNothingFreed(nothingFreed, both)).toEqual(nothingFreed);
+  });
 });
