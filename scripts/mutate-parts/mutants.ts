@@ -89,7 +89,7 @@ function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
 
 /** What was made of an object of the tests, by the source or another mutant, is not what this mutant makes of it. */
 function forgetBetweenTests(tree: string): void {
-  for (const path of new Bun.Glob("src/{policy,execute}/**/*.ts").scanSync(tree)) {
+  for (const path of new Bun.Glob("src/{policy,gc}/**/*.ts").scanSync(tree)) {
     const text = readFileSync(join(tree, path), "utf8");
     if (text.includes("new WeakMap"))
       writeFileSync(join(tree, path), text.replaceAll("new WeakMap", "new ForgetfulMap"));
