@@ -19,7 +19,7 @@ const DURATION_UNITS: Readonly<Record<string, bigint>> = {
 };
 const DAY_NS = 86_400_000_000_000n;
 
-const TERM = String.raw`(?:(\d+)\.?(\d*)|\.(\d+))(ns|us|µs|μs|ms|[smhdw])`;
+const TERM = String.raw`(?:(\d+)(?:\.(\d*))?|\.(\d+))(ns|us|µs|μs|ms|[smhdw])`;
 const DURATION = new RegExp(`^(?:0|(?:${TERM})+)$`);
 
 /** `1h30m`, `1.5s`, `30d`, `0`; `null` without a unit or digits, for an unknown unit (`30mins`), and beyond 64 bits. */
