@@ -78,3 +78,15 @@ test("a pass that frees too little tells of the budget of images only if no disk
     expect.stringMatching(/^The image filesystem \(50.0 GiB\) is 88% full/),
   ]);
 });
+
+test("a pass that frees too little names the bytes that its accounting counts as freed", () => {
+  const freed = { reportedFreedBytes: 3n * GIB, measuredFreedBytes: 1n * GIB };
+  const told = (accounting: "measured" | "reported"): readonly string[] =>
+    imageEvents(
+      imagePlan({ futility: [] }),
+      imageOutcome({ end: "candidates-exhausted", ...freed }),
+      { id: pass().id, now: NOW, accounting },
+    ).map(({ message }) => message);
+  expect(told("measured")).toEqual([expect.stringContaining("freed 1.0 GiB")]);
+  expect(told("reported")).toEqual([expect.stringContaining("freed 3.0 GiB")]);
+});

@@ -113,6 +113,21 @@ test("a sandbox missing in one list and listed in the next counts as started in 
   expect(node.writes).toEqual([]);
 });
 
+test("a sandbox that goes after its container was listed stays in the answer, with one that came meanwhile", async () => {
+  const [going, coming] = [aSandbox("going"), aSandbox("coming")];
+  const { engine } = fakeEngine();
+  const answers = [[going], [coming]];
+  const lists = new PodLists({
+    ...engine.observe.runtime,
+    listSandboxes: async () => answers.shift() ?? [],
+    listContainers: async () => [
+      aContainer("old", { sandboxId: going.id }),
+      aContainer("new", { sandboxId: coming.id }),
+    ],
+  });
+  expect((await lists.read(never)).sandboxes).toEqual([coming, going]);
+});
+
 test("a container that names no sandbox makes nobody look for one", async () => {
   const { engine, calls } = fakeEngine({
     containers: [aContainer("alone", { sandboxId: sandboxId("") })],

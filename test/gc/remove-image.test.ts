@@ -5,6 +5,7 @@ import { OthersRemovals } from "../../src/gc/calls.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { removeImage } from "../../src/gc/remove-image.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import { hours } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { aCandidate, aLedger, anImage, aRecord, aSnapshot, NOW } from "../support/build/values.ts";
 
@@ -201,4 +202,27 @@ describe("a removal during which a stop is requested", () => {
     expect(removed).toMatchObject({ kind: "unseen", failure: null });
     expect(record).toBeUndefined();
   });
+});
+
+test("a removal without an answer is tried again at once if the runtime went away during it, an hour later if not", async () => {
+  const retriedAfter = async (code: "unreachable" | "deadline"): Promise<bigint> => {
+    const memory = volatileMemory(
+      aLedger({ observedAt: NOW, images: new Map([[artifact.id, aRecord()]]) }),
+    );
+    await removeImage(
+      {
+        memory,
+        timer,
+        ...given,
+        runtime: { imageStatus: async () => artifact },
+        writer: { removeImage: () => Promise.reject(new RuntimeError(code, "no answer")) },
+      },
+      aCandidate("artifact", { image: artifact }),
+      new AbortController().signal,
+    );
+    const { images, watched } = memory.current();
+    return (images.get(artifact.id)?.ghost?.retryWatched ?? -1n) - watched;
+  };
+  expect(await retriedAfter("unreachable")).toBe(0n);
+  expect(await retriedAfter("deadline")).toBe(hours(1));
 });

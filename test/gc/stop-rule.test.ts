@@ -210,6 +210,16 @@ describe("space that appears late", () => {
     });
   });
 
+  test("is not waited for after a removal for age that could not have been enough", async () => {
+    const change = (candidate: ImageCandidate, index: number): ImageCandidate =>
+      index < 1 ? { ...candidate, triggers: [{ kind: "age" }] } : candidate;
+    expect(await passOver({ change })).toMatchObject({
+      end: "target-reached",
+      removals: 3,
+      waitedMs: 0,
+    });
+  });
+
   const count: ImageTarget = {
     kind: "image-count",
     trigger: { kind: "count" },
@@ -335,6 +345,16 @@ describe("removals that give nothing back", () => {
     const freeing = await passOver({ known: true, ledger: third.ledger });
     expect(freeing).toMatchObject({ end: "target-reached", removals: 3 });
     expect(freeing.ledger.nothingFreed.size).toBe(0);
+  });
+
+  test("pause a filesystem once more with each pass that they end, and anew after one that gave something back", async () => {
+    const first = await passOver({ ...nothing, known: true });
+    const second = await passOver({ ...nothing, known: true, ledger: first.ledger });
+    expect(second.ledger.nothingFreed.get(PATH)?.pauses).toBe(2);
+    const once = (removal: number): number => (removal === 0 ? 100 : 0);
+    const third = await passOver({ frees: once, known: true, ledger: second.ledger });
+    expect(third).toMatchObject({ end: "nothing-freed", removals: 4 });
+    expect(third.ledger.nothingFreed.get(PATH)).toMatchObject({ removals: 3, pauses: 1 });
   });
 
   test("end a removal by hand by its own count alone", async () => {
