@@ -129,3 +129,10 @@ test("a pass that is stopped while it observes the node again after its containe
   });
   expect(failureOf(pass)).toBeNull();
 });
+
+test("a pass for containers alone removes them and has no outcome for images", async () => {
+  const fake = fakeEngine(crowded(null));
+  const pass = await gc(fake, { images: false });
+  expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer"]);
+  expect(pass).toMatchObject({ error: null, images: null });
+});

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { Observer } from "../../src/gc/observe.ts";
 import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src/gc/prepare.ts";
+import { assumingSeen } from "../../src/gc/read-only.ts";
 import { Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
@@ -214,6 +215,17 @@ describe("the layers of images", () => {
     expect(fake.calls.includes("ImageStatus")).toBe(isRead);
   });
 
+  test("take no step of a pass that knows those of every image", async () => {
+    const fake = aNode({ ...anOldImage, ...isFull });
+    const steps = async () => {
+      const taken = new Steps(fake.engine, () => NOW);
+      await prepared(fake, periodic, { steps: taken });
+      return taken.list().map(({ name }) => name);
+    };
+    expect(await steps()).toEqual(["observe", "remember", "decide", "layers"]);
+    expect(await steps()).toEqual(["observe", "remember", "decide"]);
+  });
+
   test("that hang are left out once a pass under pressure waits, and stop a pass that is stopped", async () => {
     const interrupted = async (by: "hurry" | "signal") => {
       const stop = new AbortController();
@@ -350,6 +362,14 @@ describe("the grace period", () => {
     expect(await candidates(fake)).toEqual([]);
     pass(fake, minutes(5));
     expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("of five minutes is over in a plan that assumes everything was seen five minutes earlier", async () => {
+    const node = await prepared(aNode({ ledger: { ...old, bootId: "boot-0" } }));
+    const assumed = (span: Duration) =>
+      (assumingSeen(node, span).plan.images?.blocks ?? []).map(({ kind }) => kind);
+    expect(assumed(minutes(4))).toEqual(["boot-grace"]);
+    expect(assumed(minutes(5))).toEqual([]);
   });
 
   test("continues across a restart of the process", async () => {
