@@ -382,6 +382,10 @@ describe("futility", () => {
       expect(counted).toMatchObject({ candidates: [], blocks: [block] });
     });
 
+    test("announce no image to be tried before the pause is over", () => {
+      expect(at(12n * minute).notes).toEqual([]);
+    });
+
     test("let one image be expected when the pause is over", () => {
       const plan = at(10n * minute);
       expect(plan.blocks).toEqual([]);
@@ -491,6 +495,17 @@ describe("compat kubelet", () => {
       records,
       limits,
       snapshot: { filesystems },
+      facts: { startedAt: instant(0n) },
+    });
+    expect(words(plan.candidates)).toEqual(["a"]);
+    expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
+  });
+
+  test("without an image filesystem images over the maximum age are removed", () => {
+    const plan = planOf({
+      images: [gib("a")],
+      limits: { ...compat, maximumAge: hours(1) },
+      snapshot: { filesystems: [] },
       facts: { startedAt: instant(0n) },
     });
     expect(words(plan.candidates)).toEqual(["a"]);

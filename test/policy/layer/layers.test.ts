@@ -90,6 +90,12 @@ describe("what a removal frees", () => {
   });
 });
 
+test("of two images that end with the same layer, the second removal frees by the second's own size", () => {
+  const removals = forestOf([image("one", "base", 20n), image("two", "base", 21n)]).removals();
+  removals.remove(imageId("one"));
+  expect(removals.remove(imageId("two"))).toMatchObject({ upperBytes: 21n * MIB });
+});
+
 describe("the bounds of a path", () => {
   const pathsOf = (forest: LayerForest, id: string) =>
     forest.chainOf(imageId(id))?.map(({ path }) => path);
