@@ -192,6 +192,24 @@ describe("a pass", () => {
     expect(pass.images?.end).toBe("blocked");
   });
 
+  test("put on hold midway keeps the next container, although the lists that it has are still fresh", async () => {
+    const containers = [dead(1), dead(2), dead(3)];
+    const fake = aNode({ containers });
+    fake.world.before = (method) => {
+      if (method !== "RemoveContainer") return;
+      fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
+    };
+    const { pass } = await run(fake, { containers: "all", images: false });
+    expect(fake.writes).toEqual(["RemoveContainer container-dead-1"]);
+    expect(pass.containers?.end).toBe("blocked");
+  });
+
+  test("that removed images in vain remembers how many in a row freed nothing", async () => {
+    const fake = aNode({ freed: () => 0n });
+    await run(fake, ALL);
+    expect([...fake.world.ledger.nothingFreed.values()]).toMatchObject([{ removals: 4 }]);
+  });
+
   describe("at a pod's old sandbox", () => {
     const living = aSandbox("pod");
     const old = aSandbox("pod", {
@@ -592,8 +610,9 @@ describe("a pass under pressure whose containers are removed beside its images",
   });
 
   /** The removal of a container is answered once so many images were removed. */
-  async function pressed(images: number) {
+  async function pressed(images: number, change: Partial<FakeWorld> = {}) {
     const fake = aNode({
+      ...change,
       containers: [dead(1), dead(2), aContainer("always", { imageId: idOf("used") })],
     });
     const { world } = fake;
@@ -610,6 +629,12 @@ describe("a pass under pressure whose containers are removed beside its images",
     const { containers, images } = await pressed(2);
     expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
     expect(containers).toMatchObject({ end: "done", measuredFreedBytes: null });
+  });
+
+  test("keeps what was measured for its containers if its images freed nothing", async () => {
+    const { containers, images } = await pressed(2, { freed: () => 0n });
+    expect(images).toMatchObject({ measuredFreedBytes: 0n });
+    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: 0n });
   });
 
   test("counts what containers freed before the images began", async () => {

@@ -21,6 +21,8 @@ interface Setting {
   readonly version?: string;
   readonly beforeList?: (world: FakeWorld) => void;
   readonly sandboxImage?: string;
+  /** What the runtime finds under every name that it lists for no image. */
+  readonly unlisted?: () => Image;
   /** Images of the plan's snapshot. */
   readonly planned?: readonly Image[];
 }
@@ -41,6 +43,7 @@ function lookAt(setting: Setting = {}) {
       setting.beforeList?.(fake.world);
       return observe.runtime.listContainers(never);
     }),
+    imageStatus: async () => setting.unlisted?.() ?? null,
     sandboxImage: async () => setting.sandboxImage ?? null,
     containerDetail: slow("ContainerStatus", (id: ContainerId) =>
       observe.runtime.containerDetail(id, never),
@@ -132,6 +135,23 @@ describe("a pass that lasts", () => {
     expect([...(await next()).imageVolumes.keys()]).toEqual([two.id]);
   });
 
+  test("holds what an unlisted name stands for once, until the name stands for another image", async () => {
+    let image = anImage("a");
+    const { look, timer } = lookAt({
+      containers: [aContainer("c", { imageName: "registry.example/unlisted:v1" })],
+      unlisted: () => image,
+    });
+    const next = async () => {
+      await timer.sleep(1_000, never);
+      return (await look(never)).resolutions;
+    };
+    const first = await next();
+    expect([...first.values()]).toEqual([{ kind: "image", id: anImage("a").id }]);
+    expect(await next()).toBe(first);
+    image = anImage("b");
+    expect([...(await next()).values()]).toEqual([{ kind: "image", id: image.id }]);
+  });
+
   test("reads keep rules again with each list", async () => {
     const { look, world, timer } = lookAt();
     const rules = [{ pattern: "registry.example/a", source: "base.list:1" }];
@@ -149,6 +169,22 @@ describe("a pass that lasts", () => {
     expect((await look(never)).pods).toEqual(before);
     await timer.sleep(11_000, never);
     expect((await look(never)).pods).toMatchObject({ kind: "failed", message: "refused" });
+  });
+
+  test("reads pods of a directory no sooner because a container is being created", async () => {
+    const { look, world, timer } = lookAt();
+    const pods = { kind: "ready", source: "kubelet-dir", pods: [] } as const;
+    const pod = aSandbox("pod");
+    world.sandboxes = [pod];
+    world.pods = pods;
+    await timer.sleep(61_000, never);
+    await look(never);
+    world.pods = { ...pods, source: "cri" };
+    world.marks = [{ podUid: pod.podUid, name: "web", at: world.wall }];
+    await timer.sleep(1_000, never);
+    const seen = await look(never);
+    expect(seen.creations?.inProgress).toHaveLength(1);
+    expect(seen.pods).toBe(pods);
   });
 
   test("treats an image that was removed and pulled again as another image than planned", async () => {

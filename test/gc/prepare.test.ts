@@ -226,6 +226,16 @@ describe("the layers of images", () => {
     expect(await steps()).toEqual(["observe", "remember", "decide"]);
   });
 
+  test("that the runtime cannot tell of one image are read for the others all the same", async () => {
+    const fake = aNode({ ...anOldImage, ...isFull });
+    fake.world.before = (method, id) => {
+      if (method === "ImageStatus" && id === idOf("used"))
+        throw new RuntimeError("failed", "the image is broken");
+    };
+    await prepared(fake, periodic);
+    expect([...fake.world.ledger.origins.keys()]).toEqual([idOf("idle")]);
+  });
+
   test("that hang are left out once a pass under pressure waits, and stop a pass that is stopped", async () => {
     const interrupted = async (by: "hurry" | "signal") => {
       const stop = new AbortController();
@@ -242,6 +252,21 @@ describe("the layers of images", () => {
     const thrown = await interrupted("signal").catch((error: unknown) => error);
     expect(String(thrown)).toContain("the call was cancelled");
   });
+});
+
+test("a sandbox that did not answer is asked for its image again when the node is observed again", async () => {
+  const fake = aNode({ sandboxes: [aSandbox("a")] });
+  const observer = new Observer(fake.engine.observe);
+  const answered = async () => {
+    const { snapshot } = await prepared(fake, {}, { observer });
+    return [...snapshot.sandboxImages.keys()];
+  };
+  fake.world.before = (method) => {
+    if (method === "PodSandboxStatus") throw new RuntimeError("deadline", "no answer in time");
+  };
+  expect(await answered()).toEqual([]);
+  fake.world.before = () => undefined;
+  expect(await answered()).toEqual([aSandbox("a").id]);
 });
 
 describe("the ends of dead containers", () => {
