@@ -265,7 +265,8 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
     });
     if (crossedAt > 0) return performance.now() - crossedAt;
     // Removed before this loop saw the crossing, and not before there was one.
-    expect(disk.usedBytes() + 40 * MiB).toBeGreaterThan(850 * MiB);
+    // The threshold is computed in the kubelet's 32-bit fractions, so it is met at the edge.
+    expect(disk.usedBytes() + 40 * MiB).toBeGreaterThanOrEqual(850 * MiB);
     return 0;
   };
 

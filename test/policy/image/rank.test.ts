@@ -143,6 +143,15 @@ describe("the place in a repository", () => {
       expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
     });
 
+    test("images that tie share the better place, and the next one counts them all", () => {
+      const places = repositoryPlaces([
+        app("x", ranked(9n)),
+        app("y", ranked(9n)),
+        app("z", ranked(1n)),
+      ]);
+      expect(["x", "y", "z"].map((word) => placeOf(places, word))).toEqual([1, 1, 3]);
+    });
+
     test("an image without a tag has no place, and a port is not a tag", () => {
       const bare = app(
         "bare",
