@@ -13,7 +13,7 @@ import { exit } from "../exit.ts";
 export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
-  doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It always expires; a new hold replaces the old one. A removal in flight is finished. During a hold, gc exits 7.",
+  doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It expires after DURATION; if its file cannot be read, it stays in force until crigc release. A new hold replaces the old one. A removal in flight is finished. During a hold, gc exits 7.",
   operands: [
     { name: "DURATION", required: true, help: "length of the hold, such as 90m, 2h30m or 1d" },
   ],
