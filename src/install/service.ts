@@ -48,7 +48,7 @@ export interface ServiceOptions {
  * Admins change it with drop-ins (`systemctl edit crigc`), which upgrades keep.
  *
  * Best effort, not idle: on a busy disk the idle class would starve our own ledger just when the disk is full. Memory
- * measured at the peak: 58 MB with 100 images; docs/benchmarks.md has larger nodes.
+ * measured at the peak: 71 MB with 100 images; docs/benchmarks.md has larger nodes.
  *
  * Omitted on purpose: MemoryDenyWriteExecute (the JIT and calls into libc need such memory),
  * ProcSubset=pid (hides the boot ID), PrivateNetwork and IPAddressDeny (metrics, a kubelet's API, pre-stop requests),
