@@ -29,7 +29,7 @@ async function exchange(
 ): Promise<{ readonly status: number; readonly body: string }> {
   const deadline = AbortSignal.timeout(request.timeoutMs);
   try {
-    // A request takes milliseconds to find out that there is no socket.
+    // Cheaper than a failing request if the socket is missing.
     statSync(request.socketPath);
     const response = await fetch(`http://crigc${request.path}`, {
       unix: request.socketPath,

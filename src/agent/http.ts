@@ -52,7 +52,7 @@ export async function serveSocket(path: string, options: HttpOptions): Promise<H
     isReachable: () => socketFiles.identityOf(path) === ours,
     close: async () => {
       const found = socketFiles.identityOf(path);
-      // Bun would delete whatever is at the path now; nobody can reach this socket any more.
+      // Closing it would make Bun delete the file that replaced this socket.
       if (found !== null && found !== ours) server.unref();
       else await closed(server, connections);
     },

@@ -133,8 +133,8 @@ const UNKNOWN = 3;
 /**
  * The order makes the union complete. A container goes from created to running to exited and never back, so asking in
  * this order meets it at least once: if it left a state before the question, its next state is still to be asked for.
- * UNKNOWN can be entered and left again (CRI-O reports paused containers as unknown), so it is asked for first and
- * again at the end, followed by the states that a paused container can go to.
+ * UNKNOWN can be entered and left again (CRI-O reports paused containers as unknown), so it is requested first and
+ * again after EXITED, followed by the states that a paused container can reach.
  */
 const containerStates = [UNKNOWN, CREATED, RUNNING, EXITED, UNKNOWN, RUNNING, EXITED];
 

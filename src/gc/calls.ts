@@ -135,7 +135,7 @@ export type Answer = "answered" | "unanswered";
 
 /**
  * Works on groups of items side by side until all are done or the breaker opens. Items of one group run in sequence.
- * After an unanswered call, one of several lanes takes no further group, and the rest of its own comes last. If one
+ * After an unanswered call, a lane takes no new group and finishes its own last, unless it is the only lane. If one
  * rejects, no other starts, and all that have started are awaited.
  */
 export async function inLanes<T>(

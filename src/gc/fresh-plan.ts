@@ -78,8 +78,8 @@ export class FreshPlan {
 }
 
 /**
- * Why the newer decision forbids what was planned. Limits that are met by now do not count: this pass's removals met
- * them.
+ * Why the newer decision forbids what was planned. Limits met since then do not count, because this pass's own
+ * removals met them.
  */
 function vetoesOf({ containers }: ContainerPlan): ReadonlyMap<ContainerId, string> {
   const kept = containers.flatMap(({ container: { id }, decision }) =>

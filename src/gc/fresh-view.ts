@@ -33,7 +33,7 @@ interface FreshOptions<T> {
   /** Receives a message if lists take longer than they are trusted. */
   readonly say: (message: string) => void;
   readonly first?: Read<T>;
-  /** How often to read for a value that is young enough; once where another look is no quicker. */
+  /** Maximum number of reads until one is recent enough; 1 if a second read would take as long. */
   readonly attempts?: number;
 }
 

@@ -69,7 +69,7 @@ export class PassDisk {
     const bytes = isLate ? smaller(rise, 0n) : rise;
     this.#noteQuiet({ ns: this.#readNs - this.#previous.ns, bytes });
     if (isLate) this.appeared(rise);
-    // What others delete meanwhile is no gain of the pass.
+    // Files deleted by other programs do not count as freed by this pass.
     this.credit(most);
     if (this.reading !== null) this.#before = { reading: this.reading, ns: this.#readNs };
   }
@@ -140,8 +140,8 @@ export class PassDisk {
   }
 
   /**
-   * By how much available space changes in that time without a removal. What rose in a shorter time is no rate: one
-   * deleted file would count against every removal of the next second.
+   * By how much available space changes in that time without a removal. A rise seen in less time is not extrapolated:
+   * one deleted file would count against every removal of the next second.
    */
   #drift(ns: bigint): bigint {
     const quietNs = this.#quiet.reduce((sum, one) => sum + one.ns, 0n);

@@ -95,7 +95,7 @@ export class TreePlan {
   async setAside(path: string): Promise<boolean> {
     const found = await this.look(path);
     if (found.kind !== "file" || found.sha256 === this.#before?.files[path]) return false;
-    // In the state directory, where it is no service; named with its directory if ambiguous.
+    // A copy in the state directory cannot start as a service; its name includes the directory if ambiguous.
     const name = path.split("/").slice(path.endsWith("/crigc") ? -2 : -1);
     const copy = `${installed.stateDirectory}/replaced-${name.join("-")}`;
     // An earlier copy is never overwritten by another one.
