@@ -13,7 +13,7 @@ import { Agent } from "./loops.ts";
 import { connect, type Connected, lockPlaces, openEngine } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
 import { StatusServer } from "./status-server.ts";
-import { logOf, type World } from "./world.ts";
+import { logForm, logOf, type World } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
@@ -74,7 +74,7 @@ class RunningAgent {
     const config = this.#live.current();
     this.#log.info(
       0,
-      `crigc ${this.#world.build.version} starting${config.dryRun ? ", dry run: nothing is removed" : ""}`,
+      `crigc ${this.#world.build.version} starting${config.values.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
     const watchdog = this.#keepAlive();
@@ -109,8 +109,8 @@ class RunningAgent {
     const agent = new Agent({
       engine,
       periods: () => this.#live.current().periods,
-      dryRun: () => this.#live.current().dryRun,
-      lockWaitMs: () => toMs(this.#live.current().requestTimeout),
+      dryRun: () => this.#live.current().values.dryRun,
+      lockWaitMs: () => toMs(this.#live.current().values.runtimeRequestTimeout),
       now: () => engine.observe.host.clocks().wall,
       random: () => Math.floor(Math.random() * 2 ** 24),
     });
@@ -197,7 +197,7 @@ class RunningAgent {
   }
 
   #reloaded(config: Config): void {
-    this.#log = this.#log.reconfigured(config.logging);
+    this.#log = this.#log.reconfigured(logForm(config));
     this.#log.info(0, "configuration reloaded");
     for (const warning of config.warnings) this.#log.warning(warning);
     for (const name of config.waiting) {

@@ -28,14 +28,14 @@ export async function hostOf(
   usualRoot: () => Promise<string> = defaultRootDirectory,
 ): Promise<Host> {
   const first = config();
-  let root = first.paths.rootDir ?? "/";
+  let root = first.values.rootDir ?? "/";
   let isOfRunning = false;
   /**
    * Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. Looks
    * for the default one until it exists: on its first boot a node may run crigc before its kubelet.
    */
   const rootDirectory = async (kubelet: KubeletPaths | null): Promise<string> => {
-    if (first.paths.rootDir !== null) return root;
+    if (first.values.rootDir !== null) return root;
     const own = kubelet?.rootDirectory ?? null;
     if (own !== null) [root, isOfRunning] = [own, true];
     else if (!isOfRunning && root === "/") root = await usualRoot();
@@ -71,7 +71,7 @@ export async function hostOf(
       },
       // Each pass has looked for the root directory before.
       containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
-      logs: logReader(first.paths),
+      logs: logReader(first.values),
     },
   };
 }
@@ -82,9 +82,9 @@ export const keepRulesOf = (
   known: readonly string[],
 ): ReturnType<HostReader["keepRules"]> =>
   readKeepRules({
-    directory: config.paths.keepDir,
-    isNamed: config.paths.keepDirNamed,
-    patterns: config.keepPatterns,
+    directory: config.values.keepDir,
+    isNamed: config.sources.keepDir.kind !== "default",
+    patterns: config.values.keep,
     infraImages: config.limits.images.infraImages,
     known,
     parseFile: parseKeepFile,
@@ -92,7 +92,7 @@ export const keepRulesOf = (
   });
 
 const podSource = (config: Config, rootDirectory: string): Parameters<typeof readPods>[0] => ({
-  source: config.podSource,
+  source: config.values.podSource,
   rootDirectory,
-  kubelet: { ...config.kubelet, timeoutMs: toMs(config.requestTimeout) },
+  kubelet: { ...config.kubelet, timeoutMs: toMs(config.values.runtimeRequestTimeout) },
 });

@@ -67,9 +67,9 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
   observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
   timer,
   limits: () => config().limits,
-  hold: () => readHold(config().paths, wallClock()),
+  hold: () => readHold(config().values, wallClock()),
   remover: {
-    placesOf: (logs: readonly UsedLog[]) => logDeleter(config().paths).placesOf(logs),
+    placesOf: (logs: readonly UsedLog[]) => logDeleter(config().values).placesOf(logs),
   },
   startedAt: null,
   stepDone: () => collectIfGrown(),
@@ -90,7 +90,7 @@ export async function openEngine(
   options: CollectorOptions,
 ): Promise<{ readonly engine: Engine; readonly recorder: Recorder | null }> {
   const { config, connected, self, log, startedAt } = options;
-  const { dryRun, paths } = config();
+  const { values } = config();
   const { runtime } = connected;
   const host = await hostOf(config, options.kubelet.look);
   const { memory, recorder } = await openState(config(), self, ({ message }) =>
@@ -101,8 +101,8 @@ export async function openEngine(
     ...reader,
     memory,
     startedAt,
-    writer: dryRun ? noWriter : runtime.writer,
-    remover: dryRun ? { ...noRemover, ...reader.remover } : logDeleter(paths),
+    writer: values.dryRun ? noWriter : runtime.writer,
+    remover: values.dryRun ? { ...noRemover, ...reader.remover } : logDeleter(values),
     logUsers: new LogUsers(runtime.reader, timer),
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
@@ -129,8 +129,8 @@ export async function openState(
   self: Process,
   notify: (notice: StoreNotice) => void,
 ): Promise<OpenState> {
-  const directory = config.paths.stateDir;
-  if (config.dryRun) {
+  const directory = config.values.stateDir;
+  if (config.values.dryRun) {
     const ledger = ledgerOnDisk(config, notify);
     return { memory: volatileMemory(known(config, ledger)), recorder: null };
   }
@@ -138,7 +138,7 @@ export async function openState(
   const channel = processChannel({ program: self.program, directory, writer: presence?.id });
   const recorder = await openStore({ channel, directory, presence, notify });
   const memory: LedgerMemory =
-    config.compat === "kubelet"
+    config.values.compat === "kubelet"
       ? kubeletMemory(recorder, kubeletStart(config))
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
   return { memory, recorder };
@@ -146,17 +146,18 @@ export async function openState(
 
 /** What a process that starts now knows. */
 const known = (config: Config, ledger: Ledger): Ledger =>
-  config.compat === "kubelet" ? forgotten(ledger, kubeletStart(config)) : ledger;
+  config.values.compat === "kubelet" ? forgotten(ledger, kubeletStart(config)) : ledger;
 
 const kubeletStart = (config: Config): KubeletStart => ({
   clocks: readClocks(),
   limits: config.limits.memory,
 });
 
-function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
+function ledgerOnDisk({ values }: Config, notify: (notice: StoreNotice) => void): Ledger {
+  const { stateDir, runDir } = values;
   const others = () =>
-    otherWriters(paths.stateDir, { systemRun: SYSTEM_RUN, runDirectory: paths.runDir, userId: 0 });
-  using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify, others });
+    otherWriters(stateDir, { systemRun: SYSTEM_RUN, runDirectory: runDir, userId: 0 });
+  using store = openStoreReader({ directory: stateDir, files: stateFiles, notify, others });
   return store.ledger();
 }
 
@@ -214,7 +215,7 @@ function passLock(options: CollectorOptions, recorder: Recorder | null): PassLoc
 
 export const lockPlaces = (config: Config, self: Pick<Process, "userId">): LockPlaces => ({
   systemRun: SYSTEM_RUN,
-  runDirectory: config.paths.runDir,
+  runDirectory: config.values.runDir,
   userId: self.userId,
 });
 
@@ -233,14 +234,17 @@ export async function connect(
   onCall: (call: CallRecord) => void = () => undefined,
 ): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
-  const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
+  const imageEndpoint =
+    config.values.imageServiceEndpoint === null
+      ? endpoint
+      : parsed(config.values.imageServiceEndpoint);
   if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
   const { openRuntime } = await import("../cri/client.ts");
   const busy = compileWhenBusy(() => performance.now());
   const runtime = openRuntime({
     endpoint,
     imageEndpoint,
-    requestTimeout: config.requestTimeout,
+    requestTimeout: config.values.runtimeRequestTimeout,
     onCall: (call) => {
       busy();
       collectIfGrown(CALL_WEIGHT);
@@ -280,7 +284,7 @@ const CALLS_OF_ENTRY = 0.05;
 const NAMED_PROBE_MS = 1_500;
 
 async function runtimeEndpoint(config: Config): Promise<string> {
-  const named = config.endpoints.runtime;
+  const named = config.values.containerRuntimeEndpoint;
   const { discoverEndpoint, probeEndpoint } = await discovery();
   if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
   return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;

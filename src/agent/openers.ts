@@ -50,9 +50,9 @@ export function openersOf(world: World): Openers {
   const { userId } = world.self;
   // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
-  const state = ({ paths }: Config): StoreReader =>
+  const state = ({ values }: Config): StoreReader =>
     openStoreReader({
-      directory: paths.stateDir,
+      directory: values.stateDir,
       files: stateFiles,
       notify: ({ message }) => {
         if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
@@ -69,10 +69,10 @@ export function openersOf(world: World): Openers {
     snapshotText,
     now: wallClock,
     hostName: hostname,
-    hold: ({ paths }) => ({
-      read: () => readHold(paths, wallClock()),
-      set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${userId}` }),
-      release: () => releaseHold(paths),
+    hold: ({ values }) => ({
+      read: () => readHold(values, wallClock()),
+      set: (hold) => writeHold(values, { ...hold, by: `crigc hold, user ${userId}` }),
+      release: () => releaseHold(values),
     }),
     keepRules: (config) => {
       using store = state(config);
@@ -86,9 +86,9 @@ export function openersOf(world: World): Openers {
     setStamp,
     archivedImages: async (path) => (await import("../node/archive.ts")).archivedImages(path),
     writeFile: writeAnswerFile,
-    askAgent: ({ paths }, path, timeoutMs = ANSWER_MS) =>
+    askAgent: ({ values }, path, timeoutMs = ANSWER_MS) =>
       askAgent({
-        socketPath: join(paths.runDir, CONTROL_SOCKET),
+        socketPath: join(values.runDir, CONTROL_SOCKET),
         path,
         timeoutMs,
       }),
@@ -102,7 +102,7 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
   const progress = terminalProgress(world.errorScreen, world.stderr);
   const log = logOf(config, world, () => progress.clear());
   const hook = eventCaller(
-    () => config.eventHook,
+    () => config.values.eventHook,
     (message) => log.warning(message),
   );
   const connected = await connect(config);
@@ -139,13 +139,13 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
 
 const STAMP = "keep-baseline-written-at";
 
-function keepFile({ paths }: Config, name: string): KeepFile {
-  const path = join(paths.keepDir, name);
+function keepFile({ values }: Config, name: string): KeepFile {
+  const path = join(values.keepDir, name);
   return { path, read: () => readKeepFile(path), change: (next) => changeKeepFile(path, next) };
 }
 
 function setStamp(config: Config, text: string): void {
-  const { stateDir } = config.paths;
+  const { stateDir } = config.values;
   using file = new StateFile({ directory: stateDir, files: stateFiles, now: () => wallClock() });
   try {
     file.setSetting(STAMP, text);
@@ -160,12 +160,12 @@ function setStamp(config: Config, text: string): void {
 function machineOf(config: Config): Machine {
   return {
     bootId: () => readClocks().bootId,
-    sockets: () => socketFacts(config.endpoints.runtime),
+    sockets: () => socketFacts(config.values.containerRuntimeEndpoint),
     directory: directoryFact,
     device: (path) => deviceOf(path).catch(() => null),
     executableFault,
     addressFault,
-    kubelet: () => kubeletFact(config.paths.rootDir),
+    kubelet: () => kubeletFact(config.values.rootDir),
   };
 }
 

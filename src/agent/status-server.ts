@@ -59,7 +59,7 @@ export class StatusServer implements HttpProviders {
   constructor(options: StatusServerOptions) {
     this.#options = options;
     this.#hook = eventCaller(
-      () => options.config().eventHook,
+      () => options.config().values.eventHook,
       (message) => options.log().warning(message),
     );
   }
@@ -67,7 +67,7 @@ export class StatusServer implements HttpProviders {
   /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
   async listen(): Promise<void> {
     const { config, log } = this.#options;
-    const { paths, metricsBindAddress } = config();
+    const { runDir, metricsBindAddress } = config().values;
     const http = (surface: Surface) => ({
       answer: (request: HttpRequest) => answered(request, surface, this),
       onError: (message: string) => log().recurring("http", message),
@@ -75,7 +75,7 @@ export class StatusServer implements HttpProviders {
     this.#closers.push(
       await keepOpen({
         name: "control socket",
-        open: async () => serveSocket(prepare(paths.runDir, CONTROL_SOCKET), http("control")),
+        open: async () => serveSocket(prepare(runDir, CONTROL_SOCKET), http("control")),
         log,
       }),
     );
@@ -141,7 +141,7 @@ export class StatusServer implements HttpProviders {
   }
 
   health(): readonly HealthCheck[] {
-    const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
+    const patienceMs = 2 * toMs(this.#options.config().values.runtimeRequestTimeout) + 120_000;
     return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
   }
 
@@ -166,7 +166,7 @@ export class StatusServer implements HttpProviders {
       rootDirectoryId: rootDirectoryId(),
       now: wallClock(),
       startedAt,
-      dryRun: config().dryRun,
+      dryRun: config().values.dryRun,
       runtime: seen?.runtime ?? null,
       runtimeError: state.runtimeError ?? this.#connectError,
       runtimeAnsweredAt: state.runtimeAnsweredAt,

@@ -28,14 +28,19 @@ export interface World {
   readonly errorScreen: Screen;
 }
 
+export const logForm = ({ values }: Config) => ({
+  format: values["logging.format"],
+  verbosity: values["logging.verbosity"],
+});
+
 /** The log on stderr; `before` is called before each line. */
 export const logOf = (
-  { logging }: Config,
+  config: Config,
   { stderr, logPrefix }: World,
   before: () => void = () => undefined,
 ): Log =>
   new Log({
-    ...logging,
+    ...logForm(config),
     sink: (line, severity) => {
       before();
       stderr(`${logPrefix(severity)}${line}\n`);

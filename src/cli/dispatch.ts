@@ -85,7 +85,7 @@ function contextOf(world: World, { open, env, flags, read, agent }: Given): Comm
     commands,
     get dryRun(): boolean {
       const asked = flags.filter(({ name }) => name === "dryRun");
-      return loadConfig({ flags: asked, env: only("dryRun", env), reader: noFiles }).dryRun;
+      return loadConfig({ flags: asked, env: only("dryRun", env), reader: noFiles }).values.dryRun;
     },
     get config(): Config {
       if (loaded !== null) return loaded;
@@ -182,10 +182,11 @@ function validOrNull(read: () => Written): Config | null {
  * A command for another socket is not about the agent's node. The agent's is the one that answered it, else the
  * configured one; one socket may have several names.
  */
-function otherRuntime({ endpoints }: Config, { runtime, values }: AgentAnswer): string | null {
+function otherRuntime({ values: own }: Config, { runtime, values }: AgentAnswer): string | null {
+  const ours = own.containerRuntimeEndpoint;
   const theirs = runtime?.endpoint ?? values["containerRuntimeEndpoint"]?.value;
-  if (endpoints.runtime === null || typeof theirs !== "string") return null;
-  return endpointHash(endpoints.runtime) === endpointHash(theirs) ? null : theirs;
+  if (ours === null || typeof theirs !== "string") return null;
+  return endpointHash(ours) === endpointHash(theirs) ? null : theirs;
 }
 
 /** One line per error; a bug is printed with its stack. */

@@ -68,7 +68,7 @@ export async function planNode(
   const prepared = await readOnlyPass(node.engine, pass, context.signal);
   if (assumeSeen !== null)
     return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
-  if (request.showsLedger !== true || context.config.compat === "none") return prepared;
+  if (request.showsLedger !== true || context.config.values.compat === "none") return prepared;
   context.stderr(
     "crigc: first seen and last used come from the ledger; with --compat kubelet, plans ignore it\n",
   );
@@ -92,7 +92,7 @@ async function recordedPlan(
   request: { readonly purpose: Purpose; readonly parts: Parts; readonly limits: Config["limits"] },
 ): Promise<Prepared> {
   const { snapshot, ledger } = await context.open.recorded(file);
-  const given = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));
+  const given = context.given().values.keep.map((pattern) => ({ pattern, source: "--keep" }));
   const keep = { ...snapshot.keep, rules: [...given, ...snapshot.keep.rules] };
   const node = { snapshot: { ...snapshot, keep }, ledger };
   return prepareRecorded(node, { ...request, hold: { kind: "none" }, startedAt: null });

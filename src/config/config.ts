@@ -1,43 +1,20 @@
 /** The configuration in the units of the model, with the source of each value. */
 import { ConfigError, type ConfigIssue } from "../model/errors.ts";
-import type { Compat, Limits } from "../model/limits.ts";
+import type { Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
 import type { KubeletClient } from "../model/ports.ts";
-import { type Duration, duration, hours, toMs } from "../model/time.ts";
+import { duration, hours, toMs } from "../model/time.ts";
 import { thresholdsOf } from "./eviction.ts";
 import { type FieldName, fieldNames, namedInFull, type Values } from "./fields.ts";
 import { aboveKubelet, type KubeletOnNode } from "./kubelet.ts";
 import { type Settings, shown } from "./settings.ts";
 import { contradictions, warningsOf } from "./validate.ts";
 
-export interface Paths {
-  readonly stateDir: string;
-  readonly runDir: string;
-  readonly podLogsDir: string;
-  readonly containerLogsDir: string;
-  /** `null`: `/var/lib/kubelet` if it exists, else `/`. */
-  readonly rootDir: string | null;
-  readonly keepDir: string;
-  /** Whether the keep directory is configured, so that it must exist. */
-  readonly keepDirNamed: boolean;
-}
-
 export interface Config extends Settings {
   readonly limits: Limits;
-  /** `unix:///…`; `null`: search for the runtime, and use it as image service. */
-  readonly endpoints: { readonly runtime: string | null; readonly image: string | null };
-  readonly requestTimeout: Duration;
   /** Pauses of the agent's loops, in milliseconds. */
   readonly periods: Readonly<Record<LoopName, number>>;
-  readonly paths: Paths;
-  readonly keepPatterns: readonly string[];
-  readonly podSource: Values["podSource"];
   readonly kubelet: KubeletClient;
-  readonly metricsBindAddress: string | null;
-  readonly eventHook: string | null;
-  readonly logging: { readonly format: "text" | "json"; readonly verbosity: number };
-  readonly compat: Compat;
-  readonly dryRun: boolean;
   /** Every file read, in merge order. */
   readonly files: readonly string[];
   /** After a reload: fields whose new value waits for a restart. */
@@ -54,13 +31,11 @@ export interface Written extends Pick<Config, "files" | "waiting" | "warnings"> 
 
 /** Merges what operators wrote with what is found on the node; `kubelet`: `null` if there is none. */
 export function configOf(written: Written, kubelet: KubeletOnNode | null): Config {
-  const settings = aboveKubelet(written.settings, written.isOfAgent ? null : kubelet);
-  const { values, sources } = settings;
+  const settings = withImplied(aboveKubelet(written.settings, written.isOfAgent ? null : kubelet));
+  const { values } = settings;
   return {
-    ...withImplied(settings),
-    limits: limitsOf(settings),
-    endpoints: { runtime: values.containerRuntimeEndpoint, image: values.imageServiceEndpoint },
-    requestTimeout: values.runtimeRequestTimeout,
+    ...settings,
+    limits: limitsOf(values),
     periods: {
       "image-gc": toMs(values.imageGCPeriod),
       "image-detection": toMs(values.imageDetectionPeriod),
@@ -68,17 +43,6 @@ export function configOf(written: Written, kubelet: KubeletOnNode | null): Confi
       "container-gc": toMs(values.containerGCPeriod),
       pressure: toMs(values.pressurePeriod),
     },
-    paths: {
-      stateDir: values.stateDir,
-      runDir: values.runDir,
-      podLogsDir: values.podLogsDir,
-      containerLogsDir: values.containerLogsDir,
-      rootDir: values.rootDir,
-      keepDir: values.keepDir,
-      keepDirNamed: sources.keepDir.kind !== "default",
-    },
-    keepPatterns: values.keep,
-    podSource: values.podSource,
     kubelet: {
       endpoint: values.kubeletEndpoint,
       caFile: values.kubeletCAFile,
@@ -86,11 +50,6 @@ export function configOf(written: Written, kubelet: KubeletOnNode | null): Confi
       clientKeyFile: values.kubeletClientKey,
       tokenFile: values.kubeletTokenFile,
     },
-    metricsBindAddress: values.metricsBindAddress,
-    eventHook: values.eventHook,
-    logging: { format: values["logging.format"], verbosity: values["logging.verbosity"] },
-    compat: values.compat,
-    dryRun: values.dryRun,
     files: written.files,
     waiting: written.waiting,
     warnings: [...written.warnings, ...warningsOf(settings)],
@@ -117,8 +76,7 @@ function withImplied({ values, sources }: Settings): Settings {
   };
 }
 
-function limitsOf(settings: Settings): Limits {
-  const { values } = withImplied(settings);
+function limitsOf(values: Values): Limits {
   const { compat } = values;
   return {
     images: {

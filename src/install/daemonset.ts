@@ -1,5 +1,5 @@
 /** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
-import type { Config, Paths } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { hostAndPort } from "../model/values.ts";
 import { ENGINE_ENVIRONMENT, filled } from "./service.ts";
 import type { GivenSetting } from "./settings.ts";
@@ -13,9 +13,8 @@ export interface DaemonSetOptions {
   /** Path of the runtime's socket on the node. */
   readonly socket: string;
   readonly places: RuntimePlaces;
-  /** The agent's paths; each must be the node's own directory. */
+  /** The agent's; each directory in it must be the node's own. */
   readonly config: Config;
-  readonly paths: Paths;
   readonly settings: readonly GivenSetting[];
 }
 
@@ -60,10 +59,11 @@ const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
 const LOCK_DIRECTORY = "/run/crigc";
 
 export function daemonSet(options: DaemonSetOptions): string {
-  const { config, places, paths, namespace, settings } = options;
-  const { podLogsDir, containerLogsDir, stateDir, runDir, keepDir } = paths;
+  const { config, places, namespace, settings } = options;
+  const { values } = config;
+  const { podLogsDir, containerLogsDir, stateDir, runDir, keepDir } = values;
   const { socketDirectory, imageStore } = places;
-  const rootDir = paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
+  const rootDir = values.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
   // A list item that a variable would split stays a flag.
   const isSplit = ({ texts }: GivenSetting): boolean =>
     texts.length > 1 && texts.some((text) => /[,\s]/.test(text));
@@ -82,9 +82,9 @@ export function daemonSet(options: DaemonSetOptions): string {
     ...inJson({ certificatePath }),
     ...kubeletAccess(config, namespace),
     environment: environment.join(""),
-    metrics: config.metricsBindAddress !== null,
-    metricsPort: String(hostAndPort(config.metricsBindAddress ?? ":0").port),
-    probe: probeOf(config),
+    metrics: values.metricsBindAddress !== null,
+    metricsPort: String(hostAndPort(values.metricsBindAddress ?? ":0").port),
+    probe: probeOf(values),
     control: runDir !== LOCK_DIRECTORY,
     keep: !`${keepDir}/`.startsWith("/etc/crigc/"),
   });
@@ -94,8 +94,8 @@ const inJson = (values: Readonly<Record<string, unknown>>): Readonly<Record<stri
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]));
 
 /** What an agent in a pod needs for the kubelet's API, unless flags give it: the node's address, a token, a certificate. */
-function kubeletAccess({ podSource, sources, kubelet }: Config, namespace: string) {
-  const api = podSource === "kubelet-api";
+function kubeletAccess({ values, sources, kubelet }: Config, namespace: string) {
+  const api = values.podSource === "kubelet-api";
   const isSecure = kubelet.endpoint.startsWith("https:");
   return {
     api,
@@ -107,7 +107,7 @@ function kubeletAccess({ podSource, sources, kubelet }: Config, namespace: strin
 }
 
 /** The kubelet asks at the pod's address. Otherwise each probe starts the whole executable. */
-function probeOf({ metricsBindAddress }: Config): string {
+function probeOf({ metricsBindAddress }: Config["values"]): string {
   const host = metricsBindAddress === null ? "localhost" : hostAndPort(metricsBindAddress).host;
   return /^(localhost$|127\.|::1$)/.test(host)
     ? "exec: {command: [crigc, status]}"

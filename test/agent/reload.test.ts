@@ -71,9 +71,7 @@ describe("the configuration of a running agent", () => {
     );
     agent.reload();
     expect(agent.current()).toMatchObject({
-      paths: { stateDir: "/var/lib/crigc" },
-      dryRun: false,
-      values: { dryRun: false, maxImages: 5 },
+      values: { stateDir: "/var/lib/crigc", dryRun: false, maxImages: 5 },
       sources: { dryRun: { kind: "default" } },
       waiting: ["stateDir", "dryRun"],
     });
@@ -86,7 +84,7 @@ describe("the configuration of a running agent", () => {
       const agent = started("", { connected });
       agent.write(FILE, body);
       agent.reload();
-      return agent.current().endpoints.runtime;
+      return agent.current().values.containerRuntimeEndpoint;
     };
     expect(endpoint(false)).toBe("unix:///run/other.sock");
     expect(endpoint(true)).toBeNull();

@@ -32,9 +32,9 @@ const read = (body: string) => load({ files: { [FILE]: kubelets(body) } });
 test("a file written by kubeadm gives the defaults", () => {
   const config = load({ files: { [FILE]: KUBEADM } });
   expect(config.limits).toEqual(load({}).limits);
-  expect(config.requestTimeout).toBe(seconds(120));
-  expect(config.endpoints.runtime).toBeNull();
-  expect(config.logging.verbosity).toBe(2);
+  expect(config.values.runtimeRequestTimeout).toBe(seconds(120));
+  expect(config.values.containerRuntimeEndpoint).toBeNull();
+  expect(config.values["logging.verbosity"]).toBe(2);
   expect(config.warnings).toEqual([]);
 });
 

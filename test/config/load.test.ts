@@ -184,7 +184,7 @@ describe("invalid files", () => {
     expect(faultsOf({ files: { [FILE]: ours('maxImages: 1\nkeep: ""\n') } })).toEqual([
       `${FILE}:4: keep: the value is empty; expected a string or a list of strings, or leave the field out (flag --keep)`,
     ]);
-    expect(load({ files: { [FILE]: ours("keep: []\n") } }).keepPatterns).toEqual([]);
+    expect(load({ files: { [FILE]: ours("keep: []\n") } }).values.keep).toEqual([]);
   });
 
   test.each([

@@ -144,9 +144,10 @@ describe("precedence", () => {
       CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock",
       CRIGC_CONTAINER_RUNTIME_ENDPOINT: "/run/own.sock",
     };
-    expect(load({ env }).endpoints.runtime).toBe("unix:///run/own.sock");
+    expect(load({ env }).values.containerRuntimeEndpoint).toBe("unix:///run/own.sock");
     expect(
-      load({ env: { CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock" } }).endpoints.runtime,
+      load({ env: { CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock" } }).values
+        .containerRuntimeEndpoint,
     ).toBe("unix:///run/shared.sock");
   });
 
@@ -175,7 +176,7 @@ describe("lists add up", () => {
       "flag",
       [`${FILE}:3`, `${DROP_INS}/a.yaml:3`, "CRIGC_KEEP", "--keep"],
     ]);
-    expect(load(sources).keepPatterns).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
+    expect(load(sources).values.keep).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
   });
 });
 

@@ -162,7 +162,6 @@ describe("the DaemonSet", () => {
     socket,
     places,
     config: load({}),
-    paths: load({}).paths,
     settings: givenSettings(load({ flags: [["image-gc-high-threshold", "90"]] })),
   });
   const manifest = Bun.YAML.parse(text) as { spec: { template: { spec: PodSpec } } };

@@ -56,7 +56,7 @@ function loaded(sources: Sources): Config | null {
   }
 }
 
-function expectRules({ limits, periods, requestTimeout }: Config): void {
+function expectRules({ limits, periods, values }: Config): void {
   const { images, memory, pressure } = limits;
   expect(images.lowPercent).toBeLessThan(images.highPercent);
   expect(images.highPercent).toBeLessThanOrEqual(100);
@@ -75,7 +75,8 @@ function expectRules({ limits, periods, requestTimeout }: Config): void {
     pressure.transitionPeriod,
   ])
     expect(span >= 0n).toBe(true);
-  for (const span of [...Object.values(periods), requestTimeout]) expect(span > 0n).toBe(true);
+  for (const span of [...Object.values(periods), values.runtimeRequestTimeout])
+    expect(span > 0n).toBe(true);
   for (const { amount, grace } of pressure.thresholds) {
     expect(grace >= 0n).toBe(true);
     if (amount.kind === "quantity") expect(amount.value > 0n).toBe(true);

@@ -75,10 +75,9 @@ function configured(context: CommandContext): Configured {
 /** All checks that a valid configuration allows, in display order. */
 async function verdictsOn(context: CommandContext, config: Config): Promise<Verdicts> {
   const { open, build, signal } = context;
-  const { stateDir, runDir } = config.paths;
-  const { eventHook: hook, metricsBindAddress: address } = config;
+  const { stateDir, runDir, eventHook: hook, metricsBindAddress: address } = config.values;
   const machine = open.machine(config);
-  const socket = socketCheck(await machine.sockets(), config.endpoints.runtime);
+  const socket = socketCheck(await machine.sockets(), config.values.containerRuntimeEndpoint);
   const evictions = await dueEvictions({ config, open });
   const looked =
     socket.result === "ok" ? await look(open.node(config, signal), { evictions, signal }) : null;

@@ -91,8 +91,8 @@ async function pass(
       purpose,
       ...parts,
       evictions,
-      dryRun: config.dryRun,
-      lockWaitMs: toMs(config.requestTimeout),
+      dryRun: config.values.dryRun,
+      lockWaitMs: toMs(config.values.runtimeRequestTimeout),
       now: () => collector.engine.observe.host.clocks().wall,
       random: () => Math.floor(Math.random() * 2 ** 24),
       announcer: new Announcer(collector.engine.journal),
@@ -101,7 +101,9 @@ async function pass(
     context.signal,
   );
   const refused = refusals(end.pass);
-  const patience = AbortSignal.timeout(Math.min(toMs(config.requestTimeout), TIMER_MS_MAX));
+  const patience = AbortSignal.timeout(
+    Math.min(toMs(config.values.runtimeRequestTimeout), TIMER_MS_MAX),
+  );
   const lost = await collector.recorded(AbortSignal.any([context.signal, patience]));
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   if (invocation.output === "json") await context.stdoutPieces(printedPieces(gcDocument(told)));
@@ -145,7 +147,7 @@ const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>
     : [];
 
 /** Explains ages that a single pass reaches late or never. */
-function ageNotices({ limits, compat }: Config): readonly string[] {
+function ageNotices({ limits, values }: Config): readonly string[] {
   const { minimumAge, maximumAge } = limits.images;
   const most = 2n * limits.memory.detectionPeriod;
   const kubelet =
@@ -154,7 +156,7 @@ function ageNotices({ limits, compat }: Config): readonly string[] {
     "the maximum image age counts observed time, which hardly grows without a running agent";
   const late = `without a running agent, each crigc gc adds at most ${humanDuration(duration(most))} to any age: the minimum image age of ${humanDuration(minimumAge)} is reached late`;
   return [
-    ...(maximumAge === 0n ? [] : [compat === "kubelet" ? kubelet : ours]),
+    ...(maximumAge === 0n ? [] : [values.compat === "kubelet" ? kubelet : ours]),
     ...(minimumAge > most ? [late] : []),
   ];
 }

@@ -39,7 +39,7 @@ export const hold = command({
     const inForce = places.read();
     if (inForce.kind === "held" && (inForce.until === null || inForce.until > until))
       context.stderr(`crigc: an earlier hold lasts longer: ${wordsOf(inForce)}\n`);
-    const { stateDir } = context.config.paths;
+    const { stateDir } = context.config.values;
     if (!path.startsWith(`${stateDir}/`))
       context.stderr(
         `crigc: ${clean(stateDir)} cannot be written; the hold is stored in ${clean(path)} and ends with a reboot\n`,

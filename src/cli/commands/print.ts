@@ -1,7 +1,7 @@
 /** `crigc print …`: units, manifests and configuration as text, for images and automation. */
 
 import prometheusRules from "../../agent/prometheus-rules.txt" with { type: "text" };
-import type { Config, Paths } from "../../config/config.ts";
+import type { Config } from "../../config/config.ts";
 import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
 import { daemonSet, DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/daemonset.ts";
@@ -55,7 +55,7 @@ const unit = printing({
     systemdUnit({
       executable: executableOf(invocation),
       flags: givenSettings(given).flatMap(({ flags }) => flags),
-      writable: movedDirectories(given.paths),
+      writable: movedDirectories(given),
     }),
 });
 
@@ -72,8 +72,8 @@ const script = printing({
 });
 
 /** Directories that the agent writes, beyond those that the unit always allows. */
-const movedDirectories = (paths: Paths): readonly string[] =>
-  [paths.stateDir, paths.runDir, paths.podLogsDir, paths.containerLogsDir].filter(
+const movedDirectories = ({ values }: Config): readonly string[] =>
+  [values.stateDir, values.runDir, values.podLogsDir, values.containerLogsDir].filter(
     (path) => !/^\/(?:var\/log|var\/lib\/crigc|run\/crigc)(?:\/|$)/.test(path),
   );
 
@@ -145,8 +145,8 @@ const cluster = printing({
 });
 
 function daemonSetOptions(given: Config, invocation: Invocation, context: CommandContext) {
-  const { values, sources, endpoints, paths } = given;
-  const socket = (endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
+  const { values, sources } = given;
+  const socket = (values.containerRuntimeEndpoint ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
   const store = pathOf(invocation, "image-store");
   const places =
     store === null
@@ -158,8 +158,9 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
       socket,
       "is not the socket of a known runtime; set --image-store to the directory of its images",
     );
-  const rootDir = paths.rootDir ?? places.kubeletDirectory;
+  const rootDir = values.rootDir ?? places.kubeletDirectory;
   const moved = {
+    ...given,
     values: { ...values, rootDir },
     sources: { ...sources, rootDir: { kind: "flag", from: [] } },
   } as const;
@@ -168,8 +169,7 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
     namespace: namespaceOf(invocation),
     socket,
     places,
-    config: given,
-    paths: { ...paths, rootDir },
+    config: moved,
     settings: givenSettings(rootDir === null ? given : moved).filter(
       ({ name }) => name !== "containerRuntimeEndpoint",
     ),

@@ -53,7 +53,7 @@ describe("status", () => {
 
   test("queries the agent in the run directory of the environment, too, if the file is invalid", async () => {
     const files = { "/broken.yaml": "maxImages: few\n" };
-    const askAgent: Openers["askAgent"] = async ({ paths }) => `${paths.runDir}\n`;
+    const askAgent: Openers["askAgent"] = async ({ values }) => `${values.runDir}\n`;
     const env = { CRIGC_RUN_DIR: "/run/other", CRIGC_MAX_IMAGES: "few" };
     const ran = await crigc(["status", "--config", "/broken.yaml"], {
       files,

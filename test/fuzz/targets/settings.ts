@@ -47,7 +47,7 @@ function checkConfig(path: string, text: string): void {
   const document: unknown = parse(text, { uniqueKeys: false });
   holds(typeof document === "object" && document !== null, "a configuration that is no map");
   if ("keep" in document && "kind" in document && document.kind === "CrigcConfiguration")
-    same([...config.keepPatterns], [...new Set([document.keep ?? []].flat())], "keep patterns");
+    same([...config.values.keep], [...new Set([document.keep ?? []].flat())], "keep patterns");
   for (const { from } of Object.values(config.sources))
     holds(
       from.every((place) => place.startsWith(path)),
@@ -68,13 +68,10 @@ function checkConfig(path: string, text: string): void {
 const clone = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
 /** What decides. */
-const settled = ({ limits, keepPatterns, periods, paths, podSource, endpoints }: Config) => ({
+const settled = ({ limits, periods, values }: Config) => ({
   limits,
-  keepPatterns,
   periods,
-  paths: { ...paths, keepDirNamed: true, runDir: "" },
-  podSource,
-  endpoints,
+  values: { ...values, dryRun: false, runDir: "", "logging.format": "", "logging.verbosity": 0 },
 });
 
 const yaml = textTarget(
