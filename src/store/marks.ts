@@ -22,10 +22,9 @@ export const marksIn = (db: Database): ReadonlyMap<string, number> =>
 const writeMark = (db: Database, id: string, writes: number): void =>
   writeSetting(db, `${MARK}${id}`, `${writes}`);
 
-export function dropMarks(db: Database, ids: readonly string[]): null {
+export function dropMarks(db: Database, ids: readonly string[]): void {
   const drop = db.query("DELETE FROM setting WHERE key = ?");
   for (const id of ids) drop.run(`${MARK}${id}`);
-  return null;
 }
 
 export class OwnMark {
@@ -37,23 +36,21 @@ export class OwnMark {
     this.#id = id;
   }
 
-  /** `state`: as it was before. */
-  written<Reply>(
-    db: Database,
-    work: (db: Database) => Reply,
-  ): { readonly reply: Reply; readonly state: FileState } {
+  /** Writes its next number together with this work; returns the state as it was before. */
+  written(db: Database, work: (db: Database) => void): FileState {
     const id = this.#id;
     let writes: number | null = null;
-    const result = inTransaction(db, () => {
-      const state = this.state(db);
+    const state = inTransaction(db, () => {
+      const before = this.state(db);
       if (id !== null) {
         writes = Math.max(this.#writes ?? 0, marksIn(db).get(id) ?? 0) + 1;
         writeMark(db, id, writes);
       }
-      return { reply: work(db), state };
+      work(db);
+      return before;
     });
     this.#writes = writes;
-    return result;
+    return state;
   }
 
   state(db: Database): FileState {

@@ -107,13 +107,13 @@ export class WriteThrottle {
   }
 }
 
-/** Waits at most `ms`, and resolves with whether the work is done; the work continues. */
-export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
+/** Waits at most `ms` for the result; `null`: it takes longer, and the work continues. */
+export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | null> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
+  const patience = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), ms);
   });
-  const isDone = await Promise.race([work.then(() => true), patience]);
+  const result = await Promise.race([work, patience]);
   clearTimeout(timer);
-  return isDone;
+  return result;
 }

@@ -49,16 +49,12 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   open: "open",
   refresh: "read",
   write: "write",
-  "drop-marks": "write",
   close: "close",
   "put-aside": "move aside",
 };
 
 const busyMs = 250;
-/**
- * A transaction of another process takes milliseconds; a tool that keeps the file locked must not block crigc for
- * longer.
- */
+/** A transaction of another process takes milliseconds; a tool that keeps the file locked must not block crigc longer. */
 const openBusyMs = 2000;
 /** Above this size the write-ahead log is folded into the file. */
 const walBytesMax = 4 * 1024 * 1024;
@@ -77,7 +73,7 @@ export class StateFile {
   #known: string | null = null;
   readonly #mark: OwnMark;
   /** The last write failed. */
-  #refusal: StateReply | null = null;
+  #refusal: Extract<StateReply, { kind: "failed" }> | null = null;
   /** The changes of the last write were not written. */
   #isBehind = false;
   /** The file was closed when this process opened it. */
@@ -104,13 +100,11 @@ export class StateFile {
         case "read":
           return this.#read(onRows);
         case "open":
-          return this.#marked(this.#connected(), () => null);
+          return this.#open(request.dead);
         case "refresh":
           return this.#refresh(onRows);
         case "write":
           return this.#write(request, onRows);
-        case "drop-marks":
-          return this.#marked(this.#connected(), (db) => dropMarks(db, request.ids));
         case "close":
           return this.#close();
         case "put-aside":
@@ -154,6 +148,11 @@ export class StateFile {
     return { kind: "read", basis, recent: readRecentHistory(db), ...this.#mark.state(db) };
   }
 
+  #open(dead: readonly string[]): StateReply {
+    const state = this.#mark.written(this.#connected(), (db) => dropMarks(db, dead));
+    return { kind: "done", ...state };
+  }
+
   #refresh(onRows: OnRows): StateReply {
     const db = this.#connected();
     const revision = revisionOf(db);
@@ -165,12 +164,18 @@ export class StateFile {
   }
 
   #write(request: StateWrite, onRows: OnRows): StateReply {
-    if (this.#refusal !== null && !request.isFirst) return this.#refusal;
+    const refusal = request.isFirst ? null : this.#refusal;
+    if (refusal !== null && !refusal.hasRecords) return refusal;
+    let hasRecords = false;
     try {
       const db = this.#connected();
-      let revision = this.#known;
-      const reply = this.#marked(db, () => {
+      const state = this.#mark.written(db, () => {
         for (const row of request.records) writeRow(db, row, request.watched);
+      });
+      hasRecords = true;
+      if (refusal !== null) return refusal;
+      let revision = this.#known;
+      const reply = inTransaction(db, () => {
         const isKnown = revisionOf(db) === this.#known;
         const answer = this.#change(db, request, onRows);
         if (answer !== null || isKnown) revision = revisionOf(db);
@@ -180,12 +185,12 @@ export class StateFile {
       // Not before: a reply that fails brings no content.
       this.#known = revision;
       this.#refusal = null;
-      return reply;
+      return { ...(reply ?? { kind: "done" as const }), ...state };
     } catch (error) {
       const reply = this.#failed(request, error);
+      if (reply.kind === "failed") return (this.#refusal = { ...reply, hasRecords });
       const message = reply.kind === "fresh" ? (reply.moved ?? "") : "";
-      this.#refusal =
-        reply.kind === "failed" ? reply : { kind: "failed", error: "corrupt", message };
+      this.#refusal = { kind: "failed", error: "corrupt", message };
       return reply;
     }
   }
@@ -205,12 +210,6 @@ export class StateFile {
     // The reply that brings the content is on its way, and the requester writes again what it lacks.
     if (!isBased && this.#basis !== null) return null;
     return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
-  }
-
-  /** In one transaction with the next number of this process's mark. */
-  #marked(db: Database, work: (db: Database) => StateReply | null): StateReply {
-    const { reply, state } = this.#mark.written(db, work);
-    return { ...(reply ?? { kind: "done" as const }), ...state };
   }
 
   /** The last process to close the file leaves a copy of its stamp beside it. */

@@ -10,25 +10,23 @@ import { type LedgerChanges, LedgerReading, type LedgerRow } from "./ledger-rows
 export type StateRequest =
   /** Reads everything, without writing. */
   | { readonly kind: "read" }
-  /** Prepares the file for writing, and sets this process's mark. */
-  | { readonly kind: "open" }
+  /** Prepares the file for writing, sets this process's mark, and removes those of processes that ended. */
+  | { readonly kind: "open"; readonly dead: readonly string[] }
   /** Reads what other processes wrote since this one last read. */
   | { readonly kind: "refresh" }
   | StateWrite
-  /** Removes the marks of processes that ended. */
-  | { readonly kind: "drop-marks"; readonly ids: readonly string[] }
   /** Removes this process's mark, unless something before could not be written. */
   | { readonly kind: "close" }
   /** The content that was read is invalid. */
   | { readonly kind: "put-aside"; readonly message: string };
 
 /**
- * A request does not wait for the reply to the one before. Its records are written in any case; the changes only to what
- * they are based on.
+ * A request does not wait for the reply to the one before. Its records are written first, in a transaction of their own,
+ * because a disk that is full for a whole ledger often has room for a row; the changes only to what they are based on.
  */
 export interface StateWrite {
   readonly kind: "write";
-  /** No earlier request is unanswered. After a failure all others are refused, so that records keep their order. */
+  /** No earlier request is unanswered. After a failure the others are refused, so that what they write keeps its order. */
   readonly isFirst: boolean;
   /** `basis` of the last reply that brought the file's content; `null`: none did. */
   readonly basis: string | null;
@@ -56,7 +54,13 @@ export type StateReply =
   | ({ readonly kind: "read"; readonly basis: string; readonly recent: RecentHistory } & FileState)
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
   | { readonly kind: "fresh"; readonly basis: string; readonly moved: string | null }
-  | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };
+  | {
+      readonly kind: "failed";
+      readonly error: StoreErrorKind;
+      readonly message: string;
+      /** The records of this write are on disk; its changes are not. */
+      readonly hasRecords?: boolean;
+    };
 
 /** Sends requests to the state file, here or in another process. Rejects only if it cannot be reached. */
 export interface StateChannel {

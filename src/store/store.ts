@@ -31,7 +31,6 @@ export interface StoreOptions {
 /** A disk that takes longer counts as hanging, and crigc stops waiting. */
 const HANGING_MS = 2_000;
 const REFRESH_MS = 500;
-const CLOSE_MS = 2_000;
 /** Maximum number of unanswered writes; a pipe holds about as many. */
 const UNANSWERED_MAX = 64;
 const FLUSH_ROUNDS_MAX = 100;
@@ -41,7 +40,8 @@ const WRITTEN_AGAIN = "crigc writes it again from memory";
 interface Batch {
   readonly request: StateWrite;
   readonly records: readonly HistoryRecord[];
-  readonly ledger: Ledger;
+  /** `null`: records alone, because the disk did not take the ledger. */
+  readonly ledger: Ledger | null;
 }
 
 /** Only functions that return a promise wait, for a bounded time except `flush`; nothing throws or rejects. */
@@ -66,6 +66,8 @@ export abstract class Store {
   #wasLeftOpen = false;
   /** The file lacks what this process wrote. */
   #isOlder = false;
+  /** The last write failed, but for its records. */
+  #takesRecords = false;
   #isHanging = false;
   #isClosed = false;
 
@@ -77,8 +79,8 @@ export abstract class Store {
 
   /** Reads the file. Content that arrives too late is adopted when it arrives. */
   async open(): Promise<void> {
-    await within(HANGING_MS + REFRESH_MS, this.#begin("read"));
-    if (this.failure() === null) await within(REFRESH_MS, this.#begin("open"));
+    await within(HANGING_MS + REFRESH_MS, this.#begin({ kind: "read" }));
+    if (this.failure() === null) await within(REFRESH_MS, this.#begin({ kind: "open", dead: [] }));
   }
 
   /** Receives the newest records whenever the file was read. */
@@ -97,7 +99,8 @@ export abstract class Store {
     if (this.#isClosed) return;
     this.#records.add(records);
     // At the end of the caller's own step: the next removal may be done before a timer fires.
-    if (this.#throttle.isOpen) queueMicrotask(() => this.#send());
+    const { isOpen } = this.#throttle;
+    if (isOpen || this.#takesRecords) queueMicrotask(() => this.#send(isOpen));
     this.#throttle.ask();
   }
 
@@ -139,32 +142,25 @@ export abstract class Store {
 
   async close(): Promise<void> {
     this.#throttle.stop();
-    let isWritten = false;
-    const isAnswered = await within(
-      CLOSE_MS,
-      this.flush().then((it) => (isWritten = it)),
-    );
+    const isWritten = await within(HANGING_MS, this.flush());
     // For a disk that answers only after this process has ended.
-    const last: readonly StateRequest[] = isAnswered
-      ? []
-      : [this.#nextBatch().request, { kind: "close" }];
-    if (isAnswered && !isWritten) this.#failures.lost(this.removalsNotWritten);
+    const last: readonly StateRequest[] =
+      isWritten === null ? [this.#nextBatch().request, { kind: "close" }] : [];
+    if (isWritten === false) this.#failures.lost(this.removalsNotWritten);
     this.#isClosed = true;
-    let isComplete = false;
-    const closing = isWritten ? this.#ask({ kind: "close" }) : Promise.resolve(null);
-    await within(
-      CLOSE_MS,
-      closing.then((it) => (isComplete = it?.kind === "done")),
-    );
-    await within(CLOSE_MS, this.#options.channel.close(last));
-    this.#presence.end(isComplete);
+    const closed =
+      isWritten === true ? await within(HANGING_MS, this.#ask({ kind: "close" })) : null;
+    await within(HANGING_MS, this.#options.channel.close(last));
+    this.#presence.end(closed?.kind === "done");
   }
 
-  async #begin(kind: "read" | "open"): Promise<void> {
-    const answer = await this.#ask({ kind });
+  async #begin(request: StateRequest): Promise<void> {
+    const answer = await this.#ask(request);
     if (answer.kind !== "failed") return this.#adopt(answer, "every image counts as new");
     const known =
-      kind === "read" ? "earlier records are unavailable" : "crigc read the earlier records";
+      request.kind === "read"
+        ? "earlier records are unavailable"
+        : "crigc read the earlier records";
     const message = `${answer.message}; ${known}, and new ones stay in memory until they can be written`;
     this.#failures.failed("memory-only", { ...answer, message });
   }
@@ -176,7 +172,7 @@ export abstract class Store {
     const marks = "marks" in answer ? answer.marks : [];
     const after = this.#presence.others();
     const { isLeftOpen, dead } = leftOpen({ marks, before, after, wasLeftOpen: this.#wasLeftOpen });
-    if (dead.length > 0) void this.#ask({ kind: "drop-marks", ids: dead });
+    if (dead.length > 0) void this.#ask({ kind: "open", dead });
     if (isLeftOpen) this.#restartAge();
     this.#wasLeftOpen = false;
   }
@@ -192,28 +188,31 @@ export abstract class Store {
     return this.#records.count > 0 || this.#isTidyDue || this.#ledger !== this.#sent;
   }
 
-  #send(): void {
+  #send(withLedger = true): void {
     if (this.#isClosed) return;
-    while (this.#isDue && this.#refused.length === 0 && this.#unanswered.size < UNANSWERED_MAX) {
-      const batch = this.#nextBatch();
+    const isDue = () => (withLedger ? this.#isDue : this.#records.count > 0);
+    while (isDue() && this.#refused.length === 0 && this.#unanswered.size < UNANSWERED_MAX) {
+      const batch = this.#nextBatch(withLedger);
       this.#unanswered.set(batch, this.#write(batch));
     }
   }
 
-  #nextBatch(): Batch {
+  #nextBatch(withLedger = true): Batch {
     const records = this.#records.take();
-    const ledger = this.#ledger;
+    const ledger = withLedger ? this.#ledger : null;
     const request: StateWrite = {
       kind: "write",
       isFirst: this.#unanswered.size === 0,
       basis: this.#basis,
       records: records.map(historyRow),
-      changes: ledgerChanges(ledger, this.#sent),
-      watched: ledger.watched.toString(),
-      tidy: this.#isTidyDue,
+      changes: ledgerChanges(ledger ?? this.#sent, this.#sent),
+      watched: this.#ledger.watched.toString(),
+      tidy: withLedger && this.#isTidyDue,
     };
-    this.#sent = ledger;
-    this.#isTidyDue = false;
+    if (ledger !== null) {
+      this.#sent = ledger;
+      this.#isTidyDue = false;
+    }
     return { request, records, ledger };
   }
 
@@ -225,18 +224,19 @@ export abstract class Store {
     const { basis, tidy, changes } = batch.request;
     if (answer.kind === "read" || answer.kind === "fresh") this.#adopt(answer, WRITTEN_AGAIN);
     // Of an earlier basis only the records were written, and they alone also to an earlier copy.
-    else if (answer.kind === "done" && isNext && basis === this.#basis) {
+    else if (answer.kind === "done" && isNext && basis === this.#basis && batch.ledger !== null) {
       this.#written = batch.ledger;
       if (changes.puts.length + changes.drops.length > 0) this.#isOlder = false;
     }
     const isWritten = answer.kind === "fresh" ? answer.moved === null : answer.kind !== "failed";
-    if (isWritten) {
+    if (!isWritten) {
+      this.#takesRecords = answer.kind === "failed" && answer.hasRecords === true;
+      if (this.#refused.length === 0) this.#failed(answer);
+      this.#refused.push(this.#takesRecords ? { ...batch, records: [] } : batch);
+      this.#isTidyDue ||= tidy;
+    } else if (batch.ledger !== null) {
       this.#throttle.succeeded();
       this.#failures.recovered(this.#records.dropped());
-    } else {
-      if (this.#refused.length === 0) this.#failed(answer);
-      this.#refused.push(batch);
-      this.#isTidyDue ||= tidy;
     }
     // Once those sent after a failed write came back too, all are sent again.
     if (this.#unanswered.size === 0 && this.#refused.length > 0) {

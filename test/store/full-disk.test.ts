@@ -20,11 +20,11 @@ async function onSmallDisk(run: (directory: string) => Promise<void> | void): Pr
   }
 }
 
-function fill(directory: string): () => void {
+function fill(directory: string, leftBytes = 0): () => void {
   const path = join(directory, "ballast");
   const { bavail, bsize } = statfsSync(directory);
-  writeFileSync(path, Buffer.alloc(bavail * bsize));
-  expect(statfsSync(directory).bavail).toBe(0);
+  writeFileSync(path, Buffer.alloc(bavail * bsize - leftBytes));
+  expect(statfsSync(directory).bavail * bsize).toBe(leftBytes);
   return () => rmSync(path);
 }
 
@@ -54,6 +54,30 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       const { reader } = read(state);
       expect(reader.ledger()).toEqual(ledgerOf(300, 60));
       expect(reader.removals({ limit: 100 })).toHaveLength(59);
+    }));
+
+  test("without room for the ledger still takes the record of each removal, which SIGKILL then cannot lose", () =>
+    onSmallDisk(async (directory) => {
+      const state = join(directory, "state");
+      const { store, notices } = await write(state);
+      store.saveLedger(ledgerOf(10, 1));
+      expect(await store.flush()).toBe(true);
+      const makeRoom = fill(directory, 96 * 1024);
+      store.saveLedger(ledgerOf(1000, 2));
+      const recorded = () => read(state).reader.removals({ limit: 9 }).length;
+      for (let turn = 1; turn <= 3; turn += 1) {
+        store.imageDone(idOf("p"), imageItem(turn));
+        while (recorded() < turn) await Bun.sleep(2);
+      }
+      expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 1));
+      expect(notices).toMatchObject([{ kind: "write-failed", error: "full" }]);
+      expect(store.removalsNotWritten).toBe(0);
+      makeRoom();
+      expect(await store.flush()).toBe(true);
+      expect(notices.map((it) => it.kind)).toEqual(["write-failed", "write-recovered"]);
+      await store.close();
+      expect(read(state).reader.ledger()).toEqual(ledgerOf(1000, 2));
+      expect(recorded()).toBe(3);
     }));
 
   test("at the start keeps earlier records, and is written later", () =>

@@ -103,16 +103,15 @@ const ledger = textTarget("ledger-rows", jsonOf(rows, ourFields), (text) => {
 });
 
 const requests = [
-  { kind: "open" },
+  { kind: "open", dead: ["w"] },
   { kind: "read" },
-  { kind: "refresh", known: "" },
-  { kind: "write", known: null, changes: { puts: rows[0], drops: [["images", "x"]] } },
+  { kind: "refresh" },
   {
-    kind: "append",
+    kind: "write",
     isFirst: true,
-    settings: [["stamp", "now"]],
+    basis: null,
     records: [],
-    forgotten: ["x"],
+    changes: { puts: rows[0], drops: [["images", "x"]] },
     watched: "0",
     tidy: true,
   },
@@ -124,10 +123,7 @@ const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 const state: Target = textTarget(
   "state-request",
-  jsonOf(
-    requests,
-    "kind known changes puts drops isFirst settings records watched tidy".split(" "),
-  ),
+  jsonOf(requests, "kind dead basis changes puts drops isFirst records watched tidy".split(" ")),
   (text) => {
     const directory = mkdtempSync(join(memory, "crigc-fuzz-state-"));
     const file = new StateFile({ directory, files: stateFiles, now: () => NOW });
@@ -138,7 +134,7 @@ const state: Target = textTarget(
       const reply = file.handle(request, () => undefined);
       holds(["done", "read", "fresh", "failed"].includes(reply.kind), "a reply of no kind");
       // Whatever was asked, the next one is answered, from a file that is whole.
-      const next = file.handle({ kind: "open" }, () => undefined);
+      const next = file.handle({ kind: "open", dead: [] }, () => undefined);
       holds(next.kind === "done", `afterwards: ${JSON.stringify(next)}`);
       same(
         readdirSync(directory).filter((name) => !name.startsWith("crigc.db")),
