@@ -104,10 +104,11 @@ const COMMON: readonly CommandOption[] = [
 export const ALL_OPTION = option("all", "list every row of a long table");
 
 /** The screen for a command's table, with `--all` if given. */
-export const screenFor = (
-  { screen }: Pick<World, "screen">,
-  { options }: Pick<Invocation, "options">,
-): Screen => (options.has(ALL_OPTION.name) ? { ...screen, all: true } : screen);
+export const screenFor = ({
+  screen,
+  options,
+}: Pick<CommandContext, "screen" | "options">): Screen =>
+  options.has(ALL_OPTION.name) ? { ...screen, all: true } : screen;
 
 /** Output formats: `wide` is a table that is not truncated, `name` one name per line. */
 export const LIST_FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
@@ -125,7 +126,7 @@ export const textOf = (invocation: Invocation, name: string): string | null =>
 
 export interface Command extends CommandWords {
   /** Resolves to the exit code; throws what `exitOf` knows. */
-  readonly run: (context: CommandContext, invocation: Invocation) => Promise<number>;
+  readonly run: (context: CommandContext) => Promise<number>;
 }
 
 /** Defaults: no operands, no options, text only. */
@@ -161,7 +162,8 @@ export interface World {
   readonly open: () => Promise<Openers>;
 }
 
-export interface CommandContext extends Omit<World, "open"> {
+/** The process, the command line, and the configuration. */
+export interface CommandContext extends Omit<World, "open">, Invocation {
   readonly open: Openers;
   readonly env: Environment;
   /**
@@ -173,10 +175,10 @@ export interface CommandContext extends Omit<World, "open"> {
   readonly read: () => Written;
   /** `dryRun` of flags or environment; that of a file applies to `run` and `gc` only. Throws `ConfigError`. */
   readonly dryRun: boolean;
+  /** One setting of this command line and the environment, over the defaults. Throws `ConfigError`. */
+  readonly alone: (name: FieldName) => Config;
   /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */
   readonly given: () => Config;
-  /** Settings of this command line, and the run directory of the environment, over the defaults. Throws `ConfigError`. */
-  readonly withoutFiles: () => Config;
   /** All commands, for help, completion and the manual. */
   readonly commands: readonly CommandWords[];
 }

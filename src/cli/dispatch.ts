@@ -1,10 +1,10 @@
 /** From the command line to the exit code: `main` without the process. */
 
 import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config/agent.ts";
-import { type Config, configOf, type Written } from "../config/config.ts";
+import { type Config, configOf } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
-import { type ConfigReader, loadConfig, readWritten } from "../config/load.ts";
+import { type ConfigInput, type ConfigReader, loadConfig, readWritten } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, HostError, messageOf } from "../model/errors.ts";
@@ -45,13 +45,11 @@ export async function dispatch(
       case "run": {
         const { command, invocation, flags } = parsed;
         if (command.reloads !== true) world.stopOnHangup();
-        const read = () => readWritten({ flags, env, reader: world.reader });
         const open = command.ofItself === true ? null : await world.open();
-        const agent =
-          open === null || !asksAgent(command.name, invocation)
-            ? null
-            : await runningAgent(open, read, world.stderr);
-        return await command.run(contextOf(world, { env, flags, read, open, agent }), invocation);
+        const input = { flags, env, reader: world.reader };
+        const asks = open !== null && asksAgent(command.name, invocation);
+        const agent = asks ? await runningAgent(open, input, world.stderr) : null;
+        return await command.run(contextOf({ world, open, invocation }, { ...input, agent }));
       }
     }
   } catch (thrown) {
@@ -60,37 +58,42 @@ export async function dispatch(
   }
 }
 
-interface Given {
+interface Call {
+  readonly world: World;
   /** `null`: the command opens nothing. */
   readonly open: Openers | null;
-  readonly env: Environment;
-  readonly flags: readonly FlagText[];
-  readonly read: () => Written;
-  readonly agent: RunningAgent | null;
+  readonly invocation: Invocation;
 }
 
-function contextOf(world: World, { open, env, flags, read, agent }: Given): CommandContext {
+function contextOf({ world, open, invocation }: Call, input: ConfigInput): CommandContext {
+  const { flags, env, reader } = input;
   let loaded: Config | null = null;
+  const alone = (name: FieldName): Config => {
+    const variables = variablesOf(fieldOf(name)).map((it) => [it, env[it]]);
+    return loadConfig({
+      flags: flags.filter((it) => it.name === name),
+      env: Object.fromEntries(variables),
+      reader: { file: () => null, names: () => null },
+    });
+  };
   return {
     ...world,
+    ...invocation,
     get open(): Openers {
       assert(open !== null, "a command of itself opens nothing");
       return open;
     },
     env,
-    read,
-    given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, world.reader) }),
-    withoutFiles: () =>
-      loadConfig({ flags: flags.filter(isSetting), env: only("runDir", env), reader: noFiles }),
     commands,
+    read: () => readWritten({ flags, env, reader }),
+    alone,
+    given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, reader) }),
     get dryRun(): boolean {
-      const asked = flags.filter(({ name }) => name === "dryRun");
-      return loadConfig({ flags: asked, env: only("dryRun", env), reader: noFiles }).values.dryRun;
+      return alone("dryRun").values.dryRun;
     },
     get config(): Config {
       if (loaded !== null) return loaded;
-      const written =
-        agent === null ? read() : readWritten({ flags, env, reader: world.reader, agent });
+      const written = readWritten(input);
       loaded = configOf(written, written.isOfAgent ? null : world.kubelet());
       for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
       return loaded;
@@ -98,18 +101,9 @@ function contextOf(world: World, { open, env, flags, read, agent }: Given): Comm
   };
 }
 
-/** The variables of one setting. */
-const only = (name: FieldName, env: Environment): Environment =>
-  Object.fromEntries(variablesOf(fieldOf(name)).map((variable) => [variable, env[variable]]));
-
-const noFiles: ConfigReader = { file: () => null, names: () => null };
-
-/** The choice of files is not one of the settings in them. */
-const isSetting = ({ name }: FlagText): boolean => name !== "config" && name !== "configDir";
-
 /** Only the files that the command line names, not the default ones. */
 function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigReader {
-  const named = (name: FlagText["name"]): string | undefined =>
+  const named = (name: FieldName): string | undefined =>
     flags.findLast((flag) => flag.name === name)?.text;
   const [file, directory] = [named("config"), named("configDir")];
   return {
@@ -139,10 +133,10 @@ const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket
  */
 async function runningAgent(
   open: Openers,
-  read: () => Written,
+  input: ConfigInput,
   stderr: World["stderr"],
 ): Promise<RunningAgent | null> {
-  const own = validOrNull(read);
+  const own = validOrNull(input);
   if (own === null) return null;
   const note = (text: string): void => stderr(`crigc: note: ${clean(text)}\n`);
   try {
@@ -169,9 +163,9 @@ async function runningAgent(
 }
 
 /** `null`: invalid configuration, which the command will report. */
-function validOrNull(read: () => Written): Config | null {
+function validOrNull(input: ConfigInput): Config | null {
   try {
-    return configOf(read(), null);
+    return loadConfig(input);
   } catch (thrown) {
     if (thrown instanceof ConfigError) return null;
     throw thrown;

@@ -52,12 +52,11 @@ export const snapshotFileOf = (invocation: Invocation): string | null =>
 /** Rejects if the runtime, a list or a stat fails. Opens no writer. */
 export async function planNode(
   context: CommandContext,
-  invocation: Invocation,
   request: PlanRequest = {},
 ): Promise<Prepared> {
   const { config = context.config, assumeSeen = null, allLayers = assumeSeen !== null } = request;
   const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
-  const file = snapshotFileOf(invocation);
+  const file = snapshotFileOf(context);
   if (file !== null) {
     const prepared = await recordedPlan(context, file, { purpose, parts, limits: config.limits });
     return assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
@@ -79,11 +78,8 @@ export async function planNode(
  * For commands that show the ledger's records: with `compat: kubelet`, a plan is that of a kubelet that has just
  * started, to which every image is new, but these commands still show the records.
  */
-export const shownNode = (
-  context: CommandContext,
-  invocation: Invocation,
-  request: PlanRequest = {},
-): Promise<Prepared> => planNode(context, invocation, { ...request, showsLedger: true });
+export const shownNode = (context: CommandContext, request: PlanRequest = {}): Promise<Prepared> =>
+  planNode(context, { ...request, showsLedger: true });
 
 /** By the snapshot's own keep rules, and those of this command line. */
 async function recordedPlan(

@@ -23,8 +23,9 @@ export const status = command({
   doc: "Reads the control socket in the run directory; needs no runtime. Forecasts when each filesystem reaches the high threshold and when it is full, if the history shows a clear trend. Exits 8 if no agent answers.",
   json: true,
   readOnly: true,
-  run: async (context, { output }) => {
-    const path = output === "json" ? "/status" : `/status.txt?${screenQuery(context.screen)}`;
+  run: async (context) => {
+    const path =
+      context.output === "json" ? "/status" : `/status.txt?${screenQuery(context.screen)}`;
     try {
       context.stdout(await context.open.askAgent(configToAsk(context), path));
       return exit.done;
@@ -44,10 +45,11 @@ function configToAsk(context: CommandContext): Config {
   try {
     return context.config;
   } catch (thrown) {
-    if (!(thrown instanceof ConfigError)) throw thrown;
-    const alone = context.withoutFiles();
+    const isOfFlag = (source: string): boolean => source.startsWith("-");
+    if (!(thrown instanceof ConfigError) || thrown.issues.some((it) => isOfFlag(it.source)))
+      throw thrown;
     const what = clean(thrown.message.replaceAll("\n", "; "));
     context.stderr(`crigc: invalid configuration; querying the agent anyway: ${what}\n`);
-    return alone;
+    return context.alone("runDir");
   }
 }

@@ -5,7 +5,7 @@ import { auditFindings } from "../../policy/audit.ts";
 import { auditDocument, auditTable } from "../../report/audit.ts";
 import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../listing.ts";
+import { print } from "../listing.ts";
 import { shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 
 /** More than the store keeps. */
@@ -18,18 +18,21 @@ export const audit = command({
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const prepared = await shownNode(context, invocation);
+  run: async (context) => {
+    const prepared = await shownNode(context);
     const { snapshot } = prepared;
     const report = {
       runtime: snapshot.runtime,
       observedAt: snapshot.observedAt,
       findings: auditFindings({
         ...prepared,
-        removals: snapshotFileOf(invocation) === null ? pastRemovals(context) : [],
+        removals: snapshotFileOf(context) === null ? pastRemovals(context) : [],
       }),
     };
-    printAnswer(context, invocation, { report, document: auditDocument, table: auditTable });
+    await print(context, {
+      document: () => auditDocument(report),
+      table: (screen) => auditTable(report, screen),
+    });
     return exit.done;
   },
 });

@@ -6,13 +6,13 @@ import { loadConfig } from "../../config/load.ts";
 import { shown } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { document, type JsonObject } from "../../report/document.ts";
+import { document } from "../../report/document.ts";
 import { type Column, tableLines } from "../../report/table.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
-import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
+import { command, type CommandContext, option, textOf } from "../command.ts";
 import { valuesOf } from "../config-values.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../listing.ts";
+import { type Answer, print } from "../listing.ts";
 
 export const config = command({
   name: "config",
@@ -23,27 +23,23 @@ export const config = command({
   ],
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const checked = textOf(invocation, "check");
-    if (checked !== null) return check(context, invocation, checked);
+  run: async (context) => {
+    const checked = textOf(context, "check");
+    if (checked !== null) return check(context, checked);
     rejectInvalidPatterns(context.config);
-    printAnswer(context, invocation, { report: context.config, document: configDocument, table });
+    await print(context, answerOf(context.config));
     return exit.done;
   },
 });
 
 /** No drop-ins, environment or other flags: the file must be valid by itself. */
-function check(context: CommandContext, invocation: Invocation, path: string): number {
+async function check(context: CommandContext, path: string): Promise<number> {
   const reader = { ...context.reader, names: () => null };
   const flags = [{ name: "config", written: "--check", text: path }] as const;
   const read = loadConfig({ flags, env: {}, reader });
   rejectInvalidPatterns(read);
   for (const warning of read.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
-  printAnswer(context, invocation, {
-    report: read,
-    document: configDocument,
-    table: () => `${clean(path)} is valid\n`,
-  });
+  await print(context, { ...answerOf(read), table: () => `${clean(path)} is valid\n` });
   return exit.done;
 }
 
@@ -59,12 +55,15 @@ function rejectInvalidPatterns({ values, sources }: Config): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-const configDocument = (read: Config): JsonObject =>
-  document("Config", {
-    files: read.files,
-    values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
-    warnings: read.warnings,
-  });
+const answerOf = (read: Config): Answer => ({
+  document: () =>
+    document("Config", {
+      files: read.files,
+      values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
+      warnings: read.warnings,
+    }),
+  table: (screen) => table(read, screen),
+});
 
 const COLUMNS: readonly Column[] = [
   { title: "FIELD" },

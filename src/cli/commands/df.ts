@@ -13,7 +13,7 @@ import {
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../listing.ts";
+import { print } from "../listing.ts";
 import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 
 const VIEWS: readonly View[] = ["repository", "namespace", "base"];
@@ -34,9 +34,9 @@ export const df = command({
   ],
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const isRecorded = snapshotFileOf(invocation) !== null;
-    const prepared = await shownNode(context, invocation, {
+  run: async (context) => {
+    const isRecorded = snapshotFileOf(context) !== null;
+    const prepared = await shownNode(context, {
       allLayers: true,
       parts: { containers: isRecorded ? "none" : "all", images: true },
     });
@@ -47,11 +47,10 @@ export const df = command({
       containers: prepared.snapshot.containers,
       ...(isRecorded ? NO_OTHER_DATA : await otherDataOf(context, prepared.snapshot)),
     };
-    const view = VIEWS.find((one) => one === textOf(invocation, "by")) ?? "repository";
-    printAnswer(context, invocation, {
-      report,
-      document: diskUsageDocument,
-      table: (_, screen) => diskUsageTable(report, view, screen),
+    const view = VIEWS.find((one) => one === textOf(context, "by")) ?? "repository";
+    await print(context, {
+      document: () => diskUsageDocument(report),
+      table: (screen) => diskUsageTable(report, view, screen),
     });
     return exit.done;
   },

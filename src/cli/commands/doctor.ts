@@ -21,7 +21,7 @@ import {
 import { keepCheck, nodeChecks } from "../checks/node.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../listing.ts";
+import { print } from "../listing.ts";
 import { dueEvictions } from "../node-plan.ts";
 import type { OpenNode } from "../openers.ts";
 
@@ -31,9 +31,12 @@ export const doctor = command({
   doc: "Also checks sockets, keep rules and the ledger. Each check is ok, a warning, failed, or skipped because another one failed, and says what to do. Changes nothing. Exits 8 if a check failed; warnings do not count.",
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
+  run: async (context) => {
     const report = { checks: await examine(context) };
-    printAnswer(context, invocation, { report, document: doctorDocument, table: doctorTable });
+    await print(context, {
+      document: () => doctorDocument(report),
+      table: (screen) => doctorTable(report, screen),
+    });
     return isHealthy(report) ? exit.done : exit.unknown;
   },
 });

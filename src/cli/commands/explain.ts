@@ -17,7 +17,7 @@ import { containerName, imageName, sandboxName } from "../../report/names.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printAnswer } from "../listing.ts";
+import { print } from "../listing.ts";
 import { shownNode, SNAPSHOT } from "../node-plan.ts";
 import { ID_PREFIX_MIN } from "../selection.ts";
 
@@ -29,11 +29,11 @@ export const explain = command({
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const [reference = ""] = invocation.operands;
-    const prepared = await shownNode(context, invocation, {
+  run: async (context) => {
+    const [reference = ""] = context.operands;
+    const prepared = await shownNode(context, {
       allLayers: true,
-      purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" },
+      purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
     });
     const matches: readonly ReferenceMatch[] = resolveReference(prepared, reference);
     const report = {
@@ -49,8 +49,10 @@ export const explain = command({
       );
       return exit.unknown;
     }
-    const document = explanationDocument;
-    printAnswer(context, invocation, { report, document, table: explanationTable });
+    await print(context, {
+      document: () => explanationDocument(report),
+      table: (screen) => explanationTable(report, screen),
+    });
     return exit.done;
   },
 });

@@ -7,20 +7,14 @@ import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { counted, humanDuration } from "../../report/bytes.ts";
-import { printedPieces } from "../../report/document.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
 import { tableLines } from "../../report/table.ts";
-import { clean } from "../../report/terminal.ts";
-import {
-  ALL_OPTION,
-  command,
-  type CommandContext,
-  type Invocation,
-  screenFor,
-} from "../command.ts";
+import { clean, type Screen } from "../../report/terminal.ts";
+import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
+import { print } from "../listing.ts";
 import { dueEvictions, IMAGES_ONLY } from "../node-plan.ts";
 import type { OpenCollector } from "../openers.ts";
 import {
@@ -39,11 +33,11 @@ export const gc = command({
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
-  run: async (context, invocation) => {
-    const config = forced(context.config, invocation);
+  run: async (context) => {
+    const config = forced(context.config, context);
     await using collector = await context.open.collector(config, context.signal);
     for (const notice of ageNotices(context.config)) collector.log.warning(notice);
-    return await pass({ context, invocation, collector }, selectedBy(invocation));
+    return await pass(context, collector, selectedBy(context));
   },
 });
 
@@ -55,34 +49,28 @@ export const rm = command({
   options: [FORCE_YOUNG, ALL_OPTION],
   json: true,
   readOnly: false,
-  run: async (context, invocation) => {
-    const config = forced(context.config, invocation);
+  run: async (context) => {
+    const config = forced(context.config, context);
     await using collector = await context.open.collector(config, context.signal);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
-    const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));
+    const named = context.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);
     for (const { text } of unknown)
       context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists them\n`);
     if (unknown.length > 0) return exit.unknown;
     const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
     const purpose = { kind: "all-unused", only } as const;
-    return await pass({ context, invocation, collector }, { purpose, parts: IMAGES_ONLY });
+    return await pass(context, collector, { purpose, parts: IMAGES_ONLY });
   },
 });
 
-interface Collecting {
-  readonly context: CommandContext;
-  readonly invocation: Invocation;
-  readonly collector: OpenCollector;
-}
-
 /** Runs the pass, prints its report, and returns its exit code. */
 async function pass(
-  { context, invocation, collector }: Collecting,
+  context: CommandContext,
+  collector: OpenCollector,
   { purpose, parts }: Selected,
 ): Promise<number> {
   const { config } = context;
-  const screen = screenFor(context, invocation);
   const evictions = purpose.kind === "periodic" ? await dueEvictions(context) : undefined;
   const end = await runPass(
     collector.engine,
@@ -106,14 +94,10 @@ async function pass(
   );
   const lost = await collector.recorded(AbortSignal.any([context.signal, patience]));
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
-  if (invocation.output === "json") await context.stdoutPieces(printedPieces(gcDocument(told)));
-  else {
-    context.stdout(gcTable(told, screen));
-    if (refused.length > 0) {
-      const rows = refused.map(({ image, reason }) => [imageName(image), imageKeep.text(reason)]);
-      context.stdout(`${tableLines(REFUSAL_COLUMNS, rows, screen).join("\n")}\n`);
-    }
-  }
+  await print(context, {
+    document: () => gcDocument(told),
+    table: (screen) => gcTable(told, screen) + refusalTable(refused, screen),
+  });
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);
   const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
@@ -139,6 +123,12 @@ const REFUSAL_COLUMNS = [
   { title: "KEPT", minimumWidth: 16, cut: "middle" },
   { title: "WHY", minimumWidth: 16 },
 ] as const;
+
+function refusalTable(refused: readonly KeptImage[], screen: Screen): string {
+  if (refused.length === 0) return "";
+  const rows = refused.map(({ image, reason }) => [imageName(image), imageKeep.text(reason)]);
+  return `${tableLines(REFUSAL_COLUMNS, rows, screen).join("\n")}\n`;
+}
 
 /** Selected images that a rule keeps. */
 const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>

@@ -18,7 +18,7 @@ import type { RemovalQuery } from "../../store/history.ts";
 import type { StoreReader } from "../../store/open.ts";
 import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
+import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 const LIMIT_DEFAULT = 50;
@@ -63,19 +63,19 @@ export const history = command({
   json: true,
   list: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const request = historyRequest(invocation, context.open.now());
+  run: async (context) => {
+    const request = historyRequest(context, context.open.now());
     using store = context.open.state(context.config);
     // It has been said why; an empty answer would say that nothing was removed.
     if (store.failure !== null) return exit.internal;
     const { report, cut } = readHistory(store, request);
     if (cut)
       context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);
-    const order = ORDERS.find((key) => key === textOf(invocation, "sort")) ?? "time";
+    const order = ORDERS.find((key) => key === textOf(context, "sort")) ?? "time";
     const sorted = sortedHistory(report, order);
     const isFiltered =
       sorted.events.length === 0 && (request.regrets === true || filtersRemovals(request));
-    await printListing(context, invocation, {
+    await print(context, {
       document: () => historyDocument(sorted),
       table: (screen) =>
         request.regrets === true
@@ -102,36 +102,36 @@ export interface HistoryRequest extends RemovalQuery {
 
 /** Throws `ConfigError`. */
 export function historyRequest(given: Invocation, now: Instant): HistoryRequest {
-  const invocation = withFilters(given);
-  const image = textOf(invocation, "image");
-  const kinds = invocation.options.get("kind")?.filter(isRemovalKind);
+  const context = withFilters(given);
+  const image = textOf(context, "image");
+  const kinds = context.options.get("kind")?.filter(isRemovalKind);
   if (image !== null && kinds !== undefined && !kinds.includes("image"))
     throw usageError("--image", image, "--image selects images, and --kind excludes them");
   const moment = (name: string): Instant | undefined => {
-    const text = textOf(invocation, name);
+    const text = textOf(context, name);
     return text === null ? undefined : momentOf(text, `--${name}`, now);
   };
   const [since, until] = [moment("since"), moment("until")];
   if (since !== undefined && until !== undefined && since >= until)
-    throw usageError("--until", textOf(invocation, "until") ?? "", "it is not after --since");
+    throw usageError("--until", textOf(context, "until") ?? "", "it is not after --since");
   return {
     since,
     until,
     kinds: image === null ? kinds : ["image"],
-    reasons: invocation.options.get("reason"),
-    results: invocation.options.get("result")?.filter(isResult),
+    reasons: context.options.get("reason"),
+    results: context.options.get("result")?.filter(isResult),
     text: image ?? undefined,
-    passId: textOf(invocation, "pass") ?? undefined,
-    regrets: has(invocation, "regrets"),
-    hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => has(invocation, it)),
-    limit: limitOf(textOf(invocation, "limit")),
+    passId: textOf(context, "pass") ?? undefined,
+    regrets: has(context, "regrets"),
+    hidesIdle: context.output === "table" && !["all", "q"].some((it) => has(context, it)),
+    limit: limitOf(textOf(context, "limit")),
   };
 }
 
 /** `--filter kind=image` means `--kind image`. */
 const FILTERS = ["kind", "reason", "result", "image", "pass"] as const;
 
-function withFilters(invocation: Invocation): Invocation {
+function withFilters({ operands, output, ...invocation }: Invocation): Invocation {
   const options = new Map(invocation.options);
   for (const text of invocation.options.get("filter") ?? []) {
     const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
@@ -151,7 +151,7 @@ function withFilters(invocation: Invocation): Invocation {
       );
     options.set(key, [...(options.get(key) ?? []), value]);
   }
-  return { ...invocation, options };
+  return { operands, output, options };
 }
 
 /** The parser has rejected other values. */

@@ -19,10 +19,10 @@ export const hold = command({
   ],
   options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
   readOnly: false,
-  run: async (context, invocation) => {
-    const [text = ""] = invocation.operands;
+  run: async (context) => {
+    const [text = ""] = context.operands;
     const span = spanOf(text);
-    const reason = textOf(invocation, "reason") ?? "";
+    const reason = textOf(context, "reason") ?? "";
     const places = context.open.hold(context.config);
     const why = reason === "" ? "" : ` (${clean(reason)})`;
     if (context.dryRun) {

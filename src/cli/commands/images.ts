@@ -11,7 +11,7 @@ import {
 import { imageName, wholeImageName } from "../../report/names.ts";
 import { ALL_OPTION, command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
+import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 import { IMAGES_ONLY, shownNode, SNAPSHOT } from "../node-plan.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
@@ -29,17 +29,17 @@ export const images = command({
   json: true,
   list: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const { plan, snapshot, ledger } = await shownNode(context, invocation, { parts: IMAGES_ONLY });
-    const selection = criteriaOf(invocation.options.get("filter") ?? []);
+  run: async (context) => {
+    const { plan, snapshot, ledger } = await shownNode(context, { parts: IMAGES_ONLY });
+    const selection = criteriaOf(context.options.get("filter") ?? []);
     const all = plan.images === null ? [] : entriesOf(plan.images);
     const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
     const selected = selectedImages(ranked, selection, { snapshot, watched: ledger.watched });
-    const compare = ORDERS[textOf(invocation, "sort") ?? "size"];
+    const compare = ORDERS[textOf(context, "sort") ?? "size"];
     const chosen = selection.length === 0 ? all : all.filter(({ image }) => selected.has(image.id));
     const entries = compare === undefined ? chosen : chosen.toSorted(compare);
     const report = { observedAt: snapshot.observedAt, entries };
-    await printListing(context, invocation, {
+    await print(context, {
       document: () => imageListDocument(report),
       table: (screen) => imageListTable(report, screen),
       rows: entries.map(({ image }) => ({ id: image.id, name: wholeImageName(image) })),

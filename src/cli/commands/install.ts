@@ -48,18 +48,18 @@ export const install = command({
     option("start", "also start the agent"),
   ],
   readOnly: false,
-  run: async (context, invocation) => {
+  run: async (context) => {
     const { dryRun } = context;
     const steps = await installInto(
       {
         version: context.build.version,
-        root: rootOf(invocation),
-        from: textOf(invocation, "executable") ?? SELF,
-        binDirectory: pathOf(invocation, "bin-dir"),
-        init: initOf(invocation),
+        root: rootOf(context),
+        from: textOf(context, "executable") ?? SELF,
+        binDirectory: pathOf(context, "bin-dir"),
+        init: initOf(context),
         shellTexts: { man: manualPage(context.commands, context.build), ...completionScripts },
-        baseline: has(invocation, "baseline"),
-        start: has(invocation, "start"),
+        baseline: has(context, "baseline"),
+        start: has(context, "start"),
         dryRun,
       },
       (step) => context.stdout(`${clean(stepWords(step))}\n`),
@@ -91,10 +91,10 @@ export const uninstall = command({
     option("purge", "also remove configuration, keep rules, ledger and history"),
   ],
   readOnly: false,
-  run: async (context, invocation) => {
+  run: async (context) => {
     const { dryRun } = context;
-    const root = rootOf(invocation);
-    const steps = await uninstallFrom({ root, purge: has(invocation, "purge"), dryRun }, (step) =>
+    const root = rootOf(context);
+    const steps = await uninstallFrom({ root, purge: has(context, "purge"), dryRun }, (step) =>
       context.stdout(`${clean(stepWords(step))}\n`),
     );
     if (steps === null)

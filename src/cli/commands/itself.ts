@@ -20,7 +20,7 @@ export const help = command({
   ],
   readOnly: true,
   ofItself: true,
-  run: async ({ stdout, commands, build, screen }, { operands }) => {
+  run: async ({ stdout, commands, build, screen, operands }) => {
     const topic = operands.join(" ");
     stdout(topic === "manual" ? manualPage(commands, build) : helpOn(topic, commands, screen));
     return exit.done;
@@ -41,8 +41,8 @@ export const completion = command({
   ],
   readOnly: true,
   ofItself: true,
-  run: async (context, { operands: [shell = ""] }) => {
-    context.stdout(SCRIPTS.get(shell) ?? "");
+  run: async ({ stdout, operands: [shell = ""] }) => {
+    stdout(SCRIPTS.get(shell) ?? "");
     return exit.done;
   },
 });
@@ -58,16 +58,16 @@ export const version = command({
   json: true,
   readOnly: true,
   ofItself: true,
-  run: async (context, invocation) => {
-    const wantsLicences = has(invocation, "licenses");
-    const wantsBill = has(invocation, "sbom");
+  run: async (context) => {
+    const wantsLicences = has(context, "licenses");
+    const wantsBill = has(context, "sbom");
     if (wantsLicences && wantsBill)
       throw usageError("crigc version", "", "--licenses contradicts --sbom; use one of them");
-    if (wantsLicences && invocation.output === "json")
+    if (wantsLicences && context.output === "json")
       throw usageError("-o", "json", "--licenses prints text only; leave -o out");
     const { licenses, sbom } = legalFiles;
     const file = wantsLicences ? licenses : wantsBill ? sbom : null;
-    context.stdout((await file?.text()) ?? versionAnswer(context.build, invocation.output));
+    context.stdout((await file?.text()) ?? versionAnswer(context.build, context.output));
     return exit.done;
   },
 });

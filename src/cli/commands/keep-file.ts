@@ -29,7 +29,8 @@ export const keepAdd = command({
   doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
   operands: [PATTERN],
   readOnly: false,
-  run: async (context, { operands }) => {
+  run: async (context) => {
+    const { operands } = context;
     const issues = operands.flatMap((text) => {
       const parsed = parseKeepPattern(text);
       return parsed.kind === "valid"
@@ -61,7 +62,8 @@ export const keepRemove = command({
   doc: "Patterns are spelt as crigc keep list shows them; edit other files by hand. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
   operands: [PATTERN],
   readOnly: false,
-  run: async (context, { operands }) => {
+  run: async (context) => {
+    const { operands } = context;
     const removed = new Set(operands);
     const isRemoved = (line = ""): boolean => removed.has(patternIn(line) ?? "");
     const { path, answer } = changeOwnList(context, (lines) => {
@@ -153,11 +155,11 @@ export const keepBaseline = command({
     option("replace", "drop the existing entries of baseline.list"),
   ],
   readOnly: false,
-  run: async (context, invocation) => {
+  run: async (context) => {
     const { dryRun, open, config } = context;
-    const archives = archivesOf(invocation);
+    const archives = archivesOf(context);
     const file = open.keepFile(config, "baseline.list");
-    const once = has(invocation, "once");
+    const once = has(context, "once");
     const stamp = once ? open.stamp(config) : null;
     if (stamp !== null) {
       context.stdout(`Baseline already written at ${clean(stamp)}; nothing to do.\n`);
@@ -165,7 +167,7 @@ export const keepBaseline = command({
     }
     const advice = "repair the file, or replace it with --replace";
     const before = (text: string | null): readonly string[] =>
-      has(invocation, "replace") ? [] : readablePatterns(text, file.path, advice);
+      has(context, "replace") ? [] : readablePatterns(text, file.path, advice);
     // Check for a damaged list before any call to the runtime.
     before(file.read());
     const images =

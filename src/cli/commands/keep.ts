@@ -21,7 +21,7 @@ import { tableLines } from "../../report/table.ts";
 import { clean } from "../../report/terminal.ts";
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, printAnswer, printListing } from "../listing.ts";
+import { LIST_OPTIONS, print } from "../listing.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
 
 export const keepList = command({
@@ -32,10 +32,10 @@ export const keepList = command({
   json: true,
   list: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const prepared = await planNode(context, invocation, { parts: IMAGES_ONLY });
+  run: async (context) => {
+    const prepared = await planNode(context, { parts: IMAGES_ONLY });
     const report = matchedRules(prepared, context.config.limits.images);
-    await printListing(context, invocation, {
+    await print(context, {
       document: () => keepRulesDocument(report),
       table: (screen) => keepRulesTable(report, screen),
       rows: report.rules.map(({ rule: { pattern } }) => ({ id: pattern, name: pattern })),
@@ -52,9 +52,9 @@ export const keepTest = command({
   options: [SNAPSHOT],
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const [pattern = ""] = invocation.operands;
-    const { snapshot, ledger, plan } = await planNode(context, invocation, {
+  run: async (context) => {
+    const [pattern = ""] = context.operands;
+    const { snapshot, ledger, plan } = await planNode(context, {
       purpose: { kind: "all-unused" },
       parts: IMAGES_ONLY,
     });
@@ -70,10 +70,10 @@ export const keepTest = command({
       const reason = keptBy.get(image.id);
       return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
     });
-    printAnswer(context, invocation, {
-      report: { rules: matches, protections: [], problems: [], matched: true },
-      document: keepRulesDocument,
-      table: (_, screen) =>
+    await print(context, {
+      document: () =>
+        keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
+      table: (screen) =>
         [
           `${clean(pattern)} matches ${counted(images.length, "image")}.`,
           ...(rows.length > 0 ? tableLines(TEST_COLUMNS, rows, screen) : []),
@@ -134,7 +134,7 @@ export const keepCheck = command({
   doc: "Reads what a pass would read and needs no runtime, so it can run in the pipeline that builds a node image. Exits 2 if the rules are invalid, in which case no image would be removed; each error names its file and line.",
   json: true,
   readOnly: true,
-  run: async (context, invocation) => {
+  run: async (context) => {
     const { rules, problems } = await context.open.keepRules(context.config);
     const report: KeepRulesReport = {
       rules: rules.map((rule) => ({ rule, images: [] })),
@@ -142,7 +142,7 @@ export const keepCheck = command({
       problems,
       matched: false,
     };
-    if (invocation.output === "json") context.stdout(printedJson(keepRulesDocument(report)));
+    if (context.output === "json") context.stdout(printedJson(keepRulesDocument(report)));
     else if (problems.length === 0) context.stdout(`${verdict(report)}\n`);
     for (const { source, message } of problems)
       context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);

@@ -11,7 +11,7 @@ import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/plan.ts";
 import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
-import { LIST_OPTIONS, printListing, sortOption } from "../listing.ts";
+import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
 import { forced, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 
@@ -30,14 +30,14 @@ export const plan = command({
   json: true,
   list: true,
   readOnly: true,
-  run: async (context, invocation) => {
-    const prepared = await planNode(context, invocation, {
-      ...selectedBy(invocation),
-      config: forced(context.config, invocation),
-      assumeSeen: assumedSpan(invocation),
+  run: async (context) => {
+    const prepared = await planNode(context, {
+      ...selectedBy(context),
+      config: forced(context.config, context),
+      assumeSeen: assumedSpan(context),
     });
     const { snapshot } = prepared;
-    const sorted = ORDERS[textOf(invocation, "sort") ?? "order"];
+    const sorted = ORDERS[textOf(context, "sort") ?? "order"];
     const report = {
       plan: prepared.plan,
       runtime: snapshot.runtime,
@@ -46,7 +46,7 @@ export const plan = command({
     };
     const { images } = prepared.plan;
     const candidates = images === null ? [] : placed(images, sorted);
-    await printListing(context, invocation, {
+    await print(context, {
       document: () => planDocument(report),
       table: (screen) => planTable(report, screen),
       rows: candidates.map(({ candidate: { image } }) => ({
@@ -82,8 +82,8 @@ export const snapshot = command({
   doc: "Contains the names of images, containers and pods, and their ledger records; no content of containers or logs. Changes nothing.",
   readOnly: true,
   alwaysJson: true,
-  run: async (context, invocation) => {
-    const { snapshot: seen, ledger } = await shownNode(context, invocation, { allLayers: true });
+  run: async (context) => {
+    const { snapshot: seen, ledger } = await shownNode(context, { allLayers: true });
     context.stdout(context.open.snapshotText({ snapshot: seen, ledger }));
     return exit.done;
   },

@@ -24,17 +24,17 @@ import { bad, pathOf } from "./root-option.ts";
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
   readonly options?: Command["options"];
   /** `given`: settings of the command line and of the files that it names. */
-  readonly text: (given: Config, invocation: Invocation, context: CommandContext) => string;
+  readonly text: (given: Config, context: CommandContext) => string;
 };
 
 const printing = ({ text, ...words }: Printer): Command =>
   command({
     ...words,
     readOnly: true,
-    run: async (context, invocation) => {
+    run: async (context) => {
       const given = context.given();
       for (const warning of given.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
-      context.stdout(text(given, invocation, context));
+      context.stdout(text(given, context));
       return exit.done;
     },
   });
@@ -51,9 +51,9 @@ const unit = printing({
   summary: "print the systemd unit that install writes",
   doc: "For node images that are built without crigc install. Other flags, and settings from --config and --config-dir, become flags of the agent.",
   options: [BIN_DIR],
-  text: (given, invocation) =>
+  text: (given, context) =>
     systemdUnit({
-      executable: executableOf(invocation),
+      executable: executableOf(context),
       flags: givenSettings(given).flatMap(({ flags }) => flags),
       writable: movedDirectories(given),
     }),
@@ -64,9 +64,9 @@ const script = printing({
   summary: "print the OpenRC script that install writes",
   doc: "For node images that are built without crigc install. Other flags, and settings from --config and --config-dir, become flags of the agent.",
   options: [BIN_DIR],
-  text: (given, invocation) =>
+  text: (given, context) =>
     openrcScript({
-      executable: executableOf(invocation),
+      executable: executableOf(context),
       flags: givenSettings(given).flatMap(({ flags }) => flags),
     }),
 });
@@ -98,11 +98,11 @@ const cloud = printing({
     option("disk LABEL", "label of the filesystem with the executable"),
     option("baseline", "keep the images present at the first start"),
   ],
-  text: (given, invocation) =>
+  text: (given, context) =>
     cloudConfig({
-      source: sourceOf(invocation),
+      source: sourceOf(context),
       settings: givenSettings(given),
-      baseline: has(invocation, "baseline"),
+      baseline: has(context, "baseline"),
     }),
 });
 
@@ -141,13 +141,13 @@ const cluster = printing({
     option("namespace NAME", "namespace [kube-system]"),
     option("image-store DIR", "image store of the runtime, if its socket is not a known one"),
   ],
-  text: (given, invocation, context) => daemonSet(daemonSetOptions(given, invocation, context)),
+  text: (given, context) => daemonSet(daemonSetOptions(given, context)),
 });
 
-function daemonSetOptions(given: Config, invocation: Invocation, context: CommandContext) {
+function daemonSetOptions(given: Config, context: CommandContext) {
   const { values, sources } = given;
   const socket = (values.containerRuntimeEndpoint ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
-  const store = pathOf(invocation, "image-store");
+  const store = pathOf(context, "image-store");
   const places =
     store === null
       ? placesOf(socket)
@@ -165,8 +165,8 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
     sources: { ...sources, rootDir: { kind: "flag", from: [] } },
   } as const;
   return {
-    image: imageOf(invocation, context),
-    namespace: namespaceOf(invocation),
+    image: imageOf(context),
+    namespace: namespaceOf(context),
     socket,
     places,
     config: moved,
@@ -176,8 +176,9 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
   };
 }
 
-function imageOf(invocation: Invocation, { build, stderr }: CommandContext): string {
-  const image = textOf(invocation, "image");
+function imageOf(context: CommandContext): string {
+  const { build, stderr } = context;
+  const image = textOf(context, "image");
   if (image === null) {
     // The released image's name, which no registry serves.
     const released = `localhost/crigc:${build.version}`;
@@ -208,8 +209,8 @@ const rules = printing({
   summary: "print alerting and recording rules for Prometheus",
   doc: "promtool check rules validates the file. The annotation runbook_url of each alert is --runbooks with the alert's section.",
   options: [option("runbooks URL", `page with the sections of the alerts [${RUNBOOKS}]`)],
-  text: (_, invocation) => {
-    const runbooks = textOf(invocation, "runbooks") ?? RUNBOOKS;
+  text: (_, context) => {
+    const runbooks = textOf(context, "runbooks") ?? RUNBOOKS;
     if (!/^[\w.~:/?=&%+@-]+$/.test(runbooks))
       throw bad("runbooks", runbooks, "is neither a URL nor a path without blanks");
     return prometheusRules.replaceAll("RUNBOOKS#", `${runbooks}#`);

@@ -27,11 +27,11 @@ export const report = command({
     option("since TIME", "start of the report: a time, a date or an age [7d]"),
   ],
   readOnly: false,
-  run: async (context, invocation) => {
-    const path = pathOf(invocation);
+  run: async (context) => {
+    const path = pathOf(context);
     const to = context.open.now();
-    const from = sinceOf(invocation, to);
-    const node = await nodeNow(context, invocation);
+    const from = sinceOf(context, to);
+    const node = await nodeNow(context);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
     else if (context.dryRun) context.stdout(`Dry run: would write the report to ${clean(path)}.\n`);
@@ -63,9 +63,9 @@ function sinceOf(invocation: Invocation, now: Instant): Instant {
 
 type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
 
-async function nodeNow(context: CommandContext, invocation: Invocation): Promise<NodeNow> {
+async function nodeNow(context: CommandContext): Promise<NodeNow> {
   try {
-    return { prepared: await shownNode(context, invocation, { allLayers: true }) };
+    return { prepared: await shownNode(context, { allLayers: true }) };
   } catch (thrown) {
     // A report that is interrupted must not replace the one of before.
     const isOfNode = thrown instanceof RuntimeError || thrown instanceof HostError;
