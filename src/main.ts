@@ -1,6 +1,6 @@
 /** The composition root: connects the process with the commands. Code that opens the machine is loaded on demand. */
 
-import { COMMIT_PROCESS, STATE_PROCESS } from "./agent/state-word.ts";
+import { COMMIT_PROCESS, STATE_PROCESS } from "./agent/world.ts";
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import type { Openers } from "./cli/openers.ts";

@@ -8,12 +8,12 @@ import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import { acquireLock, type Lock } from "../node/lock.ts";
-import type { Log } from "./log.ts";
+import { type Log, logForm, logOf } from "./log.ts";
 import { Agent } from "./loops.ts";
 import { connect, type Connected, lockPlaces, openEngine } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
 import { StatusServer } from "./status-server.ts";
-import { logForm, logOf, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;

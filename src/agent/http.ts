@@ -7,14 +7,12 @@ import { connect, type Socket } from "node:net";
 import { HostError, messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { codeOf, socketFiles } from "../node/files.ts";
+import { type Answer, type HttpRequest, plain } from "./control.ts";
 import type { Log } from "./log.ts";
-import { type Answer, type HttpRequest, plain } from "./routes.ts";
 
-export interface HttpAddress {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
-}
+/** Port 0: any free one. */
+export type HttpAddress =
+  { readonly path: string } | { readonly host: string; readonly port: number };
 
 export interface HttpServer {
   /** The actual port, if 0 was requested. */
@@ -31,49 +29,47 @@ export interface HttpOptions {
   readonly onError: (message: string) => void;
 }
 
-/** Throws `HostError` of kind `http` if another program uses the path, or it is not a socket. */
-export async function serveSocket(path: string, options: HttpOptions): Promise<HttpServer> {
-  await removeStaleSocket(path);
-  const what = `the control socket ${path}`;
-  const { server, connections } = await listening(what, options, (it) => it.listen(path));
+/** Throws `HostError` of kind `http` if another program uses the address, or the path is not a socket. */
+export async function serve(address: HttpAddress, options: HttpOptions): Promise<HttpServer> {
+  const path = "path" in address ? address.path : null;
+  const what =
+    "path" in address
+      ? `the control socket ${address.path}`
+      : `the metrics address ${address.host}:${address.port}`;
+  if (path !== null) await removeStaleSocket(path);
+  const connections = new Set<Socket>();
+  const server = limitedServer(connections, options);
   try {
-    socketFiles.restrict(path);
+    server.listen(address);
+    await once(server, "listening");
   } catch (error) {
-    server.close();
-    throw new HostError(
-      "http",
-      `cannot restrict ${what} to its owner: ${messageOf(error)}; set another --run-dir`,
-      { cause: error },
+    throw httpError(
+      `cannot listen on ${what}`,
+      error,
+      "use a free address that this user may open",
     );
   }
-  const ours = socketFiles.identityOf(path);
+  const identity = (): string | null => (path === null ? null : socketFiles.identityOf(path));
+  try {
+    if (path !== null) socketFiles.restrict(path);
+  } catch (error) {
+    server.close();
+    throw httpError(`cannot restrict ${what} to its owner`, error, "set another --run-dir");
+  }
+  const ours = identity();
+  const bound = server.address();
   return {
-    port: null,
-    isReachable: () => socketFiles.identityOf(path) === ours,
+    port: typeof bound === "object" ? (bound?.port ?? null) : null,
+    isReachable: () => identity() === ours,
     close: async () => {
-      const found = socketFiles.identityOf(path);
+      const found = identity();
       // Closing it would make Bun delete the file that replaced this socket.
-      if (found !== null && found !== ours) server.unref();
-      else await closed(server, connections);
+      if (found !== null && found !== ours) return void server.unref();
+      for (const socket of connections) socket.destroy();
+      if (!server.listening) return;
+      server.close();
+      await once(server, "close");
     },
-  };
-}
-
-/** Throws `HostError` of kind `http` if the address cannot be used. */
-export async function serveAddress(
-  { host, port }: HttpAddress,
-  options: HttpOptions,
-): Promise<HttpServer> {
-  const { server, connections } = await listening(
-    `the metrics address ${host}:${port}`,
-    options,
-    (it) => it.listen(port, host),
-  );
-  const address = server.address();
-  return {
-    port: typeof address === "object" ? (address?.port ?? null) : null,
-    isReachable: () => true,
-    close: () => closed(server, connections),
   };
 }
 
@@ -83,22 +79,16 @@ const HEAD_BYTES_MAX = 8 * 1024;
 const CONNECTION_MS = 10_000;
 /** Per listener. A scraper uses one, for milliseconds; collection needs the other descriptors. */
 const CONNECTIONS_MAX = 16;
-const PROBE_MS = 1000;
 
 /** One request per connection. If too many are open, the oldest is closed for the new one. */
-async function listening(
-  what: string,
-  options: HttpOptions,
-  listen: (server: Server) => unknown,
-): Promise<{ readonly server: Server; readonly connections: ReadonlySet<Socket> }> {
-  const connections = new Set<Socket>();
+function limitedServer(connections: Set<Socket>, options: HttpOptions): Server {
   const server = createServer({ maxHeaderSize: HEAD_BYTES_MAX }, (request, response) => {
     const { status, headers, body } = answerTo(request, options);
     const length = Buffer.byteLength(body);
     response.writeHead(status, { ...headers, "content-length": length, connection: "close" });
     response.end(request.method === "HEAD" ? "" : body);
   });
-  server.on("connection", (socket) => {
+  return server.on("connection", (socket) => {
     const expiry = setTimeout(() => socket.destroy(), CONNECTION_MS);
     socket.once("close", () => {
       clearTimeout(expiry);
@@ -110,72 +100,59 @@ async function listening(
     connections.delete(oldest);
     oldest.destroy();
   });
-  try {
-    listen(server);
-    await once(server, "listening");
-  } catch (error) {
-    throw new HostError(
-      "http",
-      `cannot listen on ${what}: ${messageOf(error)}; use a free address that this user may open`,
-      { cause: error },
-    );
-  }
-  return { server, connections };
 }
 
 /** RFC 3986: a name or an address, and a port. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w\-.~%!$&'()*+,;=]*)(?::\d{0,5})?$/;
 
 function answerTo(request: IncomingMessage, options: HttpOptions): Answer {
-  const { method = "", url = "", rawHeaders } = request;
+  const { method = "", httpVersion, rawHeaders } = request;
   const hosts = rawHeaders.filter(
-    (_, at) => rawHeaders[at - 1]?.toLowerCase() === "host" && at % 2 === 1,
+    (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "host",
   );
-  if (hosts.length > 1 || !HOST.test(hosts[0] ?? "")) return plain(400, "invalid Host header\n");
-  const target = targetOf(url);
-  if (target === null) return plain(400, "invalid request target\n");
+  // RFC 9112: exactly one, which only version 1.0 may omit.
+  const isMissing = hosts.length === 0 && httpVersion !== "1.0";
+  if (isMissing || hosts.length > 1 || !HOST.test(hosts[0] ?? ""))
+    return plain(400, "invalid Host header\n");
+  const url = targetOf(request.url ?? "");
+  if (url === null) return plain(400, "invalid request target\n");
   try {
-    return options.answer({ method, url: target });
+    return options.answer({ method, url });
   } catch (error) {
     options.onError(`cannot answer a request: ${messageOf(error)}`);
     return plain(500, "internal error; see the agent's log\n");
   }
 }
 
-/** The host does not matter, only path and query. */
+/** A path, or a URL of this scheme; its host does not matter. */
 function targetOf(text: string): URL | null {
-  const absolute = text.startsWith("/") ? `http://crigc${text}` : text;
-  return URL.canParse(absolute) ? new URL(absolute) : null;
+  const url = URL.parse(text.startsWith("/") ? `http://crigc${text}` : text);
+  return url?.protocol === "http:" ? url : null;
 }
 
-async function closed(server: Server, connections: ReadonlySet<Socket>): Promise<void> {
-  for (const socket of connections) socket.destroy();
-  if (!server.listening) return;
-  server.close();
-  await once(server, "close");
-}
+const httpError = (failure: string, cause: unknown, advice: string): HostError =>
+  new HostError("http", `${failure}: ${messageOf(cause)}; ${advice}`, { cause });
 
 /** A socket without a listener was left by a killed agent; anything else is left alone. */
 async function removeStaleSocket(path: string): Promise<void> {
+  const taken = (why: string): HostError =>
+    new HostError(
+      "http",
+      `cannot open the control socket ${path}: ${why}, or set another --run-dir`,
+    );
   try {
     const kind = socketFiles.kindOf(path);
     if (kind === "absent") return;
-    if (kind === "other") throw taken(path, "it is not a socket; remove it");
-    if (await hasListener(path))
-      throw taken(path, "another program listens on it; stop that program");
+    if (kind === "other") throw taken("it is not a socket; remove it");
+    if (await hasListener(path)) throw taken("another program listens on it; stop that program");
     socketFiles.remove(path);
   } catch (error) {
     if (error instanceof HostError) throw error;
-    throw new HostError(
-      "http",
-      `cannot check the control socket ${path}: ${messageOf(error)}; set another --run-dir`,
-      { cause: error },
-    );
+    throw httpError(`cannot check the control socket ${path}`, error, "set another --run-dir");
   }
 }
 
-const taken = (path: string, why: string): HostError =>
-  new HostError("http", `cannot open the control socket ${path}: ${why}, or set another --run-dir`);
+const PROBE_MS = 1000;
 
 /** Assumes a listener unless the connection is refused. */
 async function hasListener(path: string): Promise<boolean> {
@@ -204,14 +181,13 @@ export interface Place {
 /** Opens it now, and again while that fails or whenever its socket was deleted. Logs what fails; resolves to `close`. */
 export async function keepOpen({ name, open, log }: Place): Promise<() => Promise<void>> {
   let server: HttpServer | null = null;
+  const stop = new AbortController();
   const reopen = async (): Promise<void> => {
     try {
       if (server?.isReachable() === true) return;
-      if (server !== null) {
-        log().warning(`the ${name} was deleted; crigc opens it again`);
-        await server.close();
-        server = null;
-      }
+      if (server !== null) log().warning(`the ${name} was deleted; crigc opens it again`);
+      await server?.close();
+      server = null;
       server = await open();
       log().success(`listen ${name}`, `Opening the ${name}`);
     } catch (thrown) {
@@ -219,18 +195,17 @@ export async function keepOpen({ name, open, log }: Place): Promise<() => Promis
       log().failure(`listen ${name}`, message);
     }
   };
-  await reopen();
-  const stop = new AbortController();
-  const looking = (async () => {
-    for (;;) {
+  const looking = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
       await timer.sleep(LOOK_MS, stop.signal);
-      if (stop.signal.aborted) return;
-      await reopen();
+      if (!stop.signal.aborted) await reopen();
     }
-  })();
+  };
+  await reopen();
+  const ended = looking();
   return async () => {
     stop.abort();
-    await looking;
+    await ended;
     await server?.close();
   };
 }

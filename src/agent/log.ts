@@ -1,10 +1,13 @@
 /** The log: one line per fact, as text or JSON. Folds identical failures and reports success after failure. */
 
+import type { Config } from "../config/config.ts";
 import type { Verbosity } from "../model/ports.ts";
 import { type Duration, duration, type Instant, minutes, since, toRfc3339 } from "../model/time.ts";
+import { wallClock } from "../node/clock.ts";
 import { counted, humanDuration } from "../report/bytes.ts";
 import { type Json, type JsonObject, toJson } from "../report/document.ts";
 import { clean } from "../report/terminal.ts";
+import type { World } from "./world.ts";
 
 export type LogFormat = "text" | "json";
 export type Severity = "info" | "warning" | "error";
@@ -172,6 +175,26 @@ function isDue({ unwritten, writtenAt }: Series, now: Instant): boolean {
 }
 
 const atLeastZero = (span: Duration): Duration => (span < 0n ? duration(0n) : span);
+
+export const logForm = ({ values }: Config): Pick<LogOptions, "format" | "verbosity"> => ({
+  format: values["logging.format"],
+  verbosity: values["logging.verbosity"],
+});
+
+/** The log on stderr; `before` is called before each line. */
+export const logOf = (
+  config: Config,
+  { stderr, logPrefix }: World,
+  before: () => void = () => undefined,
+): Log =>
+  new Log({
+    ...logForm(config),
+    sink: (line, severity) => {
+      before();
+      stderr(`${logPrefix(severity)}${line}\n`);
+    },
+    now: wallClock,
+  });
 
 /** Contains no newline. */
 export const logLine = (entry: LogEntry, format: LogFormat): string =>

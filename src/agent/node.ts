@@ -39,8 +39,7 @@ import { type Host, hostOf } from "./host.ts";
 import { journalOf, type JournalOptions } from "./journal.ts";
 import { forgotten, kubeletMemory, type KubeletStart } from "./kubelet-memory.ts";
 import { processChannel } from "./state-process.ts";
-import { COMMIT_PROCESS } from "./state-word.ts";
-import type { Process } from "./world.ts";
+import { COMMIT_PROCESS, type Process } from "./world.ts";
 
 /** Where to look for holds and locks besides the configured directories. */
 const SYSTEM_RUN = "/run";

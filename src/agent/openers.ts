@@ -37,12 +37,12 @@ import {
   snapshotText,
 } from "../store/snapshot-file.ts";
 import { StateFile } from "../store/state-file.ts";
-import { askAgent } from "./control-client.ts";
+import { askAgent, CONTROL_SOCKET } from "./control.ts";
 import { eventCaller } from "./events.ts";
 import { keepRulesOf } from "./host.ts";
+import { logOf } from "./log.ts";
 import { connect, openEngine, openNode } from "./node.ts";
-import { CONTROL_SOCKET } from "./state-word.ts";
-import { logOf, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 const ANSWER_MS = 5_000;
 

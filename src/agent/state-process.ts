@@ -12,7 +12,7 @@ import { stateFiles } from "../node/state-files.ts";
 import type { LedgerRow } from "../store/ledger-rows.ts";
 import { StateFile } from "../store/state-file.ts";
 import type { StateChannel, StateReply, StateRequest } from "../store/state-request.ts";
-import { STATE_PROCESS } from "./state-word.ts";
+import { STATE_PROCESS } from "./world.ts";
 
 type Line =
   | { readonly kind: "rows"; readonly rows: readonly LedgerRow[] }

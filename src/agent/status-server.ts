@@ -15,19 +15,18 @@ import { forecastOf } from "../policy/space/forecast.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
+import {
+  answered,
+  CONTROL_SOCKET,
+  type HealthCheck,
+  type HttpProviders,
+  type Surface,
+} from "./control.ts";
 import { eventCaller } from "./events.ts";
-import { keepOpen, serveAddress, serveSocket } from "./http.ts";
+import { type HttpAddress, keepOpen, serve } from "./http.ts";
 import type { Log } from "./log.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
-import {
-  answered,
-  type HealthCheck,
-  type HttpProviders,
-  type HttpRequest,
-  type Surface,
-} from "./routes.ts";
-import { CONTROL_SOCKET } from "./state-word.ts";
 import type { World } from "./world.ts";
 
 const EVENTS_MAX = 50;
@@ -68,20 +67,16 @@ export class StatusServer implements HttpProviders {
   async listen(): Promise<void> {
     const { config, log } = this.#options;
     const { runDir, metricsBindAddress } = config().values;
-    const http = (surface: Surface) => ({
-      answer: (request: HttpRequest) => answered(request, surface, this),
-      onError: (message: string) => log().recurring("http", message),
-    });
-    this.#closers.push(
-      await keepOpen({
-        name: "control socket",
-        open: async () => serveSocket(prepare(runDir, CONTROL_SOCKET), http("control")),
-        log,
-      }),
-    );
+    const open = (surface: Surface, address: HttpAddress) =>
+      serve(address, {
+        answer: (request) => answered(request, surface, this),
+        onError: (message) => log().recurring("http", message),
+      });
+    const control = async () => open("control", { path: prepare(runDir, CONTROL_SOCKET) });
+    this.#closers.push(await keepOpen({ name: "control socket", open: control, log }));
     if (metricsBindAddress === null) return;
-    const open = () => serveAddress(hostAndPort(metricsBindAddress), http("metrics"));
-    this.#closers.push(await keepOpen({ name: "metrics address", open, log }));
+    const metrics = () => open("metrics", hostAndPort(metricsBindAddress));
+    this.#closers.push(await keepOpen({ name: "metrics address", open: metrics, log }));
   }
 
   attach(attached: Attached): void {

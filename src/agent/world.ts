@@ -1,11 +1,15 @@
-/** The process environment, which main passes to everything that is opened. */
+/** The process environment, which main passes to everything that is opened. Only types and names: main loads it at once. */
 
-import type { Config } from "../config/config.ts";
-import { wallClock } from "../node/clock.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import type { Screen } from "../report/terminal.ts";
-import { Log, type Severity } from "./log.ts";
+import type { Severity } from "./log.ts";
 import type { Systemd } from "./systemd.ts";
+
+/** Internal: not a command for users. */
+export const STATE_PROCESS = "__state";
+
+/** Internal: runs `syncfs` on the path that follows. */
+export const COMMIT_PROCESS = "__commit";
 
 export interface Process {
   readonly pid: number;
@@ -27,23 +31,3 @@ export interface World {
   /** Properties of stderr, where progress is drawn. */
   readonly errorScreen: Screen;
 }
-
-export const logForm = ({ values }: Config) => ({
-  format: values["logging.format"],
-  verbosity: values["logging.verbosity"],
-});
-
-/** The log on stderr; `before` is called before each line. */
-export const logOf = (
-  config: Config,
-  { stderr, logPrefix }: World,
-  before: () => void = () => undefined,
-): Log =>
-  new Log({
-    ...logForm(config),
-    sink: (line, severity) => {
-      before();
-      stderr(`${logPrefix(severity)}${line}\n`);
-    },
-    now: wallClock,
-  });

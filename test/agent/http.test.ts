@@ -14,9 +14,14 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { askAgent } from "../../src/agent/control-client.ts";
-import { type HttpServer, serveAddress, serveSocket } from "../../src/agent/http.ts";
-import { answered, type HttpProviders, plain, screenQuery } from "../../src/agent/routes.ts";
+import {
+  answered,
+  askAgent,
+  type HttpProviders,
+  plain,
+  screenQuery,
+} from "../../src/agent/control.ts";
+import { type HttpServer, serve } from "../../src/agent/http.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { socketFiles as files } from "../../src/node/files.ts";
 import { unjudged } from "../../src/report/images.ts";
@@ -49,10 +54,13 @@ afterEach(async () => {
 });
 
 async function served(differences: Partial<HttpProviders> = {}): Promise<HttpServer> {
-  const server = await serveSocket(path, {
-    answer: (request) => answered(request, "control", providers(differences)),
-    onError: (message) => void errors.push(message),
-  });
+  const server = await serve(
+    { path },
+    {
+      answer: (request) => answered(request, "control", providers(differences)),
+      onError: (message) => void errors.push(message),
+    },
+  );
   closers.push(() => server.close());
   return server;
 }
@@ -82,9 +90,10 @@ const asked = (what: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://crigc${what}`, { unix: path, ...init });
 
 describe("the control socket", () => {
-  test("is accessible only to its owner, and removed when closed", async () => {
+  test("the control socket is accessible only to its owner, and removed when closed beside an open client", async () => {
     const server = await served();
     expect(statSync(path).mode & 0o777).toBe(0o600);
+    await (await asked("/metrics")).text();
     await server.close();
     expect(existsSync(path)).toBe(false);
   });
@@ -99,20 +108,13 @@ describe("the control socket", () => {
     expect(await (await asked("/images")).json()).toMatchObject({ kind: "ImageList", count: 1 });
   });
 
-  test("draws tables for the client's terminal", async () => {
+  test("draws tables for the client's terminal, and plain ones for an invalid width", async () => {
     await served();
-    const text = await askAgent({
-      socketPath: path,
-      path: `/status.txt?${screenQuery(terminal)}`,
-      timeoutMs: 5000,
-    });
+    const asking = (what: string) => askAgent({ socketPath: path, path: what, timeoutMs: 5000 });
+    const text = await asking(`/status.txt?${screenQuery(terminal)}`);
     expect(text).toContain("low 80% ┘  └ high 85%");
-    expect(
-      await askAgent({ socketPath: path, path: "/status.txt?width=x", timeoutMs: 5000 }),
-    ).toContain("imageGCHighThresholdPercent");
-    expect(await askAgent({ socketPath: path, path: "/images.txt", timeoutMs: 5000 })).toContain(
-      "app-1:1.1",
-    );
+    expect(await asking("/status.txt?width=x")).toContain("imageGCHighThresholdPercent");
+    expect(await asking("/images.txt")).toContain("app-1:1.1");
   });
 
   test("answers 503 with each check if one failed", async () => {
@@ -144,13 +146,6 @@ describe("the control socket", () => {
     expect(errors).toEqual(["cannot answer a request: no status"]);
     expect((await asked("/metrics")).status).toBe(200);
   });
-
-  test("closes although a client keeps its connection open", async () => {
-    const server = await served();
-    await (await asked("/metrics")).text();
-    await server.close();
-    expect(existsSync(path)).toBe(false);
-  });
 });
 
 describe("a path in use", () => {
@@ -173,13 +168,11 @@ describe("a path in use", () => {
     expect((await asked("/metrics")).status).toBe(200);
   });
 
-  test("by a file is refused, and the file is kept", async () => {
+  test("by a file or a link is refused, and what is there is kept", async () => {
     writeFileSync(path, "mine");
     expect(await failureOf(served())).toContain("it is not a socket");
     expect(statSync(path).size).toBe(4);
-  });
-
-  test("by a link to a stale socket is refused, and the link is not followed", async () => {
+    rmSync(path);
     symlinkSync(join(directory, "elsewhere"), path);
     expect(await failureOf(served())).toContain("it is not a socket");
     expect(files.kindOf(path)).toBe("other");
@@ -193,7 +186,7 @@ describe("a path in use", () => {
 
 describe("the metrics address", () => {
   async function metricsPort(differences: Partial<HttpProviders> = {}): Promise<number> {
-    const server = await serveAddress(
+    const server = await serve(
       { host: "127.0.0.1", port: 0 },
       {
         answer: (request) => answered(request, "metrics", providers(differences)),
@@ -265,6 +258,13 @@ describe("the metrics address", () => {
     ["version 1.0", "GET /metrics HTTP/1.0\r\n\r\n", 200],
     ["an absolute target", "GET http://node:1/metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", 200],
     ["another one behind it", "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2), 200],
+    [
+      "an absolute target of another scheme",
+      "GET ftp://a/metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+      400,
+    ],
+    ["an https target", "GET https://a/metrics HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+    ["an absolute target and no host", "GET http://a/metrics HTTP/1.1\r\nX: y\r\n\r\n", 400],
     ["two slashes", "GET //metrics HTTP/1.1\r\nHost: a\r\n\r\n", 404],
     ["a body", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nx", 405],
     ["no host", "GET /metrics HTTP/1.1\r\n\r\n", 400],
@@ -282,7 +282,7 @@ describe("the metrics address", () => {
 
   test("an address in use is an error that names it", async () => {
     const port = await metricsPort();
-    const again = serveAddress(
+    const again = serve(
       { host: "127.0.0.1", port },
       { answer: () => plain(200, ""), onError: () => undefined },
     );
@@ -295,32 +295,29 @@ describe("the metrics address", () => {
 describe("a request to the agent", () => {
   const request = (timeoutMs = 5000) => ({ socketPath: path, path: "/status", timeoutMs });
 
-  test("reports that no agent is running", async () => {
-    expect(await failureOf(askAgent(request()))).toContain(
-      `no agent is running: ${path} not found; start it (crigc install --start, or crigc run), or set its --run-dir`,
-    );
-  });
-
-  test("reports that the agent was killed", async () => {
-    writeFileSync(path, "");
-    expect(await failureOf(askAgent(request()))).toContain("connection refused");
-  });
-
-  test("ends at the deadline if the agent hangs", async () => {
-    await listening(() => undefined);
-    expect(await failureOf(askAgent(request(100)))).toContain("no answer within 100 ms");
-  });
-
-  test("reports that another program closed the connection", async () => {
-    await listening((socket) => socket.end());
-    expect(await failureOf(askAgent(request()))).toBe(
-      `cannot reach the agent at ${path}: it closed the connection without an answer; is it crigc that listens there?`,
-    );
-  });
-
-  test("reports the answer of another program", async () => {
-    await listening((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot"));
-    expect(await failureOf(askAgent(request()))).toContain("with status 418: teapot");
+  const other = (onConnection: (socket: Socket) => void) => () => listening(onConnection);
+  const failures: readonly (readonly [string, () => unknown, string])[] = [
+    [
+      "that no agent is running",
+      () => undefined,
+      " not found; start it (crigc install --start, or crigc run), or set its --run-dir",
+    ],
+    ["that the agent was killed", () => writeFileSync(path, ""), "connection refused"],
+    ["a deadline that the agent lets pass", other(() => undefined), "no answer within 1000 ms"],
+    [
+      "that another program closed the connection",
+      other((socket) => socket.end()),
+      ": it closed the connection without an answer; is it crigc that listens there?",
+    ],
+    [
+      "the answer of another program",
+      other((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot")),
+      "with status 418: teapot",
+    ],
+  ];
+  test.each(failures)("reports %s", async (_, prepare, expected) => {
+    await prepare();
+    expect(await failureOf(askAgent(request(1000)))).toContain(expected);
   });
 
   test.skipIf(process.getuid?.() === 0)("reports missing permission", async () => {

@@ -1,6 +1,6 @@
 /** `crigc run` and `crigc status`: run the agent, and show the running one. */
 
-import { screenQuery } from "../../agent/routes.ts";
+import { screenQuery } from "../../agent/control.ts";
 import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
 import { clean } from "../../report/terminal.ts";

@@ -7,7 +7,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 
 import fc from "fast-check";
 
-import { answered, type HttpProviders } from "../../../src/agent/routes.ts";
+import { answered, type HttpProviders } from "../../../src/agent/control.ts";
 import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-pod.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { archivedImages } from "../../../src/node/archive.ts";
