@@ -1,10 +1,34 @@
 /** Distributes the records of passes to the log, the history, the metrics and the event hook. */
 
 import type { Journal } from "../gc/ports.ts";
+import type { PassId } from "../model/ids.ts";
+import {
+  type ContainerItem,
+  type ImageItem,
+  type LogItem,
+  outcomeItems,
+  type SandboxItem,
+} from "../model/outcome.ts";
 import type { Event, Pass } from "../model/pass.ts";
-import type { Instant } from "../model/time.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import { type Instant, since, toMs } from "../model/time.ts";
+import { capitalised } from "../model/values.ts";
+import { usedPercent } from "../report/bytes.ts";
+import { removalWords } from "../report/container-reasons.ts";
+import type { JsonObject } from "../report/document.ts";
+import { stepJson } from "../report/gc.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
+import { imageName } from "../report/names.ts";
+import {
+  containerEndWords,
+  endWords,
+  imageResultWords,
+  passSummary,
+  passTitle,
+  removalResultWords,
+} from "../report/pass-words.ts";
+import { present } from "../report/terminal.ts";
 import type { Recorder } from "../store/recorder.ts";
-import { logContainerItem, logEvent, logImage, logPassEnd } from "./log-pass.ts";
 import type { Log } from "./log.ts";
 
 export interface JournalOptions {
@@ -36,7 +60,9 @@ export function journalOf(options: JournalOptions): Journal {
     },
     event: (event) => {
       recorder?.event(event);
-      logEvent(log(), event);
+      const { reason, message, passId } = event;
+      const fields = { event: reason, passId: passId ?? undefined };
+      log().recurring(`event/${reason}`, message, fields);
       options.onEvent?.(event);
     },
     say: (verbosity, message) => log().info(verbosity, message),
@@ -44,3 +70,165 @@ export function journalOf(options: JournalOptions): Journal {
     succeeded: (topic, what) => log().success(topic, what),
   };
 }
+
+function logImage(log: Log, passId: PassId, { candidate, trigger, result, took }: ImageItem): void {
+  const { image } = candidate;
+  const name = imageName(image);
+  const { id, sizeBytes } = image;
+  logRemoval(log, result.kind, {
+    what: `image ${name}`,
+    topic: `image/${id}`,
+    message: `Image ${name}: ${imageResultWords(result)}`,
+    why: imageTrigger.text(trigger),
+    fields: { image: id, trigger: trigger.kind, sizeBytes, tookMs: toMs(took), passId },
+  });
+}
+
+function logContainerItem(
+  log: Log,
+  passId: PassId,
+  item: ContainerItem | SandboxItem | LogItem,
+): void {
+  const { kind, name, why } = removalWords(item);
+  const what = `${kind} ${name}`;
+  const message = capitalised(`${what}: ${removalResultWords(item.result)}`);
+  const fields = { ...figuresOf(item), passId };
+  logRemoval(log, item.result.kind, { what, topic: `removal/${what}`, message, why, fields });
+  if ("logError" in item && item.logError !== null)
+    log.recurring(`logs/${what}`, `Logs of ${what}: ${item.logError}`, fields);
+}
+
+interface RemovalLine {
+  readonly what: string;
+  readonly topic: string;
+  readonly message: string;
+  readonly why: string;
+  readonly fields: JsonObject;
+}
+
+function logRemoval(
+  log: Log,
+  result: ImageItem["result"]["kind"] | ContainerItem["result"]["kind"],
+  { what, topic, message, why, fields }: RemovalLine,
+): void {
+  if (result === "failed") return log.failure(topic, message, fields);
+  if (result === "ghost") return log.recurring(topic, message, fields);
+  if (result === "skipped") return log.info(3, message, fields);
+  log.success(topic, `Removal of ${what}`);
+  log.info(2, `${message} (${why})`, fields);
+}
+
+function figuresOf(item: ContainerItem | SandboxItem | LogItem): JsonObject {
+  if ("planned" in item) {
+    const { logFiles, logBytes } = item;
+    return { container: item.planned.container.id, logFiles, logBytes };
+  }
+  return "sandbox" in item
+    ? { sandbox: item.sandbox.id }
+    : { entry: item.entry, logBytes: item.bytes };
+}
+
+/** Each at its level; removals are logged as they happen. */
+function logPassEnd(log: Log, pass: Pass): void {
+  const speaker = log.named(pass.kind);
+  explainImages(speaker, pass);
+  logSteps(speaker, pass);
+  logContainerErrors(speaker, pass);
+  logSummary(speaker, pass);
+}
+
+function logSummary(log: Log, pass: Pass): void {
+  const topic = `pass/${pass.kind}`;
+  const title = capitalised(passTitle(pass.kind));
+  const fields = summaryFields(pass);
+  const failed = pass.error ?? pass.images?.error ?? null;
+  const isIdle = !didSomething(pass);
+  if (failed !== null) return log.failure(topic, `${title} failed: ${failed}`, fields);
+  // The agent logs once why that loop failed.
+  if (pass.kind === "container-gc" && isIdle && (pass.containers?.errors ?? []).length > 0) return;
+  // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
+  if (pass.kind === "pressure" && isIdle) return log.recurring(topic, idleSummary(pass), fields);
+  log.success(topic, title);
+  log.info(isIdle ? 2 : 1, passSummary(pass), fields);
+}
+
+/** What the container half could not read or do; the rest of the pass continued. */
+function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
+  // The agent logs why that loop failed.
+  if (containers === null || kind === "container-gc") return;
+  const topic = `pass/${kind}/containers`;
+  const what = `${capitalised(passTitle(kind))}: containers and logs`;
+  if (containers.errors.length === 0) {
+    log.success(topic, what);
+    return;
+  }
+  log.failure(topic, `${what}: ${containers.errors.join("; ")}`, { passId: id });
+}
+
+function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {
+  const ends = present([
+    containers !== null &&
+      containers.end !== "done" &&
+      `containers: ${containerEndWords(containers.end)}${blockedBy(plan.containers?.blocks)}`,
+    images !== null &&
+      `images: ${endWords(images.end, purpose.kind)}${blockedBy(plan.images?.blocks)}`,
+  ]);
+  return `${capitalised(passTitle(kind))} found nothing to remove${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
+}
+
+/** What blocks removal, without figures that change meanwhile. */
+function blockedBy(blocks: readonly ImageBlock[] = []): string {
+  const [block] = blocks;
+  return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;
+}
+
+/** Figures of the summary line; the JSON log also has the timed steps. */
+function summaryFields(pass: Pass): JsonObject {
+  const images = pass.images;
+  const available = images?.availableAfter ?? null;
+  const capacity = images?.capacityBytes ?? null;
+  return {
+    passId: pass.id,
+    tookMs: toMs(since(pass.endedAt, pass.startedAt)),
+    dryRun: pass.dryRun || undefined,
+    end: images?.end,
+    wantedBytes: images?.wantedBytes ?? undefined,
+    measuredFreedBytes: images?.measuredFreedBytes,
+    reportedFreedBytes: images?.reportedFreedBytes,
+    availableBytes: available ?? undefined,
+    usedPercent:
+      available === null || capacity === null ? undefined : usedPercent(capacity, available),
+    steps: pass.steps.map(stepJson),
+  };
+}
+
+function logSteps(log: Log, pass: Pass): void {
+  if (!log.enabled(4)) return;
+  for (const step of pass.steps)
+    log.info(4, `Step ${step.name}${step.error === null ? "" : `: ${step.error}`}`, {
+      passId: pass.id,
+      tookMs: toMs(step.took),
+    });
+}
+
+function explainImages(log: Log, pass: Pass): void {
+  const plan = pass.plan.images;
+  if (plan === null || !log.enabled(5)) return;
+  for (const it of plan.kept)
+    log.info(5, `Image ${imageName(it.image)} kept: ${imageKeep.text(it.reason)}`, {
+      image: it.image.id,
+      code: it.reason.kind,
+      passId: pass.id,
+    });
+  for (const [index, it] of plan.candidates.entries())
+    log.info(5, `Image ${imageName(it.image)}: candidate ${index + 1}`, {
+      image: it.image.id,
+      unusedForMs: toMs(it.unusedFor),
+      expected: it.expected,
+      passId: pass.id,
+    });
+}
+
+const didSomething = (pass: Pass): boolean =>
+  (pass.images?.items.length ?? 0) > 0 ||
+  (pass.containers !== null && outcomeItems(pass.containers).length > 0);

@@ -7,7 +7,6 @@ import { wallClock } from "../node/clock.ts";
 import { counted, humanDuration } from "../report/bytes.ts";
 import { type Json, type JsonObject, toJson } from "../report/document.ts";
 import { clean } from "../report/terminal.ts";
-import type { World } from "./world.ts";
 
 export type LogFormat = "text" | "json";
 export type Severity = "info" | "warning" | "error";
@@ -181,10 +180,16 @@ export const logForm = ({ values }: Config): Pick<LogOptions, "format" | "verbos
   verbosity: values["logging.verbosity"],
 });
 
+export interface LogStream {
+  readonly stderr: (text: string) => void;
+  /** Prefix of log lines on stderr. */
+  readonly logPrefix: (severity: Severity) => string;
+}
+
 /** The log on stderr; `before` is called before each line. */
 export const logOf = (
   config: Config,
-  { stderr, logPrefix }: World,
+  { stderr, logPrefix }: LogStream,
   before: () => void = () => undefined,
 ): Log =>
   new Log({

@@ -2,7 +2,7 @@
 
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import type { Screen } from "../report/terminal.ts";
-import type { Severity } from "./log.ts";
+import type { LogStream } from "./log.ts";
 import type { Systemd } from "./systemd.ts";
 
 /** Internal: not a command for users. */
@@ -18,16 +18,13 @@ export interface Process {
   readonly program: readonly string[];
 }
 
-export interface World {
+export interface World extends LogStream {
   readonly self: Process;
   readonly systemd: Systemd;
   readonly kubelet: NodeKubelet;
   readonly build: { readonly version: string; readonly commit: string };
   /** Calls back on SIGHUP; returns a function that stops it. */
   readonly onHangup: (listener: () => void) => () => void;
-  readonly stderr: (text: string) => void;
-  /** Prefix of log lines on stderr. */
-  readonly logPrefix: (severity: Severity) => string;
   /** Properties of stderr, where progress is drawn. */
   readonly errorScreen: Screen;
 }

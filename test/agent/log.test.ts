@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { logContainerItem, logEvent, logImage, logPassEnd } from "../../src/agent/log-pass.ts";
+import { journalOf } from "../../src/agent/journal.ts";
 import { Log } from "../../src/agent/log.ts";
+import { outcomeItems } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
@@ -18,15 +19,15 @@ import {
   removedImage,
 } from "../report/build.ts";
 
+const journalTo = (log: Log) => journalOf({ log: () => log, recorder: null, now: () => NOW });
+
 /** As the agent does: each removal when it is done, then the pass. */
 function logPass(log: Log, it: Pass): void {
-  const speaker = log.named(it.kind);
-  for (const item of it.images?.items ?? []) logImage(speaker, it.id, item);
-  const things = it.containers;
-  if (things !== null)
-    for (const item of [...things.containers, ...things.sandboxes, ...things.logs])
-      logContainerItem(speaker, it.id, item);
-  logPassEnd(log, it);
+  const journal = journalTo(log);
+  for (const item of it.images?.items ?? []) journal.imageDone(it.id, item);
+  for (const item of it.containers === null ? [] : outcomeItems(it.containers))
+    journal.containerDone(it.id, item);
+  journal.passEnded(it, null);
 }
 
 interface Recorded {
@@ -125,15 +126,13 @@ describe("failures", () => {
 
   test("failures of pod logs alone are logged in addition to the pass summary, and so is their end", () => {
     const { log, lines } = recorded();
-    logPassEnd(
-      log,
-      pass({ containers: containerOutcome({ errors: ["logs stay, because of x"] }) }),
-    );
+    const containers = containerOutcome({ errors: ["logs stay, because of x"] });
+    journalTo(log).passEnded(pass({ containers }), null);
     expect(lines.map((line) => [line[0], line.split("] ")[1]])).toEqual([
       ["E", expect.stringMatching(/^GC: containers and logs: logs stay, because of x /)],
       ["I", expect.stringContaining("GC: 1 container, 1 sandbox, 1 log entry removed")],
     ]);
-    logPassEnd(log, pass());
+    journalTo(log).passEnded(pass(), null);
     expect(lines.at(-2)).toContain("GC: containers and logs succeeded after 1 failure");
   });
 
@@ -328,8 +327,7 @@ describe("a pass in the log", () => {
   test("an event that repeats itself is logged once", () => {
     const { log, lines } = recorded();
     const event = { reason: "GhostImage", message: "x is listed", at: NOW, passId: null } as const;
-    logEvent(log, event);
-    logEvent(log, event);
+    for (const _ of [1, 2]) journalTo(log).event(event);
     expect(lines).toEqual(['W0115 12:00:00.250000 crigc] x is listed event="GhostImage"']);
   });
 
