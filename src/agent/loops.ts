@@ -245,6 +245,7 @@ export class Agent {
 
   #noteSeen(seen: Seen): void {
     this.#state = { ...this.#state, seen };
+    this.#announcer.baseline(seen.baseline, seen.observedAt);
     this.#noteAnswer();
   }
 

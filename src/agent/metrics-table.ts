@@ -219,6 +219,12 @@ export const METRICS = {
     "Sizes of all images, as the runtime reports them.",
     ({ images }) => images && images.sizeBytes,
   ),
+  crigc_baseline_images: states(
+    "Images that baselines name, by state: present, or missing from the node. The sandbox image counts as missing, too.",
+    ["state"],
+    ({ baseline: it }) =>
+      it === null ? [] : [[["present"], it.present] as const, [["missing"], it.missing] as const],
+  ),
   crigc_dead_containers: state("Dead containers.", ({ deadContainers }) => deadContainers),
   crigc_disk_pressure: state(
     "1 while disk pressure is reported, the transition period included.",

@@ -18,7 +18,7 @@ import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import { changeKeepFile, readKeepFile } from "../node/change-keep-file.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
-import { directoryFact, rootDirectoryId, walkDirectories } from "../node/directories.ts";
+import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
 import { reasonOf, writeAnswerFile } from "../node/files.ts";
@@ -85,6 +85,7 @@ export function openersOf(world: World): Openers {
     },
     setStamp,
     archivedImages: async (path) => (await import("../node/archive.ts")).archivedImages(path),
+    filesIn,
     writeFile: writeAnswerFile,
     askAgent: ({ values }, path, timeoutMs = ANSWER_MS) =>
       askAgent({

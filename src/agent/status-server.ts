@@ -184,6 +184,7 @@ export class StatusServer implements HttpProviders {
       })),
       images: state.cachedAt === null ? null : { count: images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
+      baseline: seen?.baseline ?? null,
       regrets: attached?.recorder?.regrets() ?? null,
       events: this.#events,
       values: valuesOf(config()),

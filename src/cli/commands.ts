@@ -14,6 +14,7 @@ import { images } from "./commands/images.ts";
 import { install, uninstall } from "./commands/install.ts";
 import { completion, help, version } from "./commands/itself.ts";
 import { keepAdd, keepBaseline, keepRemove } from "./commands/keep-file.ts";
+import { keepMissing } from "./commands/keep-missing.ts";
 import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
 import { plan, snapshot } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
@@ -40,6 +41,7 @@ export const commands: readonly Command[] = [
   keepRemove,
   keepTest,
   keepBaseline,
+  keepMissing,
   doctor,
   config,
   install,

@@ -11,7 +11,7 @@ import type { KeepRules } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { ArchivedImage } from "../node/archive.ts";
 import type { TextChange } from "../node/change-keep-file.ts";
-import type { directoryFact, walkDirectories } from "../node/directories.ts";
+import type { directoryFact, filesIn, walkDirectories } from "../node/directories.ts";
 import type { executableFault } from "../node/executable.ts";
 import type { HoldRequest, writeHold } from "../node/hold.ts";
 import type { addressFault } from "../node/http.ts";
@@ -63,6 +63,7 @@ export interface Openers {
   setStamp(config: Config, text: string): void;
   /** Throws `HostError` if the file is not an image archive. */
   archivedImages(path: string): Promise<readonly ArchivedImage[]>;
+  readonly filesIn: typeof filesIn;
   /** Atomic. Throws `HostError` `write`. */
   writeFile(path: string, text: string): void;
   /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */

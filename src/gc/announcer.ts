@@ -1,5 +1,6 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
+import { type Baseline, isMissing } from "../model/baseline.ts";
 import type { Compat } from "../model/limits.ts";
 import type { ImageEnd } from "../model/outcome.ts";
 import type { Event, LoopName } from "../model/pass.ts";
@@ -7,7 +8,8 @@ import type { Futility, ImagePlan } from "../model/plan.ts";
 import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
 import { apart, futilityDiffers } from "../policy/space/futility.ts";
-import { humanBytes } from "../report/bytes.ts";
+import { counted, humanBytes } from "../report/bytes.ts";
+import { BRING_BACK, namesWords } from "../report/missing.ts";
 import type { Journal } from "./ports.ts";
 
 /** Events about a disk, whose text always differs because free bytes do. */
@@ -36,6 +38,8 @@ export class Announcer {
   readonly #disksAt = new Map<string, Instant>();
   /** Thresholds that are due. */
   readonly #due = new Set<string>();
+  /** Missing images of the baseline. */
+  #missing: ReadonlySet<string> = new Set();
   /** When it was last reported that pressure cannot be relieved. */
   #unrelievedAt: Instant | undefined;
 
@@ -105,6 +109,18 @@ export class Announcer {
         passId: null,
       });
     }
+  }
+
+  /** Raises `BaselineImageMissing` when an image goes missing, and once until it is back. */
+  baseline(baseline: Baseline | null, at: Instant): void {
+    if (baseline === null) return;
+    const missing = new Set(baseline.gaps.filter(isMissing).map(({ name }) => name));
+    const news = [...missing].filter((name) => !this.#missing.has(name));
+    this.#missing = missing;
+    if (news.length === 0) return;
+    const count = counted(news.length, "image of the baseline", "images of the baseline");
+    const message = `Not on this node: ${count} (${namesWords(news)}); ${BRING_BACK}`;
+    this.#journal.event({ reason: "BaselineImageMissing", message, at, passId: null });
   }
 
   #isNews(event: Event, plan: ImagePlan): boolean {

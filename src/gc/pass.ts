@@ -281,7 +281,7 @@ class Running {
     };
     this.#wait.rememberHeldUp(this.#engine.memory, pass);
     const prepared = this.#prepared;
-    const seen = prepared === null ? null : seenOf(prepared.snapshot);
+    const seen = prepared === null ? null : seenOf(this.#engine, prepared.snapshot);
     return { pass, seen, prepared, failure };
   }
 

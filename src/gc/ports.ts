@@ -3,6 +3,7 @@
  * the composition root.
  */
 
+import type { Baseline } from "../model/baseline.ts";
 import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
@@ -54,6 +55,8 @@ export interface Seen {
   readonly runtime: RuntimeInfo;
   readonly filesystems: readonly Filesystem[];
   readonly deadContainers: number;
+  /** `null`: none, or a keep file is invalid. */
+  readonly baseline: Baseline | null;
   readonly observedAt: Instant;
 }
 

@@ -7,6 +7,7 @@ import { rememberPods } from "../policy/container/pods.ts";
 import { type Decide, decide } from "../policy/decide.ts";
 import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
+import { baselineOf } from "../policy/keep/baseline.ts";
 import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { metTargets } from "../policy/pressure/judge.ts";
@@ -189,7 +190,7 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
   const observer = new Observer(engine.observe);
   const snapshot = await look(engine, { observer, logs: false }, signal);
   engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
-  return seenOf(snapshot);
+  return seenOf(engine, snapshot);
 }
 
 async function look(
@@ -214,11 +215,14 @@ function remembered(engine: ReadEngine, snapshot: Snapshot, pods: Ledger["pods"]
   });
 }
 
-export function seenOf(snapshot: Snapshot): Seen {
+export function seenOf({ limits }: Pick<ReadEngine, "limits">, snapshot: Snapshot): Seen {
+  const baseline = baselineOf(snapshot, limits().images.infraImages);
   return {
     runtime: snapshot.runtime,
     filesystems: snapshot.filesystems,
     deadContainers: snapshot.containers.filter(({ state }) => state === "exited").length,
+    // A node without a baseline may pull its sandbox image.
+    baseline: baseline?.images === 0 ? null : baseline,
     observedAt: snapshot.observedAt,
   };
 }

@@ -14,6 +14,7 @@ export type EventReason =
   | "ImageGCFutile"
   | "KeepRulesInvalid"
   | "GhostImage"
+  | "BaselineImageMissing"
   | "RecordsLost";
 
 /** A warning event, which an operator should get even without reading the log. */

@@ -222,6 +222,8 @@ export interface KeepRule {
   readonly pattern: string;
   /** `--keep`, or the file and line: `/etc/crigc/keep.d/base.list:3`. */
   readonly source: string;
+  /** The runtime pinned the image when the baseline was written. */
+  readonly pinned?: boolean;
 }
 
 /** An invalid keep rule or keep file. */

@@ -42,6 +42,7 @@ export type DocumentKind =
   | "Audit"
   | "Snapshot"
   | "KeepRules"
+  | "MissingImages"
   | "Doctor"
   | "Config"
   | "Version"

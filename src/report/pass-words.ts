@@ -63,9 +63,9 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
   ImageGCFutile: "images are not what fills the disk",
   KeepRulesInvalid: "no image is removed",
   GhostImage: "a removed image is still listed",
+  BaselineImageMissing: "an image of the baseline is missing",
   RecordsLost: "records of removals were not written",
 };
-
 export const eventReasons = Object.keys(EVENT_TITLES);
 
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>

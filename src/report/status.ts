@@ -1,5 +1,6 @@
 /** Document `Status` and the output of `crigc status`: problems first, then disks, passes and configured values. */
 
+import type { Baseline } from "../model/baseline.ts";
 import type { Forecast } from "../model/disk-usage.ts";
 import type { RegretFigures } from "../model/history.ts";
 import type { Thresholds } from "../model/limits.ts";
@@ -26,6 +27,7 @@ import {
 import { passHeadJson, stepJson } from "./gc.ts";
 import { regretWords } from "./history.ts";
 import { holdEnd, imageBlock } from "./image-reasons.ts";
+import { baselineJson, baselineProblem } from "./missing.ts";
 import { eventWords, passSummary } from "./pass-words.ts";
 import { dataJson } from "./reasons.ts";
 import { column, type ItemColumn, itemLines, painted, RIGHT, text, wrapped } from "./table.ts";
@@ -88,6 +90,8 @@ export interface StatusReport {
   readonly pressure: readonly PressureStatus[];
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
   readonly deadContainers: number | null;
+  /** `null`: none, not observed yet, or a keep file is invalid. */
+  readonly baseline: Baseline | null;
   /** Removed images that came back; `null`: no history. */
   readonly regrets: RegretFigures | null;
   /** The latest warnings, oldest first. */
@@ -95,7 +99,6 @@ export interface StatusReport {
   readonly values: readonly ValueStatus[];
 }
 
-/** Durations in milliseconds, else `null`. */
 const msOf = (span: Duration | null): number | null => (span === null ? null : toMs(span));
 
 export const statusDocument = (report: StatusReport): JsonObject =>
@@ -131,6 +134,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     })),
     pressure: report.pressure.map(pressureJson),
     images: report.images && { ...report.images },
+    baseline: report.baseline && baselineJson(report.baseline),
     regrets: report.regrets && {
       removedImages: report.regrets.removedImages,
       returned: report.regrets.returned.map((one) => ({ ...one })),
@@ -188,7 +192,7 @@ function headWords(report: StatusReport): string {
   return `crigc ${clean(report.version)}, pid ${report.pid}, up ${up}${dry}; ${runtime}`;
 }
 
-/** Everything that keeps the agent from collecting. */
+/** Everything that keeps the agent from collecting, or pods from starting. */
 function problems(report: StatusReport): readonly string[] {
   const { runtimeError, configurationError, ledgerError, podSource, bootGrace, hold } = report;
   return present([
@@ -201,6 +205,7 @@ function problems(report: StatusReport): readonly string[] {
       `On hold ${holdEnd(hold.until)}${hold.reason === "" ? "" : ` (${clean(hold.reason)})`}`,
     bootGrace !== null &&
       `Grace period after a boot: nothing is removed for another ${humanDuration(bootGrace)}`,
+    baselineProblem(report.baseline),
     report.waiting !== null && `Image removal waits: ${imageBlock.text(report.waiting)}`,
     ...report.pressure.map(pressureWords),
     report.pressure.length === 0 &&

@@ -11,6 +11,7 @@ import type {
   Filesystem,
   Image,
   ImageVolumes,
+  KeepRule,
   KeepRules,
   LogReading,
   Manifest,
@@ -223,7 +224,7 @@ const nodeCodec = record<Node>({
   creations: added(nullable(creations), null),
   logs: nullable(logs),
   keep: record<KeepRules>({
-    rules: list(record({ pattern: text, source: text })),
+    rules: list(record<KeepRule>({ pattern: text, source: text, pinned: optional(flag) })),
     problems: list(record({ source: text, message: text })),
     directoriesRead: texts,
   }),

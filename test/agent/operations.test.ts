@@ -137,6 +137,7 @@ describe("docs/operations.md", () => {
       "EvictionThresholdMet",
       "ImageGCFutile",
       "KeepRulesInvalid",
+      "BaselineImageMissing",
       "GhostImage",
     ];
     for (const reason of reasons) {

@@ -300,3 +300,31 @@ describe("pressure", () => {
     expect(said).toEqual([]);
   });
 });
+
+test("a missing image of the baseline is an event once until it is back", () => {
+  const { announcer, events } = listener();
+  const lacks = (...names: readonly string[]) =>
+    announcer.baseline(
+      {
+        images: 9,
+        present: 9 - names.length,
+        missing: names.length,
+        gaps: names.map((name) => ({
+          kind: name === "pin" ? "unpinned" : "missing",
+          name,
+          patterns: [name],
+          source: "/keep.d/baseline.list:1",
+        })),
+      },
+      NOW,
+    );
+  lacks("a:1", "pin");
+  lacks("a:1");
+  announcer.baseline(null, NOW);
+  lacks("a:1", "b:1");
+  lacks();
+  lacks("a:1");
+  const said = (name: string) =>
+    `Not on this node: 1 image of the baseline (${name}); crigc keep missing shows how to restore them`;
+  expect(events.map(({ message }) => message)).toEqual([said("a:1"), said("b:1"), said("a:1")]);
+});

@@ -375,6 +375,7 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
   images: { count: 10, sizeBytes: GIB },
   regrets: null,
   deadContainers: 1,
+  baseline: null,
   events: [],
   values: [
     { field: "imageGCHighThresholdPercent", value: 85, source: "default" },

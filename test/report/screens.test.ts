@@ -189,6 +189,17 @@ const rules = {
 } as const;
 
 const troubled = status({
+  baseline: {
+    images: 9,
+    present: 7,
+    missing: 2,
+    gaps: (["missing", "sandbox-image", "unpinned"] as const).map((kind) => ({
+      kind,
+      name: `x/${kind}:1`,
+      patterns: [],
+      source: "/etc/crigc/keep.d/baseline.list:3",
+    })),
+  },
   runtimeError: "no socket",
   configurationError: "x",
   ledgerError: "full",

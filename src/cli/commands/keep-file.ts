@@ -10,7 +10,7 @@ import {
 } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep.ts";
+import { keepFileHeader, parseKeepFile, PINNED_NOTE } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
@@ -157,7 +157,7 @@ export const keepBaseline = command({
   readOnly: false,
   run: async (context) => {
     const { dryRun, open, config } = context;
-    const archives = archivesOf(context);
+    const archives = archivesOf(context, "keep baseline");
     const file = open.keepFile(config, "baseline.list");
     const once = has(context, "once");
     const stamp = once ? open.stamp(config) : null;
@@ -195,18 +195,18 @@ export const keepBaseline = command({
 });
 
 /** `--from A --from B`, and `--from *.tar` as the shell expands it. */
-function archivesOf(invocation: Invocation): readonly string[] {
+export function archivesOf(invocation: Invocation, name: string): readonly string[] {
   const from = invocation.options.get("from") ?? [];
   const [first] = invocation.operands;
   if (first === undefined || from.length > 0) return [...from, ...invocation.operands];
   const message = `${quoted(first)} is unexpected; use --from ARCHIVE`;
-  throw usageError("crigc keep baseline", first, message);
+  throw usageError(`crigc ${name}`, first, message);
 }
 
 async function listedImages(context: CommandContext): Promise<readonly BaselineImage[]> {
   using node = await context.open.node(context.config, context.signal);
   const images = await node.engine.observe.runtime.listImages(context.signal);
-  return images.map(({ id, repoTags }) => ({ id, names: repoTags }));
+  return images.map(({ id, repoTags, pinned }) => ({ id, names: repoTags, pinned }));
 }
 
 /** Every archive is read before anything is written. */
@@ -248,6 +248,8 @@ function nothingListed(
 export interface BaselineImage {
   readonly id: string;
   readonly names: readonly string[];
+  /** By the runtime; an archive does not say. */
+  readonly pinned?: boolean;
 }
 
 export interface BaselineList {
@@ -268,10 +270,11 @@ export function baselineList(
   const today = new Set(groups.flat());
   const stay = before.filter((pattern) => !today.has(pattern));
   const patterns = today.size + stay.length;
+  const pinned = new Set(images.filter((image) => image.pinned === true).map(({ id }) => id));
   const lines = [
     keepFileHeader(patterns),
     `# Written by crigc keep baseline at ${writtenAt}. crigc never removes these images. You can edit this file.`,
-    ...today,
+    ...Array.from(today, (it) => (pinned.has(it) ? `${it} ${PINNED_NOTE}` : it)),
     ...(stay.length === 0 ? [] : ["# Earlier entries:", ...stay]),
   ];
   return {

@@ -17,7 +17,12 @@ import {
   matchPattern,
   parseKeepPattern,
 } from "../keep/keep-pattern.ts";
-import { type CompiledKeepRules, matchKeepRules, withEarlierNames } from "../keep/keep.ts";
+import {
+  type CompiledKeepRules,
+  type KeepMatch,
+  matchKeepRules,
+  withEarlierNames,
+} from "../keep/keep.ts";
 import { AGE_RESTART_MAX } from "../observed-time.ts";
 import type { Ranked, RepositoryPlace } from "./rank.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
@@ -124,13 +129,14 @@ function keptByRule(
   { keep, tags }: ProtectionContext,
 ): ImageKeepReason | null {
   const match = matchKeepRules(keep, image);
-  if (match !== null) return { kind: "keep-rule", ...match.rule, name: match.name };
+  if (match !== null) return keepRule(match);
   const before = withEarlierNames(image, record, tags);
   const earlier = before === null ? null : matchKeepRules(keep, before);
-  return earlier === null
-    ? null
-    : { kind: "keep-rule", ...earlier.rule, name: earlier.name, earlier: true };
+  return earlier === null ? null : { ...keepRule(earlier), earlier: true };
 }
+
+const keepRule = ({ rule: { pattern, source }, name }: KeepMatch) =>
+  ({ kind: "keep-rule", pattern, source, name }) as const;
 
 /** Whether it was loaded from an archive: no repository digest, or only ones that containerd invents on import. */
 export function isLoaded(image: Image): boolean {

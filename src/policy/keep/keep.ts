@@ -138,11 +138,11 @@ export function parseKeepFile(text: string, source: string): KeepFile {
   for (const [index, line] of body.split("\n").entries()) {
     const where = `${source}:${index + 1}`;
     promised += promisedPatterns(line);
-    const pattern = patternOf(line);
+    const { pattern, comment } = partsOf(line);
     if (pattern === "") continue;
     const parsed = parseKeepPattern(pattern);
-    if (parsed.kind === "valid") rules.push({ pattern, source: where });
-    else problems.push({ source: where, message: parsed.message });
+    if (parsed.kind === "invalid") problems.push({ source: where, message: parsed.message });
+    else rules.push({ pattern, source: where, ...noteOf(comment) });
   }
   if (rules.length + problems.length < promised) {
     const message = `the file declares ${promised} patterns but has ${rules.length}; it is truncated: rewrite it`;
@@ -159,9 +159,26 @@ function promisedPatterns(line: string): number {
   return match === null ? 0 : Number(match[1]);
 }
 
-/** The line without its comment, blanks and the CR of a CRLF. Strips only blanks: other control characters are damage. */
-function patternOf(line: string): string {
-  const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
-  const comment = whole.search(/(?<![^ \t])#/);
-  return withoutBlanks(comment < 0 ? whole : whole.slice(0, comment));
+interface LineParts {
+  readonly pattern: string;
+  /** From its `#` on. */
+  readonly comment: string;
 }
+
+/** Without blanks and the CR of a CRLF. Strips only blanks: other control characters are damage. */
+function partsOf(line: string): LineParts {
+  const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
+  const at = whole.search(/(?<![^ \t])#/);
+  if (at < 0) return { pattern: withoutBlanks(whole), comment: "" };
+  return { pattern: withoutBlanks(whole.slice(0, at)), comment: withoutBlanks(whole.slice(at)) };
+}
+
+/** What follows a pattern that the runtime pinned when crigc wrote the line. */
+export const PINNED_NOTE = "# crigc: pinned";
+
+/**
+ * What crigc has noted behind a pattern, in a comment, so that a reader that does not know the note keeps the image without
+ * it.
+ */
+const noteOf = (comment: string): Pick<KeepRule, "pinned"> =>
+  comment === PINNED_NOTE ? { pinned: true } : {};

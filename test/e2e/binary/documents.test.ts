@@ -39,6 +39,7 @@ const documents: readonly (readonly [kind: string, words: readonly string[]])[] 
   ["Snapshot", ["snapshot"]],
   ["KeepRules", ["keep", "list", "-o", "json"]],
   ["KeepRules", ["keep", "check", "-o", "json"]],
+  ["MissingImages", ["keep", "missing", "-o", "json"]],
   ["Doctor", ["doctor", "-o", "json"]],
   ["Config", ["config", "-o", "json"]],
   ["Version", ["version", "-o", "json"]],

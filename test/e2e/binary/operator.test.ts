@@ -135,6 +135,65 @@ describe("keep baseline", () => {
   });
 });
 
+describe("keep missing", () => {
+  const crio = {
+    name: "cri-o",
+    statusInfo: { config: JSON.stringify({ sandboxImage: "r.example/other:1" }) },
+  };
+
+  test("finds what CRI-O lost when it wiped its store at boot, and the archive that has it", async () => {
+    await using it = await startNode({ flags, traits: crio });
+    const { file, images } = writeImageArchive(join(it.home, "a.tar"), [
+      { names: ["docker.io/library/app:1"], withBusybox: false },
+    ]);
+    const app = { id: images[0]?.id ?? "", repoTags: ["docker.io/library/app:1"], sizeBytes: 1000 };
+    for (const image of [app, other]) it.runtime.node.addImage(image);
+    await it.crigc("keep", "baseline");
+    expect(await it.crigc("keep", "missing")).toMatchObject({
+      exitCode: 0,
+      stdout: "2 baseline images: 2 on this node.\n",
+    });
+    for (const { id } of [app, other]) it.runtime.node.removeImage(id);
+    const found = await it.json(["keep", "missing", "--from", it.home], 8);
+    expect(found).toMatchObject({
+      runtime: { name: "cri-o" },
+      baselineImages: 2,
+      presentImages: 0,
+      images: [
+        { problem: "missing", archives: [file], command: `podman load -i ${file}` },
+        { problem: "sandbox-image", name: "r.example/other:1", archives: [] },
+      ],
+    });
+  });
+
+  test("an agent raises one event for it, and status shows it until it is back", async () => {
+    const pinned = { ...unused, pinned: true };
+    const traits = { statusInfo: {} };
+    await using it = await startNode({ node: { ...node, images: [pinned, used] }, flags, traits });
+    await it.crigc("keep", "baseline");
+    it.runtime.node.removeImage(used.id);
+    // As k3s drops the label of an imported image when it restarts.
+    it.runtime.node.removeImage(unused.id);
+    it.runtime.node.addImage({ ...unused, pinned: false });
+    await using agent = it.start("run", "--image-detection-period=1s");
+    const baseline = async () => (await it.json(["status"])).baseline;
+    await until("the agent compares", 10_000, async () => {
+      const status = await it.crigc("status", "-o", "json");
+      return status.exitCode === 0 && JSON.parse(status.stdout).baseline !== null;
+    });
+    expect(await baseline()).toMatchObject({ images: 2, present: 1, missing: 1 });
+    const { stdout } = await it.crigc("status");
+    expect(stdout).toContain(
+      "1 missing (r.example/used:1), 1 no longer pinned (r.example/unused:1)",
+    );
+    it.runtime.node.addImage(used);
+    await until("it is back", 10_000, async () => (await baseline()).missing === 0);
+    expect(await agent.stop()).toBe(0);
+    const events = (await it.json(["history"])).events as { reason: string }[];
+    expect(events.filter(({ reason }) => reason === "BaselineImageMissing")).toHaveLength(1);
+  });
+});
+
 describe("keep add", () => {
   test("by several processes at once loses no pattern, and keeps the matching images", async () => {
     await using it = await startNode({ node, flags });

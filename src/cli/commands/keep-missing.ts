@@ -1,0 +1,126 @@
+/** `crigc keep missing`: what a baseline names and the node lacks, where it is, and how to bring it back. */
+
+import { shellQuoted } from "../../install/service.ts";
+import { type BaselineGap, isMissing } from "../../model/baseline.ts";
+import { HostError } from "../../model/errors.ts";
+import { imageId } from "../../model/ids.ts";
+import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import { baselineOf } from "../../policy/keep/baseline.ts";
+import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
+import { missingDocument, missingTable } from "../../report/missing.ts";
+import { clean } from "../../report/terminal.ts";
+import { command, type CommandContext, option } from "../command.ts";
+import { exit } from "../exit.ts";
+import { LIST_OPTIONS, print } from "../listing.ts";
+import { IMAGES_ONLY, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
+import { archivesOf } from "./keep-file.ts";
+
+const RKE2 = "/var/lib/rancher/rke2/bin";
+
+export const keepMissing = command({
+  name: "keep missing",
+  summary: "list the images that a baseline names and this node lacks",
+  doc: "Reads baseline.list, and lists in the keep directory whose names end in baseline.list. Also lists images that lost a name of theirs, images that were pinned when the baseline was written and no longer are, and a missing sandbox image, without which no pod starts. With --from it names the archive that has each image, and always the command that imports it into the runtime in use. Exits 0 if everything is there, 8 if not, and 2 if the keep rules are invalid.",
+  operands: [
+    {
+      name: "ARCHIVE",
+      completes: "file",
+      required: false,
+      repeated: true,
+      help: "more archives or directories after --from",
+    },
+  ],
+  options: [
+    option("from ARCHIVE", "search this archive, or those of this directory; repeatable", {
+      completes: "file",
+    }),
+    SNAPSHOT,
+    ...LIST_OPTIONS,
+  ],
+  json: true,
+  list: true,
+  readOnly: true,
+  run: async (context) => {
+    const paths = archivesOf(context, "keep missing");
+    const { snapshot } = await planNode(context, { parts: IMAGES_ONLY });
+    const { runtime, keep } = snapshot;
+    const baseline = baselineOf(snapshot, context.config.limits.images.infraImages);
+    if (baseline === null) {
+      for (const { source, message } of keep.problems)
+        context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);
+      return exit.usage;
+    }
+    const archivesFor = await archiveSearch(paths, context);
+    const isHere = snapshotFileOf(context) === null;
+    const isRke2 =
+      isHere && context.open.machine(context.config).directory(RKE2).kind === "present";
+    const tool = runtimeTool(runtime, isRke2);
+    const images = baseline.gaps.map((gap) => {
+      const archives = isMissing(gap) ? archivesFor(gap) : [];
+      return { gap, archives, command: tool(gap, archives[0]) };
+    });
+    const report = { runtime, baseline, images };
+    await print(context, {
+      document: () => missingDocument(report),
+      table: (screen) => missingTable(report, screen),
+      rows: images.map(({ gap }) => ({ id: gap.patterns[0] ?? gap.name, name: gap.name })),
+    });
+    return baseline.gaps.length === 0 ? exit.done : exit.unknown;
+  },
+});
+
+const ARCHIVE = /\.(?:tar|tgz|tzst|tar\.(?:gz|zst))$/;
+
+/** Finds the archives of an image, those with its ID first. Reports archives that it cannot read. */
+async function archiveSearch(
+  paths: readonly string[],
+  { open, stderr }: CommandContext,
+): Promise<(gap: BaselineGap) => readonly string[]> {
+  const found = new Map<Image, string>();
+  const reading = async <T>(read: () => T | Promise<T>, none: T): Promise<T> => {
+    try {
+      return await read();
+    } catch (thrown) {
+      if (!(thrown instanceof HostError)) throw thrown;
+      stderr(`crigc: warning: ${clean(thrown.message)}\n`);
+      return none;
+    }
+  };
+  for (const path of paths)
+    for (const file of await reading(() => open.filesIn(path, ARCHIVE), []))
+      for (const { id, names } of await reading(() => open.archivedImages(file), [])) {
+        const rest = { repoDigests: [], sizeBytes: 0n, pinned: false };
+        found.set({ id: imageId(id), repoTags: names, ...rest }, file);
+      }
+  const images = [...found.keys()];
+  return ({ patterns, source }) => {
+    const rules = patterns.map((pattern) => ({ pattern, source }));
+    const matches = keepRuleMatches(compileKeepRules(rules), images);
+    const files = [...matches.values()].flat().map((image) => found.get(image) ?? "");
+    return [...new Set(files)];
+  };
+}
+
+const shellWord = (text: string): string =>
+  /^[\w@:,./=+-]+$/.test(text) ? text : shellQuoted(text);
+
+/** The command for an image, by the runtime's own tool; `null`: none does it. */
+function runtimeTool({ name, endpoint }: RuntimeInfo, isRke2: boolean) {
+  const imports = (tool: string) => (gap: BaselineGap, archive?: string) =>
+    isMissing(gap) ? `${tool} ${archive === undefined ? "ARCHIVE" : shellWord(archive)}` : null;
+  if (name === "cri-o") return imports("podman load -i");
+  if (name === "docker") return imports("docker load -i");
+  const ctr = ctrFor(endpoint.replace(/^unix:\/\//, ""), isRke2);
+  return (gap: BaselineGap, archive?: string) =>
+    imports(`${ctr} images import`)(gap, archive) ??
+    `${ctr} images label ${shellWord(gap.name)} io.cri-containerd.pinned=pinned`;
+}
+
+function ctrFor(socket: string, isRke2: boolean): string {
+  if (socket.includes("/microk8s/")) return "microk8s ctr";
+  if (socket.startsWith("/run/k0s/")) return "k0s ctr -n k8s.io";
+  if (socket.startsWith("/run/k3s/"))
+    return isRke2 ? `${RKE2}/ctr -a ${socket} -n k8s.io` : "k3s ctr";
+  const isDefault = socket === "/run/containerd/containerd.sock";
+  return isDefault ? "ctr -n k8s.io" : `ctr -a ${shellWord(socket)} -n k8s.io`;
+}

@@ -1,0 +1,97 @@
+/** Compares the baselines with the images of the node. */
+import { type Baseline, type BaselineGap, isMissing } from "../../model/baseline.ts";
+import type { ImageId } from "../../model/ids.ts";
+import type { Image, KeepRule, Snapshot } from "../../model/snapshot.ts";
+import { indexImages, listedImages } from "../image/image-index.ts";
+import { parseKeepPattern } from "./keep-pattern.ts";
+import { compileKeepRules, keepRuleMatches } from "./keep.ts";
+
+/**
+ * `null` while a keep file is invalid, so that nobody knows what the baselines name. Former names of an image do not count:
+ * a pod asks for the name.
+ */
+export function baselineOf(
+  { images, keep, runtime }: Pick<Snapshot, "images" | "keep" | "runtime">,
+  infraImages: readonly string[],
+): Baseline | null {
+  if (keep.problems.length > 0) return null;
+  const groups = groupsOf(keep.rules);
+  const sandbox = [
+    ...runtime.sandboxImages.map((pattern) => ({ pattern, source: runtime.name })),
+    ...infraImages.map((pattern) => ({ pattern, source: "--pod-infra-container-image" })),
+  ].filter(({ pattern }) => parseKeepPattern(pattern).kind === "valid");
+  const node = presence([...groups.flat(), ...sandbox], images);
+  const starters = new Set(sandbox.filter(node.lacks).map(({ pattern }) => pattern));
+  const isStarter = ({ pattern }: KeepRule): boolean => starters.has(pattern);
+  const gaps = groups.flatMap((group): readonly BaselineGap[] => {
+    const absent = group.filter(node.lacks);
+    const kind = absent.includes(group[0]) ? "missing" : "name-missing";
+    if (absent.length > 0)
+      return [gapOf(absent.some(isStarter) ? "sandbox-image" : kind, absent, absent)];
+    return group.filter(node.unpinned).map((rule) => gapOf("unpinned", [rule], group));
+  });
+  const named = new Set(gaps.flatMap(({ patterns }) => patterns));
+  const others = sandbox
+    .filter((it) => isStarter(it) && !named.has(it.pattern))
+    .map((rule) => gapOf("sandbox-image", [rule], [rule]));
+  const missing = gaps.filter(isMissing).length;
+  return {
+    images: groups.length,
+    present: groups.length - missing,
+    missing: missing + others.length,
+    gaps: [...gaps, ...others],
+  };
+}
+
+/** Lines of `baseline.list`, or of a list whose name ends so. */
+const BASELINE = /^(\/.*baseline\.list):(\d+)$/;
+const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
+
+/** The rules of each image: `keep baseline` writes its ID, then its names. Any other line stands alone. */
+function groupsOf(rules: readonly KeepRule[]): readonly (readonly [KeepRule, ...KeepRule[]])[] {
+  const groups: [KeepRule, ...KeepRule[]][] = [];
+  let next = "";
+  for (const rule of rules) {
+    const [, file = "", line = ""] = BASELINE.exec(rule.source) ?? [];
+    if (file === "") continue;
+    const last = groups.at(-1);
+    if (rule.source === next && last !== undefined && !ID.test(rule.pattern)) last.push(rule);
+    else groups.push([rule]);
+    const isOfImage = ID.test(groups.at(-1)?.[0].pattern ?? "");
+    next = isOfImage ? `${file}:${Number(line) + 1}` : "";
+  }
+  return groups;
+}
+
+/**
+ * A node that has everything is compared by the index of its images. Only lines that this does not find are matched against
+ * each image, and those with a digest, which the index finds under any name.
+ */
+function presence(rules: readonly KeepRule[], images: readonly Image[]) {
+  const index = indexImages(images);
+  const idsOf = ({ pattern }: KeepRule): readonly ImageId[] =>
+    pattern.includes("@") ? [] : listedImages(index, pattern);
+  const unlisted = rules.filter((rule) => idsOf(rule).length === 0);
+  const matched =
+    unlisted.length === 0 ? null : keepRuleMatches(compileKeepRules(unlisted), images);
+  const pinned = new Set(images.filter((image) => image.pinned).map(({ id }) => id));
+  return {
+    lacks: (rule: KeepRule): boolean => matched?.get(rule)?.length === 0,
+    unpinned: (rule: KeepRule): boolean =>
+      rule.pinned === true && !idsOf(rule).some((id) => pinned.has(id)),
+  };
+}
+
+const gapOf = (
+  kind: BaselineGap["kind"],
+  lines: readonly KeepRule[],
+  named: readonly KeepRule[],
+): BaselineGap => ({
+  kind,
+  name: nameOf(named),
+  patterns: lines.map(({ pattern }) => pattern),
+  source: lines[0]?.source ?? "",
+});
+
+const nameOf = (rules: readonly KeepRule[]): string =>
+  (rules.find(({ pattern }) => !ID.test(pattern)) ?? rules[0])?.pattern ?? "";

@@ -1,0 +1,160 @@
+// crigc keep missing: what it prints, which archive it names, and the command for each runtime.
+
+import { describe, expect, test } from "bun:test";
+
+import { HostError } from "../../../src/model/errors.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
+import { anImage, aSnapshot } from "../../support/build/values.ts";
+import { openNodeOf } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+const app = anImage("app");
+const [tag = ""] = app.repoTags;
+const LIST = "/etc/crigc/keep.d/baseline.list";
+const archives: Readonly<
+  Record<string, { readonly id: string; readonly names: readonly string[] }>
+> = {
+  "/stick/newer.tar": { id: anImage("newer").id, names: [tag] },
+  "/stick/the app.tar.gz": { id: app.id, names: [] },
+};
+
+interface Given {
+  readonly images?: readonly Image[];
+  readonly text?: string;
+  readonly name?: string;
+  readonly endpoint?: string;
+  readonly isRke2?: boolean;
+}
+
+function missing(given: Given = {}, ...words: readonly string[]) {
+  const text = given.text ?? `${app.id} # crigc: pinned\n${tag}\n`;
+  const { node } = openNodeOf({
+    snapshot: {
+      images: given.images ?? [],
+      keep: { directoriesRead: [], ...parseKeepFile(text, LIST) },
+      runtime: {
+        ...aSnapshot().runtime,
+        name: given.name ?? "containerd",
+        endpoint: given.endpoint ?? "unix:///run/containerd/containerd.sock",
+      },
+    },
+  });
+  const directory = () =>
+    ({ kind: given.isRke2 === true ? "present" : "absent", creatable: true }) as never;
+  return crigc(["keep", "missing", ...words], {
+    open: {
+      node,
+      machine: () => ({ directory }) as never,
+      filesIn: (path) => {
+        if (path === "/nowhere") throw new HostError("read", "cannot read /nowhere");
+        return path === "/stick" ? [...Object.keys(archives), "/stick/torn.tar"] : [path];
+      },
+      archivedImages: async (path) => {
+        const found = archives[path];
+        if (found === undefined) throw new HostError("parse", `${path} is no archive`);
+        return [found];
+      },
+    },
+  });
+}
+
+describe("keep missing", () => {
+  test("exits 0 if everything is there, and without a baseline", async () => {
+    expect(await missing({ images: [{ ...app, pinned: true }] })).toEqual({
+      code: 0,
+      stdout: "1 baseline image: 1 on this node.\n",
+      stderr: "",
+    });
+    expect(await missing({ text: "# none\n" })).toMatchObject({
+      code: 0,
+      stdout: "No baseline names an image; crigc keep baseline writes one.\n",
+    });
+  });
+
+  test("exits 8 and says what is missing and how to bring it back", async () => {
+    expect(await missing()).toEqual({
+      code: 8,
+      stdout: [
+        "IMAGE                    PROBLEM",
+        `${tag}  not on this node`,
+        "",
+        `1 baseline image: 0 on this node, 1 missing (${tag}).`,
+        "To bring them back:",
+        "  ctr -n k8s.io images import ARCHIVE",
+        "",
+      ].join("\n"),
+      stderr: "",
+    });
+  });
+
+  test("names the archives of a directory that have it, the one with its ID first, and reports unreadable ones", async () => {
+    const { code, stdout, stderr } = await missing(
+      {},
+      "--from",
+      "/stick",
+      "/nowhere",
+      "-o",
+      "json",
+    );
+    expect(code).toBe(8);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "MissingImages",
+      baselineImages: 1,
+      presentImages: 0,
+      images: [
+        {
+          name: tag,
+          problem: "missing",
+          patterns: [app.id, tag],
+          source: `${LIST}:1`,
+          archives: ["/stick/the app.tar.gz", "/stick/newer.tar"],
+          command: "ctr -n k8s.io images import '/stick/the app.tar.gz'",
+        },
+      ],
+    });
+    expect(stderr.split("\n").toSorted()).toEqual([
+      "",
+      "crigc: warning: /stick/torn.tar is no archive",
+      "crigc: warning: cannot read /nowhere",
+    ]);
+  });
+
+  const k3s = "unix:///run/k3s/containerd/containerd.sock";
+  test.each<[Given, string]>([
+    [{ endpoint: k3s }, "k3s ctr images import F"],
+    [
+      { endpoint: k3s, isRke2: true },
+      "/var/lib/rancher/rke2/bin/ctr -a /run/k3s/containerd/containerd.sock -n k8s.io images import F",
+    ],
+    [
+      { endpoint: "unix:///var/snap/microk8s/common/run/containerd.sock" },
+      "microk8s ctr images import F",
+    ],
+    [{ endpoint: "unix:///run/k0s/containerd.sock" }, "k0s ctr -n k8s.io images import F"],
+    [{ endpoint: "unix:///tmp/c.sock" }, "ctr -a /tmp/c.sock -n k8s.io images import F"],
+    [{ name: "cri-o" }, "podman load -i F"],
+    [{ name: "docker" }, "docker load -i F"],
+  ])("knows the runtime's own tool: %j", async (given, expected) => {
+    const { stdout } = await missing(given);
+    expect(stdout).toContain(`\n  ${expected.replace(/F$/, "ARCHIVE")}\n`);
+  });
+
+  test("pins an image again on containerd; other runtimes have no command for it", async () => {
+    const ran = await missing({ images: [app] });
+    expect(ran.code).toBe(8);
+    expect(ran.stdout).toContain("no longer pinned in the runtime");
+    expect(ran.stdout).toContain(
+      `ctr -n k8s.io images label ${tag} io.cri-containerd.pinned=pinned`,
+    );
+    expect((await missing({ images: [app], name: "cri-o" })).stdout).not.toContain("To bring");
+  });
+
+  test("prints names and IDs alone, and exits 2 for invalid keep rules", async () => {
+    expect((await missing({}, "-o", "name")).stdout).toBe(`${tag}\n`);
+    expect((await missing({}, "-q")).stdout).toBe(`${app.id}\n`);
+    expect((await missing({}, "-o", "yaml")).stdout).toContain("problem: missing");
+    expect(await missing({ text: "a b\n" })).toMatchObject({ code: 2, stdout: "" });
+    expect(await missing({}, "/stick")).toMatchObject({ code: 2, stdout: "" });
+  });
+});

@@ -1,0 +1,131 @@
+// What a baseline names and a node lacks, by lists as crigc writes them.
+
+import { describe, expect, test } from "bun:test";
+
+import { baselineList } from "../../../src/cli/commands/keep-file.ts";
+import type { Baseline } from "../../../src/model/baseline.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import { baselineOf } from "../../../src/policy/keep/baseline.ts";
+import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
+import { anImage, aSnapshot } from "../../support/build/values.ts";
+
+const LIST = "/etc/crigc/keep.d/baseline.list";
+const app = anImage("app");
+const tools = anImage("tools", {
+  repoTags: ["registry.example/tools:1", "registry.example/tools:2"],
+});
+const pause = anImage("pause", { pinned: true, repoTags: ["registry.k8s.io/pause:3.9"] });
+const all = [app, tools, pause];
+
+const listOf = (images: readonly Image[], before: readonly string[] = []): string =>
+  baselineList(
+    images.map(({ id, repoTags, pinned }) => ({ id, names: repoTags, pinned })),
+    before,
+    "2026-01-15T12:00:00Z",
+  ).text;
+
+interface Given {
+  readonly text?: string;
+  readonly source?: string;
+  /** As the runtime names the sandbox image. */
+  readonly sandbox?: string;
+  readonly flag?: string;
+}
+
+function compared(images: readonly Image[], given: Given = {}): Baseline | null {
+  const parsed = parseKeepFile(given.text ?? listOf(all), given.source ?? LIST);
+  const { runtime } = aSnapshot();
+  const sandboxImages = given.sandbox === undefined ? [] : [given.sandbox];
+  return baselineOf(
+    { images, keep: { ...parsed, directoriesRead: [] }, runtime: { ...runtime, sandboxImages } },
+    given.flag === undefined ? [] : [given.flag],
+  );
+}
+
+const problemsOf = (baseline: Baseline | null) =>
+  baseline?.gaps.map(({ kind, name }) => `${kind} ${name}`);
+
+describe("a node compared with its baseline", () => {
+  test("lacks nothing if each image is there by its ID and names", () => {
+    expect(compared(all)).toEqual({ images: 3, present: 3, missing: 0, gaps: [] });
+  });
+
+  test("lacks every image after CRI-O wiped its store at boot, and no pod starts without the sandbox image", () => {
+    const it = compared([], { sandbox: "registry.k8s.io/pause:3.9" });
+    expect(it).toMatchObject({ images: 3, present: 0, missing: 3 });
+    expect(problemsOf(it)).toEqual([
+      "missing registry.example/app:v1",
+      "missing registry.example/tools:1",
+      "sandbox-image registry.k8s.io/pause:3.9",
+    ]);
+    expect(it?.gaps[0]).toMatchObject({ patterns: [app.id, ...app.repoTags], source: `${LIST}:3` });
+  });
+
+  test("lacks the pins that k3s lost with a restart, and no image", () => {
+    const it = compared([app, tools, { ...pause, pinned: false }]);
+    expect(it).toMatchObject({ images: 3, present: 3, missing: 0 });
+    expect(problemsOf(it)).toEqual(["unpinned registry.k8s.io/pause:3.9"]);
+    expect(it?.gaps[0]?.patterns).toEqual([pause.id]);
+  });
+
+  test("lacks a name that an image lost: a pod asks for the name", () => {
+    const [first = ""] = tools.repoTags;
+    const it = compared([app, { ...tools, repoTags: [first] }, pause]);
+    expect(problemsOf(it)).toEqual(["name-missing registry.example/tools:2"]);
+    expect(it).toMatchObject({ present: 2, missing: 1 });
+  });
+
+  test("lacks an image whose tag another image has now", () => {
+    const it = compared([anImage("new", { repoTags: app.repoTags }), tools, pause]);
+    expect(problemsOf(it)).toEqual([`missing ${app.id}`]);
+  });
+
+  test("is compared by the IDs of CRI-O, which have no algorithm", () => {
+    const bare = all.map((image) => ({
+      ...image,
+      id: image.id.replace("sha256:", "") as Image["id"],
+    }));
+    expect(compared(bare)?.gaps).toEqual([]);
+    expect(compared(all, { text: listOf(bare) })?.gaps).toEqual([]);
+  });
+
+  test("lacks a sandbox image that no baseline names, by the runtime or the flag, but no invalid one", () => {
+    const named = { sandbox: "registry.k8s.io/pause:3.10", flag: "r.example/pause:1" };
+    const it = compared(all, named);
+    expect(it).toMatchObject({ images: 3, present: 3, missing: 2 });
+    expect(it?.gaps.map(({ name, source }) => [name, source])).toEqual([
+      ["registry.k8s.io/pause:3.10", "containerd"],
+      ["r.example/pause:1", "--pod-infra-container-image"],
+    ]);
+    expect(compared(all, { sandbox: "" })?.gaps).toEqual([]);
+  });
+
+  test("keeps apart earlier entries, lines by hand and patterns", () => {
+    const earlier = [anImage("gone").id, "registry.example/other:1"];
+    const it = compared(all, {
+      text: `${listOf(all, earlier)}# By hand:\nregistry.example/**\nr.other/**\n`,
+    });
+    expect(problemsOf(it)).toEqual(["missing registry.example/other:1", "missing r.other/**"]);
+    const alone = `registry.example/x:1\nregistry.example/y:1\n`;
+    expect(compared([], { text: alone })).toMatchObject({ images: 2, missing: 2 });
+  });
+
+  test("finds an image by a digest only under the name before it", () => {
+    const digest = `sha256:${"d".repeat(64)}`;
+    const text = `registry.example/a@${digest}\n`;
+    const here = (name: string) => [anImage("a", { repoDigests: [`${name}@${digest}`] })];
+    expect(compared(here("registry.example/a"), { text })?.gaps).toEqual([]);
+    expect(compared(here("other.example/a"), { text })).toMatchObject({ missing: 1 });
+  });
+
+  test.each(["/keep.d/site-baseline.list", "/keep.d/site.list", "--keep"])(
+    "reads lists whose names end in baseline.list: %s",
+    (source) => {
+      expect(compared([], { source })?.images).toBe(source.includes("baseline") ? 3 : 0);
+    },
+  );
+
+  test("is unknown while a keep file is invalid", () => {
+    expect(compared([], { text: "a b\n" })).toBeNull();
+  });
+});
