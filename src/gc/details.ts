@@ -13,7 +13,7 @@ import type {
   Snapshot,
 } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import { sameOr } from "../policy/by-object.ts";
+import { byObject, sameOr } from "../policy/by-object.ts";
 import { Breaker, CALLS_AT_ONCE, mapBounded } from "./calls.ts";
 
 export interface ContainerDetails {
@@ -38,14 +38,21 @@ export interface KnownDetails {
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
 }
 
-export const knownFromLedger = ({ containers, sandboxImages }: Ledger): KnownDetails => ({
-  volumesOf: (id) => {
-    const references = containers.get(id)?.imageVolumes ?? null;
-    return references === null ? null : knownVolumes(references);
-  },
-  endOf: (id) => containers.get(id)?.finishedAt ?? null,
-  volumes: new Map(),
-  sandboxImages,
+export function knownFromLedger({ containers, sandboxImages }: Ledger): KnownDetails {
+  const volumes = volumesOf(containers);
+  return {
+    volumesOf: (id) => volumes.get(id) ?? null,
+    endOf: (id) => containers.get(id)?.finishedAt ?? null,
+    volumes,
+    sandboxImages,
+  };
+}
+
+const volumesOf = byObject((containers: Ledger["containers"]) => {
+  const volumes = new Map<ContainerId, ImageVolumes>();
+  for (const [id, { imageVolumes }] of containers)
+    if (imageVolumes !== null) volumes.set(id, knownVolumes(imageVolumes));
+  return volumes;
 });
 
 /** A refresh within the pass needs no ends, because the pass has them. */
@@ -80,6 +87,9 @@ export async function readContainerDetails(
   },
   signal: AbortSignal,
 ): Promise<ContainerDetails> {
+  const isKnown = !need.ends && containers.length === known.volumes.size;
+  if (isKnown && containers.every(({ id }) => known.volumesOf(id) !== null))
+    return { volumes: known.volumes, ends: new Map() };
   const volumes = new Map<ContainerId, ImageVolumes>();
   const ends = new Map<ContainerId, Instant>();
   // By ID: a container announced by events occurs once per reference.
@@ -129,6 +139,7 @@ export async function readSandboxImages(
   },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<SandboxId, string>> {
+  if (sandboxes.length === known.size && sandboxes.every(({ id }) => known.has(id))) return known;
   const images = new Map<SandboxId, string>();
   const toAsk: SandboxId[] = [];
   for (const { id } of sandboxes) {

@@ -7,6 +7,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
+import { byParts } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { CALLS_AT_ONCE, mapBounded } from "./calls.ts";
 
@@ -69,13 +70,13 @@ export class PodLists {
 }
 
 /** The sandboxes that containers name and the list lacks. */
-function sandboxesLacking({ containers, sandboxes }: Listed): readonly SandboxId[] {
+const sandboxesLacking = byParts(({ containers, sandboxes }: Listed): readonly SandboxId[] => {
   const listed = new Set<string>(sandboxes.map(({ id }) => id));
   const named = containers.flatMap(({ sandboxId }) =>
     sandboxId === "" || listed.has(sandboxId) ? [] : [sandboxId],
   );
   return [...new Set(named)];
-}
+});
 
 class CheckedList<Id extends string> {
   readonly #what: "containers" | "sandboxes";
@@ -83,6 +84,8 @@ class CheckedList<Id extends string> {
   readonly #expected = new Set<Id>();
   /** An older list that arrives late does not bring these back. */
   readonly #gone = new Set<Id>();
+  /** The last list, if nothing else has been expected since. */
+  #complete: readonly unknown[] | null = null;
 
   constructor(
     what: "containers" | "sandboxes",
@@ -93,6 +96,7 @@ class CheckedList<Id extends string> {
   }
 
   expect(ids: Iterable<Id>): void {
+    this.#complete = null;
     for (const id of ids) if (!this.#gone.has(id)) this.#expected.add(id);
   }
 
@@ -102,13 +106,17 @@ class CheckedList<Id extends string> {
   ): Promise<readonly Item[]> {
     // Two parts of a pass may list at once: what only the other has seen may be newer than this list.
     const before = [...this.#expected];
+    const complete = this.#complete;
     const listed = await list();
+    // An unchanged list is the same array.
+    if (listed === complete) return listed;
     const ids = new Set(listed.map(({ id }) => id));
     await this.checkGone(
       before.filter((id) => !ids.has(id) && this.#expected.has(id)),
       signal,
     );
     this.expect(listed.map(({ id }) => id));
+    this.#complete = listed;
     return listed;
   }
 

@@ -24,10 +24,6 @@ export const smaller = (one: bigint, other: bigint): bigint => (one < other ? on
 
 export const atLeastZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 
-/** A copy with the entry. Copying 10,000 entries takes 0.1 ms. */
-export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
-  new Map(map).set(key, value);
-
 /** The last item of each ID. */
 export const byId = <Item extends { readonly id: string }>(
   items: readonly Item[],

@@ -1,10 +1,11 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
+import { withEntry, withoutKeys } from "../model/layered-map.ts";
 import type { ContainerRecord, Ghost, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type Watched, watched } from "../model/time.ts";
-import { withEntry } from "../model/values.ts";
+import { sameOr } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
@@ -40,21 +41,30 @@ export function remember(input: Remember): Ledger {
       : ledger.ageRestartedWatched,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
-    images: new Map(
-      distinctImages(snapshot.images, "last").map((image) => [
-        image.id,
-        imageRecord(input, image, now.watched),
-      ]),
+    images: sameOr(
+      ledger.images,
+      new Map(
+        distinctImages(snapshot.images, "last").map((image) => [
+          image.id,
+          imageRecord(input, image, now.watched),
+        ]),
+      ),
     ),
-    containers: new Map(snapshot.containers.map(({ id }) => [id, containerRecord(input, id)])),
+    containers: sameOr(
+      ledger.containers,
+      new Map(snapshot.containers.map(({ id }) => [id, containerRecord(input, id)])),
+    ),
     pods: input.pods,
     creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now.watched),
     heldUpPasses: ledger.heldUpPasses,
-    sandboxImages: new Map(
-      snapshot.sandboxes.flatMap(({ id }) => {
-        const image = snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id);
-        return image === undefined ? [] : [[id, image] as const];
-      }),
+    sandboxImages: sameOr(
+      ledger.sandboxImages,
+      new Map(
+        snapshot.sandboxes.flatMap(({ id }) => {
+          const image = snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id);
+          return image === undefined ? [] : [[id, image] as const];
+        }),
+      ),
     ),
     // Layers are read apart from observations.
     ...rememberOrigins(ledger, snapshot.images, new Map()),
@@ -69,7 +79,7 @@ export function remember(input: Remember): Ledger {
 /** Drops the records of removed images, so that one that comes back is new. */
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
   const gone = [...removed].filter((id) => ledger.images.has(id));
-  return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
+  return gone.length === 0 ? ledger : { ...ledger, images: withoutKeys(ledger.images, gone) };
 }
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
@@ -108,9 +118,10 @@ export const forgetRemoved = (
   sandboxImages: without(ledger.sandboxImages, removed.sandboxes),
 });
 
-function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> {
-  const gone = new Set(keys);
-  return new Map([...map].filter(([key]) => !gone.has(key)));
+function without<K, V>(map: ReadonlyMap<K, V>, keys: Iterable<K>): ReadonlyMap<K, V> {
+  const rest = new Map(map);
+  for (const key of keys) rest.delete(key);
+  return rest;
 }
 
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
@@ -179,10 +190,12 @@ function earlierNames(before: ImageRecord, names: string): readonly string[] {
 function containerRecord({ ledger, snapshot }: Remember, id: ContainerId): ContainerRecord {
   const before = ledger.containers.get(id);
   const volumes = snapshot.imageVolumes.get(id);
-  return {
-    imageVolumes: volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null),
-    finishedAt: snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null,
-  };
+  const imageVolumes =
+    volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
+  const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
+  return before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt
+    ? before
+    : { imageVolumes, finishedAt };
 }
 
 /** A ghost, which is still listed after its removal, is tried again after an hour, which doubles with each attempt up to this. */

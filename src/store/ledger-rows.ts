@@ -4,6 +4,7 @@ import type { Database } from "bun:sqlite";
 
 import { StoreError } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
+import { baseOf, changedKeys } from "../model/layered-map.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
 import { instant, watched as asWatched } from "../model/time.ts";
 import type { Codec } from "./codec.ts";
@@ -104,8 +105,12 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
   // A file without this row is read as the empty ledger, so the row must be written then.
   if (previous === emptyLedger || state !== stateText(previous, lastUseBefore))
     changes.puts.push([STATE_KIND, "", state]);
+  // Rows of images in use say so by that observation.
+  const isSameUse =
+    lastUse?.at === lastUseBefore?.at && lastUse?.watched === lastUseBefore?.watched;
   addChanges<ImageRecord>(changes, {
     kind: "images",
+    changed: isSameUse ? changedKeys(next.images, previous.images) : null,
     after: next.images,
     before: previous.images,
     // Most records are the same object, and each removal compares all.
@@ -119,6 +124,7 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     if (kind !== "images" && next[kind] !== previous[kind])
       addChanges<unknown>(changes, {
         kind,
+        changed: null,
         after: next[kind],
         before: previous[kind],
         isSame: (after, before) => after === before || Bun.deepEquals(after, before),
@@ -134,6 +140,8 @@ interface MutableChanges extends LedgerChanges {
 
 interface MapChange<Value> {
   readonly kind: MapName;
+  /** The only keys under which rows can differ; `null`: all. */
+  readonly changed: ReadonlySet<string> | null;
   readonly after: ReadonlyMap<string, Value>;
   readonly before: ReadonlyMap<string, Value>;
   readonly isSame: (after: Value, before: Value) => boolean;
@@ -141,13 +149,14 @@ interface MapChange<Value> {
 }
 
 function addChanges<Value>({ puts, drops }: MutableChanges, change: MapChange<Value>): void {
-  const { kind, after, before, isSame, document } = change;
-  for (const [id, value] of after) {
-    const known = before.get(id);
-    if (known === undefined || !isSame(value, known))
+  const { kind, changed, after, before, isSame, document } = change;
+  for (const id of changed ?? after.keys()) {
+    const [value, known] = [after.get(id), before.get(id)];
+    if (value !== undefined && (known === undefined || !isSame(value, known)))
       puts.push([kind, id, rowJson(document(value))]);
   }
-  for (const id of before.keys()) if (!after.has(id)) drops.push([kind, id]);
+  for (const id of changed ?? before.keys())
+    if (!after.has(id) && before.has(id)) drops.push([kind, id]);
 }
 
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
@@ -155,13 +164,34 @@ const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
 
 /** The last observation at which any image was in use. */
 function lastUseOf(images: Ledger["images"]): LastUse | null {
-  let last: LastUse | null = null;
-  for (const { lastUsedAt: at, lastUsedWatched: watched } of images.values()) {
-    if (at === null || watched === null) continue;
-    if (last === null || watched > last.watched || (watched === last.watched && at > last.at))
-      last = { at, watched };
+  const base = baseOf(images);
+  const lastOfBase = lastUseIn(base);
+  let last = lastOfBase;
+  for (const id of changedKeys(images, base) ?? []) {
+    // Others may have been in use then, or none.
+    if (isLast(base.get(id), lastOfBase)) return lastUseIn(images);
+    last = later(images.get(id), last);
   }
   return last;
+}
+
+const lastUses = new WeakMap<Ledger["images"], { readonly last: LastUse | null }>();
+
+function lastUseIn(images: Ledger["images"]): LastUse | null {
+  const known = lastUses.get(images);
+  if (known !== undefined) return known.last;
+  let last: LastUse | null = null;
+  for (const image of images.values()) last = later(image, last);
+  lastUses.set(images, { last });
+  return last;
+}
+
+function later(image: ImageRecord | undefined, last: LastUse | null): LastUse | null {
+  const { lastUsedAt: at = null, lastUsedWatched: watched = null } = image ?? {};
+  if (at === null || watched === null) return last;
+  const isLater =
+    last === null || watched > last.watched || (watched === last.watched && at > last.at);
+  return isLater ? { at, watched } : last;
 }
 
 const isLast = (image: ImageRecord | undefined, last: LastUse | null): boolean =>

@@ -4,9 +4,9 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { imageId } from "../../src/model/ids.ts";
+import { withEntry } from "../../src/model/layered-map.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
-import { withEntry } from "../../src/model/values.ts";
 import { openInMemory } from "../../src/store/connection.ts";
 import {
   ledgerChanges,

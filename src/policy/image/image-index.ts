@@ -20,11 +20,10 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
   const byNormalForm = new Map<string, readonly ImageId[]>();
   const byEnd = new Map<string, Image[]>();
   for (const image of images) {
-    const own = [image.id];
-    const names = [...image.repoTags, ...image.repoDigests];
-    for (const text of [image.id, ...names]) add(byText, text, own);
-    for (const form of otherForms(image)) add(byNormalForm, form, own);
-    for (const end of new Set(names.map((text) => endOf(splitReference(text).name)))) {
+    const { own, texts, forms, ends } = namesForIndex(image);
+    for (const text of texts) add(byText, text, own);
+    for (const form of forms) add(byNormalForm, form, own);
+    for (const end of ends) {
       const those = byEnd.get(end);
       if (those === undefined) byEnd.set(end, [image]);
       else those.push(image);
@@ -36,6 +35,17 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
     if (others !== undefined) add(byText, id, others);
   }
   return { byText, byNormalForm, byEnd };
+});
+
+/** Of an image, which is the same object while the runtime lists it unchanged. */
+const namesForIndex = byObject((image: Image) => {
+  const names = [...image.repoTags, ...image.repoDigests];
+  return {
+    own: [image.id],
+    texts: [image.id, ...names],
+    forms: [...otherForms(image)],
+    ends: [...new Set(names.map((text) => endOf(splitReference(text).name)))],
+  };
 });
 
 function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly ImageId[]): void {

@@ -2,7 +2,7 @@
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Container, PodReading, Snapshot } from "../../model/snapshot.ts";
-import { byObject } from "../by-object.ts";
+import { byParts } from "../by-object.ts";
 import { imageVolumesSupported } from "../version.ts";
 import { type ImageIndex, indexImages, listedImages, possibleImages } from "./image-index.ts";
 import { fullReference } from "./reference.ts";
@@ -40,31 +40,46 @@ const NONE: ReadonlySet<ContainerId> = new Set();
  * write that, so it uses what it could mean. Containers in `without` do not count: a plan judges images as if the
  * containers that it removes first were removed.
  */
-export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage =>
-  without.size === 0 ? wholeUsage(facts) : findUsage(facts, without);
+export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage => {
+  const { containers, imageVolumes, sandboxes, sandboxImages, images, resolutions } = facts;
+  const parts = { containers, imageVolumes, sandboxes, sandboxImages, images, resolutions };
+  const hasVolumes = imageVolumesSupported(facts.runtime);
+  const { manifests } = facts.pods;
+  const all = { ...parts, hasVolumes, podClaims: podClaims(facts.pods), manifests };
+  return without.size === 0 ? wholeUsage(all) : findUsage(all, without);
+};
 
-/** A snapshot is judged more than once: for the ledger, for the plan and for each removal. */
-const wholeUsage = byObject((facts: UsageFacts): Usage => findUsage(facts, NONE));
+interface UsageParts extends Omit<UsageFacts, "runtime" | "pods"> {
+  readonly hasVolumes: boolean;
+  readonly podClaims: readonly Claim[];
+  readonly manifests: PodReading["manifests"];
+}
 
-function findUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage {
+/** The same lists are judged for the ledger and for the plan, and by the next pass if nothing changed. */
+const wholeUsage = byParts((parts: UsageParts): Usage => findUsage(parts, NONE));
+
+function findUsage(parts: UsageParts, without: ReadonlySet<ContainerId>): Usage {
   const users = new Map<ImageId, ImageUser[]>();
-  const resolver = new Resolver(facts);
-  for (const { user, references } of claimsOf(facts, without))
+  const resolver = new Resolver(parts);
+  const count = ({ user, references }: Claim): void => {
+    if ("name" in user && without.has(user.id)) return;
     for (const id of resolver.imagesOf(user, references)) {
       const those = users.get(id);
       if (those === undefined) users.set(id, [user]);
       else those.push(user);
     }
-  const volumes = imageVolumesSupported(facts.runtime) ? unknownVolumes(facts, without) : [];
-  return { users, unknown: [...resolver.unknown, ...volumes, ...unreadManifests(facts.pods)] };
+  };
+  for (const claims of [runtimeClaims(parts), parts.podClaims]) claims.forEach(count);
+  const volumes = parts.hasVolumes ? unknownVolumes(parts, without) : [];
+  return { users, unknown: [...resolver.unknown, ...volumes, ...unreadManifests(parts.manifests)] };
 }
 
 /** Names to look up with `ImageStatus`, sorted: full names that no listed image has. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
   const index = indexImages(facts.images);
   const references = new Set<string>();
-  for (const claim of claimsOf(facts, NONE))
-    for (const reference of claim.references) references.add(reference);
+  for (const claims of [runtimeClaims(facts), podClaims(facts.pods)])
+    for (const claim of claims) for (const reference of claim.references) references.add(reference);
   const names = [...references].flatMap((reference) =>
     listedImages(index, reference).length > 0 ? [] : (fullReference(reference) ?? []),
   );
@@ -77,40 +92,56 @@ interface Claim {
   readonly references: readonly string[];
 }
 
-/** What names an image: containers, their image volumes, sandboxes, manifests of static pods, and pods. */
-function* claimsOf(
-  facts: Omit<UsageFacts, "resolutions">,
-  without: ReadonlySet<ContainerId>,
-): Iterable<Claim> {
-  for (const container of facts.containers) {
+type RuntimeLists = Pick<UsageFacts, "containers" | "imageVolumes" | "sandboxes" | "sandboxImages">;
+
+/** What names an image in the runtime: containers, their image volumes, and sandboxes. */
+const runtimeClaims = ({ containers, imageVolumes, sandboxes, sandboxImages }: RuntimeLists) =>
+  claimsOfLists({ containers, imageVolumes, sandboxes, sandboxImages });
+
+/** A pass that removes images lists again and again, and finds the same containers. */
+const claimsOfLists = byParts((lists: RuntimeLists): readonly Claim[] => {
+  const claims: Claim[] = [];
+  for (const container of lists.containers) {
     const { id, name, podName, state } = container;
-    if (without.has(id)) continue;
-    yield {
-      user: { kind: "container", id, name, podName, state },
-      references: referencesOf(container),
-    };
-    const volumes = facts.imageVolumes.get(id);
+    const user: ImageUser = { kind: "container", id, name, podName, state };
+    claims.push({ user, references: referencesOf(container) });
+    const volumes = lists.imageVolumes.get(id);
     if (volumes?.kind === "known")
       for (const reference of volumes.references)
-        yield { user: { kind: "image-volume", id, name, podName }, references: [reference] };
+        claims.push({
+          user: { kind: "image-volume", id, name, podName },
+          references: [reference],
+        });
   }
-  for (const { id } of facts.sandboxes) {
-    const reference = facts.sandboxImages.get(id) ?? "";
-    if (reference !== "") yield { user: { kind: "sandbox", id }, references: [reference] };
+  for (const { id } of lists.sandboxes) {
+    const reference = lists.sandboxImages.get(id) ?? "";
+    if (reference !== "") claims.push({ user: { kind: "sandbox", id }, references: [reference] });
   }
-  for (const { path, fault, images } of facts.pods.manifests ?? [])
-    for (const image of images)
-      yield { user: { kind: "static-pod", path, invalid: fault !== null }, references: [image] };
+  return claims;
+});
+
+/** Mostly there are none. */
+const NO_CLAIMS: readonly Claim[] = [];
+
+/** What names an image beside the runtime: manifests of static pods, and pods. */
+function podClaims(pods: PodReading): readonly Claim[] {
+  const named: readonly Claim[] = (pods.manifests ?? []).flatMap(({ path, fault, images }) => {
+    const user: ImageUser = { kind: "static-pod", path, invalid: fault !== null };
+    return images.map((image) => ({ user, references: [image] }));
+  });
   // Only the kubelet's own list names images; other sources know only UIDs.
-  if (facts.pods.kind !== "ready" || facts.pods.source !== "kubelet-api") return;
-  for (const { uid, images } of facts.pods.pods)
-    for (const image of new Set(images))
-      if (image !== "") yield { user: { kind: "pod-spec", uid }, references: [image] };
+  const listed = pods.kind === "ready" && pods.source === "kubelet-api" ? pods.pods : [];
+  const specified: readonly Claim[] = listed.flatMap(({ uid, images }) => {
+    const its = [...new Set(images)].filter((image) => image !== "");
+    return its.map((image) => ({ user: { kind: "pod-spec", uid }, references: [image] }));
+  });
+  return named.length + specified.length === 0 ? NO_CLAIMS : [...named, ...specified];
 }
 
-const referencesOf = ({ imageId, imageRef, imageName }: Container): readonly string[] => [
-  ...new Set([imageId, imageRef, imageName].filter((reference) => reference !== "")),
-];
+const referencesOf = ({ imageId, imageRef, imageName }: Container): readonly string[] =>
+  [imageId, imageRef, imageName].filter(
+    (reference, index, all) => reference !== "" && all.indexOf(reference) === index,
+  );
 
 interface Resolved {
   readonly ids: readonly ImageId[];
@@ -200,7 +231,7 @@ function subjectOf(user: Exclude<ImageUser, { readonly kind: "pod-spec" | "stati
 }
 
 function unknownVolumes(
-  { containers, imageVolumes }: UsageFacts,
+  { containers, imageVolumes }: Pick<UsageFacts, "containers" | "imageVolumes">,
   without: ReadonlySet<ContainerId>,
 ): readonly Unknown[] {
   return containers.flatMap((container) => {
@@ -214,8 +245,8 @@ function unknownVolumes(
 }
 
 /** A manifest that cannot be read may name any image. */
-const unreadManifests = (pods: PodReading): readonly Unknown[] =>
-  (pods.manifests ?? []).flatMap(({ path, fault }) =>
+const unreadManifests = (manifests: PodReading["manifests"]): readonly Unknown[] =>
+  (manifests ?? []).flatMap(({ path, fault }) =>
     fault?.kind === "unreadable"
       ? [{ subject: `static pod ${path}`, message: `cannot read its manifest: ${fault.message}` }]
       : [],
