@@ -1,7 +1,7 @@
 /** Serves the agent's status, health and metrics on the control socket and the metrics address. */
 
-import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
+import { valuesOf } from "../config/settings.ts";
 import type { Engine } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";

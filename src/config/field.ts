@@ -1,9 +1,15 @@
 /** One entry of the flag table: names, type, default, help and documentation. */
 import type { FieldType } from "./types.ts";
 
-export interface Field {
-  /** Without dashes. Determines the environment variable. */
+export interface Field extends FieldEntry {
   readonly flag: string;
+  readonly commands: readonly string[];
+}
+
+/** As the table says it. */
+export interface FieldEntry {
+  /** Without dashes. Determines the environment variable. Absent: the field's name in lower case with dashes. */
+  readonly flag?: string;
   readonly aliases?: readonly string[];
   /** Environment variables after `CRIGC_…`. */
   readonly variables?: readonly string[];
@@ -20,13 +26,28 @@ export interface Field {
   readonly doc: string;
   /** Unit of a bare number: bytes, images, … */
   readonly unit?: string;
-  /** Commands that use it. */
-  readonly commands: readonly string[];
+  /** Commands that use it; absent: those that decide or show what is removed. */
+  readonly commands?: readonly string[];
   /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */
   readonly kubelet?: true;
   /** Invalid in configuration files. */
   readonly outsideFiles?: true;
 }
+
+export const fieldFrom = (name: string, entry: FieldEntry): Field => ({
+  flag: flagOf(name),
+  commands: DECIDING,
+  ...entry,
+});
+
+/** `image-gc-high-threshold` for `imageGCHighThresholdPercent`. */
+const flagOf = (name: string): string =>
+  name
+    .replace(/Percent$/, "")
+    .replace(".", "-")
+    .replaceAll(/([a-z])([A-Z])/g, "$1-$2")
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1-$2")
+    .toLowerCase();
 
 /** `CRIGC_IMAGE_GC_HIGH_THRESHOLD` and its alternatives, highest precedence first. */
 export const variablesOf = (field: Field): readonly string[] => [

@@ -1,7 +1,8 @@
 /** The one table of flags: it drives parsing, help, completion, validation and documentation. */
 import type { InferOutput } from "valibot";
 
-import { dashed, type Field, variablesOf } from "./field.ts";
+import { assert } from "../model/assert.ts";
+import { dashed, type Field, fieldFrom, variablesOf } from "./field.ts";
 import { agentFields, directoryFields, outputFields, paceFields } from "./fields/agent.ts";
 import { containerFields, pressureFields } from "./fields/containers.ts";
 import { imageFields, keepFields, runtimeFields } from "./fields/images.ts";
@@ -43,7 +44,13 @@ export const isFieldName = (name: string): name is FieldName => Object.hasOwn(fi
 
 export const fieldNames: readonly FieldName[] = Object.keys(fields).filter(isFieldName);
 
-export const fieldOf = (name: FieldName): Field => fields[name];
+const table = new Map(fieldNames.map((name) => [name, fieldFrom(name, fields[name])]));
+
+export function fieldOf(name: FieldName): Field {
+  const field = table.get(name);
+  assert(field !== undefined, name);
+  return field;
+}
 
 export const fieldGroups: readonly (readonly [heading: string, names: readonly FieldName[]])[] =
   Object.entries(GROUPS).map(([heading, members]) => [

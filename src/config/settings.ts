@@ -5,7 +5,7 @@ import type { Entry } from "./document.ts";
 import { dashed, placeholderOf, variablesOf } from "./field.ts";
 import { fieldByVariable, type FieldName, fieldNames, fieldOf, type Values } from "./fields.ts";
 import type { FieldValue } from "./types.ts";
-import { isList, isStatements, parseText, parseValue, shownText } from "./values.ts";
+import { isList, isStatements, parseText, parseValue, printed, shownText } from "./values.ts";
 import { described, suggestion } from "./words.ts";
 
 export interface Settings {
@@ -41,6 +41,13 @@ export interface AgentValue {
   readonly value: unknown;
   readonly source: string;
 }
+
+/** By configuration-file names, for the documents `Config` and `Status`. */
+export const valuesOf = ({ values, sources }: Settings) =>
+  fieldNames.map((field) => {
+    const { kind: source, from } = sources[field];
+    return { field, value: printed(fieldOf(field).type, values[field]), source, from };
+  });
 
 /** For messages and tables. */
 export const shown = ({ values }: Settings, name: FieldName): string =>

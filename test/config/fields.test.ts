@@ -3,16 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { defaultWords, placeholderOf, variablesOf } from "../../src/config/field.ts";
-import {
-  fieldByFlag,
-  fieldByVariable,
-  fieldGroups,
-  type FieldName,
-  fieldNames,
-  fieldOf,
-} from "../../src/config/fields.ts";
-import { defaultOf } from "../../src/config/settings.ts";
-import { parseText, printedText } from "../../src/config/values.ts";
+import { fieldByFlag, fieldByVariable, fieldNames, fieldOf } from "../../src/config/fields.ts";
+import { parseText } from "../../src/config/values.ts";
 
 /** The contract's table of flags. */
 const FLAGS =
@@ -29,62 +21,8 @@ const FLAGS =
     .split(/\s+/)
     .filter((flag) => flag !== "");
 
-const DEFAULTS: readonly (readonly [FieldName, string])[] = [
-  ["runtimeRequestTimeout", "2m"],
-  ["imageGCHighThresholdPercent", "85"],
-  ["imageGCLowThresholdPercent", "80"],
-  ["imageMinimumGCAge", "2m"],
-  ["imageMaximumGCAge", "0s"],
-  ["minimumContainerTTLDuration", "0s"],
-  ["maximumDeadContainersPerContainer", "1"],
-  ["maximumDeadContainers", "-1"],
-  [
-    "evictionHard",
-    "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
-  ],
-  ["evictionPressureTransitionPeriod", "5m"],
-  ["keepDir", "/etc/crigc/keep.d"],
-  ["podSource", "auto"],
-  ["kubeletEndpoint", "https://127.0.0.1:10250"],
-  ["keepLoaded", "false"],
-  ["deadPodTTL", "24h"],
-  ["maxStopGracePeriod", "30s"],
-  ["bootGrace", "5m"],
-  ["collectForeign", "false"],
-  ["podLogsDir", "/var/log/pods"],
-  ["containerLogsDir", "/var/log/containers"],
-  ["spaceAccounting", "measured"],
-  ["removalInterval", "0s"],
-  ["whenFutile", "keep"],
-  ["compat", "none"],
-  ["imageGCPeriod", "5m"],
-  ["imageDetectionPeriod", "5m"],
-  ["imageCachePeriod", "30s"],
-  ["containerGCPeriod", "1m"],
-  ["pressurePeriod", "10s"],
-  ["stateDir", "/var/lib/crigc"],
-  ["runDir", "/run/crigc"],
-  ["logging.format", "text"],
-  ["logging.verbosity", "2"],
-  ["dryRun", "false"],
-];
-
 test("the table has exactly the flags of the contract", () => {
   expect([...fieldByFlag.keys()].toSorted()).toEqual(FLAGS.toSorted());
-});
-
-test.each(DEFAULTS)("%s is %s by default", (name, text) => {
-  expect(printedText(fieldOf(name).type, defaultOf(name))).toBe(text);
-});
-
-test("a flag without a default is off, none or empty by default", () => {
-  const named = new Set(DEFAULTS.map(([name]) => name));
-  for (const name of fieldNames.filter((it) => !named.has(it)))
-    expect(["off", ""]).toContain(printedText(fieldOf(name).type, defaultOf(name)));
-});
-
-test("every field stands under one heading, in the order of the table", () => {
-  expect(fieldGroups.flatMap(([, names]) => names)).toEqual([...fieldNames]);
 });
 
 test("no two entries share a flag or a variable", () => {

@@ -82,12 +82,6 @@ describe("files that cannot be read", () => {
     ]);
   });
 
-  test("a link that leads nowhere does not exist", () => {
-    const path = join(folder, "dangling.yaml");
-    symlinkSync(join(folder, "nowhere"), path);
-    expect(faultsOnDisk(path)[0]).toContain("does not exist");
-  });
-
   test("a drop-in that cannot be read is refused", () => {
     const directory = join(folder, "dangling.d");
     mkdirSync(directory);
@@ -142,13 +136,6 @@ describe("hostile files", () => {
   test("a list that contains itself is refused", () => {
     expect(timed(() => faultsOf({ files: { [FILE]: ours("maxImages: &a [*a]") } }))).toEqual([
       expect.stringContaining(`${FILE}:3: an anchor or alias (& or *) is not accepted`),
-    ]);
-  });
-
-  test("a kind that is a list of lists without end is refused", () => {
-    const path = write("kind.yaml", "apiVersion: crigc/v1\nkind: &a [*a, *a, *a]\n");
-    expect(timed(() => faultsOnDisk(path))).toEqual([
-      expect.stringContaining(`${path}:2: an anchor or alias (& or *) is not accepted`),
     ]);
   });
 
@@ -210,13 +197,6 @@ describe("invalid files", () => {
     ]);
   });
 
-  test("a JSON syntax error is refused without a line", () => {
-    const text = '{\n  "apiVersion": "crigc/v1",\n  "kind": "CrigcConfiguration",,\n}\n';
-    const faults = faultsOf({ files: { [FILE]: text } });
-    expect(faults).toEqual([expect.stringContaining("invalid YAML or JSON")]);
-    expect(faults[0]).not.toContain("near line");
-  });
-
   const head = { apiVersion: "crigc/v1", kind: "CrigcConfiguration" };
   const json = (fields: string): string => `${JSON.stringify(head).slice(0, -1)},${fields}}`;
   test.each([
@@ -225,7 +205,6 @@ describe("invalid files", () => {
       json('"keep":["a"],"maxImages":2,"keep":[]'),
       "keep is set twice, first on line 1",
     ],
-    ["JSON over lines", json('\n"keep":["a"],\n"keep":[]'), "keep is set twice, first on line 2"],
     [
       "JSON within a map",
       json('"evictionHard":{"imagefs.available":"5%","imagefs.available":"50%"}'),
@@ -248,12 +227,6 @@ describe("invalid files", () => {
       ours("keep: [a]\n? keep\n: []\n"),
       "keep is set twice, first on line 3",
     ],
-    ["a merge key", ours("keep: [a]\n<<: {keep: []}\n"), "a merge key (<<) is not accepted"],
-    [
-      "an anchor",
-      ours("keep: &all [a]\npodInfraContainerImage: *all\n"),
-      "an anchor or alias (& or *) is not accepted",
-    ],
     [
       "a KubeletConfiguration",
       kubelets("imageGCHighThresholdPercent: 90\nimageGCHighThresholdPercent: 80\n"),
@@ -263,28 +236,11 @@ describe("invalid files", () => {
     for (const path of [FILE, `${DROP_INS}/10-site.yaml`])
       expect(faultsOf({ files: { [path]: text } })[0]).toContain(message);
   });
-
-  test("a field that is set twice is refused with both lines", () => {
-    expect(faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: a\nmaxImages: 2\n") } })).toEqual([
-      `${FILE}:5: maxImages is set twice, first on line 3; remove one of them`,
-    ]);
-  });
-
-  test("a signal that is set twice is refused", () => {
-    const body = "evictionHard:\n  nodefs.available: 5%\n  nodefs.available: 50%\n";
-    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
-      expect.stringContaining(`${FILE}:5: evictionHard.nodefs.available is set twice`),
-    ]);
-  });
 });
 
 describe("files of all notations", () => {
   test.each([
     ["JSON", '{"apiVersion": "crigc/v1", "kind": "CrigcConfiguration", "maxImages": 5}'],
-    [
-      "JSON over several lines",
-      '{\n  "apiVersion": "crigc/v1",\n  "kind": "CrigcConfiguration",\n  "maxImages": 5\n}\n',
-    ],
     [
       "a byte order mark and CRLF",
       "\uFEFFapiVersion: crigc/v1\r\nkind: CrigcConfiguration\r\nmaxImages: 5\r\n",

@@ -3,14 +3,13 @@ import type { Config } from "../../config/config.ts";
 import { defaultWords } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { shown } from "../../config/settings.ts";
+import { shown, valuesOf } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document } from "../../report/document.ts";
 import { type Column, tableLines } from "../../report/table.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { command, type CommandContext, option, textOf } from "../command.ts";
-import { valuesOf } from "../config-values.ts";
 import { exit } from "../exit.ts";
 import { type Answer, print } from "../listing.ts";
 

@@ -1,5 +1,13 @@
 /** Flags for directories, periods, and the outputs of the agent. */
-import { CONFIGURED, DECIDING, type Field, PODS, REMOVING, RUNTIME, WITH_STATE } from "../field.ts";
+import {
+  CONFIGURED,
+  DECIDING,
+  type FieldEntry,
+  PODS,
+  REMOVING,
+  RUNTIME,
+  WITH_STATE,
+} from "../field.ts";
 import {
   address,
   boolean,
@@ -15,7 +23,6 @@ const PERIOD = duration("10ms");
 
 export const directoryFields = {
   podLogsDir: {
-    flag: "pod-logs-dir",
     type: path("directory"),
     default: "/var/log/pods",
     help: "directory of pod logs",
@@ -24,7 +31,6 @@ export const directoryFields = {
     kubelet: true,
   },
   containerLogsDir: {
-    flag: "container-logs-dir",
     type: path("directory"),
     default: "/var/log/containers",
     help: "directory of links to container logs",
@@ -32,7 +38,6 @@ export const directoryFields = {
     commands: PODS,
   },
   rootDir: {
-    flag: "root-dir",
     type: optional(path("directory")),
     defaultWords: "the kubelet's own, /var/lib/kubelet if it exists, else /",
     help: "root directory of the kubelet; its filesystem is nodefs",
@@ -40,7 +45,6 @@ export const directoryFields = {
     commands: RUNTIME,
   },
   stateDir: {
-    flag: "state-dir",
     type: path("directory"),
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
@@ -48,18 +52,16 @@ export const directoryFields = {
     commands: WITH_STATE,
   },
   runDir: {
-    flag: "run-dir",
     type: path("directory"),
     default: "/run/crigc",
     help: "directory of the agent's control socket",
     doc: "Also holds the hold if the state directory cannot be written.",
     commands: [...DECIDING, "status", "hold", "release", "doctor"],
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
 
 export const paceFields = {
   imageGCPeriod: {
-    flag: "image-gc-period",
     type: PERIOD,
     default: "5m",
     help: "time between image garbage collections",
@@ -67,15 +69,12 @@ export const paceFields = {
     commands: ["run"],
   },
   imageDetectionPeriod: {
-    flag: "image-detection-period",
     type: PERIOD,
     default: "5m",
     help: "time between checks of which images are in use",
     doc: "A gap between two observations counts as unused time for at most twice this.",
-    commands: DECIDING,
   },
   imageCachePeriod: {
-    flag: "image-cache-period",
     type: PERIOD,
     default: "30s",
     help: "time between image lists for status and metrics",
@@ -83,7 +82,6 @@ export const paceFields = {
     commands: ["run"],
   },
   containerGCPeriod: {
-    flag: "container-gc-period",
     type: PERIOD,
     default: "1m",
     help: "time between container garbage collections",
@@ -91,7 +89,6 @@ export const paceFields = {
     commands: ["run"],
   },
   pressurePeriod: {
-    flag: "pressure-period",
     type: PERIOD,
     default: "10s",
     help: "longest time between checks of disk pressure",
@@ -99,18 +96,15 @@ export const paceFields = {
     commands: ["run"],
   },
   bootGrace: {
-    flag: "boot-grace",
     type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
     doc: "After a boot, or after all containers vanished at once, pods may still be coming back. Only time that crigc observed counts. 0s: no grace period.",
-    commands: DECIDING,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
 
 export const agentFields = {
   metricsBindAddress: {
-    flag: "metrics-bind-address",
     type: optional(address),
     defaultWords: "off",
     help: "address of /metrics, /healthz, /readyz, such as 127.0.0.1:9419",
@@ -118,33 +112,28 @@ export const agentFields = {
     commands: ["run"],
   },
   eventHook: {
-    flag: "event-hook",
     type: optional(path("file")),
     help: "executable that receives warning events as JSON on stdin",
     doc: "Runs once per event, at most two at a time and for at most 10 s each. Failures are only logged.",
     commands: REMOVING,
   },
   compat: {
-    flag: "compat",
     type: choice("none", "kubelet"),
     default: "none",
     help: "make the kubelet's decisions",
     doc: "With `kubelet`, crigc decides as the kubelet does, except where a rule that always applies keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
-    commands: DECIDING,
   },
   dryRun: {
-    flag: "dry-run",
     type: boolean,
     default: "false",
     help: "report what would be done and change nothing",
     doc: "Every command that changes anything obeys it; commands that only read accept it. In a configuration file it applies to `run` and `gc` only.",
     commands: REMOVING,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
 
 export const outputFields = {
   config: {
-    flag: "config",
     type: optional(relativePath("file")),
     defaultWords: "/etc/crigc/crigc.yaml if it exists",
     help: "configuration file, YAML or JSON",
@@ -153,7 +142,6 @@ export const outputFields = {
     outsideFiles: true,
   },
   configDir: {
-    flag: "config-dir",
     type: optional(relativePath("directory")),
     defaultWords: "/etc/crigc/conf.d if it exists",
     help: "directory of drop-ins: *.yaml, *.yml, *.json, *.conf",
@@ -162,7 +150,6 @@ export const outputFields = {
     outsideFiles: true,
   },
   "logging.format": {
-    flag: "logging-format",
     type: choice("text", "json"),
     default: "text",
     help: "format of the log",
@@ -178,4 +165,4 @@ export const outputFields = {
     doc: "0 logs only warnings and errors, 5 explains every image.",
     commands: REMOVING,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;

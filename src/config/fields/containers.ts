@@ -1,38 +1,31 @@
 /** Flags for dead containers and sandboxes, deleted pods, and disk pressure. */
-import { DECIDING, type Field, PODS, REMOVING } from "../field.ts";
+import { type FieldEntry, PODS, REMOVING } from "../field.ts";
 import { boolean, choice, duration, integer, optional, path, statements, url } from "../types.ts";
 
 const COUNT = integer(-2_147_483_648);
 
 export const containerFields = {
   minimumContainerTTLDuration: {
-    flag: "minimum-container-ttl-duration",
     type: duration("0s"),
     default: "0s",
     help: "keep containers that ended within this duration",
     doc: "Counts from the container's exit; with `--compat kubelet`, from its creation.",
-    commands: DECIDING,
   },
   maximumDeadContainersPerContainer: {
-    flag: "maximum-dead-containers-per-container",
     type: COUNT,
     default: "1",
     help: "dead instances to keep per container; negative: no limit",
     doc: "Instances are counted per pod and container name. The newest are kept.",
     unit: "containers",
-    commands: DECIDING,
   },
   maximumDeadContainers: {
-    flag: "maximum-dead-containers",
     type: COUNT,
     default: "-1",
     help: "dead containers to keep on the node; negative: no limit",
     doc: "Shared evenly among the containers that have dead instances.",
     unit: "containers",
-    commands: DECIDING,
   },
   maxStopGracePeriod: {
-    flag: "max-stop-grace-period",
     type: duration("2s"),
     default: "30s",
     help: "maximum grace period of a container that crigc stops",
@@ -40,15 +33,12 @@ export const containerFields = {
     commands: REMOVING,
   },
   collectForeign: {
-    flag: "collect-foreign",
     type: boolean,
     default: "false",
     help: "also collect containers and sandboxes not created by Kubernetes",
     doc: "Without it, containers whose sandbox has no `io.kubernetes.pod.uid` label are listed as foreign and kept.",
-    commands: DECIDING,
   },
   podSource: {
-    flag: "pod-source",
     type: choice("auto", "cri", "kubelet-dir", "kubelet-api", "none"),
     default: "auto",
     help: "how to detect deleted pods",
@@ -56,7 +46,6 @@ export const containerFields = {
     commands: PODS,
   },
   kubeletEndpoint: {
-    flag: "kubelet-endpoint",
     type: url,
     default: "https://127.0.0.1:10250",
     help: "address of the kubelet, for pod source kubelet-api",
@@ -64,46 +53,39 @@ export const containerFields = {
     commands: PODS,
   },
   kubeletCAFile: {
-    flag: "kubelet-ca-file",
     type: optional(path("file")),
     help: "certificate authority of the kubelet",
     doc: "PEM. crigc always verifies the kubelet's certificate; without this file it sends no request over `https:`.",
     commands: PODS,
   },
   kubeletClientCert: {
-    flag: "kubelet-client-cert",
     type: optional(path("file")),
     help: "client certificate for the kubelet",
     doc: "PEM, together with `--kubelet-client-key`.",
     commands: PODS,
   },
   kubeletClientKey: {
-    flag: "kubelet-client-key",
     type: optional(path("file")),
     help: "key of the client certificate",
     doc: "PEM, together with `--kubelet-client-cert`.",
     commands: PODS,
   },
   kubeletTokenFile: {
-    flag: "kubelet-token-file",
     type: optional(path("file")),
     help: "bearer token for the kubelet",
     doc: "Read for each request, so that it can be rotated. Never sent over `http://`.",
     commands: PODS,
   },
   deadPodTTL: {
-    flag: "dead-pod-ttl",
     type: duration("0s"),
     default: "24h",
     help: "time until a dead pod counts as deleted (cri)",
     doc: "A pod is dead if two passes, at least 10 s apart, find no ready sandbox and no running container. Only time that crigc observed counts, never the runtime's timestamps.",
-    commands: DECIDING,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
 
 export const pressureFields = {
   evictionHard: {
-    flag: "eviction-hard",
     type: statements("threshold"),
     default:
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
@@ -113,7 +95,6 @@ export const pressureFields = {
     kubelet: true,
   },
   evictionSoft: {
-    flag: "eviction-soft",
     type: statements("threshold"),
     help: "thresholds for reclaim after a grace period",
     doc: "Each needs a grace period in `--eviction-soft-grace-period`.",
@@ -121,7 +102,6 @@ export const pressureFields = {
     kubelet: true,
   },
   evictionSoftGracePeriod: {
-    flag: "eviction-soft-grace-period",
     type: statements("grace"),
     help: "grace periods of the soft thresholds",
     doc: "A grace period of 0s makes the threshold a hard one.",
@@ -129,7 +109,6 @@ export const pressureFields = {
     kubelet: true,
   },
   evictionMinimumReclaim: {
-    flag: "eviction-minimum-reclaim",
     type: statements("reclaim"),
     help: "space to free beyond the threshold",
     doc: "A quantity, or a percentage of the capacity.",
@@ -137,7 +116,6 @@ export const pressureFields = {
     kubelet: true,
   },
   evictionPressureTransitionPeriod: {
-    flag: "eviction-pressure-transition-period",
     type: duration("0s"),
     default: "5m",
     help: "time to report pressure after it has ended",
@@ -145,4 +123,4 @@ export const pressureFields = {
     commands: ["run"],
     kubelet: true,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;

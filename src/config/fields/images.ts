@@ -1,5 +1,5 @@
 /** Flags for the runtime, image garbage collection and keep rules. */
-import { DECIDING, type Field, KEEPING, REMOVING, RUNTIME } from "../field.ts";
+import { type FieldEntry, KEEPING, REMOVING, RUNTIME } from "../field.ts";
 import {
   boolean,
   choice,
@@ -15,7 +15,6 @@ import {
 
 export const runtimeFields = {
   containerRuntimeEndpoint: {
-    flag: "container-runtime-endpoint",
     variables: ["CONTAINER_RUNTIME_ENDPOINT"],
     type: optional(endpoint),
     defaultWords: "the only socket that answers",
@@ -25,7 +24,6 @@ export const runtimeFields = {
     kubelet: true,
   },
   imageServiceEndpoint: {
-    flag: "image-service-endpoint",
     variables: ["IMAGE_SERVICE_ENDPOINT"],
     type: optional(endpoint),
     defaultWords: "the runtime's",
@@ -35,7 +33,6 @@ export const runtimeFields = {
     kubelet: true,
   },
   runtimeRequestTimeout: {
-    flag: "runtime-request-timeout",
     type: duration("1ms"),
     default: "2m",
     help: "deadline of each call to the runtime",
@@ -43,27 +40,23 @@ export const runtimeFields = {
     commands: RUNTIME,
     kubelet: true,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
 
 const PERCENT = percent(0, 100);
 
 export const imageFields = {
   imageGCHighThresholdPercent: {
-    flag: "image-gc-high-threshold",
     type: PERCENT,
     default: "85",
     help: "disk usage that starts image garbage collection",
     doc: "Percentage of the image filesystem; reaching it is enough. With 100 and no maximum age, periodic image garbage collection is off.",
-    commands: DECIDING,
     kubelet: true,
   },
   imageGCLowThresholdPercent: {
-    flag: "image-gc-low-threshold",
     type: PERCENT,
     default: "80",
     help: "disk usage to free down to",
     doc: "Must be below the high threshold.",
-    commands: DECIDING,
     kubelet: true,
   },
   imageMinimumGCAge: {
@@ -73,90 +66,71 @@ export const imageFields = {
     default: "2m",
     help: "keep images first seen within this duration",
     doc: "Counts from when crigc first saw the image on the node, not from when it was built or pulled.",
-    commands: DECIDING,
     kubelet: true,
   },
   imageMaximumGCAge: {
-    flag: "image-maximum-gc-age",
     type: duration("0s"),
     default: "0s",
     help: "remove images unused for this long; 0s: off",
     doc: "If set, it must exceed the minimum age. Only time that crigc observed counts, so it needs the agent. Applies whatever the disk usage.",
-    commands: DECIDING,
     kubelet: true,
   },
   imageGCInodeHighThresholdPercent: {
-    flag: "image-gc-inode-high-threshold",
     type: optional(percent(1, 100)),
     defaultWords: "off",
     help: "inode usage that starts image garbage collection",
     doc: "An additional trigger. Filesystems that report no inodes are ignored.",
-    commands: DECIDING,
   },
   imageGCInodeLowThresholdPercent: {
-    flag: "image-gc-inode-low-threshold",
     type: optional(percent(0, 99)),
     defaultWords: "5 below the high threshold",
     help: "inode usage to free down to",
     doc: "Must be below the high inode threshold, and needs it.",
-    commands: DECIDING,
   },
   imageStoreBudget: {
-    flag: "image-store-budget",
     type: optional(size),
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
     doc: "An additional trigger, for disks so large that a percentage never acts. `20Gi`, `20GiB` or `20G`, 1Mi or more. Any trigger starts a pass, which frees down to the strictest target.",
     unit: "bytes",
-    commands: DECIDING,
   },
   maxImages: {
-    flag: "max-images",
     type: optional(integer(1)),
     defaultWords: "off",
     help: "maximum number of images on the node",
     doc: "An additional trigger: if the runtime lists more, crigc removes those unused for longest until this many are left.",
     unit: "images",
-    commands: DECIDING,
   },
   spaceAccounting: {
-    flag: "space-accounting",
     type: choice("measured", "reported"),
     default: "measured",
     help: "how to count freed space",
     doc: "`measured` measures the filesystem after each removal and stops when enough is free. `reported` adds up the sizes that the runtime reports, as the kubelet does.",
-    commands: DECIDING,
   },
   whenFutile: {
-    flag: "when-futile",
     type: choice("keep", "collect"),
     default: "keep",
     help: "what to do if too little can be freed",
     doc: "Applies if removing every unused image cannot bring the filesystem below the threshold. `keep` removes no image and reports what is filling the disk. `collect` removes what it can, as the kubelet does.",
-    commands: DECIDING,
   },
   maxRemovalsPerPass: {
-    flag: "max-removals-per-pass",
     type: optional(integer(1)),
     defaultWords: "no limit",
     help: "maximum removals per pass",
     doc: "For slow disks. Images, containers, sandboxes and log directories count together, in the order of removal; what the runtime refuses to remove does not count. The rest is left to the next pass.",
     unit: "removals",
-    commands: DECIDING,
   },
   removalInterval: {
-    flag: "removal-interval",
     type: duration("0s"),
     default: "0s",
     help: "pause between removals",
     doc: "For slow disks.",
     commands: REMOVING,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
 
 export const keepFields = {
   keep: {
-    flag: "keep",
     type: list,
     placeholder: "GLOB",
     help: "images that are never removed; repeatable",
@@ -164,7 +138,6 @@ export const keepFields = {
     commands: KEEPING,
   },
   keepDir: {
-    flag: "keep-dir",
     type: path("directory"),
     default: "/etc/crigc/keep.d",
     help: "directory of keep lists, *.list",
@@ -172,28 +145,22 @@ export const keepFields = {
     commands: KEEPING,
   },
   keepLoaded: {
-    flag: "keep-loaded",
     type: boolean,
     default: "false",
     help: "keep images loaded from an archive",
     doc: "These have no repository digest, or only `import-YYYY-MM-DD` ones. A node that cannot pull never gets them back.",
-    commands: DECIDING,
   },
   keepPerRepository: {
-    flag: "keep-per-repository",
     type: optional(integer(0)),
     defaultWords: "off",
     help: "keep the N most recently used tags of each repository",
     doc: "Applies whatever the disk usage. All ties for Nth place are kept; 0 is off.",
     unit: "tags",
-    commands: DECIDING,
   },
   podInfraContainerImage: {
-    flag: "pod-infra-container-image",
     type: list,
     placeholder: "IMAGE",
     help: "sandbox image, always kept; repeatable",
     doc: "In addition to what the runtime names and pins, and to the usual names of pause images. Values of all sources add up. An invalid image name counts as an invalid keep rule: crigc removes no image.",
-    commands: DECIDING,
   },
-} satisfies Readonly<Record<string, Field>>;
+} satisfies Readonly<Record<string, FieldEntry>>;
