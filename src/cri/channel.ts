@@ -1,23 +1,17 @@
 /** The methods of CRI on one socket. Every call has a timeout, can be cancelled, is recorded, and fails with RuntimeError. */
+import { assert } from "../model/assert.ts";
 import type { CallRecord } from "../model/ports.ts";
-import { cutEntries, decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
-import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
-import type {
-  ListMethod,
-  StreamMethod,
-  StreamMethods,
-  UnaryMethod,
-  UnaryMethods,
-} from "./messages.ts";
+import { cutEntries, decodeAnswer, encodeRequest, pathOf } from "./codec.ts";
+import { codeName, toRuntimeError } from "./errors.ts";
+import {
+  type Answer,
+  isStream,
+  type ListMethod,
+  type Method,
+  type Request,
+  type UnaryMethod,
+} from "./schema.ts";
 import { openConnection } from "./transport.ts";
-
-/** One entry of a list, with its bytes as a list of this entry alone, valid until the receiver returns. */
-export type Entry<M extends ListMethod> = readonly [method: M, bytes: Buffer];
-
-export type ListRequests = {
-  readonly [M in ListMethod]: M extends UnaryMethod ? UnaryMethods[M]["request"] : Nothing;
-};
-type Nothing = Readonly<Record<never, never>>;
 
 export interface ChannelOptions {
   /** `unix:///…`. */
@@ -39,104 +33,86 @@ export interface CallOptions {
   readonly mostMs?: number;
 }
 
-export interface UnaryOptions<Answer, Result> extends CallOptions {
-  /** Checks and translates the response; if it throws, the response is malformed. */
-  readonly decode: (answer: Answer) => Result;
-}
-
-export interface StreamOptions<Item> {
-  readonly onItem: (item: Item) => void;
-  readonly signal: AbortSignal;
-  /** A stream that ends only when one side closes it. */
-  readonly endless?: boolean;
-}
-
 export interface Channel {
+  /** `decode` checks and translates the response; if it throws, the response is malformed. */
   call<M extends UnaryMethod, Result>(
     method: M,
-    request: UnaryMethods[M]["request"],
-    options: UnaryOptions<UnaryMethods[M]["response"], Result>,
+    request: Request<M>,
+    options: CallOptions & { readonly decode: (answer: Answer<M>) => Result },
   ): Promise<Result>;
   /**
-   * Entries arrive undecoded, because most are known already. They count only once the promise resolves: a list is
-   * complete or an error.
+   * Entries arrive undecoded, because most are known already: as lists of one entry alone, valid until `onEntry` returns.
+   * They count only once the promise resolves: a list is complete or an error.
    */
   list<M extends ListMethod>(
     method: M,
-    request: ListRequests[M],
-    options: { readonly onEntry: (...entry: Entry<M>) => void; readonly signal: AbortSignal },
+    request: Request<M>,
+    options: { readonly onEntry: (list: Buffer) => void; readonly signal: AbortSignal },
   ): Promise<void>;
-  /** Resolves when the runtime ends the stream. */
-  stream<M extends StreamMethod>(
-    method: M,
-    options: StreamOptions<StreamMethods[M]>,
+  /** Without a timeout; resolves when the runtime ends the stream. */
+  watchEvents(
+    onEvent: (event: Answer<"GetContainerEvents">) => void,
+    signal: AbortSignal,
   ): Promise<void>;
   close(): void;
 }
 
 export function openChannel(options: ChannelOptions): Channel {
-  const connection = openConnection(options.endpoint);
-  const callOf = ({ method, timeoutMs, signal }: Guard, request: object) => ({
-    path: pathOf(method),
-    request: encodeRequest(method, request),
-    timeoutMs,
-    signal,
-  });
-  const { requestTimeoutMs } = options;
+  const { endpoint, requestTimeoutMs, onCall, onList } = options;
+  const connection = openConnection(endpoint);
+
+  /** Passes on each message of the response; records the call, and translates its failure. */
+  async function exchange<M extends Method>(
+    method: M,
+    request: Request<M>,
+    { about = "", timeoutMs, signal, onMessage }: Exchange,
+  ): Promise<void> {
+    const startedAt = performance.now();
+    const record = (code: string): void =>
+      onCall({ method, code, tookMs: performance.now() - startedAt });
+    try {
+      const bytes = encodeRequest(method, request);
+      const call = { path: pathOf(method), request: bytes, isStream: isStream(method) };
+      await connection.exchange({ ...call, timeoutMs, signal }, onMessage);
+      record("OK");
+    } catch (thrown) {
+      const aborted = signal?.aborted ?? false;
+      // Only crigc ends a stream without a timeout.
+      const aborting = timeoutMs === null ? "OK" : "CANCELLED";
+      record(aborted ? aborting : codeName(thrown));
+      throw toRuntimeError(thrown, { method, about, endpoint, timeoutMs, aborted });
+    }
+  }
+
   return {
-    call: async (method, request, unary) => {
-      const { decode, about = "", signal, extraMs = 0, mostMs = Infinity } = unary;
+    call: async (method, request, { decode, extraMs = 0, mostMs = Infinity, ...given }) => {
       const timeoutMs = Math.min(requestTimeoutMs + extraMs, mostMs);
-      const guard = { method, about, timeoutMs, signal, options };
-      return guarded(guard, async () =>
-        decode(decodeAnswer(method, await connection.unary(callOf(guard, request)))),
-      );
+      let result: { readonly value: ReturnType<typeof decode> } | undefined;
+      const onMessage = (bytes: Buffer): void => {
+        result = { value: decode(decodeAnswer(method, bytes)) };
+      };
+      await exchange(method, request, { ...given, timeoutMs, onMessage });
+      assert(result !== undefined, "a unary call has one response");
+      return result.value;
     },
     list: async (method, request, { onEntry, signal }) => {
-      const guard = { method, about: "", timeoutMs: requestTimeoutMs, signal, options };
       const onMessage = (bytes: Buffer): void => {
-        options.onList?.();
-        cutEntries(bytes, (entry) => onEntry(method, entry));
+        onList?.();
+        cutEntries(bytes, onEntry);
       };
-      return guarded(guard, async () => {
-        const call = callOf(guard, request);
-        if (isStream(method)) await connection.stream(call, onMessage);
-        else onMessage(await connection.unary(call));
-      });
+      await exchange(method, request, { timeoutMs: requestTimeoutMs, signal, onMessage });
     },
-    stream: async (method, { onItem, signal, endless = false }) => {
-      const timeoutMs = endless ? null : requestTimeoutMs;
-      const guard = { method, about: "", timeoutMs, signal, options };
-      const onMessage = (bytes: Buffer): void => onItem(decodeAnswer(method, bytes));
-      return guarded(guard, async () => connection.stream(callOf(guard, {}), onMessage));
+    watchEvents: async (onEvent, signal) => {
+      const onMessage = (bytes: Buffer): void => onEvent(decodeAnswer("GetContainerEvents", bytes));
+      await exchange("GetContainerEvents", {}, { timeoutMs: null, signal, onMessage });
     },
     close: () => connection.close(),
   };
 }
 
-interface Guard {
-  readonly method: UnaryMethod | StreamMethod;
-  readonly about: string;
+interface Exchange {
+  readonly about?: string | undefined;
   readonly timeoutMs: number | null;
-  readonly signal: AbortSignal | undefined;
-  readonly options: ChannelOptions;
-}
-
-async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promise<Result> {
-  const { method, about, timeoutMs, signal, options } = guard;
-  const startedAt = performance.now();
-  const record = (code: string): void =>
-    options.onCall({ method, code, tookMs: performance.now() - startedAt });
-  try {
-    const result = await run();
-    record("OK");
-    return result;
-  } catch (thrown) {
-    const aborted = signal?.aborted ?? false;
-    // Only crigc ends an endless stream.
-    const aborting = timeoutMs === null ? "OK" : "CANCELLED";
-    record(aborted ? aborting : codeName(thrown));
-    const attempt: Attempt = { method, about, endpoint: options.endpoint, timeoutMs, aborted };
-    throw toRuntimeError(thrown, attempt);
-  }
+  readonly signal?: AbortSignal | undefined;
+  readonly onMessage: (bytes: Buffer) => void;
 }

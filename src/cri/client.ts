@@ -16,7 +16,7 @@ import {
   imagesOf,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
-import type { Answers, ContainerEventMessage, UnaryMethod, UnaryMethods } from "./messages.ts";
+import type { Answer, Request, UnaryMethod } from "./schema.ts";
 import { imageOfSandbox, imageOrigin, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 export interface RuntimeOptions {
@@ -83,7 +83,7 @@ export function makeReader(channels: Channels): RuntimeReader {
   const sandbox = async <Result>(
     id: SandboxId,
     { verbose, ...options }: CallOptions & { readonly verbose: boolean },
-    decode: (answer: Answers["PodSandboxStatus"]) => Result,
+    decode: (answer: Answer<"PodSandboxStatus">) => Result,
   ) => {
     const request = { pod_sandbox_id: id, verbose };
     const call = runtime.call("PodSandboxStatus", request, { ...options, about: id, decode });
@@ -93,7 +93,7 @@ export function makeReader(channels: Channels): RuntimeReader {
     info: async (signal) => runtimeInfo(channels, signal),
     ...makeLists({ runtime, image, onNewEntry }),
     containerDetail: async (id, signal) => {
-      const decode = ({ status }: Answers["ContainerStatus"]) => decodeDetail(id, status);
+      const decode = ({ status }: Answer<"ContainerStatus">) => decodeDetail(id, status);
       const options = { about: id, signal, decode };
       return unless("not-found", runtime.call("ContainerStatus", { container_id: id }, options));
     },
@@ -110,7 +110,7 @@ export function makeReader(channels: Channels): RuntimeReader {
       const options = { about: reference, signal, decode };
       return unless(
         "not-found",
-        image.call("ImageStatus", { image: { image: reference } }, options),
+        image.call("ImageStatus", { image: { image: reference }, verbose: false }, options),
       );
     },
     imageOrigin: async (id, signal) => {
@@ -120,11 +120,11 @@ export function makeReader(channels: Channels): RuntimeReader {
       return unless("not-found", image.call("ImageStatus", request, { about: id, signal, decode }));
     },
     writableLayers: async (signal) => {
-      const decode = ({ stats }: Answers["ListContainerStats"]) => decodeWritableLayers(stats);
+      const decode = ({ stats }: Answer<"ListContainerStats">) => decodeWritableLayers(stats);
       return unless("unimplemented", runtime.call("ListContainerStats", {}, { signal, decode }));
     },
     reportedFilesystems: async (signal) => {
-      const decode = (it: Answers["ImageFsInfo"]) => ({
+      const decode = (it: Answer<"ImageFsInfo">) => ({
         images: it.image_filesystems.map(decodeFilesystem),
         containers: it.container_filesystems.map(decodeFilesystem),
       });
@@ -133,14 +133,14 @@ export function makeReader(channels: Channels): RuntimeReader {
   };
 }
 
-type ImageStatus = Answers["ImageStatus"];
+type ImageStatus = Answer<"ImageStatus">;
 
 /** The runtime queries the pod process, which may hang, and the image is protected in other ways too. */
 const SANDBOX_IMAGE_MS_MAX = 10_000;
 
 async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
   const { runtime, endpoint, imageEndpoint } = channels;
-  const decode = ({ info }: Answers["Status"]) => sandboxImagesOf(info);
+  const decode = ({ info }: Answer<"Status">) => sandboxImagesOf(info);
   const [version, sandboxImages] = await Promise.all([
     runtime.call("Version", {}, { signal, decode: decodeVersion }),
     runtime.call("Status", { verbose: true }, { signal, decode }),
@@ -189,7 +189,7 @@ function makeWriter(runtime: Channel, image: Channel): RuntimeWriter {
 
 async function change<M extends UnaryMethod>(
   channel: Channel,
-  [method, request]: readonly [method: M, request: UnaryMethods[M]["request"]],
+  [method, request]: readonly [method: M, request: Request<M>],
   options: CallOptions,
 ): Promise<void> {
   await unless("not-found", channel.call(method, request, { ...options, decode: () => undefined }));
@@ -214,11 +214,7 @@ async function watchContainerEvents(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await runtime.stream("GetContainerEvents", {
-      signal,
-      endless: true,
-      onItem: (message) => onEvent(decodeEvent(message)),
-    });
+    await runtime.watchEvents((message) => onEvent(decodeEvent(message)), signal);
   } catch (thrown) {
     const isQuiet =
       thrown instanceof RuntimeError &&
@@ -229,7 +225,7 @@ async function watchContainerEvents(
 
 const kinds: readonly ContainerEventKind[] = ["created", "started", "stopped", "deleted"];
 
-function decodeEvent(message: ContainerEventMessage): ContainerEvent {
+function decodeEvent(message: Answer<"GetContainerEvents">): ContainerEvent {
   const kind = kinds[message.container_event_type];
   if (kind === undefined)
     throw new MalformedError(`an event is of type ${message.container_event_type}`);

@@ -23,19 +23,16 @@ import { type Instant, instant } from "../model/time.ts";
 import { MalformedError } from "./codec.ts";
 import type { StringPool } from "./entries.ts";
 import type {
-  Answers,
+  Answer,
   ContainerList,
   ContainerMessage,
-  ContainerStatsMessage,
   ContainerStatusMessage,
   FilesystemUsageMessage,
   ImageList,
   ImageMessage,
   SandboxList,
   SandboxMessage,
-  UnaryMethods,
-  VersionMessage,
-} from "./messages.ts";
+} from "./schema.ts";
 
 export function decodeImage(image: ImageMessage): Image {
   return {
@@ -47,14 +44,12 @@ export function decodeImage(image: ImageMessage): Image {
   };
 }
 
-export const imageIn = ({ images }: Answers[ImageList]): Image => decodeImage(only(images));
+export const imageIn = ({ images }: Answer<ImageList>): Image => decodeImage(only(images));
 
-export const containerIn = (
-  { containers }: Answers[ContainerList],
-  shared: StringPool,
-): Container => decodeContainer(only(containers), shared);
+export const containerIn = ({ containers }: Answer<ContainerList>, shared: StringPool): Container =>
+  decodeContainer(only(containers), shared);
 
-export const sandboxIn = (list: Answers[SandboxList], shared: StringPool): Sandbox =>
+export const sandboxIn = (list: Answer<SandboxList>, shared: StringPool): Sandbox =>
   decodeSandbox(only("items" in list ? list.items : list.pod_sandboxes), shared);
 
 /** For a list that was cut down to one entry. */
@@ -101,7 +96,7 @@ function decodeSandbox(sandbox: SandboxMessage, shared: StringPool): Sandbox {
 
 export function decodeSandboxDetail(
   id: SandboxId,
-  status: UnaryMethods["PodSandboxStatus"]["response"]["status"],
+  status: Answer<"PodSandboxStatus">["status"],
 ): SandboxDetail {
   if (status === null) throw new MalformedError(`the status of sandbox ${id} is empty`);
   if (status.id !== "") expectSame(id, status.id);
@@ -146,7 +141,7 @@ export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesys
 }
 
 /** Bytes that containers wrote; omits those without an ID or a figure. */
-export function decodeWritableLayers(stats: readonly ContainerStatsMessage[]): WritableLayers {
+export function decodeWritableLayers(stats: Answer<"ListContainerStats">["stats"]): WritableLayers {
   const layers = new Map<ContainerId, bigint>();
   for (const { attributes, writable_layer: layer } of stats) {
     const bytes = integer(layer?.used_bytes ?? null);
@@ -160,7 +155,7 @@ const integer = (wrapped: { readonly value: bigint } | null): bigint | null =>
   wrapped === null ? null : wrapped.value;
 
 /** Every runtime has a name, so what answers without one is not a runtime. */
-export function decodeVersion(version: VersionMessage): {
+export function decodeVersion(version: Answer<"Version">): {
   readonly name: string;
   readonly version: string;
   readonly apiVersion: string;

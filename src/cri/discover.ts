@@ -49,7 +49,7 @@ export async function probeImageEndpoint(
   timeoutMs: number = probeTimeoutMs,
 ): Promise<void> {
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
-  const request = { image: { image: "crigc.invalid/probe:none" } };
+  const request = { image: { image: "crigc.invalid/probe:none" }, verbose: false };
   try {
     await channel.call("ImageStatus", request, { decode: () => null });
   } catch (thrown) {

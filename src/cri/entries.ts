@@ -1,35 +1,23 @@
 /** Caches decoded list entries, so that a list costs only what changed since the last one. */
 import { byId } from "../model/values.ts";
-import type { Channel, Entry, ListRequests } from "./channel.ts";
+import type { Channel } from "./channel.ts";
 import { decodeAnswer } from "./codec.ts";
-import type { Answers, ListMethod } from "./messages.ts";
+import type { Answer, ListMethod, Request } from "./schema.ts";
 
-/** Returns the same object for an entry whose bytes were in the last list. */
-export type ItemOf<M extends ListMethod, Item> = (...entry: Entry<M>) => Item;
-
-/** How to read the entries of one list. */
-export interface Reading<M extends ListMethod, Item> {
-  readonly itemOf: ItemOf<M, Item>;
-  readonly signal: AbortSignal;
+/** How to read one list, from one response or several parts. */
+export interface ListReading<M extends ListMethod, Item> {
+  /** The items of one response or stream, in order. */
+  ask<N extends M>(method: N, request: Request<N>): Promise<readonly Item[]>;
+  /** Of all responses so far. */
+  readonly entryCount: () => number;
 }
 
-/** The items of one response or stream, in order. */
-export async function itemsOf<M extends ListMethod, Item>(
-  channel: Channel,
-  [method, request]: readonly [method: M, request: ListRequests[M]],
-  { itemOf, signal }: Reading<M, Item>,
-): Promise<readonly Item[]> {
-  const items: Item[] = [];
-  await channel.list(method, request, {
-    signal,
-    onEntry: (of, bytes) => items.push(itemOf(of, bytes)),
-  });
-  return items;
-}
-
-export interface EntryCache<M extends ListMethod, Item> {
-  /** A list, from one response or several parts. Its entries replace the cached ones, unless `ask` fails. */
-  list(ask: (itemOf: ItemOf<M, Item>) => Promise<readonly Item[]>): Promise<readonly Item[]>;
+export interface ListCache<M extends ListMethod, Item> {
+  /** The entries replace the cached ones, unless `read` fails. */
+  list(
+    signal: AbortSignal,
+    read: (reading: ListReading<M, Item>) => Promise<readonly Item[]>,
+  ): Promise<readonly Item[]>;
 }
 
 /** Returns an equal string that exists already, if there is one. */
@@ -38,6 +26,14 @@ export type StringPool = <Text extends string>(text: Text) => Text;
 /** In hex. */
 export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(content, "hex");
 
+interface CacheOptions<M extends ListMethod, Item> {
+  /** From a list with this one entry. */
+  readonly decode: (list: Answer<M>, shared: StringPool) => Item;
+  readonly onNewEntry: () => void;
+  /** Which of the entries count; by default all. */
+  readonly counting?: (items: readonly Item[]) => readonly Item[];
+}
+
 /**
  * For one list of one runtime. Entries are recognised by the SHA-256 of their bytes, because authors of pods and images
  * control parts of them: a fast hash, even one with a secret seed, proves nothing (docs/decisions/0007).
@@ -45,22 +41,22 @@ export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(co
  * Entries that a list no longer has are dropped. Lists with the same entries in any order (containerd's is random) are
  * the same array, so that results derived from a whole list can be cached by it too.
  */
-export function entryCache<M extends ListMethod, Item extends { readonly id: string }>(
-  /** From a list with this one entry. */
-  decode: (list: Answers[M], shared: StringPool) => Item,
-  { onNewEntry, counting = (items) => items }: CacheOptions<Item>,
-): EntryCache<M, Item> {
-  const known = new Map<string, CachedEntry<Item>>();
+export function listCache<M extends ListMethod, Item extends { readonly id: string }>(
+  channel: Channel,
+  { decode, onNewEntry, counting = (items) => items }: CacheOptions<M, Item>,
+): ListCache<M, Item> {
+  /** With the number of the list that each was in last. */
+  const known = new Map<string, { readonly item: Item; round: number }>();
   let round = 0;
   let last: readonly Item[] = [];
   /** Each known entry is in the last list, once. */
   let isLastWhole = true;
   return {
-    list: async (ask) => {
+    list: async (signal, read) => {
       const own = (round += 1);
-      const seen = { count: 0, fresh: 0 };
+      const seen = { entries: 0, distinct: 0, fresh: 0 };
       const shared = stringPool();
-      const items = await ask((method, bytes) => {
+      const itemOf = (method: M, bytes: Buffer): Item => {
         const digest = digestOf(bytes);
         let entry = known.get(digest);
         if (entry === undefined) {
@@ -69,11 +65,24 @@ export function entryCache<M extends ListMethod, Item extends { readonly id: str
           seen.fresh += 1;
           onNewEntry();
         }
-        if (entry.round !== own) seen.count += 1;
+        if (entry.round !== own) seen.distinct += 1;
         entry.round = own;
         return entry.item;
+      };
+      const items = await read({
+        ask: async (method, request) => {
+          const found: Item[] = [];
+          const onEntry = (bytes: Buffer): void => {
+            seen.entries += 1;
+            found.push(itemOf(method, bytes));
+          };
+          await channel.list(method, request, { signal, onEntry });
+          return found;
+        },
+        entryCount: () => seen.entries,
       });
-      const isSame = seen.fresh === 0 && seen.count === known.size && items.length === seen.count;
+      const { fresh, distinct } = seen;
+      const isSame = fresh === 0 && distinct === known.size && items.length === distinct;
       if (isSame && isLastWhole) return last;
       for (const [digest, entry] of known) if (entry.round !== own) known.delete(digest);
       const counted = counting(items);
@@ -82,18 +91,6 @@ export function entryCache<M extends ListMethod, Item extends { readonly id: str
       return last;
     },
   };
-}
-
-interface CacheOptions<Item> {
-  readonly onNewEntry: () => void;
-  /** Which of the entries count; by default all. */
-  readonly counting?: (items: readonly Item[]) => readonly Item[];
-}
-
-interface CachedEntry<Item> {
-  readonly item: Item;
-  /** The number of the list that it was in last. */
-  round: number;
 }
 
 /** Stores strings that entries of one list share only once. */

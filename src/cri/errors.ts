@@ -3,10 +3,10 @@ import { status } from "@grpc/grpc-js";
 
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { MalformedError } from "./codec.ts";
-import type { StreamMethod, UnaryMethod } from "./messages.ts";
+import type { Method } from "./schema.ts";
 
 export interface Attempt {
-  readonly method: UnaryMethod | StreamMethod;
+  readonly method: Method;
   /** What the call was about; "" for calls about the whole node. */
   readonly about: string;
   readonly endpoint: string;
@@ -125,14 +125,14 @@ const DAMAGED_ADVICE =
   "the data of an image are damaged: find its name in the runtime's log and pull it again";
 
 /** By then containers and sandboxes were split as far as CRI's filters go; images have no filter. */
-function tooLargeAdvice(method: Attempt["method"]): string {
+function tooLargeAdvice(method: Method): string {
   if (method === "ListImages" || method === "StreamImages")
     return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
   return "CRI cannot split the list further: remove some by hand, or use a runtime with streaming lists";
 }
 
 /** What each call does, to follow "cannot". */
-const deeds: Readonly<Record<UnaryMethod | StreamMethod, string>> = {
+const deeds: Readonly<Record<Method, string>> = {
   Version: "get the runtime's version",
   Status: "get the runtime's status",
   ListPodSandbox: "list the sandboxes",

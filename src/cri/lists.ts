@@ -6,15 +6,8 @@ import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import { byId } from "../model/values.ts";
 import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
-import { entryCache, itemsOf, type Reading } from "./entries.ts";
-import type {
-  ContainerFilterMessage,
-  ContainerList,
-  ImageList,
-  ListMethod,
-  SandboxList,
-  StreamMethod,
-} from "./messages.ts";
+import { listCache, type ListReading } from "./entries.ts";
+import type { ContainerList, ImageList, ListMethod, Request, SandboxList } from "./schema.ts";
 
 type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
 
@@ -24,74 +17,75 @@ interface Sources {
   readonly onNewEntry?: (() => void) | undefined;
 }
 
+type Containers = ListReading<ContainerList, Container>;
+type Sandboxes = ListReading<SandboxList, Sandbox>;
+
 /** An error discards what was read so far: a list is complete or an error. */
 export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sources): Lists {
-  const streamed = listStreams(runtime);
-  const streamedImages = listStreams(image);
+  const streamed = listStreams();
+  const streamedImages = listStreams();
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
-  const knownImages = entryCache<ImageList, Image>(imageIn, { onNewEntry });
-  const knownContainers = entryCache<ContainerList, Container>(containerIn, {
+  const images = listCache<ImageList, Image>(image, { decode: imageIn, onNewEntry });
+  const counting = latestOfEach;
+  const containers = listCache<ContainerList, Container>(runtime, {
+    decode: containerIn,
     onNewEntry,
-    counting: latestOfEach,
+    counting,
   });
-  const knownSandboxes = entryCache<SandboxList, Sandbox>(sandboxIn, {
+  const sandboxes = listCache<SandboxList, Sandbox>(runtime, {
+    decode: sandboxIn,
     onNewEntry,
-    counting: latestOfEach,
+    counting,
   });
-  const listSandboxes: Lists["listSandboxes"] = async (signal) =>
-    knownSandboxes.list(async (itemOf) => {
-      const reading = { itemOf, signal };
-      return (
-        (await streamed("StreamPodSandboxes", reading)) ??
-        sandboxesInOne(async (inParts) =>
-          inParts
-            ? splitSandboxes({ runtime, ...reading })
-            : itemsOf(runtime, ["ListPodSandbox", {}], reading),
-        )
-      );
-    });
+  const listSandboxes: Lists["listSandboxes"] = (signal) =>
+    sandboxes.list(
+      signal,
+      async (reading) =>
+        (await streamed(reading, () => reading.ask("StreamPodSandboxes", {}))) ??
+        sandboxesInOne(
+          () => reading.ask("ListPodSandbox", { filter: null }),
+          () => splitSandboxes(reading),
+        ),
+    );
   return {
     listSandboxes,
     /** An image may be listed twice, as in the runtime's list. */
-    listImages: async (signal) =>
-      knownImages.list(async (itemOf) => {
-        const reading = { itemOf, signal };
-        return (
-          (await streamedImages("StreamImages", reading)) ??
-          itemsOf(image, ["ListImages", {}], reading)
-        );
-      }),
+    listImages: (signal) =>
+      images.list(
+        signal,
+        async (reading) =>
+          (await streamedImages(reading, () => reading.ask("StreamImages", {}))) ??
+          reading.ask("ListImages", {}),
+      ),
     /** Each container once: a duplicate would push others over the limits. */
-    listContainers: async (signal) =>
-      knownContainers.list(async (itemOf) => {
-        const reading = { itemOf, signal };
-        return (
-          (await streamed("StreamContainers", reading)) ??
-          containersInOne(async (inParts) =>
-            inParts
-              ? splitContainers({ runtime, ...reading }, async () => listSandboxes(signal))
-              : itemsOf(runtime, ["ListContainers", {}], reading),
-          )
-        );
-      }),
+    listContainers: (signal) =>
+      containers.list(
+        signal,
+        async (reading) =>
+          (await streamed(reading, () => reading.ask("StreamContainers", {}))) ??
+          containersInOne(
+            () => containersIn(reading),
+            () => splitContainers(reading, () => listSandboxes(signal)),
+          ),
+      ),
   };
 }
 
-type ListRequest<Item> = (inParts: boolean) => Promise<readonly Item[]>;
+type ListRequest<Item> = () => Promise<readonly Item[]>;
 
 /**
  * Once the whole was too large, continues to ask for parts until half of the items are gone: a runtime builds the whole
  * response before it finds that it is too large to send.
  */
-function oneOrParts<Item>(): (ask: ListRequest<Item>) => Promise<readonly Item[]> {
+function oneOrParts<Item>() {
   let countWhenTooLarge: number | null = null;
-  return async (ask) => {
+  return async (askWhole: ListRequest<Item>, askParts: ListRequest<Item>) => {
     if (countWhenTooLarge === null) {
-      const whole = await orTooLarge(ask(false));
+      const whole = await orTooLarge(askWhole());
       if (!(whole instanceof RuntimeError)) return whole;
     }
-    const items = await ask(true);
+    const items = await askParts();
     countWhenTooLarge ??= items.length;
     if (items.length < countWhenTooLarge / 2) countWhenTooLarge = null;
     return items;
@@ -99,24 +93,19 @@ function oneOrParts<Item>(): (ask: ListRequest<Item>) => Promise<readonly Item[]
 }
 
 /** A streamed list; `null` if the service does not stream, which is found out once per service: they may differ. */
-function listStreams(channel: Channel) {
+function listStreams() {
   let isSupported = true;
-  return async <M extends ListMethod & StreamMethod, Item>(
-    method: M,
-    { itemOf, signal }: Reading<M, Item>,
+  return async <M extends ListMethod, Item>(
+    reading: ListReading<M, Item>,
+    ask: ListRequest<Item>,
   ): Promise<readonly Item[] | null> => {
     if (!isSupported) return null;
-    let count = 0;
-    const counted: Reading<M, Item>["itemOf"] = (of, bytes) => {
-      count += 1;
-      return itemOf(of, bytes);
-    };
     try {
-      return await itemsOf(channel, [method, {}], { signal, itemOf: counted });
+      return await ask();
     } catch (thrown) {
       // The refusal comes with the first read, not with the call; after an entry it is a fault like any other.
       const refused = thrown instanceof RuntimeError && thrown.kind === "unimplemented";
-      if (!refused || count > 0) throw thrown;
+      if (!refused || reading.entryCount() > 0) throw thrown;
       isSupported = false;
       return null;
     }
@@ -143,11 +132,6 @@ const READY = 0;
 const NOT_READY = 1;
 const sandboxStates = [READY, NOT_READY, READY];
 
-/** What to ask for parts, and how to read them. */
-interface PartialList<M extends ListMethod, Item> extends Reading<M, Item> {
-  readonly runtime: Channel;
-}
-
 /** Concurrent questions about single sandboxes. */
 const questionsAtOnce = 16;
 
@@ -156,74 +140,68 @@ const questionsAtOnce = 16;
  * the sandboxes were listed is newer than the list, and so are its containers.
  */
 async function splitContainers(
-  query: PartialList<"ListContainers", Container>,
-  sandboxes: () => Promise<readonly Sandbox[]>,
+  reading: Containers,
+  sandboxes: ListRequest<Sandbox>,
 ): Promise<readonly Container[]> {
-  const { found, refusal } = await containersByState(query);
+  const { found, refusal } = await containersByState(reading);
   if (refusal === null) return latestOfEach(found);
   const listed = await sandboxes();
-  const named = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
+  const ids = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
+  const named = [...new Set(ids)];
   const all = [...found];
-  for (const batch of batchesOf(questionsAtOnce, [...new Set(named)])) {
-    const parts = await Promise.all(
-      batch.map(async (sandbox) => containersOfSandbox({ ...query, sandbox })),
-    );
+  for (let at = 0; at < named.length; at += questionsAtOnce) {
+    const batch = named.slice(at, at + questionsAtOnce);
+    const parts = await Promise.all(batch.map((sandbox) => containersOfSandbox(reading, sandbox)));
     for (const part of parts) for (const container of part) all.push(container);
   }
   return latestOfEach(all);
 }
 
 /** By state only: CRI has no other filter whose values are known in advance. */
-async function splitSandboxes(
-  query: PartialList<"ListPodSandbox", Sandbox>,
-): Promise<readonly Sandbox[]> {
+async function splitSandboxes(reading: Sandboxes): Promise<readonly Sandbox[]> {
   const found: Sandbox[] = [];
-  for (const state of sandboxStates) {
-    const filter = { state: { state } };
-    for (const sandbox of await itemsOf(query.runtime, ["ListPodSandbox", { filter }], query))
+  for (const state of sandboxStates)
+    for (const sandbox of await reading.ask("ListPodSandbox", { filter: { state: { state } } }))
       found.push(sandbox);
-  }
   return latestOfEach(found);
 }
 
-interface ContainerQuery extends PartialList<"ListContainers", Container> {
-  /** Only containers of this sandbox. */
-  readonly sandbox?: SandboxId;
-}
-
-interface ByState {
-  readonly found: readonly Container[];
-  /** Why a state is missing; `null` if none is. */
-  readonly refusal: RuntimeError | null;
-}
-
-async function containersByState(query: ContainerQuery): Promise<ByState> {
+/** `refusal`: why a state is missing; `null` if none is. */
+async function containersByState(reading: Containers, sandbox?: SandboxId) {
   const found: Container[] = [];
   let refusal: RuntimeError | null = null;
   for (const state of containerStates) {
-    const part = await orTooLarge(listContainers(query, { state: { state } }));
+    const part = await orTooLarge(containersIn(reading, { state: { state }, sandbox }));
     if (part instanceof RuntimeError) refusal = part;
     else for (const container of part) found.push(container);
   }
   return { found, refusal };
 }
 
-async function containersOfSandbox(query: ContainerQuery): Promise<readonly Container[]> {
-  const whole = await orTooLarge(listContainers(query, {}));
+async function containersOfSandbox(
+  reading: Containers,
+  sandbox: SandboxId,
+): Promise<readonly Container[]> {
+  const whole = await orTooLarge(containersIn(reading, { sandbox }));
   if (!(whole instanceof RuntimeError)) return whole;
-  const { found, refusal } = await containersByState(query);
+  const { found, refusal } = await containersByState(reading, sandbox);
   if (refusal !== null) throw refusal;
   return found;
 }
 
-async function listContainers(
-  query: ContainerQuery,
-  filter: ContainerFilterMessage,
-): Promise<readonly Container[]> {
-  const { sandbox } = query;
-  const here = sandbox === undefined ? filter : { ...filter, pod_sandbox_id: sandbox };
-  return itemsOf(query.runtime, ["ListContainers", { filter: here }], query);
+interface ContainerFilter {
+  readonly state?: { readonly state: number };
+  readonly sandbox?: SandboxId | undefined;
 }
+
+const containersIn = (
+  reading: Containers,
+  { state, sandbox }: ContainerFilter = {},
+): Promise<readonly Container[]> => {
+  const filter = { state: state ?? null, pod_sandbox_id: sandbox ?? "" };
+  const request: Request<"ListContainers"> = { filter };
+  return reading.ask("ListContainers", request);
+};
 
 /** Returns the error if the response exceeded the size of a message, and throws any other. */
 async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | RuntimeError> {
@@ -241,10 +219,4 @@ function latestOfEach<Item extends { readonly id: string }>(
 ): readonly Item[] {
   const latest = byId(items);
   return latest.size === items.length ? items : [...latest.values()];
-}
-
-function batchesOf<Item>(size: number, items: readonly Item[]): readonly (readonly Item[])[] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  );
 }

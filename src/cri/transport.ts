@@ -7,16 +7,16 @@ export interface Call {
   /** `/runtime.v1.ImageService/ListImages`. */
   readonly path: string;
   readonly request: Buffer;
+  /** The response is any number of messages, not exactly one. */
+  readonly isStream: boolean;
   /** `null` for no timeout. */
   readonly timeoutMs: number | null;
   readonly signal: AbortSignal | undefined;
 }
 
 export interface Connection {
-  /** For methods with a single response. */
-  unary(call: Call): Promise<Buffer>;
-  /** Resolves when the stream ends with status OK; if `onMessage` throws, the call is cancelled and rejects with that. */
-  stream(call: Call, onMessage: (bytes: Buffer) => void): Promise<void>;
+  /** Resolves when the call ends with status OK; if `onMessage` throws, it is cancelled and rejects with that. */
+  exchange(call: Call, onMessage: (bytes: Buffer) => void): Promise<void>;
   /** Calls in flight continue. */
   close(): void;
 }
@@ -51,8 +51,8 @@ export function openConnection(endpoint: string): Connection {
   socket.users += 1;
   let isOpen = true;
   return {
-    unary: async (call) => unary(socket.client(), call),
-    stream: async (call, onMessage) => stream(socket.client(), call, onMessage),
+    exchange: async (call, onMessage) =>
+      (call.isStream ? stream : unary)(socket.client(), call, onMessage),
     close: () => {
       if (!isOpen) return;
       isOpen = false;
@@ -97,14 +97,18 @@ class Socket {
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
-async function unary(client: Client, call: Call): Promise<Buffer> {
+async function unary(
+  client: Client,
+  call: Call,
+  onMessage: (bytes: Buffer) => void,
+): Promise<void> {
   let message: Buffer | null = null;
   await stream(client, call, (bytes) => {
     if (message !== null) throw invalid("Too many messages received");
     message = bytes;
   });
   if (message === null) throw invalid("No message received");
-  return message;
+  onMessage(message);
 }
 
 const invalid = (details: string): Error =>

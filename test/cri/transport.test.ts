@@ -91,11 +91,9 @@ async function call(
 ): Promise<Outcome> {
   const messages: string[] = [];
   const { signal, isStream = false, timeoutMs = 5000 } = options;
-  const request = { path: "/a.B/C", request: Buffer.from("ask"), timeoutMs, signal };
-  const onMessage = (bytes: Buffer): unknown => messages.push(bytes.toString());
+  const request = { path: "/a.B/C", request: Buffer.from("ask"), isStream, timeoutMs, signal };
   try {
-    if (isStream) await connection.stream(request, onMessage);
-    else onMessage(await connection.unary(request));
+    await connection.exchange(request, (bytes) => messages.push(bytes.toString()));
     return { messages, error: null };
   } catch (thrown) {
     return { messages, error: [codeName(thrown), detailsOf(thrown)] };
@@ -155,12 +153,10 @@ describe("a call", () => {
   test("is cancelled with the error of the receiver if that throws", async () => {
     answer = answering([framed("one"), framed("two")], ok);
     const fault = new Error("unreadable");
-    const reading = connection.stream(
-      { path: "/a.B/C", request: Buffer.from("ask"), timeoutMs: 5000, signal: undefined },
-      () => {
-        throw fault;
-      },
-    );
+    const request = { path: "/a.B/C", request: Buffer.from("ask"), isStream: true };
+    const reading = connection.exchange({ ...request, timeoutMs: 5000, signal: undefined }, () => {
+      throw fault;
+    });
     expect(await reading.catch((thrown: unknown) => thrown)).toBe(fault);
   });
 });

@@ -238,10 +238,9 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
         list === undefined
           ? [(await answerOf(method, request)) ?? {}]
           : list.items.map((item) => ({ [list.field]: [item] }));
-      for (const answer of answers)
-        cutEntries(bytesOf(method, answer), (bytes) => onEntry(method, bytes));
+      for (const answer of answers) cutEntries(bytesOf(method, answer), onEntry);
     },
-    stream: async () => undefined,
+    watchEvents: async () => undefined,
     close: () => undefined,
   };
   return channel;
