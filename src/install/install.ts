@@ -18,8 +18,8 @@ import {
   shellFilesOf,
   type ShellTexts,
 } from "./layout.ts";
-import { serviceFiles, startCommands, stopCommands, stoppedCommands } from "./service.ts";
-import { apply, sha256Of, type Step, TreePlan, type Wanted } from "./tree-plan.ts";
+import { serviceCommands, serviceFiles } from "./service.ts";
+import { apply, sha256Of, type Step, textFile, TreePlan, type Wanted } from "./tree-plan.ts";
 
 export interface InstallOptions {
   readonly version: string;
@@ -200,38 +200,31 @@ export async function plannedInstall(
   const isRecorded = recorded.kind === "file" && recorded.sha256 === sha256OfText(record);
   const stopped = request.stops && before !== null ? before.init : "none";
   return [
-    ...stopCommands(stopped),
+    ...serviceCommands(stopped, "beforeRemoval"),
     ...plan.steps,
-    ...(isRecorded
-      ? []
-      : [{ kind: "text", path: installed.manifest, text: record, mode: 0o600 } as const]),
-    ...stoppedCommands(stopped),
-    ...(request.live
-      ? startCommands(request.init, isServiceChanged(request, plan), request.start)
+    ...(isRecorded ? [] : [textFile(installed.manifest, record, 0o600)]),
+    ...serviceCommands(stopped, "afterRemoval"),
+    ...(request.live && isServiceChanged(request, plan)
+      ? serviceCommands(request.init, "afterChange")
       : []),
+    ...(request.live && request.start ? serviceCommands(request.init, "start") : []),
   ];
 }
 
 function wantedBy({ init, executable, shellTexts, baseline }: InstallRequest): readonly Wanted[] {
   const places = shellFilesOf(executable.path);
   const directory = (path: string, mode = 0o755): Wanted => ({ kind: "directory", path, mode });
-  const text = (path: string, content: string): Wanted => ({
-    kind: "text",
-    path,
-    text: content,
-    mode: 0o644,
-  });
   return [
     directory(installed.stateDirectory, 0o700),
     { kind: "executable", ...executable, mode: 0o755 },
     directory(installed.configDirectory),
-    text(installed.config, configTemplate()),
+    textFile(installed.config, configTemplate()),
     directory(installed.dropIns),
     directory(installed.keepDirectory),
-    text(places.man, shellTexts.man),
-    text(places.bash, shellTexts.bash),
-    text(places.zsh, shellTexts.zsh),
-    text(places.fish, shellTexts.fish),
+    textFile(places.man, shellTexts.man),
+    textFile(places.bash, shellTexts.bash),
+    textFile(places.zsh, shellTexts.zsh),
+    textFile(places.fish, shellTexts.fish),
     ...serviceFiles(init, executable.path, baseline),
   ];
 }
@@ -289,8 +282,8 @@ export async function plannedRemoval(
   );
   const { init } = manifest;
   return [
-    ...(live ? stopCommands(init) : []),
+    ...(live ? serviceCommands(init, "beforeRemoval") : []),
     ...plan.steps,
-    ...(live ? stoppedCommands(init) : []),
+    ...(live ? serviceCommands(init, "afterRemoval") : []),
   ];
 }

@@ -1,5 +1,7 @@
 /** Where an installation puts its files, and the record by which an upgrade and an uninstall know them. */
-import { isMap, parsedJson } from "../model/values.ts";
+import * as v from "valibot";
+
+import { parsedJson } from "../model/values.ts";
 
 export const DEFAULT_BIN_DIRECTORY = "/usr/local/bin";
 
@@ -60,9 +62,9 @@ export function parentsOf(path: string): readonly string[] {
   return components.map((_, index) => `/${components.slice(0, index + 1).join("/")}`);
 }
 
-export type Init = "systemd" | "openrc" | "none";
+export const inits = ["systemd", "openrc", "none"] as const;
 
-export const inits: readonly Init[] = ["systemd", "openrc", "none"];
+export type Init = (typeof inits)[number];
 
 export const isInit = (text: unknown): text is Init => inits.some((init) => init === text);
 
@@ -87,36 +89,37 @@ export const movablePaths = ({ executable }: Manifest): readonly string[] => [
 export const manifestText = (manifest: Manifest): string =>
   `${JSON.stringify({ apiVersion: "crigc/v1", kind: "Installation", ...manifest }, null, 2)}\n`;
 
+/** Absolute and normalised, as install writes them. */
+const Path = v.pipe(
+  v.string(),
+  v.regex(/^(\/[^/\0]+)+$/),
+  v.check((path) => !/\/\.\.?(\/|$)/.test(path)),
+);
+
+const Recorded = v.object({
+  version: v.string(),
+  init: v.picklist(inits),
+  executable: v.pipe(Path, v.endsWith("/crigc")),
+  directories: v.array(Path),
+  files: v.record(v.string(), v.string()),
+  links: v.array(Path),
+});
+
 /** `null` for an invalid manifest: then no file counts as installed. Ignores paths that install never creates. */
 export function parseManifest(text: string): Manifest | null {
-  const manifest = parsedJson(text);
-  if (!isMap(manifest)) return null;
-  const { version, init, executable, directories, files, links } = manifest;
-  if (typeof version !== "string" || !isInit(init)) return null;
-  if (!isPath(executable) || !executable.endsWith("/crigc")) return null;
-  if (!isPaths(directories) || !isPaths(links) || !isMap(files)) return null;
+  const parsed = v.safeParse(Recorded, parsedJson(text));
+  if (!parsed.success) return null;
+  const { executable, directories, files, links } = parsed.output;
   const ours: ReadonlySet<string> = new Set([
     executable,
     ...Object.values(shellFilesOf(executable)),
     ...Object.values(installed),
   ]);
   const parents = new Set([...ours].flatMap((path) => [...parentsOf(path), path]));
-  const sums = Object.entries(files).filter(
-    (entry): entry is [string, string] => ours.has(entry[0]) && typeof entry[1] === "string",
-  );
   return {
-    version,
-    init,
-    executable,
+    ...parsed.output,
     directories: directories.filter((path) => parents.has(path)),
-    files: Object.fromEntries(sums),
+    files: Object.fromEntries(Object.entries(files).filter(([path]) => ours.has(path))),
     links: links.filter((path) => ours.has(path)),
   };
 }
-
-const isPaths = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every(isPath);
-
-/** Absolute and normalised, as install writes them. */
-const isPath = (value: unknown): value is string =>
-  typeof value === "string" && /^(\/[^/\0]+)+$/.test(value) && !/\/\.\.?(\/|$)/.test(value);

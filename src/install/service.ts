@@ -3,7 +3,7 @@ import { assert } from "../model/assert.ts";
 import { type Init, installed } from "./layout.ts";
 import script from "./templates/openrc-script.txt" with { type: "text" };
 import unit from "./templates/systemd-unit.txt" with { type: "text" };
-import type { Step, Wanted } from "./tree-plan.ts";
+import { type Step, textFile, type Wanted } from "./tree-plan.ts";
 
 /** Fills `{{name}}`. A line of nothing but a name takes any number of lines; `{{name?}}` starts a line only for `true`. */
 export function filled(
@@ -95,24 +95,18 @@ crigc_baseline=yes
 `;
 
 export function serviceFiles(init: Init, executable: string, baseline: boolean): readonly Wanted[] {
-  const text = (path: string, content: string, mode = 0o644): Wanted => ({
-    kind: "text",
-    path,
-    text: content,
-    mode,
-  });
   const { systemdBaseline, openrcSettings } = installed;
   switch (init) {
     case "systemd":
       return [
-        text(installed.systemdUnit, systemdUnit({ executable })),
-        ...(baseline ? [text(systemdBaseline, baselineDropIn(executable))] : []),
+        textFile(installed.systemdUnit, systemdUnit({ executable })),
+        ...(baseline ? [textFile(systemdBaseline, baselineDropIn(executable))] : []),
         { kind: "link", path: installed.systemdLink, target: installed.systemdUnit },
       ];
     case "openrc":
       return [
-        text(installed.openrcScript, openrcScript({ executable }), 0o755),
-        ...(baseline ? [text(openrcSettings, BASELINE_VARIABLE)] : []),
+        textFile(installed.openrcScript, openrcScript({ executable }), 0o755),
+        ...(baseline ? [textFile(openrcSettings, BASELINE_VARIABLE)] : []),
         { kind: "link", path: installed.openrcLink, target: installed.openrcScript },
       ];
     case "none":
@@ -120,37 +114,25 @@ export function serviceFiles(init: Init, executable: string, baseline: boolean):
   }
 }
 
-/** Before the service is removed, while its init system is running. */
-export const stopCommands = (init: Init): readonly Step[] =>
-  commands(
-    {
-      systemd: [["systemctl", "stop", "crigc.service"]],
-      openrc: [["rc-service", "crigc", "stop"]],
-    },
-    init,
-  );
+/** What the running init system is told. Starting does not wait: the agent is ready once the runtime answers. */
+const COMMANDS = {
+  systemd: {
+    beforeRemoval: ["systemctl stop crigc.service"],
+    afterRemoval: ["systemctl daemon-reload"],
+    afterChange: ["systemctl daemon-reload", "systemctl try-restart --no-block crigc.service"],
+    start: ["systemctl start --no-block crigc.service"],
+  },
+  openrc: {
+    beforeRemoval: ["rc-service crigc stop"],
+    afterRemoval: [],
+    afterChange: ["rc-service --ifstarted crigc restart"],
+    start: ["rc-service crigc start"],
+  },
+  none: { beforeRemoval: [], afterRemoval: [], afterChange: [], start: [] },
+} as const;
 
-/** After it was removed. */
-export const stoppedCommands = (init: Init): readonly Step[] =>
-  commands({ systemd: [["systemctl", "daemon-reload"]], openrc: [] }, init);
-
-/** Without waiting: the agent is started once ready, which may take until the runtime answers. */
-export function startCommands(init: Init, changed: boolean, start: boolean): readonly Step[] {
-  const systemctl = (verb: string) => ["systemctl", verb, "--no-block", "crigc.service"];
-  const all = {
-    systemd: [
-      ...(changed ? [["systemctl", "daemon-reload"], systemctl("try-restart")] : []),
-      ...(start ? [systemctl("start")] : []),
-    ],
-    openrc: [
-      ...(changed ? [["rc-service", "--ifstarted", "crigc", "restart"]] : []),
-      ...(start ? [["rc-service", "crigc", "start"]] : []),
-    ],
-  };
-  return commands(all, init);
-}
-
-type Commands = Readonly<Record<Exclude<Init, "none">, readonly (readonly string[])[]>>;
-
-const commands = (all: Commands, init: Init): readonly Step[] =>
-  init === "none" ? [] : all[init].map((words) => ({ kind: "command", words }));
+export const serviceCommands = (
+  init: Init,
+  when: keyof (typeof COMMANDS)["systemd"],
+): readonly Step[] =>
+  COMMANDS[init][when].map((line) => ({ kind: "command", words: line.split(" ") }));

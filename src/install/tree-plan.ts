@@ -19,6 +19,13 @@ export type Wanted =
     }
   | { readonly kind: "link"; readonly path: string; readonly target: string };
 
+export const textFile = (path: string, text: string, mode = 0o644): Wanted => ({
+  kind: "text",
+  path,
+  text,
+  mode,
+});
+
 export type TreeStep =
   | Wanted
   /** Keeps a copy of a file that somebody changed. */

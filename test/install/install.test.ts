@@ -196,27 +196,6 @@ describe("install", () => {
     expect(readFileSync(executable, "utf8")).toContain("second");
   });
 
-  test("with another --bin-dir moves executable, manual page and completions, and updates the unit", async () => {
-    const it = machine();
-    await it.install();
-    await it.install({ binDirectory: "/opt/bin" });
-    const after = it.tree();
-    expect(
-      Object.keys(after).filter(
-        (path) => /crigc(\.8|\.fish)?$/.test(path) && !path.startsWith("etc/cr"),
-      ),
-    ).toEqual([
-      "etc/fish/completions/crigc.fish",
-      "opt/bin/crigc",
-      "opt/share/bash-completion/completions/crigc",
-      "opt/share/man/man8/crigc.8",
-      "opt/share/zsh/site-functions/_crigc",
-      "var/lib/crigc",
-    ]);
-    expect(after["opt/bin/crigc"]).toStartWith("file 755");
-    expect(it.read("etc/systemd/system/crigc.service")).toContain("ExecStart=/opt/bin/crigc run");
-  });
-
   test("without --bin-dir and --init keeps those of an earlier installation", async () => {
     const it = machine();
     await it.install({ binDirectory: "/opt/bin", init: "none" });
@@ -234,19 +213,9 @@ describe("install", () => {
     await it.install({ binDirectory: "/opt/crigc/bin" });
     await it.install();
     expect(it.has("opt")).toBe(false);
+    expect(it.read("etc/systemd/system/crigc.service")).toContain("=/usr/local/bin/crigc run");
     await it.uninstall({ purge: true });
     expect(changesOf(before, it.tree())).toEqual({});
-  });
-
-  test.each([
-    ["/usr/bin", "usr/share/man/man8/crigc.8"],
-    ["/bin", "usr/share/man/man8/crigc.8"],
-    ["/usr/local/sbin", "usr/local/share/man/man8/crigc.8"],
-    ["/opt/crigc", "opt/crigc/share/man/man8/crigc.8"],
-  ])("with the executable in %s puts the manual page at %s", async (binDirectory, page) => {
-    const it = machine();
-    await it.install({ binDirectory });
-    expect(readFileSync(it.path(page), "utf8")).toBe("the page");
   });
 
   test("keeps --baseline in force on an upgrade without it, unless the operator removed its file", async () => {
@@ -268,6 +237,11 @@ describe("install", () => {
       const before = it.tree();
       await it.install({ baseline: true });
       await it.install({ init });
+      if (init === "openrc")
+        expect(it.tree()).toMatchObject({
+          "etc/init.d/crigc": expect.stringMatching(/^file 755/),
+          "etc/runlevels/default/crigc": "link /etc/init.d/crigc",
+        });
       const units = Object.keys(it.tree()).filter((path) => /systemd.*crigc\./.test(path));
       expect(units).toEqual([]);
       await it.uninstall({ purge: true });
@@ -282,17 +256,6 @@ describe("install", () => {
     await it.install({ init: "none" });
     expect(it.has("etc/systemd/system/crigc.service")).toBe(false);
     expect(it.read("var/lib/crigc/replaced-crigc.service")).toBe("edited");
-  });
-
-  test("on OpenRC writes the script and links it into the default runlevel", async () => {
-    const it = machine();
-    rmSync(it.path("usr/lib/systemd"), { recursive: true });
-    it.edit("sbin/openrc-run", "", 0o755);
-    await it.install();
-    const after = it.tree();
-    expect(after["etc/init.d/crigc"]).toStartWith("file 755");
-    expect(after["etc/runlevels/default/crigc"]).toBe("link /etc/init.d/crigc");
-    expect(after["etc/systemd/system/crigc.service"]).toBeUndefined();
   });
 
   test("saves all hand-edited files of the same name", async () => {
@@ -336,13 +299,6 @@ describe("install", () => {
 
   test.each([
     ["is not there", (top: string) => join(top, "crigc-linux-arm64"), "it does not exist"],
-    ["is a directory", (top: string) => top, "it is a directory"],
-    [
-      "is an archive",
-      (top: string) => put(top, "crigc.tar.gz", "\x1f\x8b not unpacked"),
-      "it is not a Linux executable",
-    ],
-    ["is empty", (top: string) => put(top, "crigc-linux-x64"), "it is not a Linux executable"],
   ])("refuses an executable that %s before anything is written", async (_, from, words) => {
     const it = machine();
     const before = it.tree();
@@ -350,13 +306,6 @@ describe("install", () => {
     expect(await refusal.catch((thrown: unknown) => thrown)).toBeInstanceOf(HostError);
     expect(await refusalOf(refusal)).toContain(words);
     expect(it.tree()).toEqual(before);
-  });
-
-  test("refuses a missing tree and does not create it", async () => {
-    const it = machine();
-    const root = `${it.root}-misspelt`;
-    expect(await refusalOf(it.install({ root, init: "none" }))).toContain("directory not found");
-    expect(existsSync(root)).toBe(false);
   });
 
   test("fails for a masked service and changes nothing", async () => {
@@ -453,11 +402,6 @@ describe("uninstall", () => {
     const steps = await it.uninstall({ purge: true, dryRun: true });
     expect(it.tree()).toEqual(before);
     expect(wordsOf(steps ?? [])).toContain("remove-tree /var/lib/crigc");
-  });
-
-  test("does nothing if nothing was installed", async () => {
-    const it = machine();
-    expect(await it.uninstall({ purge: true })).toBeNull();
   });
 
   test("ignores paths in a manifest that install never creates", async () => {

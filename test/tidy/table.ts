@@ -26,7 +26,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model", "config", "policy", "gc", "report", "store", "node", "install", "agent"],
     packages: ["node:util", "valibot"],
   },
-  install: { folders: ["model", "config", "node"], packages: ["Bun"] },
+  install: { folders: ["model", "config", "node"], packages: ["Bun", "valibot"] },
   agent: { folders: ["*"], packages: ["node:*", "Bun"] },
   main: { folders: ["*"], packages: [] },
 };
