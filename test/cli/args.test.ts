@@ -34,17 +34,10 @@ function faultsOf(line: string): readonly string[] {
   }
 }
 
-test("every command accepts -o table, the default format", () => {
-  expect(faultsOf("hold 1h -o table")).toEqual([]);
-});
-
-test.each(["json", "yaml", "wide", "name"])("-q is refused beside -o %s", (output) => {
-  expect(() => parseCommandLine(["images", "-q", "-o", output], commands)).toThrow(
-    `-q: it prints IDs only and contradicts -o ${output}; use one of them`,
+test("-q is refused beside another format than -o table", () => {
+  expect(() => parseCommandLine(["images", "-q", "-o", "yaml"], commands)).toThrow(
+    "-q: it prints IDs only and contradicts -o yaml; use one of them",
   );
-});
-
-test("-q is accepted with -o table", () => {
   expect(parseCommandLine(["images", "-q", "-o", "table"], commands).kind).toBe("run");
 });
 
@@ -64,30 +57,20 @@ describe("flags", () => {
     expect(flagsOf(line)).toEqual([["maxImages", "--max-images", text]]);
   });
 
-  test.each(["gc -v 5", "gc -v=5", "gc -v5", "-v 5 gc"])("%s is verbosity 5", (line) => {
-    expect(flagsOf(line)).toEqual([["logging.verbosity", "-v", "5"]]);
-  });
-
-  test.each(["gc --v=5", "gc --v 5"])("%s is verbosity 5", (line) => {
-    expect(flagsOf(line)).toEqual([["logging.verbosity", "--v", "5"]]);
-  });
-
   test.each([
-    ["gc --dry-run", "true"],
-    ["gc --dry-run=false", "false"],
-    ["gc --dry-run=maybe", "maybe"],
-  ])("%s gives %s", (line, text) => {
-    expect(flagsOf(line)).toEqual([["dryRun", "--dry-run", text]]);
+    ["gc -v 5", "logging.verbosity -v 5"],
+    ["gc -v=5", "logging.verbosity -v 5"],
+    ["gc -v5", "logging.verbosity -v 5"],
+    ["gc --v=5", "logging.verbosity --v 5"],
+    ["gc --dry-run", "dryRun --dry-run true"],
+    ["gc --dry-run=maybe", "dryRun --dry-run maybe"],
+    ["gc --image-minimum-gc-age 1m", "imageMinimumGCAge --image-minimum-gc-age 1m"],
+  ])("%s sets %s", (line, words) => {
+    expect(flagsOf(line).map((it) => it.join(" "))).toEqual([words]);
   });
 
   test("a switch does not consume the next word", () => {
     expect(faultsOf("gc --dry-run false")).toEqual(['crigc gc: unexpected argument "false"']);
-  });
-
-  test("an alias sets the same field and is reported as written", () => {
-    expect(flagsOf("gc --image-minimum-gc-age 1m")).toEqual([
-      ["imageMinimumGCAge", "--image-minimum-gc-age", "1m"],
-    ]);
   });
 
   test("repeated flags are kept in order", () => {
@@ -108,21 +91,16 @@ describe("flags", () => {
 describe("invalid usage", () => {
   test.each([
     ["gc --max-image 5", "crigc: unknown flag --max-image; did you mean --max-images?"],
-    ["gc --max-image=5", "crigc: unknown flag --max-image; did you mean --max-images?"],
     ["gc -x", "crigc: unknown flag -x; crigc help flags lists all flags"],
     ["gc -config=x", "crigc: unknown flag -config; did you mean --config?"],
     ["gc --constructor=x", "crigc: unknown flag --constructor; crigc help flags lists all flags"],
     ["gc --max-images", "--max-images: missing value; expected N"],
     ["gc --keep --dry-run", "--keep: missing value; expected GLOB"],
-    ["gc --keep --max-images=5", "--keep: missing value; expected GLOB"],
-    ["gc --keep --max-imges 5", "--keep: missing value; expected GLOB"],
     ["gc -o yaml", "-o: crigc gc has no output format yaml; use table or json"],
     ["gc -o", "-o: missing value; expected table or json"],
     ["gc --images=yes", '--images: invalid value "yes": use true or false'],
-    ["gc --reason x", "crigc: unknown flag --reason; crigc help flags lists all flags"],
     ["gc now", 'crigc gc: unexpected argument "now"'],
     ["hold", "crigc hold: missing DURATION: how long, such as 2h"],
-    ["hold 1h 2h", 'crigc hold: unexpected argument "2h"'],
     ["hold 1h --reason", "--reason: missing value; expected TEXT"],
     ["hold 1h -o json", "-o: crigc hold prints text only; leave -o out"],
     ["keep baseline --format tar", '--format: invalid value "tar": use oci, docker'],

@@ -74,16 +74,6 @@ describe("version", () => {
     for (const argv of [["version"], ["--version"]])
       expect(await crigc(argv)).toEqual({ code: 0, stdout: "crigc 1.2.3 (abcdef0)\n", stderr: "" });
   });
-
-  test("is printed as JSON", async () => {
-    const { stdout } = await crigc(["version", "-o", "json"]);
-    expect(JSON.parse(stdout)).toEqual({
-      apiVersion: "crigc/v1",
-      kind: "Version",
-      version: "1.2.3",
-      commit: "abcdef0",
-    });
-  });
 });
 
 describe("exit codes", () => {

@@ -58,12 +58,6 @@ describe("a kubelet", () => {
     expect(found.get("kubelet")).toMatchObject({ result: "warning" });
   });
 
-  test("with invalid settings is reported without thresholds", () => {
-    const found = checks({ settings: { imageGCHighThresholdPercent: "a lot" } });
-    expect([...found.keys()]).toEqual(["kubelet"]);
-    expect(found.get("kubelet")?.message).toContain("a lot");
-  });
-
   test("configured by kubeadm is understood", () => {
     const settings = {
       imageMaximumGCAge: "0s",
@@ -85,13 +79,6 @@ describe("the kubelet's own image collection", () => {
     expect(checks({ settings }).get("kubelet-image-gc")).toMatchObject({
       result: "warning",
       message: "the kubelet also removes images, from 90% down to 70%, and ignores keep rules",
-    });
-  });
-
-  test("at its default is a warning too", () => {
-    expect(checks({}).get("kubelet-image-gc")).toMatchObject({
-      result: "warning",
-      message: expect.stringContaining("from 85% down to 80%"),
     });
   });
 
@@ -148,14 +135,6 @@ describe("eviction", () => {
       });
     },
   );
-
-  test("does not depend on the high threshold of periodic passes", () => {
-    const ours = [
-      ["image-gc-high-threshold", "50"],
-      ["image-gc-low-threshold", "40"],
-    ] as const;
-    expect(eviction({ ours })?.result).toBe("warning");
-  });
 
   test("by a signal that the configuration omits does not count", () => {
     const settings = { evictionHard: "memory.available<100Mi,nodefs.available<5%" };

@@ -1,7 +1,8 @@
 // Doctor's checks of directories, the clock, the ledger, the agent and the sockets.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
+import type { Verdict } from "../../../src/cli/checks/check.ts";
 import {
   agentCheck,
   clockCheck,
@@ -12,7 +13,15 @@ import {
 } from "../../../src/cli/checks/machine.ts";
 import type { SocketFact } from "../../../src/cli/openers.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
-import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  instant,
+  minutes,
+  plus,
+  seconds,
+} from "../../../src/model/time.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
@@ -25,94 +34,46 @@ const present: Extract<DirectoryFact, { kind: "present" }> = {
   inodesFree: 10n,
 };
 
-describe("a directory", () => {
-  test.each<[string, DirectoryFact, string, string]>([
-    ["with free space", present, "ok", "/var/lib/crigc is writable, 1.0 GiB left"],
-    [
-      "that is read-only",
-      { ...present, writable: false },
-      "failed",
-      "/var/lib/crigc cannot be written",
-    ],
-    [
-      "on a full disk",
-      { ...present, availableBytes: 4096n },
-      "warning",
-      "/var/lib/crigc is nearly full (4.0 KiB left)",
-    ],
-    [
-      "without inodes",
-      { ...present, inodesFree: 0n },
-      "warning",
-      "/var/lib/crigc has no inodes left",
-    ],
-    ["without an inode limit", { ...present, inodes: 0n, inodesFree: 0n }, "ok", "is writable"],
-    [
-      "that can be created",
-      { kind: "absent", creatable: true },
-      "ok",
-      "does not exist yet; crigc will create it",
-    ],
-    [
-      "that cannot be created",
-      { kind: "absent", creatable: false },
-      "failed",
-      "and cannot be created",
-    ],
-    [
-      "that is a file",
-      { kind: "failed", message: "it is not a directory" },
-      "failed",
-      "it is not a directory",
-    ],
-  ])("%s is checked as expected", (_what, fact, result, message) => {
-    expect(directoryCheck(about, fact)).toMatchObject({
-      result,
-      message: expect.stringContaining(message),
-    });
-  });
+const ahead = (span: Duration) => aLedger({ observedAt: plus(NOW, span) });
 
-  test("that a user cannot access gives the advice to run as root, not to choose another one", () => {
-    const closed = { kind: "failed", message: "permission denied" } as const;
-    expect(directoryCheck(about, closed).advice).toContain("--state-dir");
-    expect(directoryCheck({ ...about, userId: 1000 }, closed).advice).toBe(
-      "run as root (sudo crigc …)",
-    );
-  });
+/** `ok: the message`. */
+const shown = ({ result, message }: Verdict): string => `${result}: ${message}`;
+
+test.each<[DirectoryFact, string]>([
+  [present, "ok: /var/lib/crigc is writable, 1.0 GiB left"],
+  [{ ...present, writable: false }, "failed: /var/lib/crigc cannot be written"],
+  [{ ...present, availableBytes: 4096n }, "warning: /var/lib/crigc is nearly full (4.0 KiB left)"],
+  [{ ...present, inodesFree: 0n }, "warning: /var/lib/crigc has no inodes left"],
+  [{ ...present, inodes: 0n, inodesFree: 0n }, "ok: /var/lib/crigc is writable"],
+  [{ kind: "absent", creatable: true }, "ok: /var/lib/crigc does not exist yet; crigc will create"],
+  [{ kind: "absent", creatable: false }, "failed: /var/lib/crigc does not exist and cannot be"],
+  [{ kind: "failed", message: "a file" }, "failed: /var/lib/crigc cannot be used: a file"],
+])("a directory that is %p: %s", (fact, words) => {
+  expect(shown(directoryCheck(about, fact))).toStartWith(words);
 });
 
-describe("the clock", () => {
-  const check = (change: Partial<Parameters<typeof clockCheck>[0]>) =>
-    clockCheck({ now: NOW, bootId: "boot-1", ledger: aLedger(), ...change });
+test("a user without access to a directory is advised to run as root, not to choose another one", () => {
+  const closed = { kind: "failed", message: "permission denied" } as const;
+  expect(directoryCheck(about, closed).advice).toContain("--state-dir");
+  expect(directoryCheck({ ...about, userId: 1000 }, closed).advice).toBe(
+    "run as root (sudo crigc …)",
+  );
+});
 
-  test("that moves forward is ok", () => {
-    expect(check({}).result).toBe("ok");
-    expect(check({ ledger: emptyLedger }).result).toBe("ok");
-  });
-
-  test("one second behind the ledger is still ok, as with NTP", () => {
-    expect(check({ ledger: aLedger({ observedAt: plus(NOW, seconds(1)) }) }).result).toBe("ok");
-  });
-
-  test("that was set back is detected by a ledger from the future", () => {
-    const ledger = aLedger({ observedAt: plus(NOW, hours(3)) });
-    expect(check({ ledger })).toMatchObject({
-      result: "warning",
-      message: expect.stringContaining("3h in the future"),
-    });
-  });
-
-  test("of a node without one is reported as wrong in 1970", () => {
-    const now = instant(minutes(5));
-    expect(check({ now, ledger: emptyLedger })).toMatchObject({
-      result: "warning",
-      message: expect.stringContaining("1970-01-01T00:05:00Z"),
-    });
-  });
-
-  test("without a boot ID is a warning", () => {
-    expect(check({ bootId: "" }).result).toBe("warning");
-  });
+test.each<[string, Partial<Parameters<typeof clockCheck>[0]>, string]>([
+  ["is right", {}, "ok"],
+  ["has no ledger to compare with", { ledger: emptyLedger }, "ok"],
+  ["was set back a second, as by NTP", { ledger: ahead(seconds(1)) }, "ok"],
+  ["was set back", { ledger: ahead(hours(3)) }, "warning: the ledger was last written 3h in the"],
+  [
+    "starts in 1970",
+    { now: instant(minutes(5)), ledger: emptyLedger },
+    "warning: the clock says 1970-01-01T00:05:00Z",
+  ],
+  ["has no boot ID", { bootId: "" }, "warning: cannot read the boot ID"],
+])("a clock that %s", (_, change, words) => {
+  const facts = { now: NOW, bootId: "boot-1", ledger: aLedger(), ...change };
+  expect(shown(clockCheck(facts))).toStartWith(words);
 });
 
 test("notices of the state directory are warnings", () => {
@@ -130,47 +91,29 @@ test("a user who is not root gets a warning", () => {
   expect([userCheck(0).result, userCheck(1000).result]).toEqual(["ok", "warning"]);
 });
 
-const agent = (document: object | string) =>
-  agentCheck(
-    {
-      kind: "answered",
-      text: typeof document === "string" ? document : JSON.stringify(document),
-    },
-    "1.2.3",
-  );
+const well = { kind: "Status", pid: 7, version: "1.2.3", dryRun: false, runtimeError: null };
+const answer = (change: object): string => JSON.stringify({ ...well, ...change });
 
-const well = {
-  apiVersion: "crigc/v1",
-  kind: "Status",
-  pid: 7,
-  version: "1.2.3",
-  dryRun: false,
-  runtimeError: null,
-  configurationError: null,
-  ledgerError: null,
-};
-
-test.each<[string, object | string, string, string]>([
-  ["that is healthy", well, "ok", "running (process 7, version 1.2.3)"],
-  ["in a dry run", { ...well, dryRun: true }, "ok", ", as a dry run"],
+test.each<[string, string]>([
+  [answer({}), "ok: running (process 7, version 1.2.3)"],
+  [answer({ dryRun: true }), "ok: running (process 7, version 1.2.3), as a dry run"],
   [
-    "without a runtime",
-    { ...well, runtimeError: "no socket" },
-    "failed",
-    "the runtime does not answer: no socket",
+    answer({ runtimeError: "no socket" }),
+    "failed: running (process 7, version 1.2.3), with errors",
   ],
   [
-    "with changed configuration files",
-    { ...well, configurationError: "crigc.yaml:3: x" },
-    "warning",
-    "its configuration files differ from what is in force: crigc.yaml:3: x",
+    answer({ configurationError: "a.yaml:3: x" }),
+    "warning: running (process 7, version 1.2.3); its configuration files differ from what is in force: a.yaml:3: x",
   ],
-  ["of another version", { ...well, version: "1.2.2" }, "warning", "this crigc is version 1.2.3"],
-  ["that answers text", "hello", "failed", "another program answers"],
-  ["that answers another document", { kind: "Plan" }, "failed", "another program answers"],
-  ["that answers null", "null", "failed", "another program answers"],
-])("an agent %s is checked as expected", (_what, document, result, message) => {
-  expect(agent(document)).toMatchObject({ result, message: expect.stringContaining(message) });
+  [
+    answer({ version: "1.2.2" }),
+    "warning: running (process 7, version 1.2.2); this crigc is version 1.2.3",
+  ],
+  ["hello", "failed: another program answers"],
+  [answer({ kind: "Plan" }), "failed: another program answers"],
+  ["null", "failed: another program answers"],
+])("an agent that answers %s: %s", (text, words) => {
+  expect(shown(agentCheck({ kind: "answered", text }, "1.2.3"))).toStartWith(words);
 });
 
 test("a missing agent is only a warning, because a timer may run gc", () => {
@@ -196,51 +139,22 @@ const silent = (endpoint: string): SocketFact => ({
 const A = "unix:///run/a.sock";
 const B = "unix:///run/b.sock";
 
-test.each<[string, readonly SocketFact[], string | null, string, string]>([
-  ["a single socket that answers", [answering(A)], null, "ok", `${A} answers (containerd 1.7.24)`],
+const runs = (endpoint: string, name = "containerd"): string =>
+  `${endpoint} answers (${name} 1.7.24)`;
+
+test.each<[readonly SocketFact[], string | null, string]>([
+  [[answering(A)], null, `ok: ${runs(A)}`],
+  [[silent(A), answering(B)], null, `ok: ${runs(B)}`],
   [
-    "two sockets of which one answers",
-    [silent(A), answering(B)],
-    null,
-    "ok",
-    `${B} answers (containerd 1.7.24)`,
-  ],
-  [
-    "two sockets that answer",
     [answering(A), answering(B, "cri-o")],
     null,
-    "failed",
-    `several runtimes answer, so run and gc refuse to run: ${A} answers (containerd 1.7.24) and ${B} answers (cri-o 1.7.24)`,
+    `failed: several runtimes answer, so run and gc refuse to run: ${runs(A)} and ${runs(B, "cri-o")}`,
   ],
-  ["no socket", [], null, "failed", "none of the known sockets exists"],
-  [
-    "a socket without permission",
-    [silent(A)],
-    null,
-    "failed",
-    `${A} permission denied; run as root`,
-  ],
-  [
-    "the configured socket",
-    [answering(A)],
-    A,
-    "ok",
-    `${A} answers (containerd 1.7.24), as configured`,
-  ],
-  [
-    "another socket that answers besides the configured one",
-    [answering(A), answering(B)],
-    A,
-    "ok",
-    `${A} answers (containerd 1.7.24), as configured; also ${B} answers (containerd 1.7.24)`,
-  ],
-  [
-    "another socket that answers instead of the configured one",
-    [silent(A), answering(B)],
-    A,
-    "failed",
-    `${A} permission denied; run as root`,
-  ],
-])("doctor's check of the sockets: %s", (_what, facts, named, result, message) => {
-  expect(socketCheck(facts, named)).toMatchObject({ result, message });
+  [[], null, "failed: none of the known sockets exists"],
+  [[silent(A)], null, `failed: ${A} permission denied; run as root`],
+  [[answering(A)], A, `ok: ${runs(A)}, as configured`],
+  [[answering(A), answering(B)], A, `ok: ${runs(A)}, as configured; also ${runs(B)}`],
+  [[silent(A), answering(B)], A, `failed: ${A} permission denied; run as root`],
+])("doctor checks the sockets %p, configured %p", (facts, named, words) => {
+  expect(shown(socketCheck(facts, named))).toBe(words);
 });

@@ -56,12 +56,6 @@ describe("a node", () => {
     expect([...checks()].filter(([, check]) => check?.result !== "ok")).toEqual([]);
   });
 
-  test("is described by the numbers of its lists", () => {
-    expect(checks().get("lists")?.message).toBe(
-      "the runtime lists 2 images, 1 container and 1 sandbox",
-    );
-  });
-
   test("over its high threshold is a warning with figures", () => {
     const filesystems = [aFilesystem({ availableBytes: 10n * GIB })];
     expect(checks({ filesystems }).get(FILESYSTEM)).toMatchObject({
@@ -122,10 +116,6 @@ describe("containers", () => {
 
   test("that are foreign are no warning if they are collected", () => {
     expect(checks(foreign, { limits: collect }).get("owners")?.result).toBe("ok");
-  });
-
-  test("are no warning on an empty node", () => {
-    expect(checks({ sandboxes: [], containers: [] }).get("owners")?.result).toBe("ok");
   });
 });
 
@@ -190,14 +180,6 @@ test("the pod logs are counted, as are stray entries", () => {
   );
 });
 
-test("pod logs that cannot be read are a failed check", () => {
-  const logs = { kind: "failed", message: "cannot open /l" } as const;
-  expect(checks({ logs }).get("pod-logs")).toMatchObject({
-    result: "failed",
-    message: expect.stringContaining("cannot open /l"),
-  });
-});
-
 describe("keep rules", () => {
   const rules = (...patterns: readonly string[]): KeepRules => ({
     rules: patterns.map((pattern, at) => ({ pattern, source: `a.list:${at + 1}` })),
@@ -236,20 +218,12 @@ describe("a runtime version with known faults", () => {
   test.each([
     ["containerd", "1.7.24", "ok"],
     ["containerd", "2.0.0", "warning"],
-    ["containerd", "2.0.0-rc.6", "warning"],
     ["containerd", "v2.0.4", "warning"],
-    ["containerd", "2.0.4+unknown", "warning"],
     ["containerd", "2.0.5", "ok"],
     ["containerd", "2.0.10", "ok"],
-    ["containerd", "2.1.0", "ok"],
-    ["containerd", "12.0.1", "ok"],
     ["containerd", "unknown", "ok"],
     ["cri-o", "2.0.1", "ok"],
   ])("%s %s: %s", (name, version, result) => {
     expect(runtimeCheck({ name, version }).result).toBe(result as "ok");
-  });
-
-  test("is a warning that names the version to update to", () => {
-    expect(runtimeCheck({ name: "containerd", version: "2.0.1" }).advice).toContain("2.0.5");
   });
 });

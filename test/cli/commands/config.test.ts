@@ -48,27 +48,6 @@ describe("as JSON", () => {
       "logging.verbosity": { value: 4, source: "flag", from: ["-v"] },
     });
   });
-
-  test("its output in a file gives the same configuration", async () => {
-    const first = JSON.parse((await crigc(["config", "-o", "json"], { files })).stdout);
-    const body = Object.entries<{ value: unknown }>(first.values)
-      .filter(([name]) => !["config", "configDir"].includes(name))
-      .map(([name, { value }]) => {
-        const [outer, inner] = name.split(".");
-        return inner === undefined ? [outer, value] : null;
-      })
-      .filter((entry) => entry !== null);
-    const again = JSON.stringify({
-      apiVersion: "crigc/v1",
-      kind: "CrigcConfiguration",
-      ...Object.fromEntries(body),
-    });
-    const second = JSON.parse(
-      (await crigc(["config", "-o", "json"], { files: { [FILE]: again } })).stdout,
-    );
-    for (const name of fieldNames)
-      expect(second.values[name].value).toEqual(first.values[name].value);
-  });
 });
 
 describe("as a table", () => {
@@ -89,12 +68,6 @@ describe("as a table", () => {
     expect(stderr).toMatch(/--keep: the pattern contains the control character U\+001B/);
     expect(stderr).toMatch(/--pod-infra-container-image: "b c" contains a space/);
     expect(stderr).not.toContain("\u001b");
-  });
-
-  test("it fits a narrow terminal", async () => {
-    const screen = { width: 80, colour: false, unicode: true };
-    const { stdout } = await crigc(["config"], { files, screen });
-    expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
   });
 });
 
@@ -122,15 +95,6 @@ describe("--check", () => {
         'crigc: /new.yaml:3: maxImages: "none" is not a whole number of 1 or more, or off (flag --max-images)\n' +
         'crigc: /new.yaml:4: unknown field "imageGCLowThresholdPercnt"; did you mean imageGCLowThresholdPercent?\n',
     });
-  });
-
-  test("a file that contradicts itself is refused", async () => {
-    const around = { files: { "/new.yaml": ours("imageGCLowThresholdPercent: 95") } };
-    expect((await crigc(["config", "--check", "/new.yaml"], around)).code).toBe(2);
-  });
-
-  test("a file that is absent is refused", async () => {
-    expect((await crigc(["config", "--check", "/new.yaml"])).code).toBe(2);
   });
 
   test("the kubelet's file is valid, with a warning about values that are not adopted", async () => {

@@ -159,13 +159,6 @@ describe("doctor", () => {
     });
   });
 
-  test("exits 8 if a directory cannot be used", async () => {
-    const { code, results } = await doctor({
-      directory: { kind: "failed", message: "it is not a directory" },
-    });
-    expect([code, results.get("state-directory")]).toEqual([8, "failed"]);
-  });
-
   test("of an invalid configuration reports the error and skips the checks that need it", async () => {
     const { code, document } = await doctor({ words: ["--image-gc-high-threshold", "101"] });
     expect(code).toBe(8);

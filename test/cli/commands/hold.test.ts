@@ -63,12 +63,6 @@ describe("hold", () => {
     expect(shorter.stderr).toBe("");
   });
 
-  test("needs no reason", async () => {
-    const { stdout, set } = await run(["hold", "1h"]);
-    expect(set).toEqual([{ length: minutes(60), reason: "" }]);
-    expect(stdout).not.toContain("(");
-  });
-
   test("prints a reason without control characters and stores it unchanged", async () => {
     const reason = "a\u001b[2Jb";
     const { stdout, set } = await run(["hold", "1h", "--reason", reason]);
@@ -84,12 +78,6 @@ describe("hold", () => {
     const { code, stderr, set } = await run(["hold", text]);
     expect({ code, set }).toEqual({ code: 2, set: [] });
     expect(stderr).toContain(`crigc hold: ${words}`);
-  });
-
-  test("refuses to hold without an end", async () => {
-    const { code, stderr } = await run(["hold"]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("missing DURATION");
   });
 
   test("says where the hold is stored if it will not survive a reboot", async () => {

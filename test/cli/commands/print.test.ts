@@ -32,7 +32,6 @@ describe("print", () => {
       ["cloud-config", "--url", "https://m/x", "--sha256", sum, "--disk", "D"],
       "conflicts with",
     ],
-    ["a path that the shell would split", ["cloud-config", "--path", "/a b"], "--path"],
     ["an invalid label", ["cloud-config", "--disk", "a/b"], "--disk"],
     ["an image without a digest", ["daemonset", "--image", "crigc:1"], "has no digest"],
     ["an invalid namespace", ["daemonset", "--image", image, "--namespace", "A_b"], "--namespace"],
@@ -58,14 +57,6 @@ describe("print", () => {
     expect(stdout).toContain("kind: DaemonSet");
     expect(stdout).toMatch(/image: "localhost\/crigc:\d/);
     expect(stderr).toContain("no --image given: the manifest names localhost/crigc:");
-  });
-
-  test("flags given with a cloud-config become the new machine's configuration, this machine's do not", async () => {
-    const { stdout } = await crigc(["print", "cloud-config", "--max-images", "40"], {
-      env: { CRIGC_IMAGE_GC_PERIOD: "9m" },
-    });
-    expect(stdout).toContain("maxImages: 40\n");
-    expect(stdout).not.toContain("imageGCPeriod");
   });
 
   test("flags given with a DaemonSet become variables of its container", async () => {
@@ -124,13 +115,6 @@ describe("print", () => {
     expect(values.evictionHard).toMatchObject({ value: {}, source: "environment" });
   });
 
-  test.each(printed)("%s is refused if a named file does not exist", async (topic) => {
-    const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
-    const { code, stdout, stderr } = await crigc(argv);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain("/site/crigc.yaml: cannot read the configuration file");
-  });
-
   test("a DaemonSet with pod source kubelet-api can reach the API and has the rights for it", async () => {
     const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
     const { stdout } = await crigc(argv);
@@ -177,13 +161,6 @@ describe("print", () => {
     expect(stdout).toContain('{name: CRIGC_KUBELET_ENDPOINT, value: "https://node:10250"}');
     for (const name of ["ENDPOINT", "TOKEN_FILE", "CA_FILE"])
       expect(stdout.split(`CRIGC_KUBELET_${name}`)).toHaveLength(2);
-  });
-
-  test("a DaemonSet names the port of its metrics if they are on", async () => {
-    const argv = ["print", "daemonset", "--image", image];
-    const on = await crigc([...argv, "--metrics-bind-address=0.0.0.0:9419"]);
-    expect(on.stdout).toContain("- {name: metrics, containerPort: 9419}\n");
-    expect((await crigc(argv)).stdout).not.toContain("containerPort");
   });
 
   /** Host paths by volume, and where each is mounted. */
