@@ -9,16 +9,8 @@ import {
   type SandboxId,
   sandboxId,
 } from "../model/ids.ts";
-import type { ReportedFilesystem } from "../model/ports.ts";
-import type {
-  Container,
-  ContainerDetail,
-  ContainerState,
-  Image,
-  Sandbox,
-  SandboxDetail,
-  SandboxState,
-} from "../model/snapshot.ts";
+import type { ContainerDetail, ReportedFilesystem, SandboxDetail } from "../model/ports.ts";
+import type { Container, ContainerState, Image, Sandbox, SandboxState } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
 import { MalformedError } from "./codec.ts";
 import type { StringPool } from "./entries.ts";

@@ -1,7 +1,7 @@
 /** Finds image names, log directories and layers in the JSON of verbose responses, whose shape every runtime invents for itself. */
 
 import { type ChainId, chainId } from "../model/ids.ts";
-import type { ImageOrigin } from "../model/snapshot.ts";
+import type { ImageOrigin } from "../model/ledger.ts";
 import { fromRfc3339 } from "../model/time.ts";
 import { isMap } from "../model/values.ts";
 import { digestOf } from "./entries.ts";

@@ -2,16 +2,9 @@
 
 import { type FailureCode, failureCode, messageOf } from "../model/errors.ts";
 import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
-import type { Ledger } from "../model/ledger.ts";
+import type { ImageOrigin, Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
-import type {
-  Container,
-  Image,
-  ImageOrigin,
-  ImageVolumes,
-  Sandbox,
-  Snapshot,
-} from "../model/snapshot.ts";
+import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
 import { Breaker, CALLS_AT_ONCE, mapBounded } from "./calls.ts";

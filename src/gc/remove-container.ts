@@ -12,9 +12,16 @@ import {
   type SandboxItem,
 } from "../model/outcome.ts";
 import type { PlannedContainer } from "../model/plan.ts";
-import type { HookCaller, LogRemover, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
+import type {
+  ContainerDetail,
+  HookCaller,
+  LogRemover,
+  RuntimeReader,
+  RuntimeWriter,
+  SandboxDetail,
+} from "../model/ports.ts";
 import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
-import type { Container, ContainerDetail, Sandbox, SandboxDetail } from "../model/snapshot.ts";
+import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Backoff, Fate, OthersRemovals } from "./calls.ts";
 import type { FreshPlanPorts } from "./fresh-plan.ts";
 import type { LogUsers } from "./log-users.ts";

@@ -3,14 +3,9 @@
 import { containerId } from "../model/ids.ts";
 import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";
 import { failedStep, type LogItem } from "../model/outcome.ts";
-import type { LogRemover } from "../model/ports.ts";
+import type { ContainerDetail, LogRemover } from "../model/ports.ts";
 import type { LogRemoveReason } from "../model/reason.ts";
-import type {
-  Container,
-  ContainerDetail,
-  DanglingLogLink,
-  PodLogDirectory,
-} from "../model/snapshot.ts";
+import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";
 
 /** Never rejects. Keeps a directory that a listed container or sandbox uses, whatever pod it is named after. */
 export async function removePodLogs(

@@ -1,8 +1,14 @@
 /** Stops a container as its pod specifies: grace period, and the pre-stop handler that the kubelet recorded. */
 
 import { messageOf } from "../model/errors.ts";
-import type { HookCaller, RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
-import type { Container, ContainerDetail } from "../model/snapshot.ts";
+import type {
+  ContainerDetail,
+  HookCaller,
+  RuntimeReader,
+  RuntimeWriter,
+  Timer,
+} from "../model/ports.ts";
+import type { Container } from "../model/snapshot.ts";
 import { isMap, parsedJson } from "../model/values.ts";
 
 /** A container always gets this long, whatever is recorded and however long the handler took. */

@@ -3,6 +3,7 @@
 import type { DiskSample } from "./history.ts";
 import type { ChainId, ContainerId } from "./ids.ts";
 import type { Bounds } from "./plan.ts";
+import type { Filesystem } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
 /** The disk usage of a directory on its filesystem. */
@@ -18,6 +19,11 @@ export interface DirectoryWalk {
   readonly directories: readonly DirectorySize[];
   /** Everything seen. */
   readonly bytes: bigint;
+}
+
+/** A filesystem with the time of its measurement. */
+export interface MeasuredFilesystem extends Filesystem {
+  readonly measuredAt: Instant;
 }
 
 /** The size of containers' writable layers, as the runtime reports it. */

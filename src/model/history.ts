@@ -3,98 +3,130 @@
  * they are.
  */
 
-import type { ChainId, PassId } from "./ids.ts";
+import {
+  amount,
+  branded,
+  bytes,
+  count,
+  durationNs,
+  flag,
+  list,
+  nullable,
+  type Of,
+  record,
+  text,
+  texts,
+  time,
+  word,
+} from "./codec.ts";
+import { chainId, passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
 import type { ContainerOutcome, ImageEnd, Settled } from "./outcome.ts";
-import type { PassKind, Step } from "./pass.ts";
+import { type PassKind, step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
-import type { Filesystem } from "./snapshot.ts";
-import type { Duration, Instant } from "./time.ts";
+import { filesystemFields } from "./snapshot.ts";
+import type { Duration } from "./time.ts";
+
+const removalFields = {
+  passId: branded(passId),
+  kind: word<Subject["kind"]>(),
+  /** The image's, container's or sandbox's ID; the entry's name for logs. */
+  subject: text,
+  /** Tags and digests of an image; pod and container name of the others. */
+  names: texts,
+  /** The trigger of an image's removal, or the purpose of the pass for the rest. */
+  trigger: word<ImageTrigger["kind"] | Purpose["kind"]>(),
+  /** For trigger `pressure`: the signal. */
+  signal: nullable(word<Signal>()),
+  /** Reason code; for images, the trigger's. */
+  reason: text,
+  result: word<"removed" | "already-gone" | "ghost" | "skipped" | "failed">(),
+  /** What went wrong, or why it was kept. */
+  message: nullable(text),
+  reportedBytes: nullable(bytes),
+  measuredBytes: nullable(bytes),
+  /** The chain of all layers of an image, and what its removal should free by them; `null`: unknown. */
+  chainId: nullable(branded(chainId)),
+  freesBytes: nullable(amount),
+  freesAtLeastBytes: nullable(amount),
+  freesAtMostBytes: nullable(amount),
+  settled: nullable(word<Settled>()),
+  at: time,
+  took: nullable(durationNs),
+};
 
 /** One attempted removal. A pass tries each only once. */
-export interface Removal {
-  readonly passId: PassId;
-  readonly kind: Subject["kind"];
-  /** The image's, container's or sandbox's ID; the entry's name for logs. */
-  readonly subject: string;
-  /** Tags and digests of an image; pod and container name of the others. */
-  readonly names: readonly string[];
-  /** The trigger of an image's removal, or the purpose of the pass for the rest. */
-  readonly trigger: ImageTrigger["kind"] | Purpose["kind"];
-  /** For trigger `pressure`: the signal. */
-  readonly signal: Signal | null;
-  /** Reason code; for images, the trigger's. */
-  readonly reason: string;
-  readonly result: "removed" | "already-gone" | "ghost" | "skipped" | "failed";
-  /** What went wrong, or why it was kept. */
-  readonly message: string | null;
-  readonly reportedBytes: bigint | null;
-  readonly measuredBytes: bigint | null;
-  /** The chain of all layers of an image, and what its removal should free by them; `null`: unknown, or the row is older. */
-  readonly chainId: ChainId | null;
-  readonly freesBytes: bigint | null;
-  readonly freesAtLeastBytes: bigint | null;
-  readonly freesAtMostBytes: bigint | null;
-  readonly settled: Settled | null;
-  readonly at: Instant;
-  readonly took: Duration | null;
-}
+export const removal = record(removalFields);
+export type Removal = Of<typeof removal>;
 
 /** By this pass, or by something else meanwhile. */
 export const isGone = ({ result }: Pick<Removal, "result">): boolean =>
   result === "removed" || result === "already-gone";
 
-export interface PassRow {
-  readonly id: PassId;
-  readonly kind: PassKind;
-  readonly purpose: Purpose["kind"];
-  readonly signals: readonly Signal[];
-  readonly startedAt: Instant;
+export const passRow = record({
+  id: branded(passId),
+  kind: word<PassKind>(),
+  purpose: word<Purpose["kind"]>(),
+  signals: list(word<Signal>()),
+  startedAt: time,
   /** `null`: interrupted, or still running. */
-  readonly endedAt: Instant | null;
-  readonly dryRun: boolean;
-  readonly error: string | null;
-  readonly imagesEnd: ImageEnd | null;
-  readonly containersEnd: ContainerOutcome["end"] | null;
-  readonly removed: number;
-  readonly failed: number;
-  readonly wantedBytes: bigint | null;
-  readonly reportedFreedBytes: bigint | null;
+  endedAt: nullable(time),
+  dryRun: flag,
+  error: nullable(text),
+  imagesEnd: nullable(word<ImageEnd>()),
+  containersEnd: nullable(word<ContainerOutcome["end"]>()),
+  removed: count,
+  failed: count,
+  wantedBytes: nullable(amount),
+  reportedFreedBytes: nullable(amount),
   /** By images and containers together, as far as measured; `reportedFreedBytes` is of images. */
-  readonly measuredFreedBytes: bigint | null;
-  readonly availableBeforeBytes: bigint | null;
-  readonly availableAfterBytes: bigint | null;
-  readonly capacityBytes: bigint | null;
-  readonly steps: readonly Step[];
-}
+  measuredFreedBytes: nullable(amount),
+  availableBeforeBytes: nullable(bytes),
+  availableAfterBytes: nullable(bytes),
+  capacityBytes: nullable(bytes),
+  steps: list(step),
+});
+export type PassRow = Of<typeof passRow>;
+
+const {
+  imageUsedBytes: _,
+  imageInodesUsed: __,
+  containerUsedBytes: ___,
+  ...disk
+} = filesystemFields;
 
 /** A filesystem at the beginning of a pass. */
-export interface DiskSample extends Omit<
-  Filesystem,
-  "imageUsedBytes" | "imageInodesUsed" | "containerUsedBytes"
-> {
-  readonly at: Instant;
-  /** In force at that time; `null`: none, or the sample is older than this field. */
-  readonly highPercent: number | null;
-  readonly lowPercent: number | null;
-  /** What the pass freed on it after taking the sample; `null`: the sample is older than this field. */
-  readonly freedBytes: bigint | null;
-}
+export const sample = record({
+  at: time,
+  ...disk,
+  /** In force at that time; `null`: none. */
+  highPercent: nullable(count),
+  lowPercent: nullable(count),
+  /** What the pass freed on it after taking the sample. */
+  freedBytes: nullable(amount),
+});
+export type DiskSample = Of<typeof sample>;
+
+const { passId: ofPass, subject, names, trigger, signal, reason } = removalFields;
 
 /** An image that came back after it was removed, under the same ID or one of its names. */
-export interface Regret extends Pick<
-  Removal,
-  "passId" | "subject" | "names" | "trigger" | "signal" | "reason"
-> {
-  readonly removedAt: Instant;
+export const regret = record({
+  passId: ofPass,
+  subject,
+  names,
+  trigger,
+  signal,
+  reason,
+  removedAt: time,
   /** When it was seen again. */
-  readonly at: Instant;
+  at: time,
   /** Its present ID. */
-  readonly returnedAs: string;
+  returnedAs: text,
   /** Its reported size: about what was pulled again. */
-  readonly sizeBytes: bigint;
-}
+  sizeBytes: bytes,
+});
+export type Regret = Of<typeof regret>;
 
 /** Removed images and those that came back, as far back as the history goes. */
 export interface RegretFigures {

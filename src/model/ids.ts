@@ -35,3 +35,7 @@ export const creationId = (of: {
   readonly name: string;
 }): CreationId => creationKey(`${of.sandboxId}/${of.name}`);
 export const passId = (text: string): PassId => text as PassId;
+
+/** Begins the ID that stands for the boot within one process. */
+export const PROCESS_BOOT = "process:";
+export const isBootId = (id: string): boolean => id !== "" && !id.startsWith(PROCESS_BOOT);

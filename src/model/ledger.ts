@@ -1,43 +1,75 @@
 /** The records kept between observations. `remember` in policy makes the next ledger; the store saves it. */
 
-import type { ChainId, ContainerId, CreationId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import {
+  amount,
+  branded,
+  bytes,
+  chains,
+  count,
+  durationNs,
+  flag,
+  mapBy,
+  nullable,
+  type Of,
+  oneOf,
+  rare,
+  record,
+  type RecordOf,
+  text,
+  texts,
+  time,
+  under,
+  watchedNs,
+} from "./codec.ts";
+import {
+  type ChainId,
+  chainId,
+  containerId,
+  creationKey,
+  imageId,
+  type PodUid,
+  podUid,
+  sandboxId,
+} from "./ids.ts";
 import type { Duration, Instant, Watched } from "./time.ts";
 
-export interface ImageRecord {
-  readonly firstSeenAt: Instant;
-  readonly firstSeenWatched: Watched;
-  /** `null`: never seen in use. */
-  readonly lastUsedAt: Instant | null;
-  readonly lastUsedWatched: Watched | null;
-  /** Observed time when its tags or digests last changed, by which the minimum age counts anew; `null`: never. */
-  readonly ageRestartedWatched: Watched | null;
-  /** Sorted tags and digests; if they change, the minimum age restarts. */
-  readonly names: string;
-  /** Former names of this image, the latest first, which keep rules match too. At most 32. */
-  readonly earlierNames: readonly string[];
-  readonly sizeBytes: bigint;
-  readonly ghost: Ghost | null;
-}
-
 /** An image that is still listed after its removal, which was answered or may still be in progress. */
-export interface Ghost {
-  readonly since: Instant;
-  readonly attempts: number;
+const ghost = record({
+  since: time,
+  attempts: count,
   /** Not tried again before. */
-  readonly retryWatched: Watched;
+  retryWatched: watchedNs,
   /** When a removal was first answered; `null`: none was. */
-  readonly answeredWatched: Watched | null;
+  answeredWatched: nullable(watchedNs),
   /** A second answer at least an hour later: not tried again until its names or the runtime change. */
-  readonly isFinal: boolean;
+  isFinal: flag,
   /** Names by which it was first listed after that answer, which may have taken some; `null` until then. */
-  readonly names: string | null;
+  names: nullable(text),
   /** The runtime of the last attempt, as `NAME/VERSION`. */
-  readonly runtime: string;
+  runtime: text,
   /** Tells one start of that runtime from another; "" if unknown. */
-  readonly instance: string;
+  instance: text,
   /** Whether a removal that was cut off has been tried again at once, which happens only once. */
-  readonly retriedAtOnce: boolean;
-}
+  retriedAtOnce: flag,
+});
+export type Ghost = Of<typeof ghost>;
+
+export const imageFields = {
+  firstSeenAt: time,
+  firstSeenWatched: watchedNs,
+  /** `null`: never seen in use. */
+  lastUsedAt: nullable(time),
+  lastUsedWatched: nullable(watchedNs),
+  /** Observed time when its tags or digests last changed, by which the minimum age counts anew; `null`: never. */
+  ageRestartedWatched: rare(watchedNs),
+  /** Sorted tags and digests; if they change, the minimum age restarts. */
+  names: text,
+  /** Former names of this image, the latest first, which keep rules match too. At most 32. */
+  earlierNames: texts,
+  sizeBytes: bytes,
+  ghost: nullable(ghost),
+};
+export type ImageRecord = RecordOf<typeof imageFields>;
 
 /** The record of an image that was not seen in use since it was first seen. */
 export const unusedRecord = (
@@ -53,37 +85,40 @@ export const unusedRecord = (
 });
 
 /** A listed container: the next list must include it, and its status is read only once. */
-export interface ContainerRecord {
+const container = record({
   /** `null`: not read yet (a running container has volumes, and no end). */
-  readonly imageVolumes: readonly string[] | null;
+  imageVolumes: nullable(texts),
   /** `null`: not ended, or not read yet. */
-  readonly finishedAt: Instant | null;
-}
+  finishedAt: nullable(time),
+});
+export type ContainerRecord = Of<typeof container>;
 
-export interface PodRecord {
+const pod = record({
   /** Observed time of the first of the passes in a row in which the pod source lacked it; `null`: the last one had it. */
-  readonly absentSinceWatched: Watched | null;
+  absentSinceWatched: nullable(watchedNs),
   /**
    * The same for passes without a ready sandbox or running container of it, or in which only its log directory was
    * known; `null` while it lives.
    */
-  readonly deadSinceWatched: Watched | null;
+  deadSinceWatched: nullable(watchedNs),
   /**
    * Where the pod comes from, according to the kubelet: its API server or a static manifest. `pending`: from the API
    * server, and the runtime has not known it so far. `null`: the kubelet never listed it, or was never asked.
    */
-  readonly origin: "api" | "pending" | "static" | null;
-}
+  origin: nullable(oneOf("api", "pending", "static")),
+});
+export type PodRecord = Of<typeof pod>;
 
 /** A container that the kubelet is creating, by the mark that it makes just before it calls the runtime. */
-export interface ContainerCreation {
-  readonly podUid: PodUid;
-  readonly sandboxId: SandboxId;
+export const containerCreation = record({
+  podUid: branded(podUid),
+  sandboxId: branded(sandboxId),
   /** "": the pod's directory cannot be read, and its ready sandbox has no container. */
-  readonly name: string;
+  name: text,
   /** The time of the mark; of the sandbox if `name` is "". */
-  readonly markedAt: Instant;
-}
+  markedAt: time,
+});
+export type ContainerCreation = Of<typeof containerCreation>;
 
 /** The kubelet's directory of a container, which holds a file. */
 export interface ContainerMark {
@@ -100,42 +135,45 @@ export interface MarkReading {
 }
 
 /** A container that is being created, or (name "") a new sandbox without a container. */
-export interface CreationRecord {
-  readonly sandboxId: SandboxId;
-  readonly name: string;
+const creation = record({
+  sandboxId: branded(sandboxId),
+  name: text,
   /** The first mark that crigc saw. */
-  readonly markedAt: Instant;
-  readonly firstSeenWatched: Watched;
+  markedAt: time,
+  firstSeenWatched: watchedNs,
   /** Whether a pass under pressure has waited for it. */
-  readonly awaited: boolean;
-}
+  awaited: flag,
+});
+export type CreationRecord = Of<typeof creation>;
 
 /** Removals in a row on one filesystem that gave no space back. */
-export interface NothingFreedRecord {
+const nothingFreed = record({
   /** Those that no image with unknown layers could share. */
-  readonly knownSharers: number;
-  readonly removals: number;
+  knownSharers: count,
+  removals: count,
   /** As after the last of them; if much more is available later, the record ends. */
-  readonly availableBytes: bigint;
-  readonly capacityBytes: bigint;
+  availableBytes: bytes,
+  capacityBytes: bytes,
   /** Passes that ended for it in a row; from the first on, one image is tried after each pause. */
-  readonly pauses: number;
+  pauses: count,
   /** When the next one is tried. */
-  readonly retryWatched: Watched;
-}
+  retryWatched: watchedNs,
+});
+export type NothingFreedRecord = Of<typeof nothingFreed>;
 
 /** The measured and expected bytes of removals whose sharers were all known and whose layers tell what they free. */
-export interface GainRecord {
-  readonly removals: number;
+const gain = record({
+  removals: count,
   /** In the unit of reported sizes. */
-  readonly estimatedBytes: bigint;
-  readonly measuredBytes: bigint;
+  estimatedBytes: amount,
+  measuredBytes: amount,
   /** The latest of them, for the largest gain. */
-  readonly recentRemovals: number;
-  readonly largestPerMille: bigint;
+  recentRemovals: count,
+  largestPerMille: amount,
   /** Observed time of the latest removal. */
-  readonly measuredWatched: Watched;
-}
+  measuredWatched: watchedNs,
+});
+export type GainRecord = Of<typeof gain>;
 
 export const noGain: GainRecord = {
   removals: 0,
@@ -146,56 +184,75 @@ export const noGain: GainRecord = {
   measuredWatched: 0n as Watched,
 };
 
-/** What an image was built from, read once: it never changes for an image ID. */
-export interface OriginRecord {
-  /** The chain that ends with its last layer; `null`: its status named no layers. */
-  readonly chain: ChainId | null;
+/** What an image was built from, by its verbose status; it never changes for an image ID. */
+export interface ImageOrigin {
+  /** From the first layer to the last; `null` if the runtime does not say. */
+  readonly chain: readonly ChainId[] | null;
+  /** When the image was built; `null` if the runtime does not say. */
   readonly builtAt: Instant | null;
 }
 
-/** Layers on top of another run's chain; images that share layers share runs. */
-export interface LayerRun {
-  /** `null`: the run begins with a first layer. */
-  readonly below: ChainId | null;
-  /** From the first to the last, which identifies the run. */
-  readonly chain: readonly ChainId[];
-}
+/** What an image was built from, read once: it never changes for an image ID. */
+const origin = record({
+  /** The chain that ends with its last layer; `null`: its status named no layers. */
+  chain: nullable(branded(chainId)),
+  builtAt: nullable(time),
+});
+export type OriginRecord = Of<typeof origin>;
 
-export interface Ledger {
-  /** Boot during which it was last written; "" in a fresh one. */
-  readonly bootId: string;
-  /** The wall clock at the last observation; `null` in a fresh ledger. */
-  readonly observedAt: Instant | null;
-  readonly uptime: Duration;
-  readonly watched: Watched;
-  /** Nothing is removed before observed time reaches it; `null`: no grace period. */
-  readonly graceUntil: Watched | null;
-  /** Why the grace period began, for messages. */
-  readonly graceReason: "boot" | "containers-vanished" | null;
-  /** Observed time from which the minimum age of all images counts anew; `null`: it never restarted. */
-  readonly ageRestartedWatched: Watched | null;
-  /** Records may be missing or old: the next observation restarts the minimum age. */
-  readonly ageRestartDue: boolean;
-  /** Whether any container was listed at the last observation. */
-  readonly hadContainers: boolean;
-  readonly images: ReadonlyMap<ImageId, ImageRecord>;
-  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
-  readonly pods: ReadonlyMap<PodUid, PodRecord>;
-  readonly creations: ReadonlyMap<CreationId, CreationRecord>;
-  /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
-  readonly heldUpPasses: number;
+/** Layers on top of another run's chain; images that share layers share runs. */
+const layerRun = record({
+  /** `null`: the run begins with a first layer. */
+  below: nullable(branded(chainId)),
+  /** From the first to the last, which identifies the run. */
+  chain: chains,
+});
+export type LayerRun = Of<typeof layerRun>;
+
+/** The maps of the ledger; each entry is a row of the state file. */
+export const ledgerMaps = {
+  images: mapBy("id", imageId, record(imageFields)),
+  containers: mapBy("id", containerId, container),
+  pods: mapBy("uid", podUid, pod),
+  creations: mapBy("id", creationKey, creation),
   /** The image that a sandbox's own status names, read once; "" if it names none. */
-  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
-  readonly origins: ReadonlyMap<ImageId, OriginRecord>;
+  sandboxImages: mapBy("id", sandboxId, under("name", text)),
+  origins: mapBy("id", imageId, origin),
   /** By the last chain of the run. */
-  readonly layers: ReadonlyMap<ChainId, LayerRun>;
+  layers: mapBy("last", chainId, layerRun),
   /** By `NAME/VERSION` of the runtime. */
-  readonly gains: ReadonlyMap<string, GainRecord>;
+  gains: mapBy("runtime", String, gain),
   /** By the filesystem's path. */
-  readonly nothingFreed: ReadonlyMap<string, NothingFreedRecord>;
+  nothingFreed: mapBy("path", String, nothingFreed),
+};
+
+/** The rest of the ledger: one row. */
+export const stateFields = {
+  /** Boot during which it was last written; "" in a fresh one. */
+  bootId: text,
+  /** The wall clock at the last observation; `null` in a fresh ledger. */
+  observedAt: nullable(time),
+  uptime: durationNs,
+  watched: watchedNs,
+  /** Nothing is removed before observed time reaches it; `null`: no grace period. */
+  graceUntil: nullable(watchedNs),
+  /** Why the grace period began, for messages. */
+  graceReason: nullable(oneOf("boot", "containers-vanished")),
+  /** Observed time from which the minimum age of all images counts anew; `null`: it never restarted. */
+  ageRestartedWatched: rare(watchedNs),
+  /** Records may be missing or old: the next observation restarts the minimum age. */
+  ageRestartDue: flag,
+  /** Whether any container was listed at the last observation. */
+  hadContainers: flag,
+  /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
+  heldUpPasses: count,
   /** Keep directories from which rules were once read. */
-  readonly keepDirectories: readonly string[];
-}
+  keepDirectories: texts,
+};
+
+/** The whole ledger, as in a recorded node. */
+export const ledgerCodec = record({ ...stateFields, ...ledgerMaps });
+export type Ledger = Of<typeof ledgerCodec>;
 
 /** The ledger of a node that was never observed: everything is new. */
 export const emptyLedger: Ledger = {

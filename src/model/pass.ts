@@ -1,9 +1,10 @@
 /** One pass: its trigger, plan, outcome and timed steps. */
 
-import type { PassId } from "./ids.ts";
+import { branded, durationNs, nullable, type Of, record, text, time, word } from "./codec.ts";
+import { type PassId, passId } from "./ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";
 import type { Plan, Purpose } from "./plan.ts";
-import type { Duration, Instant } from "./time.ts";
+import type { Instant } from "./time.ts";
 
 export type EventReason =
   | "ImageGCFailed"
@@ -18,12 +19,13 @@ export type EventReason =
   | "RecordsLost";
 
 /** A warning event, which an operator should get even without reading the log. */
-export interface Event {
-  readonly reason: EventReason;
-  readonly message: string;
-  readonly at: Instant;
-  readonly passId: PassId | null;
-}
+export const event = record({
+  at: time,
+  passId: nullable(branded(passId)),
+  reason: word<EventReason>(),
+  message: text,
+});
+export type Event = Of<typeof event>;
 
 export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 
@@ -33,13 +35,14 @@ export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
  */
 export type WaitName = "turn" | "lock" | "lists" | "containers" | "creation" | "space";
 
-export interface Step {
-  readonly name: WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store";
-  readonly startedAt: Instant;
-  readonly took: Duration;
+export const step = record({
+  name: word<WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store">(),
+  startedAt: time,
+  took: durationNs,
   /** `null` for success. */
-  readonly error: string | null;
-}
+  error: nullable(text),
+});
+export type Step = Of<typeof step>;
 
 export type PassStart = Pick<Pass, "id" | "kind" | "purpose" | "startedAt">;
 

@@ -5,22 +5,41 @@
 
 import type { WritableLayers } from "./disk-usage.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
-import type { ContainerMark, Ledger, MarkReading } from "./ledger.ts";
+import type { ContainerMark, ImageOrigin, Ledger, MarkReading } from "./ledger.ts";
 import type {
   Clocks,
   Container,
-  ContainerDetail,
   Filesystem,
   Image,
-  ImageOrigin,
   KeepRules,
   LogReading,
   PodLogDirectory,
   PodReading,
   RuntimeInfo,
   Sandbox,
-  SandboxDetail,
 } from "./snapshot.ts";
+import type { Instant } from "./time.ts";
+
+/** The result of one `PodSandboxStatus`, just before a removal or a pre-stop request. */
+export interface SandboxDetail {
+  readonly id: SandboxId;
+  readonly state: Sandbox["state"];
+  /** The pod's IP address; "" if it has none of its own (the node's network) or lost it. */
+  readonly address: string;
+}
+
+/** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once, so both are stored. */
+export interface ContainerDetail {
+  readonly id: ContainerId;
+  /** References of images that are mounted as volumes, as given at creation. */
+  readonly imageVolumes: readonly string[];
+  /** When the container ended; `null` if it has not, or the runtime does not say. */
+  readonly finishedAt: Instant | null;
+  readonly logPath: string;
+  readonly state: Container["state"];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
 
 /** An entry of `ImageFsInfo`. */
 export interface ReportedFilesystem {

@@ -1,291 +1,294 @@
 /** The state of the node at one moment: plain facts, no decisions. */
 
-import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
-import type { ContainerCreation } from "./ledger.ts";
-import type { Duration, Instant } from "./time.ts";
+import {
+  branded,
+  byKind,
+  bytes,
+  count,
+  durationNs,
+  flag,
+  list,
+  mapBy,
+  nullable,
+  type Of,
+  oneOf,
+  optional,
+  record,
+  type RecordOf,
+  text,
+  texts,
+  time,
+  under,
+} from "./codec.ts";
+import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
+import { containerCreation, ledgerMaps } from "./ledger.ts";
 import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */
-export interface Image {
-  readonly id: ImageId;
-  readonly repoTags: readonly string[];
-  readonly repoDigests: readonly string[];
+const image = record({
+  id: branded(imageId),
+  repoTags: texts,
+  repoDigests: texts,
   /** As reported: compressed on some runtimes, and shared layers count for each image. */
-  readonly sizeBytes: bigint;
-  readonly pinned: boolean;
-}
+  sizeBytes: bytes,
+  pinned: flag,
+});
+export type Image = Of<typeof image>;
 
 /** By size, then ID, both descending: the kubelet's order. */
 export const largerFirst = (one: Image, other: Image): number =>
   compared(other.sizeBytes, one.sizeBytes) || compared(other.id, one.id);
 
-/** What an image was built from, by its verbose status; it never changes for an image ID. */
-export interface ImageOrigin {
-  /** From the first layer to the last; `null` if the runtime does not say. */
-  readonly chain: readonly ChainId[] | null;
-  /** When the image was built; `null` if the runtime does not say. */
-  readonly builtAt: Instant | null;
-}
-
-export type ContainerState = "created" | "running" | "exited" | "unknown";
-
 /** A container as the runtime lists it; of its labels, only those that Kubernetes sets are kept, as fields. */
-export interface Container {
-  readonly id: ContainerId;
-  readonly sandboxId: SandboxId;
+const container = record({
+  id: branded(containerId),
+  sandboxId: branded(sandboxId),
   /** `metadata.name`. */
-  readonly name: string;
-  readonly attempt: number;
+  name: text,
+  attempt: count,
   /** Label `io.kubernetes.pod.uid` of the container itself, else "". */
-  readonly podUid: PodUid;
-  readonly podName: string;
-  readonly podNamespace: string;
+  podUid: branded(podUid),
+  podName: text,
+  podNamespace: text,
   /** `image.image`: the name that the container was created from. */
-  readonly imageName: string;
+  imageName: text,
   /** `image_ref`: a digest or an ID, by runtime. */
-  readonly imageRef: string;
+  imageRef: text,
   /** `image_id`: empty on older runtimes. */
-  readonly imageId: string;
-  readonly state: ContainerState;
-  readonly createdAt: Instant;
-}
+  imageId: text,
+  state: oneOf("created", "running", "exited", "unknown"),
+  createdAt: time,
+});
+export type Container = Of<typeof container>;
+export type ContainerState = Container["state"];
 
-export type SandboxState = "ready" | "not-ready";
-
-export interface Sandbox {
-  readonly id: SandboxId;
+const sandbox = record({
+  id: branded(sandboxId),
   /** Label `io.kubernetes.pod.uid`; "" if Kubernetes did not create the sandbox. */
-  readonly podUid: PodUid;
+  podUid: branded(podUid),
   /** `metadata.uid`, which other tools set too. */
-  readonly metadataUid: PodUid;
-  readonly name: string;
-  readonly namespace: string;
-  readonly attempt: number;
-  readonly state: SandboxState;
-  readonly createdAt: Instant;
-}
-
-/** The result of one `PodSandboxStatus`, just before a removal or a pre-stop request. */
-export interface SandboxDetail {
-  readonly id: SandboxId;
-  readonly state: SandboxState;
-  /** The pod's IP address; "" if it has none of its own (the node's network) or lost it. */
-  readonly address: string;
-}
-
-/** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once, so both are stored. */
-export interface ContainerDetail {
-  readonly id: ContainerId;
-  /** References of images that are mounted as volumes, as given at creation. */
-  readonly imageVolumes: readonly string[];
-  /** When the container ended; `null` if it has not, or the runtime does not say. */
-  readonly finishedAt: Instant | null;
-  readonly logPath: string;
-  readonly state: ContainerState;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-}
+  metadataUid: branded(podUid),
+  name: text,
+  namespace: text,
+  attempt: count,
+  state: oneOf("ready", "not-ready"),
+  createdAt: time,
+});
+export type Sandbox = Of<typeof sandbox>;
+export type SandboxState = Sandbox["state"];
 
 /** What is known about a container's image volumes. */
-export type ImageVolumes =
-  | { readonly kind: "known"; readonly references: readonly string[] }
+const imageVolumes = byKind({
+  known: { references: texts },
   /** The container was removed between the list and the status. */
-  | { readonly kind: "gone" }
+  gone: {},
   /** The runtime cannot mount images, so there is nothing to know. */
-  | { readonly kind: "unsupported" }
-  | { readonly kind: "unknown"; readonly message: string };
+  unsupported: {},
+  unknown: { message: text },
+});
+export type ImageVolumes = Of<typeof imageVolumes>;
 
 /** The result of `ImageStatus` for a reference that no listed image has. */
-export type Resolution =
-  | { readonly kind: "image"; readonly id: ImageId }
+const resolution = byKind({
+  image: { id: branded(imageId) },
   /** The runtime has no such image. */
-  | { readonly kind: "absent" }
+  absent: {},
   /** The call failed, so what the reference means is unknown. */
-  | { readonly kind: "unknown"; readonly message: string };
+  unknown: { message: text },
+});
+export type Resolution = Of<typeof resolution>;
 
-export interface RuntimeInfo {
+const runtimeInfo = record({
   /** `unix:///…`, as used for connecting. */
-  readonly endpoint: string;
-  readonly imageEndpoint: string;
+  endpoint: text,
+  imageEndpoint: text,
   /** `containerd`, `cri-o`, `docker`. */
-  readonly name: string;
+  name: text,
   /** Without a leading `v`: `1.7.24`. */
-  readonly version: string;
-  readonly apiVersion: string;
+  version: text,
+  apiVersion: text,
   /** Names that `Status(verbose)` gives the sandbox image; empty if it names none. */
-  readonly sandboxImages: readonly string[];
+  sandboxImages: texts,
   /** Tells one start of the runtime from another; "" if unknown. */
-  readonly instance: string;
-}
-
-export type FilesystemRole = "imagefs" | "containerfs" | "nodefs";
+  instance: text,
+});
+export type RuntimeInfo = Of<typeof runtimeInfo>;
 
 /** One filesystem of the node, measured by statfs; one entry per device, however many roles it has. */
-export interface Filesystem {
-  readonly roles: readonly FilesystemRole[];
+export const filesystemFields = {
+  roles: list(oneOf("imagefs", "containerfs", "nodefs")),
   /** The directory that was measured: the runtime's `fs_id.mountpoint`, or the kubelet's root directory. */
-  readonly path: string;
+  path: text,
   /** Where the filesystem is mounted, by mountinfo; the path itself if unknown. */
-  readonly mountpoint: string;
+  mountpoint: text,
   /** `major:minor` of the device. */
-  readonly device: string;
-  readonly capacityBytes: bigint;
+  device: text,
+  capacityBytes: bytes,
   /** To unprivileged users: space reserved for root counts as used. */
-  readonly availableBytes: bigint;
+  availableBytes: bytes,
   /** 0 if the filesystem has no inode limit. */
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
+  inodes: bytes,
+  inodesFree: bytes,
   /** `used_bytes` of the image filesystem's entry; `null` if the runtime does not report it. */
-  readonly imageUsedBytes: bigint | null;
+  imageUsedBytes: nullable(bytes),
   /** `inodes_used` of the same entry; absent or `null` if the runtime does not report it. */
-  readonly imageInodesUsed?: bigint | null;
+  imageInodesUsed: optional(nullable(bytes)),
   /** `used_bytes` of the container filesystem's entry; `null` if the runtime does not report it. */
-  readonly containerUsedBytes: bigint | null;
-}
-
-/** A filesystem with the time of its measurement. */
-export interface MeasuredFilesystem extends Filesystem {
-  readonly measuredAt: Instant;
-}
-
-/** The pods of this node as the pod source knows them, and the manifests of static pods; judged in policy. */
-export type PodReading = (
-  | { readonly kind: "ready"; readonly source: PodSource; readonly pods: readonly PodRecordSeen[] }
-  /** Without a source no pod counts as deleted. */
-  | { readonly kind: "none"; readonly why: string }
-  | { readonly kind: "failed"; readonly source: PodSource; readonly message: string }
-) & { readonly manifests?: readonly Manifest[] };
+  containerUsedBytes: nullable(bytes),
+};
+export type Filesystem = RecordOf<typeof filesystemFields>;
+export type FilesystemRole = Filesystem["roles"][number];
 
 /** A file from which the kubelet runs a static pod. */
-export interface Manifest {
-  readonly path: string;
+const manifest = record({
+  path: text,
   /** Every image that it names. */
-  readonly images: readonly string[];
+  images: texts,
   /**
    * `invalid`: it is not a pod, for example half-written, and its images are what its text names. `unreadable`: why it
    * could not be read at all.
    */
-  readonly fault: { readonly kind: "invalid" | "unreadable"; readonly message: string } | null;
-}
+  fault: nullable(record({ kind: oneOf("invalid", "unreadable"), message: text })),
+});
+export type Manifest = Of<typeof manifest>;
 
-export type PodSource = "cri" | "kubelet-dir" | "kubelet-api";
+const podSource = oneOf("cri", "kubelet-dir", "kubelet-api");
+export type PodSource = Of<typeof podSource>;
 
-export interface PodRecordSeen {
-  readonly uid: PodUid;
+const podRecordSeen = record({
+  uid: branded(podUid),
   /**
    * `api`, `static`: the kubelet lists it, from its API server or from a manifest of the node; `listed`: the kubelet
    * does not say which. `directory`: only the directory of the kubelet's pods knows it.
    */
-  readonly origin: "api" | "static" | "listed" | "directory";
+  origin: oneOf("api", "static", "listed", "directory"),
   /** Succeeded or Failed, according to the kubelet; false if only a directory is known. */
-  readonly finished: boolean;
+  finished: flag,
   /** Evicted: its content is removed although the pod is listed. */
-  readonly evicted: boolean;
+  evicted: flag,
   /** Images that the pod's specification names, init and volume images included. */
-  readonly images: readonly string[];
-}
+  images: texts,
+});
+export type PodRecordSeen = Of<typeof podRecordSeen>;
+
+const manifests = optional(list(manifest));
+
+/** The pods of this node as the pod source knows them, and the manifests of static pods; judged in policy. */
+const podReading = byKind({
+  ready: { source: podSource, pods: list(podRecordSeen), manifests },
+  /** Without a source no pod counts as deleted. */
+  none: { why: text, manifests },
+  failed: { source: podSource, message: text, manifests },
+});
+export type PodReading = Of<typeof podReading>;
 
 /** An entry of the pod log directory whose name and type are those of a pod's logs. */
-export interface PodLogDirectory {
+const podLogDirectory = record({
   /** The entry's name: `NAMESPACE_NAME_UID`. */
-  readonly entry: string;
-  readonly uid: PodUid;
-}
+  entry: text,
+  uid: branded(podUid),
+});
+export type PodLogDirectory = Of<typeof podLogDirectory>;
 
 /** A link in the legacy directory of container logs whose target does not exist. */
-export interface DanglingLogLink {
-  readonly entry: string;
+const danglingLogLink = record({
+  entry: text,
   /** From the name; shorter than an ID if the name was truncated. */
-  readonly containerId: string;
-}
-
-export interface LogFacts {
-  readonly kind: "read";
-  readonly podLogsDirectory: string;
-  readonly podLogs: readonly PodLogDirectory[];
-  /** Entries that belong to no pod: reported, never touched. */
-  readonly strays: readonly string[];
-  readonly danglingLinks: readonly DanglingLogLink[];
-  /** The size of the log directory's files, if counted. */
-  readonly sizeBytes: bigint | null;
-}
+  containerId: text,
+});
+export type DanglingLogLink = Of<typeof danglingLogLink>;
 
 /** Both log directories, or neither: if one is unreadable, nothing is deleted in either. */
-export type LogReading = LogFacts | { readonly kind: "failed"; readonly message: string };
+const logReading = byKind({
+  read: {
+    podLogsDirectory: text,
+    podLogs: list(podLogDirectory),
+    /** Entries that belong to no pod: reported, never touched. */
+    strays: texts,
+    danglingLinks: list(danglingLogLink),
+    /** The size of the log directory's files, if counted. */
+    sizeBytes: nullable(bytes),
+  },
+  failed: { message: text },
+});
+export type LogReading = Of<typeof logReading>;
+export type LogFacts = Extract<LogReading, { kind: "read" }>;
 
 /** `null` without a readable log directory. */
 export const logFactsOf = (logs: LogReading | null): LogFacts | null =>
   logs?.kind === "read" ? logs : null;
 
 /** One keep rule with its source. */
-export interface KeepRule {
-  readonly pattern: string;
+const keepRule = record({
+  pattern: text,
   /** `--keep`, or the file and line: `/etc/crigc/keep.d/base.list:3`. */
-  readonly source: string;
+  source: text,
   /** The runtime pinned the image when the baseline was written. */
-  readonly pinned?: boolean;
-}
+  pinned: optional(flag),
+});
+export type KeepRule = Of<typeof keepRule>;
 
 /** An invalid keep rule or keep file. */
-export interface KeepProblem {
-  readonly source: string;
-  readonly message: string;
-}
+const keepProblem = record({
+  source: text,
+  message: text,
+});
+export type KeepProblem = Of<typeof keepProblem>;
 
-export interface KeepRules {
-  readonly rules: readonly KeepRule[];
+const keepRules = record({
+  rules: list(keepRule),
   /** Not empty: no image is removed. */
-  readonly problems: readonly KeepProblem[];
+  problems: list(keepProblem),
   /** Directories from which rules were read, so that a missing one is noticed. */
-  readonly directoriesRead: readonly string[];
-}
+  directoriesRead: texts,
+});
+export type KeepRules = Of<typeof keepRules>;
 
 /** The machine's clocks at the moment of the snapshot. */
-export interface Clocks {
-  readonly wall: Instant;
+const clocks = record({
+  wall: time,
   /** Since the boot, suspended time included; immune to changes of the wall clock. */
-  readonly uptime: Duration;
+  uptime: durationNs,
   /** Changes with every boot; if it cannot be read, an ID of this process. */
-  readonly bootId: string;
-}
-
-/** Begins the ID that stands for the boot within one process. */
-export const PROCESS_BOOT = "process:";
-export const isBootId = (id: string): boolean => id !== "" && !id.startsWith(PROCESS_BOOT);
+  bootId: text,
+});
+export type Clocks = Of<typeof clocks>;
 
 /** Read after the lists: a creation that begins in between must not be missed. */
-export interface CreationReading {
+const creationReading = record({
   /** After the marks were read. */
-  readonly clocks: Clocks;
-  readonly inProgress: readonly ContainerCreation[];
-}
+  clocks: clocks,
+  inProgress: list(containerCreation),
+});
+export type CreationReading = Of<typeof creationReading>;
 
 /**
  * A node at one moment. Each list is complete: a failed list is an error, never a shorter snapshot. Parts that only
  * some passes need record their own read errors.
  */
-export interface Snapshot {
+export const snapshotFields = {
   /** Taken before the first call. */
-  readonly clocks: Clocks;
+  clocks: clocks,
   /** The wall clock after the last call. */
-  readonly observedAt: Instant;
-  readonly runtime: RuntimeInfo;
-  readonly images: readonly Image[];
-  readonly containers: readonly Container[];
-  readonly sandboxes: readonly Sandbox[];
+  observedAt: time,
+  runtime: runtimeInfo,
+  images: list(image),
+  containers: list(container),
+  sandboxes: list(sandbox),
   /** By container ID, for every listed container. */
-  readonly imageVolumes: ReadonlyMap<ContainerId, ImageVolumes>;
+  imageVolumes: mapBy("id", containerId, imageVolumes),
   /** Known ends of dead containers, read now or from the ledger. */
-  readonly containerEnds: ReadonlyMap<ContainerId, Instant>;
+  containerEnds: mapBy("id", containerId, under("finishedAt", time)),
   /** By reference, for every reference that no listed image has. */
-  readonly resolutions: ReadonlyMap<string, Resolution>;
+  resolutions: mapBy("reference", String, resolution),
   /** Images that sandboxes' own status names, by sandbox. */
-  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
-  readonly filesystems: readonly Filesystem[];
-  readonly pods: PodReading;
+  sandboxImages: ledgerMaps.sandboxImages,
+  filesystems: list(record(filesystemFields)),
+  pods: podReading,
   /** `null`: not read, or none in progress. */
-  readonly creations: CreationReading | null;
+  creations: nullable(creationReading),
   /** `null`: there is no directory of pod logs, or it was not requested. */
-  readonly logs: LogReading | null;
-  readonly keep: KeepRules;
-}
+  logs: nullable(logReading),
+  keep: keepRules,
+};
+export type Snapshot = RecordOf<typeof snapshotFields>;

@@ -1,8 +1,9 @@
 // The machine's clocks (the wall clock, the time since the boot, the boot ID), and waiting in real time.
 
 import { HostError } from "../model/errors.ts";
+import { PROCESS_BOOT } from "../model/ids.ts";
 import type { Timer } from "../model/ports.ts";
-import { type Clocks, PROCESS_BOOT } from "../model/snapshot.ts";
+import { type Clocks } from "../model/snapshot.ts";
 import {
   type Duration,
   duration,

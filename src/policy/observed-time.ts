@@ -1,7 +1,8 @@
 /** Observed time: how much time counts between two observations, and whether the machine was rebooted. */
+import { isBootId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import { type Clocks, isBootId } from "../model/snapshot.ts";
+import type { Clocks } from "../model/snapshot.ts";
 import { hours, seconds, type Watched, watched } from "../model/time.ts";
 import { atLeastZero, smaller } from "../model/values.ts";
 

@@ -1,13 +1,13 @@
 /** Document `Status` and the output of `crigc status`: problems first, then disks, passes and configured values. */
 
 import type { Baseline } from "../model/baseline.ts";
-import type { Forecast } from "../model/disk-usage.ts";
+import type { Forecast, MeasuredFilesystem } from "../model/disk-usage.ts";
 import type { RegretFigures } from "../model/history.ts";
 import type { Thresholds } from "../model/limits.ts";
 import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { MeasuredFilesystem, RuntimeInfo } from "../model/snapshot.ts";
+import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, durationFromMs, type Instant, seconds, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, elapsed, humanBytes, humanDuration, usedPercent } from "./bytes.ts";

@@ -5,7 +5,6 @@ import { constants, Database, SQLiteError } from "bun:sqlite";
 import { StoreError } from "../model/errors.ts";
 import type { StateFiles } from "../model/ports.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
-import { text, under } from "./codec.ts";
 
 export interface StatePaths {
   readonly directory: string;
@@ -140,8 +139,8 @@ const openUri = (uri: string): Database =>
 
 const uriOf = (path: string): string => `file:${path.split("/").map(encodeURIComponent).join("/")}`;
 
-/** Changes with the tables, not with fields of documents. */
-const VERSION = 6;
+/** Changes with the tables, and with fields of documents that earlier versions cannot read. */
+const VERSION = 7;
 
 /** Rows of the history that record the removal of an image. */
 export const REMOVED_IMAGE =
@@ -236,12 +235,9 @@ const stemOf = (name: string): string => name.replace(/-(?:wal|shm)$/, "");
 const numberOf = (stem: string): number => Number(/^(\d+)-/.exec(stem)?.[1] ?? 0);
 
 /** Small facts by name, such as the stamp of `keep baseline --once`. */
-export function readSetting(db: Database, key: string): string | null {
-  const row: unknown = db.query("SELECT value FROM setting WHERE key = ?").get(key);
-  return row === null ? null : settingRow.read(row);
-}
-
-const settingRow = under("value", text);
+export const readSetting = (db: Database, key: string): string | null =>
+  db.query<{ value: string }, [string]>("SELECT value FROM setting WHERE key = ?").get(key)
+    ?.value ?? null;
 
 export function writeSetting(db: Database, key: string, value: string): void {
   db.query("INSERT OR REPLACE INTO setting VALUES (?, ?)").run(key, value);

@@ -2,8 +2,8 @@
 
 import { SQLiteError } from "bun:sqlite";
 
+import { FieldError } from "../model/codec.ts";
 import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
-import { FieldError } from "./codec.ts";
 
 /** `attempt`: what failed, such as `open /var/lib/crigc/crigc.db`. */
 export function storeError(attempt: string, thrown: unknown): StoreError {

@@ -3,17 +3,59 @@
 
 import type { Database } from "bun:sqlite";
 
+import type { Codec } from "../model/codec.ts";
 import { rowJson } from "../model/exact-json.ts";
-import type { DiskSample, PassRow, Removal } from "../model/history.ts";
-import { hours, type Instant, type Watched } from "../model/time.ts";
-import { text, under } from "./codec.ts";
-import { REMOVED_IMAGE } from "./connection.ts";
 import {
-  type HistoryKind,
-  historyKinds,
-  type HistoryRecord,
-  type RowOf,
-} from "./history-records.ts";
+  type DiskSample,
+  type PassRow,
+  passRow,
+  type Regret,
+  regret,
+  type Removal,
+  removal,
+  sample,
+} from "../model/history.ts";
+import { type Event, event } from "../model/pass.ts";
+import { hours, type Instant, type Watched } from "../model/time.ts";
+import { REMOVED_IMAGE } from "./connection.ts";
+
+interface HistoryRows {
+  readonly pass: PassRow;
+  readonly removal: Removal;
+  readonly event: Event;
+  readonly sample: DiskSample;
+  readonly regret: Regret;
+}
+
+export type HistoryKind = keyof HistoryRows;
+type RowOf<Kind extends HistoryKind> = HistoryRows[Kind];
+
+export type HistoryRecord<Kind extends HistoryKind = HistoryKind> = {
+  readonly [K in Kind]: { readonly kind: K; readonly row: RowOf<K> };
+}[Kind];
+
+interface Declared<Row> {
+  readonly codec: Codec<Row>;
+  readonly at: (row: Row) => Instant;
+  /** A record with the same key is completed; absent: each is a row of its own. */
+  readonly key?: (row: Row) => string;
+}
+
+const historyKinds: { readonly [Kind in HistoryKind]: Declared<RowOf<Kind>> } = {
+  pass: { codec: passRow, at: (row) => row.startedAt, key: ({ id }) => id },
+  removal: {
+    codec: removal,
+    at: (row) => row.at,
+    key: ({ passId: id, kind, subject }) => `${id} ${kind} ${subject}`,
+  },
+  event: { codec: event, at: (row) => row.at },
+  sample: { codec: sample, at: (row) => row.at },
+  regret: {
+    codec: regret,
+    at: (row) => row.at,
+    key: ({ passId: id, subject }) => `${id} ${subject}`,
+  },
+};
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;
@@ -46,11 +88,9 @@ export function queryHistory<Kind extends HistoryKind>(
   const { clauses, values } = conditions(kind, query);
   const sql = `SELECT document FROM history WHERE ${clauses.join(" AND ")}
     ORDER BY at DESC, seq DESC LIMIT ${Math.max(0, Math.trunc(query.limit))}`;
-  const rows: readonly unknown[] = db.query(sql).all(...values);
-  return rows.map((row) => historyKinds[kind].codec.read(JSON.parse(documentRow.read(row))));
+  const rows = db.query<{ document: string }, Cell[]>(sql).all(...values);
+  return rows.map(({ document }) => historyKinds[kind].codec.read(JSON.parse(document)));
 }
-
-const documentRow = under("document", text);
 
 /** Newest first. A pass that was killed or still runs counts what it has removed so far: its own row has that at its end only. */
 export const queryPasses = (db: Database, query: PassQuery): readonly PassRow[] =>
@@ -113,6 +153,19 @@ const newestDocuments = (
     .all(kind)
     .map(({ document }) => document)
     .toReversed();
+
+/** The records of documents, without invalid ones: for those that no decision depends on. */
+export const readable = <Kind extends HistoryKind>(
+  kind: Kind,
+  documents: readonly string[],
+): readonly RowOf<Kind>[] =>
+  documents.flatMap((document) => {
+    try {
+      return [historyKinds[kind].codec.read(JSON.parse(document))];
+    } catch {
+      return [];
+    }
+  });
 
 /** Documents of the newest rows, oldest first. */
 export interface RecentHistory {

@@ -2,20 +2,40 @@
 
 import type { Database } from "bun:sqlite";
 
+import {
+  type Codec,
+  flag,
+  nullable,
+  type Of,
+  record,
+  type RecordOf,
+  time,
+  watchedNs,
+} from "../model/codec.ts";
 import { StoreError } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { baseOf, changedKeys } from "../model/layered-map.ts";
-import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
-import { instant, watched as asWatched } from "../model/time.ts";
-import type { Codec } from "./codec.ts";
-import { readSetting, REMOVED_IMAGE } from "./connection.ts";
 import {
-  imageRow,
-  type LastUse,
+  emptyLedger,
+  imageFields,
+  type ImageRecord,
+  type Ledger,
   ledgerMaps,
-  type LedgerState,
-  stateRow,
-} from "./ledger-document.ts";
+  stateFields,
+} from "../model/ledger.ts";
+import { instant, watched as asWatched } from "../model/time.ts";
+import { readSetting, REMOVED_IMAGE } from "./connection.ts";
+
+/** When an image was last in use: the same moment for all that were in use at one observation. */
+const aLastUse = record({ at: time, watched: watchedNs });
+type LastUse = Of<typeof aLastUse>;
+
+/** The ledger besides its maps, with the last observation at which anything was in use. */
+const stateRow = record({ ...stateFields, lastUse: nullable(aLastUse) });
+type LedgerState = RecordOf<typeof stateFields>;
+
+/** An image in use at that observation says only that, so that a node without changes writes no row per image. */
+const imageRow = record({ ...imageFields, inUse: flag });
 
 export type LedgerRow = readonly [kind: string, id: string, document: string];
 

@@ -15,7 +15,7 @@ import {
   statePaths,
 } from "./connection.ts";
 import { storeError, type StoreNotice } from "./errors.ts";
-import type { HistoryKind } from "./history-records.ts";
+import type { HistoryKind } from "./history.ts";
 import {
   type HistoryQuery,
   type PassQuery,

@@ -1,6 +1,6 @@
 // What waits to be written, when it may be, and how long crigc waits for it.
 
-import type { HistoryRecord } from "./history-records.ts";
+import type { HistoryRecord } from "./history.ts";
 
 /** Maximum number of records kept while the disk refuses them; beyond it the oldest are dropped and counted. */
 export const RECORDS_MAX = 20_000;

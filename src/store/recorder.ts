@@ -13,8 +13,7 @@ import {
 import type { Event, Pass, PassStart } from "../model/pass.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { type Instant, seconds } from "../model/time.ts";
-import { type HistoryRecord, readable } from "./history-records.ts";
-import { type RecentHistory, SAMPLES_KEPT } from "./history.ts";
+import { type HistoryRecord, readable, type RecentHistory, SAMPLES_KEPT } from "./history.ts";
 import {
   containerRemoval,
   imageRemoval,

@@ -4,8 +4,7 @@ import type { Regret, RegretFigures, Removal } from "../model/history.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import { type Duration, plus, since } from "../model/time.ts";
-import { readable } from "./history-records.ts";
-import { type RecentHistory, REMOVED_IMAGES } from "./history.ts";
+import { readable, type RecentHistory, REMOVED_IMAGES } from "./history.ts";
 
 export class Regrets {
   /** Removed images by their ID and each of their names; of two with one name, the later one. */

@@ -4,7 +4,7 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { WriterPresence } from "../model/ports.ts";
 import { Failures, type StoreNotice } from "./errors.ts";
-import type { HistoryRecord } from "./history-records.ts";
+import type { HistoryRecord } from "./history.ts";
 import { historyRow, type RecentHistory } from "./history.ts";
 import { ledgerChanges } from "./ledger-rows.ts";
 import { ALONE, leftOpen } from "./marks.ts";

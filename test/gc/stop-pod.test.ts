@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { graceSecondsOf, handlerPort, readHandler, stopGracefully } from "../../src/gc/stop-pod.ts";
-import type { ContainerDetail } from "../../src/model/snapshot.ts";
+import type { ContainerDetail } from "../../src/model/ports.ts";
 import { dead } from "../support/build/pods.ts";
 import { FakeNode, type NodeCall, type PortsChange } from "../support/fake-node.ts";
 

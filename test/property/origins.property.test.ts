@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { chainId, type ImageId, imageId } from "../../src/model/ids.ts";
-import { emptyLedger } from "../../src/model/ledger.ts";
-import type { Image, ImageOrigin } from "../../src/model/snapshot.ts";
+import { emptyLedger, type ImageOrigin } from "../../src/model/ledger.ts";
+import type { Image } from "../../src/model/snapshot.ts";
 import { forestOf, type Origins, rememberOrigins } from "../../src/policy/layer/origins.ts";
 
 /** Images by the layers of a small pool, listed or not in each step of a history. */

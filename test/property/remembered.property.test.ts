@@ -34,7 +34,7 @@ import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
 import { noMarks } from "../support/no-creations.ts";
 
 const hex = (seed: string): string => new Bun.CryptoHasher("sha256").update(seed).digest("hex");
-const some = <Item>(...items: readonly Item[]) => fc.constantFrom(...items);
+const some = <const Item>(...items: readonly Item[]) => fc.constantFrom(...items);
 const word = some("a", "b", "c");
 const minutesAgo = fc.nat(200).map((minutes) => NOW - BigInt(minutes) * 60_000_000_000n);
 

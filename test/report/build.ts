@@ -1,6 +1,6 @@
 // Builds plans, passes and their parts for the report tests: plausible defaults, one difference at a time.
 
-import type { Forecast } from "../../src/model/disk-usage.ts";
+import type { Forecast, MeasuredFilesystem } from "../../src/model/disk-usage.ts";
 import type { PassRow, Removal } from "../../src/model/history.ts";
 import { containerId, imageId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
@@ -19,7 +19,6 @@ import type {
   Container,
   Filesystem,
   Image,
-  MeasuredFilesystem,
   RuntimeInfo,
   Sandbox,
 } from "../../src/model/snapshot.ts";

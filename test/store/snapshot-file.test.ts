@@ -5,7 +5,6 @@ import fc from "fast-check";
 import { StoreError } from "../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
 import { readSnapshotText, snapshotText } from "../../src/store/snapshot-file.ts";
-import { noLogs } from "../support/build/pods.ts";
 import { aSnapshot } from "./arbitrary-snapshot.ts";
 import { aLedger } from "./arbitrary.ts";
 
@@ -52,13 +51,6 @@ describe("a recorded node", () => {
   test("has exact integers, and characters that mislead a terminal only as escapes", () => {
     expect(text).toContain('"sizeBytes": 18446744073709551615');
     expect(text).toContain("a\\u202eb\\u009b");
-  });
-
-  test("of an older version counts its log directories as read", () => {
-    const node = { ledger, snapshot: { ...snapshot, logs: noLogs } };
-    const older = snapshotText(node).replace(/"kind": "read",\s*/, "");
-    expect(older).not.toBe(snapshotText(node));
-    expect(readSnapshotText(older, "x").snapshot.logs).toEqual(noLogs);
   });
 
   test("may have fields that a later version added", () => {

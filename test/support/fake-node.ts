@@ -6,8 +6,13 @@ import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { ContainerPorts } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
-import type { HookRequest, LogRemover, RemovedFiles } from "../../src/model/ports.ts";
-import type { Container, ContainerDetail, Sandbox } from "../../src/model/snapshot.ts";
+import type {
+  ContainerDetail,
+  HookRequest,
+  LogRemover,
+  RemovedFiles,
+} from "../../src/model/ports.ts";
+import type { Container, Sandbox } from "../../src/model/snapshot.ts";
 
 export type NodeCall =
   | { readonly kind: "stop-container"; readonly id: string; readonly graceSeconds: number }

@@ -2,8 +2,9 @@
 
 import * as v from "valibot";
 
+import { isBootId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
-import { type Filesystem, isBootId } from "../../model/snapshot.ts";
+import { type Filesystem } from "../../model/snapshot.ts";
 import { type Instant, minutes, since } from "../../model/time.ts";
 import { parsedJson } from "../../model/values.ts";
 import type { DirectoryFact } from "../../node/directories.ts";

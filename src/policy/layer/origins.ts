@@ -1,7 +1,7 @@
 /** The recorded layers of images: each layer once, in runs that images share. */
 import type { ChainId, ImageId } from "../../model/ids.ts";
-import type { LayerRun, Ledger, OriginRecord } from "../../model/ledger.ts";
-import type { Image, ImageOrigin } from "../../model/snapshot.ts";
+import type { ImageOrigin, LayerRun, Ledger, OriginRecord } from "../../model/ledger.ts";
+import type { Image } from "../../model/snapshot.ts";
 import { LayerForest } from "./layers.ts";
 
 export type Origins = Pick<Ledger, "origins" | "layers">;

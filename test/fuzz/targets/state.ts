@@ -6,11 +6,11 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
+import { FieldError } from "../../../src/model/codec.ts";
 import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { stateFiles } from "../../../src/node/state-files.ts";
-import { FieldError } from "../../../src/store/codec.ts";
 import { ledgerChanges, ledgerOf } from "../../../src/store/ledger-rows.ts";
 import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
 import { StateFile } from "../../../src/store/state-file.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { chainId, type ImageId, imageId } from "../../../src/model/ids.ts";
-import type { LayerRun } from "../../../src/model/ledger.ts";
-import type { ImageOrigin } from "../../../src/model/snapshot.ts";
+import type { ImageOrigin, LayerRun } from "../../../src/model/ledger.ts";
 import { forestOf, type Origins, rememberOrigins } from "../../../src/policy/layer/origins.ts";
 import { anImage, MIB, NOW } from "../../support/build/values.ts";
 

@@ -1,7 +1,9 @@
-// How values of the model are written as JSON and read back. Each field is declared once, for the ledger, the history
-// and the snapshot.
+/**
+ * How values of the model are written as JSON and read back. A record is declared once, field by field: its type, its
+ * row in the state file and its part of a recorded node all come from that.
+ */
 
-import { type ChainId, chainId } from "../model/ids.ts";
+import { type ChainId, chainId } from "./ids.ts";
 import {
   type Duration,
   duration,
@@ -10,7 +12,7 @@ import {
   toRfc3339,
   type Watched,
   watched,
-} from "../model/time.ts";
+} from "./time.ts";
 
 export interface Codec<Value> {
   /** Reads what `write` returned; throws `FieldError`. */
@@ -18,7 +20,27 @@ export interface Codec<Value> {
   write(value: Value): unknown;
   /** Suffix of the field's name in the document, if the model's type has a unit. */
   readonly unit?: "Ns";
+  /** The field may be absent, in the model as in the document. */
+  readonly isOptional?: true;
 }
+
+/** The type of what a codec reads and writes. */
+export type Of<C> = C extends Codec<infer Value> ? Value : never;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- each field has a type of its own
+type Fields = Readonly<Record<string, Codec<any>>>;
+type OptionalName<F> = {
+  [Name in keyof F]: F[Name] extends { readonly isOptional: true } ? Name : never;
+}[keyof F];
+
+type Flat<T> = { readonly [Name in keyof T]: T[Name] };
+
+/** The record that these fields declare. */
+export type RecordOf<F> = Flat<
+  { [Name in keyof F as Exclude<Name, OptionalName<F>>]: Of<F[Name]> } & {
+    [Name in keyof F as Extract<Name, OptionalName<F>>]?: Of<F[Name]>;
+  }
+>;
 
 /** A document that crigc cannot have written, with the path to the invalid field. */
 export class FieldError extends Error {
@@ -129,17 +151,14 @@ export const rare = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
 });
 
 /** A field that may be absent, in the model as in the document. */
-export const optional = <Value>(codec: Codec<Value>): Codec<Value> => ({
+export const optional = <Value>(
+  codec: Codec<Value>,
+): Codec<Value> & { readonly isOptional: true } => ({
   ...codec,
+  isOptional: true,
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `record` leaves out what is undefined
   read: (document) => (document === undefined ? (undefined as Value) : codec.read(document)),
   write: (value) => (value === undefined ? undefined : codec.write(value)),
-});
-
-/** A field that older documents lack, as every field added after a release. */
-export const added = <Value>(codec: Codec<Value>, missing: Value): Codec<Value> => ({
-  ...codec,
-  read: (document) => (document === undefined ? missing : codec.read(document)),
 });
 
 /** Most records have lists of nothing: one for all of them. */
@@ -156,31 +175,24 @@ export const list = <Value>(codec: Codec<Value>): Codec<readonly Value[]> => ({
 
 export const texts = list(text);
 
-const DIGEST_BYTES = 32;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** Layer chains, packed: a node has many, and each is a digest. */
+/** Layer chains as the digits of their digests in one text: a node has many of them. */
 export const chains: Codec<readonly ChainId[]> = {
   read: (document) => {
-    const packed = typeof document === "string" ? Buffer.from(document, "base64") : null;
-    if (packed === null || packed.length === 0 || packed.length % DIGEST_BYTES !== 0)
-      throw new FieldError("expected digests in base64");
-    return Array.from({ length: packed.length / DIGEST_BYTES }, (_, index) => {
-      const from = index * DIGEST_BYTES;
-      return chainId(`sha256:${packed.toString("hex", from, from + DIGEST_BYTES)}`);
-    });
+    if (typeof document !== "string" || !/^(?:[0-9a-f]{64})+$/.test(document))
+      throw new FieldError("expected digests");
+    return (document.match(/.{64}/g) ?? []).map((digits) => chainId(`sha256:${digits}`));
   },
   write: (values) => {
     if (!values.every((chain) => DIGEST.test(chain)))
       throw new FieldError("expected SHA-256 digests");
-    return Buffer.from(values.map((chain) => chain.slice(7)).join(""), "hex").toString("base64");
+    return values.map((chain) => chain.slice("sha256:".length)).join("");
   },
 };
 
-export type Fields<Value> = { readonly [Name in keyof Value]-?: Codec<Value[Name]> };
-
 /** A record by its fields. Skips unknown fields. */
-export function record<Value extends object>(fields: Fields<Value>): Codec<Value> {
+export function record<const F extends Fields>(fields: F): Codec<RecordOf<F>> {
   const declared = Object.entries<Codec<unknown>>(fields).map(([name, codec]) => ({
     name,
     inDocument: `${name}${codec.unit ?? ""}`,
@@ -195,8 +207,8 @@ export function record<Value extends object>(fields: Fields<Value>): Codec<Value
         const held = at(inDocument, () => codec.read(Reflect.get(document, inDocument)));
         if (held !== undefined) value[name] = held;
       }
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Fields` ties each field to its codec
-      return value as Value;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field was read by its codec
+      return value as RecordOf<F>;
     },
     write: (value) => {
       const document: Record<string, unknown> = {};
@@ -207,45 +219,39 @@ export function record<Value extends object>(fields: Fields<Value>): Codec<Value
   };
 }
 
-type Variants<Value extends { readonly kind: string }> = {
-  readonly [Kind in Value["kind"]]: Fields<Omit<Extract<Value, { readonly kind: Kind }>, "kind">>;
-};
+type Variants = Readonly<Record<string, Fields>>;
+type UnionOf<V> = { [Kind in keyof V]: Flat<{ kind: Kind } & RecordOf<V[Kind]>> }[keyof V];
 
-/** A union by `kind`; `older` is the kind of documents without one. */
-export function byKind<Value extends { readonly kind: string }>(
-  variants: Variants<Value>,
-  older?: Value["kind"],
-): Codec<Value> {
-  const codecs = new Map(
-    Object.entries<Fields<object>>(variants).map(([kind, fields]) => [kind, record(fields)]),
+/** A union of records by their `kind`. */
+export function byKind<const V extends Variants>(variants: V): Codec<UnionOf<V>> {
+  const codecs = new Map<unknown, Codec<object>>(
+    Object.entries(variants).map(([kind, fields]) => [kind, record(fields)]),
   );
-  const kinds = under("kind", added(oneOf(...codecs.keys()), older ?? ""));
-  const codecOf = (kind: string): Codec<object> => {
+  const codecOf = (document: unknown) => {
+    const kind: unknown = Object(document).kind;
     const codec = codecs.get(kind);
-    if (codec === undefined) throw new FieldError("unknown kind", ["kind"]);
-    return codec;
+    if (codec === undefined)
+      throw new FieldError(`expected one of ${[...codecs.keys()].join(", ")}`, ["kind"]);
+    return { kind, codec };
   };
   return {
     read: (document) => {
-      const kind = kinds.read(document);
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Variants` ties each kind to its fields
-      return { kind, ...codecOf(kind).read(document) } as Value;
+      const { kind, codec } = codecOf(document);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `variants` ties each kind to its fields
+      return { kind, ...codec.read(document) } as UnionOf<V>;
     },
-    write: (value) => ({ kind: value.kind, ...Object(codecOf(value.kind).write(value)) }),
+    write: (value) => {
+      const { kind, codec } = codecOf(value);
+      return { kind, ...Object(codec.write(value)) };
+    },
   };
 }
 
-export const under = <Value>(name: string, codec: Codec<Value>): Codec<Value> => {
-  const whole = record<Readonly<Record<string, Value>>>({ [name]: codec });
-  return {
-    read: (document) => {
-      const { [name]: value } = whole.read(document);
-      if (value === undefined) throw new FieldError(`missing ${name}`);
-      return value;
-    },
-    write: (value) => whole.write({ [name]: value }),
-  };
-};
+/** A value as the only field of a record. */
+export const under = <Value>(name: string, codec: Codec<Value>): Codec<Value> => ({
+  read: (document) => at(name, () => codec.read(Object(document)[name])),
+  write: (value) => ({ [name]: codec.write(value) }),
+});
 
 export interface MapCodec<Key extends string, Value> extends Codec<ReadonlyMap<Key, Value>> {
   readonly value: Codec<Value>;
@@ -257,8 +263,9 @@ export function mapBy<Key extends string, Value>(
   key: (text: string) => Key,
   value: Codec<Value>,
 ): MapCodec<Key, Value> {
+  const keys = under(keyName, branded(key));
   const entries = list<readonly [Key, Value]>({
-    read: (document) => [key(under(keyName, text).read(document)), value.read(document)],
+    read: (document) => [keys.read(document), value.read(document)],
     write: ([id, held]) => ({ [keyName]: id, ...Object(value.write(held)) }),
   });
   return {
