@@ -4,15 +4,7 @@
  */
 
 import { type ChainId, chainId } from "./ids.ts";
-import {
-  type Duration,
-  duration,
-  fromRfc3339,
-  type Instant,
-  toRfc3339,
-  type Watched,
-  watched,
-} from "./time.ts";
+import { type Duration, fromRfc3339, type Instant, toRfc3339, type Watched } from "./time.ts";
 
 export interface Codec<Value> {
   /** Reads what `write` returned; throws `FieldError`. */
@@ -22,7 +14,15 @@ export interface Codec<Value> {
   readonly unit?: "Ns";
   /** The field may be absent, in the model as in the document. */
   readonly isOptional?: true;
+  /** What it is made of, from which tests make every value; absent: it is one of the codecs of single values. */
+  readonly parts?: Parts;
 }
+
+export type Parts =
+  | readonly ["list" | "nullable" | "optional" | "under" | "map", Codec<unknown>]
+  | readonly ["words", readonly string[]]
+  | readonly ["record", Fields]
+  | readonly ["union", Variants];
 
 /** The type of what a codec reads and writes. */
 export type Of<C> = C extends Codec<infer Value> ? Value : never;
@@ -75,12 +75,6 @@ function scalar<Value>(
   };
 }
 
-/** Read as another type, written unchanged. */
-const brand = <Plain, Value extends Plain>(
-  codec: Codec<Plain>,
-  make: (plain: Plain) => Value,
-): Codec<Value> => ({ ...codec, read: (document) => make(codec.read(document)) });
-
 export const text = scalar((it): it is string => typeof it === "string", "a string");
 export const flag = scalar((it): it is boolean => typeof it === "boolean", "true or false");
 export const count = scalar(
@@ -88,13 +82,17 @@ export const count = scalar(
   "a whole number of 0 or more",
 );
 /** One of a closed set of words; rejects others. */
-export const oneOf = <const Word extends string>(...words: readonly Word[]): Codec<Word> =>
-  scalar((it): it is Word => words.some((word) => word === it), `one of ${words.join(", ")}`);
+export const oneOf = <const Word extends string>(...words: readonly Word[]): Codec<Word> => ({
+  ...scalar((it): it is Word => words.some((word) => word === it), `one of ${words.join(", ")}`),
+  parts: ["words", words],
+});
 /** A word that no decision depends on, so that one added by a later version is shown as it is. */
 export const word = <Word extends string>(): Codec<Word> =>
   scalar((it): it is Word => typeof it === "string", "a string");
+/** Text of a type of its own; `make` names the type and changes nothing. */
 export const branded = <Value extends string>(make: (value: string) => Value): Codec<Value> =>
-  brand(text, make);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
+  text as Codec<ReturnType<typeof make>>;
 
 /** An integer of any size. In a row, one that a JSON number cannot hold exactly is a string of digits. */
 function integer(isInside: (value: bigint) => boolean, what: string): Codec<bigint> {
@@ -124,8 +122,10 @@ const nanoseconds = integer(
   (value) => BigInt.asIntN(64, value) === value,
   "a number of nanoseconds within 64 bits",
 );
-export const durationNs: Codec<Duration> = { ...brand(nanoseconds, duration), unit: "Ns" };
-export const watchedNs: Codec<Watched> = { ...brand(nanoseconds, watched), unit: "Ns" };
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
+export const durationNs = { ...nanoseconds, unit: "Ns" } as Codec<Duration>;
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
+export const watchedNs = { ...nanoseconds, unit: "Ns" } as Codec<Watched>;
 
 /** Keeps nanoseconds, so that a plan from the document equals the plan of the node. */
 export const time: Codec<Instant> = {
@@ -139,13 +139,14 @@ export const time: Codec<Instant> = {
 
 export const nullable = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
   ...codec,
+  parts: ["nullable", codec],
   read: (document) => (document === null ? null : codec.read(document)),
   write: (value) => (value === null ? null : codec.write(value)),
 });
 
 /** A field that few records have: `null` is not written. */
 export const rare = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
-  ...codec,
+  ...nullable(codec),
   read: (document) => (document === undefined ? null : codec.read(document)),
   write: (value) => (value === null ? undefined : codec.write(value)),
 });
@@ -156,6 +157,7 @@ export const optional = <Value>(
 ): Codec<Value> & { readonly isOptional: true } => ({
   ...codec,
   isOptional: true,
+  parts: ["optional", codec],
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `record` leaves out what is undefined
   read: (document) => (document === undefined ? (undefined as Value) : codec.read(document)),
   write: (value) => (value === undefined ? undefined : codec.write(value)),
@@ -165,6 +167,7 @@ export const optional = <Value>(
 const NOTHING: readonly never[] = [];
 
 export const list = <Value>(codec: Codec<Value>): Codec<readonly Value[]> => ({
+  parts: ["list", codec],
   read: (document) => {
     if (!Array.isArray(document)) throw new FieldError("expected a list");
     if (document.length === 0) return NOTHING;
@@ -199,6 +202,7 @@ export function record<const F extends Fields>(fields: F): Codec<RecordOf<F>> {
     codec,
   }));
   return {
+    parts: ["record", fields],
     read: (document) => {
       if (typeof document !== "object" || document === null)
         throw new FieldError("expected a record");
@@ -235,6 +239,7 @@ export function byKind<const V extends Variants>(variants: V): Codec<UnionOf<V>>
     return { kind, codec };
   };
   return {
+    parts: ["union", variants],
     read: (document) => {
       const { kind, codec } = codecOf(document);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `variants` ties each kind to its fields
@@ -249,6 +254,7 @@ export function byKind<const V extends Variants>(variants: V): Codec<UnionOf<V>>
 
 /** A value as the only field of a record. */
 export const under = <Value>(name: string, codec: Codec<Value>): Codec<Value> => ({
+  parts: ["under", codec],
   read: (document) => at(name, () => codec.read(Object(document)[name])),
   write: (value) => ({ [name]: codec.write(value) }),
 });
@@ -270,6 +276,7 @@ export function mapBy<Key extends string, Value>(
   });
   return {
     value,
+    parts: ["map", value],
     read: (document) => {
       const read = entries.read(document);
       const map = new Map(read);

@@ -5,8 +5,7 @@ import fc from "fast-check";
 import { StoreError } from "../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
 import { readSnapshotText, snapshotText } from "../../src/store/snapshot-file.ts";
-import { aSnapshot } from "./arbitrary-snapshot.ts";
-import { aLedger } from "./arbitrary.ts";
+import { aLedger, aSnapshot } from "./arbitrary.ts";
 
 const [snapshot] = fc.sample(aSnapshot, { numRuns: 1, seed: 7 });
 const [ledger] = fc.sample(aLedger, { numRuns: 1, seed: 7 });

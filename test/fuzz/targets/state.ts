@@ -15,8 +15,10 @@ import { ledgerChanges, ledgerOf } from "../../../src/store/ledger-rows.ts";
 import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
 import { StateFile } from "../../../src/store/state-file.ts";
 import { crigc } from "../../cli/world.ts";
-import { aSnapshot as arbitrarySnapshot } from "../../store/arbitrary-snapshot.ts";
-import { aLedger as arbitraryLedger } from "../../store/arbitrary.ts";
+import {
+  aLedger as arbitraryLedger,
+  aSnapshot as arbitrarySnapshot,
+} from "../../store/arbitrary.ts";
 import {
   aContainer,
   aLedger,
