@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { type ImageId, imageId } from "../../src/model/ids.ts";
-import type { ImageItem } from "../../src/model/outcome.ts";
+import { imageId } from "../../src/model/ids.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -71,15 +70,10 @@ describe("SIGKILL at any instant", () => {
     expect(await store.flush()).toBe(true);
     const [gone, kept] = [...ledgerOf(2).images.keys()];
     store.saveLedger(forgetImages(store.ledger(), [gone ?? imageId("")]));
-    for (const id of [gone, kept]) store.imageDone(idOf("p"), itemOf(id ?? imageId("")));
+    for (const id of [gone, kept]) store.imageDone(idOf("p"), imageItem(0, {}, id));
     const removals = () => read(directory).reader.removals({ limit: 9 });
     while (removals().length < 2) await Bun.sleep(1);
     const left = [...ledgerOf(4).images.keys()].slice(1);
     expect([...read(directory).reader.ledger().images.keys()]).toEqual(left);
   });
 });
-
-function itemOf(id: ImageId): ImageItem {
-  const { candidate, ...item } = imageItem(0);
-  return { ...item, candidate: { ...candidate, image: { ...candidate.image, id } } };
-}

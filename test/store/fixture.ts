@@ -11,6 +11,7 @@ import { stateFiles } from "../../src/node/state-files.ts";
 import type { StoreNotice } from "../../src/store/errors.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
 import { directChannel } from "../../src/store/state-file.ts";
+import { aRecord } from "../support/build/values.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 
@@ -58,17 +59,14 @@ export function ledgerOf(count: number, turn = 0): Ledger {
     images: new Map(
       Array.from({ length: count }, (_, at) => [
         imageId(`sha256:${String(at).padStart(6, "0")}`),
-        {
+        aRecord({
           firstSeenAt: instant(1n),
           firstSeenWatched: watched(1n),
           lastUsedAt: instant(BigInt(turn)),
           lastUsedWatched: watched(BigInt(turn)),
           names: "registry.example/some/name:tag",
-          earlierNames: [],
           sizeBytes: 2n ** 63n + BigInt(at),
-          ageRestartedWatched: null,
-          ghost: null,
-        },
+        }),
       ]),
     ),
   };

@@ -1,51 +1,35 @@
 // Passes and removals as the loops bring them, each with one visible difference from the default.
 
-import {
-  containerId,
-  imageId,
-  type PassId,
-  passId,
-  podUid,
-  sandboxId,
-} from "../../src/model/ids.ts";
+import { containerId, imageId, passId } from "../../src/model/ids.ts";
 import type {
   ContainerItem,
+  ContainerOutcome,
   ImageItem,
   ImageOutcome,
   LogItem,
   SandboxItem,
 } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import type { Filesystem } from "../../src/model/snapshot.ts";
-import { duration, instant, watched } from "../../src/model/time.ts";
+import { duration, instant } from "../../src/model/time.ts";
+import {
+  aCandidate,
+  aContainer,
+  aFilesystem,
+  anImage,
+  anImagePlan,
+  aSandbox,
+} from "../support/build/values.ts";
 
-export function imageItem(turn: number, change: Partial<ImageItem> = {}): ImageItem {
-  const id = imageId(`sha256:${turn}`);
+export const idOf = passId;
+
+export function imageItem(
+  turn: number,
+  change: Partial<ImageItem> = {},
+  id = imageId(`sha256:${turn}`),
+): ImageItem {
+  const repoTags = [`Registry.example/app/Web:${turn}`];
   return {
-    candidate: {
-      image: {
-        id,
-        repoTags: [`Registry.example/app/Web:${turn}`],
-        repoDigests: [],
-        sizeBytes: 1000n,
-        pinned: false,
-      },
-      record: {
-        firstSeenAt: instant(0n),
-        firstSeenWatched: watched(0n),
-        lastUsedAt: null,
-        lastUsedWatched: null,
-        names: "",
-        earlierNames: [],
-        sizeBytes: 1000n,
-        ageRestartedWatched: null,
-        ghost: null,
-      },
-      triggers: [{ kind: "space" }],
-      unusedFor: duration(0n),
-      expected: true,
-      tried: [],
-    },
+    candidate: aCandidate("", { image: anImage("", { id, repoTags, sizeBytes: 1000n }) }),
     trigger: { kind: "space" },
     result: { kind: "removed", reportedBytes: 1000n, measuredBytes: 700n, settled: "at-once" },
     startedAt: instant(BigInt(turn)),
@@ -55,26 +39,15 @@ export function imageItem(turn: number, change: Partial<ImageItem> = {}): ImageI
 }
 
 export function containerItem(name: string): ContainerItem {
+  const its = { id: containerId(`c-${name}`), podName: "pod", podNamespace: "space" };
+  const reason = { kind: "pod-gone" } as const;
   return {
     planned: {
-      container: {
-        id: containerId(`c-${name}`),
-        sandboxId: sandboxId("s"),
-        name,
-        attempt: 0,
-        podUid: podUid("u"),
-        podName: "pod",
-        podNamespace: "space",
-        imageName: "",
-        imageRef: "",
-        imageId: "",
-        state: "exited",
-        createdAt: instant(0n),
-      },
+      container: aContainer(name, { ...its, state: "exited" }),
       stopFirst: false,
-      decision: { kind: "remove", reason: { kind: "pod-gone" }, tried: [] },
+      decision: { kind: "remove", reason, tried: [] },
     },
-    reason: { kind: "pod-gone" },
+    reason,
     result: { kind: "removed" },
     stopped: false,
     logFiles: ["0.log"],
@@ -84,16 +57,7 @@ export function containerItem(name: string): ContainerItem {
 }
 
 export const sandboxItem: SandboxItem = {
-  sandbox: {
-    id: sandboxId("s"),
-    podUid: podUid("u"),
-    metadataUid: podUid("u"),
-    name: "pod",
-    namespace: "space",
-    attempt: 0,
-    state: "not-ready",
-    createdAt: instant(0n),
-  },
+  sandbox: aSandbox("s", { name: "pod", namespace: "space", state: "not-ready" }),
   reason: { kind: "superseded" },
   result: { kind: "failed", step: "stop", message: "it is busy", code: "failed" },
 };
@@ -124,36 +88,44 @@ export function pass(id: string, change: Partial<Pass> = {}): Pass {
   };
 }
 
-export function images(
-  items: readonly ImageItem[],
-  change: Partial<ImageOutcome> = {},
-): ImageOutcome {
-  return {
-    end: "target-reached",
-    items,
-    wantedBytes: 500n,
-    reportedFreedBytes: 1000n,
-    measuredFreedBytes: 700n,
-    availableBefore: 10n,
-    availableAfter: 710n,
-    capacityBytes: 10_000n,
-    error: null,
-    ghosts: [],
-    ...change,
-  };
-}
+export const images = (items: readonly ImageItem[]): ImageOutcome => ({
+  end: "target-reached",
+  items,
+  wantedBytes: 500n,
+  reportedFreedBytes: 1000n,
+  measuredFreedBytes: 700n,
+  availableBefore: 10n,
+  availableAfter: 710n,
+  capacityBytes: 10_000n,
+  error: null,
+  ghosts: [],
+});
 
-export const filesystem: Filesystem = {
-  roles: ["imagefs", "nodefs"],
-  path: "/var/lib/containerd",
-  mountpoint: "/",
+/** Containers of a pass that freed so much. */
+export const containers = (
+  measuredFreedBytes: bigint | null,
+  change: Partial<ContainerOutcome> = {},
+): ContainerOutcome => ({
+  end: "done",
+  containers: [],
+  sandboxes: [],
+  logs: [],
+  errors: [],
+  measuredFreedBytes,
+  ...change,
+});
+
+export const filesystem = aFilesystem({
   device: "254:0",
   capacityBytes: 2n ** 63n,
   availableBytes: 10n,
-  inodes: 5n,
-  inodesFree: 2n,
-  imageUsedBytes: null,
-  containerUsedBytes: null,
-};
+});
 
-export const idOf = (id: string): PassId => passId(id);
+const usage = [
+  { filesystem, usedPercent: 90, inodesUsedPercent: null, highPercent: 85, lowPercent: 80 },
+];
+/** A plan that judges that filesystem. */
+export const planOf = (change: Parameters<typeof anImagePlan>[1] = {}): Pass["plan"] => ({
+  images: anImagePlan([], { usage, ...change }),
+  containers: null,
+});

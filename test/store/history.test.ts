@@ -7,17 +7,18 @@ import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
 import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
-import { anImagePlan } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";
 import {
   containerItem,
+  containers,
   filesystem,
   idOf,
   imageItem,
   images,
   logItem,
   pass,
+  planOf,
   sandboxItem,
 } from "./history-fixture.ts";
 
@@ -75,35 +76,22 @@ describe("the history", () => {
     await store.close();
   });
 
-  test("has the purpose of an interrupted pass", async () => {
+  test("counts what an interrupted pass has done, and nothing of another with a longer ID", async () => {
     const purpose = { kind: "pressure", signals: ["imagefs.available"] } as const;
     const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
-      store.containerDone(idOf("p"), containerItem("a"), instant(110n));
-    });
-    expect(reader.passes({ limit: 10 })).toMatchObject([
-      { purpose: "pressure", signals: ["imagefs.available"], endedAt: null },
-    ]);
-    expect(reader.removals({ limit: 10 })).toMatchObject([
-      { trigger: "pressure", signal: "imagefs.available" },
-    ]);
-  });
-
-  test("counts what an interrupted pass has done, and nothing of another with a longer ID", async () => {
-    const reader = await after(async (store) => {
-      store.passStarted(start("p"));
       store.imageDone(idOf("p"), imageItem(1));
       store.imageDone(idOf("p"), imageItem(2, { result: { kind: "ghost" } }));
       store.containerDone(idOf("p"), containerItem("a"), instant(110n));
       store.passStarted(start("pp"));
       store.imageDone(idOf("pp"), imageItem(3));
     });
-    const counts = reader
-      .passes({ limit: 9 })
-      .map(({ id, removed, failed }) => [id, removed, failed]);
-    expect(counts).toEqual([
-      [idOf("pp"), 1, 0],
-      [idOf("p"), 2, 1],
+    expect(reader.passes({ limit: 9 })).toMatchObject([
+      { id: idOf("pp"), purpose: "periodic", signals: [], removed: 1, failed: 0 },
+      { id: idOf("p"), purpose: "pressure", signals: purpose.signals, removed: 2, failed: 1 },
+    ]);
+    expect(reader.removals({ kinds: ["container"], limit: 9 })).toMatchObject([
+      { trigger: "pressure", signal: "imagefs.available" },
     ]);
   });
 
@@ -112,19 +100,15 @@ describe("the history", () => {
       store.passStarted(start("p"));
       store.imageDone(idOf("p"), imageItem(1));
       await store.flush();
-      const late = imageItem(1, {
-        startedAt: instant(50n),
-        result: {
-          kind: "removed",
-          reportedBytes: 1000n,
-          measuredBytes: 999n,
-          settled: "afterwards",
-        },
-      });
-      const judged = { filesystem, usedPercent: 90, inodesUsedPercent: null };
-      const usage = [{ ...judged, highPercent: 85, lowPercent: 80 }];
-      const plan = { images: anImagePlan([], { usage }), containers: null };
-      store.passEnded(pass("p", { plan, images: images([late, imageItem(2)]) }), [filesystem]);
+      const result = {
+        ...imageItem(1).result,
+        measuredBytes: 999n,
+        settled: "afterwards",
+      } as never;
+      const late = imageItem(1, { startedAt: instant(50n), result });
+      store.passEnded(pass("p", { plan: planOf(), images: images([late, imageItem(2)]) }), [
+        filesystem,
+      ]);
     });
     expect(
       reader.removals({ limit: 10 }).map((it) => [it.subject, it.measuredBytes, it.settled, it.at]),
@@ -160,7 +144,6 @@ describe("the history", () => {
         at: instant(100n),
         device: "254:0",
         capacityBytes: 2n ** 63n,
-        roles: ["imagefs", "nodefs"],
         highPercent: 85,
         lowPercent: 80,
       },
@@ -172,60 +155,42 @@ describe("the history", () => {
     const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
       store.containerDone(idOf("p"), containerItem("a"), instant(110n));
-      const containers = {
-        end: "done" as const,
-        containers: [containerItem("a")],
-        sandboxes: [sandboxItem],
-        logs: [logItem],
-        measuredFreedBytes: 3n,
-        errors: [],
-      };
-      store.passEnded(pass("p", { kind: "pressure", purpose, containers }), null);
+      const rest = { containers: [containerItem("a")], sandboxes: [sandboxItem], logs: [logItem] };
+      const change = { kind: "pressure", purpose, containers: containers(3n, rest) } as const;
+      store.passEnded(pass("p", change), null);
     });
-    expect(
-      reader
-        .removals({ limit: 10 })
-        .map((it) => [
-          it.kind,
-          it.subject,
-          it.names[0],
-          it.signal,
-          it.reason,
-          it.result,
-          it.message,
-          it.at,
-        ]),
-    ).toEqual([
-      [
-        "pod-logs",
-        "space_pod_u",
-        undefined,
-        "nodefs.available",
-        "pod-gone",
-        "skipped",
-        "it came back",
-        instant(200n),
-      ],
-      [
-        "sandbox",
-        "s",
-        "space/pod",
-        "nodefs.available",
-        "superseded",
-        "failed",
-        "stop: it is busy",
-        instant(200n),
-      ],
-      [
-        "container",
-        "c-a",
-        "space/pod/a",
-        "nodefs.available",
-        "pod-gone",
-        "removed",
-        null,
-        instant(110n),
-      ],
+    const common = { signal: "nodefs.available" } as const;
+    expect(reader.removals({ limit: 10 })).toMatchObject([
+      {
+        ...common,
+        kind: "pod-logs",
+        subject: "space_pod_u",
+        names: [],
+        reason: "pod-gone",
+        result: "skipped",
+        message: "it came back",
+        at: 200n,
+      },
+      {
+        ...common,
+        kind: "sandbox",
+        subject: sandboxItem.sandbox.id,
+        names: ["space/pod"],
+        reason: "superseded",
+        result: "failed",
+        message: "stop: it is busy",
+        at: 200n,
+      },
+      {
+        ...common,
+        kind: "container",
+        subject: "c-a",
+        names: ["space/pod/a"],
+        reason: "pod-gone",
+        result: "removed",
+        message: null,
+        at: 110n,
+      },
     ]);
     expect(reader.passes({ limit: 1 })).toMatchObject([
       { removed: 1, failed: 1, measuredFreedBytes: 3n, signals: ["nodefs.available"] },
@@ -233,31 +198,15 @@ describe("the history", () => {
   });
 
   test("has what images and containers of a pass freed together, as far as it was measured", async () => {
-    const freed = (measuredFreedBytes: bigint | null) =>
-      ({
-        end: "done",
-        containers: [],
-        sandboxes: [],
-        logs: [],
-        errors: [],
-        measuredFreedBytes,
-      }) as const;
     const reader = await after(async (store) => {
       const both = { kind: "gc", images: images([imageItem(1)]) } as const;
-      store.passEnded(pass("a", { ...both, containers: freed(50n) }), null);
-      store.passEnded(pass("b", { ...both, containers: freed(null) }), null);
-      store.passEnded(pass("c", { kind: "gc", containers: freed(50n) }), null);
-      store.passEnded(pass("d", { kind: "gc", containers: freed(null) }), null);
+      store.passEnded(pass("a", { ...both, containers: containers(50n) }), null);
+      store.passEnded(pass("b", { ...both, containers: containers(null) }), null);
+      store.passEnded(pass("c", { kind: "gc", containers: containers(50n) }), null);
+      store.passEnded(pass("d", { kind: "gc", containers: containers(null) }), null);
     });
     const rows = reader.passes({ limit: 9 }).map((it) => [it.id, it.measuredFreedBytes] as const);
-    expect(new Map(rows)).toEqual(
-      new Map([
-        [idOf("a"), 750n],
-        [idOf("b"), 700n],
-        [idOf("c"), 50n],
-        [idOf("d"), null],
-      ]),
-    );
+    expect(Object.fromEntries(rows)).toEqual({ a: 750n, b: 700n, c: 50n, d: null });
   });
 
   test("has no row for a frequent pass with nothing to do, but for a failed one", async () => {

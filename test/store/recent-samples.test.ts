@@ -4,32 +4,18 @@ import { expect, test } from "bun:test";
 
 import { durationFromMs, type Instant, minutes, plus } from "../../src/model/time.ts";
 import { SAMPLES_KEPT } from "../../src/store/history.ts";
-import { anImagePlan } from "../support/build/values.ts";
+import { spaceTarget } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { now, read, write } from "./fixture.ts";
-import { filesystem, images, pass } from "./history-fixture.ts";
+import { containers as freed, filesystem, images, pass, planOf } from "./history-fixture.ts";
 
-const judged = { filesystem, usedPercent: 90, inodesUsedPercent: null };
-const usage = [{ ...judged, highPercent: 85, lowPercent: 80 }];
-const plan = { images: anImagePlan([], { usage }), containers: null };
 const later = (count: number): Instant => plus(now, minutes(count));
 const imagePass = (count: number) =>
-  pass(`p${count}`, { startedAt: later(count), plan, images: images([]) });
-const containersThatFreed = (measuredFreedBytes: bigint | null) =>
-  ({
-    end: "done",
-    containers: [],
-    sandboxes: [],
-    logs: [],
-    errors: [],
-    measuredFreedBytes,
-  }) as const;
-
+  pass(`p${count}`, { startedAt: later(count), plan: planOf(), images: images([]) });
 test("a sample has what its pass freed on that filesystem, images and containers together", async () => {
   const { store } = await write(scratch());
   const other = { ...filesystem, device: "254:9", roles: ["nodefs"] as const };
-  const containers = containersThatFreed(50n);
-  store.passEnded({ ...imagePass(0), kind: "gc", containers }, [filesystem, other]);
+  store.passEnded({ ...imagePass(0), kind: "gc", containers: freed(50n) }, [filesystem, other]);
   expect(store.samples()).toMatchObject([
     { device: "254:0", freedBytes: 750n, availableBytes: 10n },
     { device: "254:9", freedBytes: 0n },
@@ -40,17 +26,8 @@ test("a sample has what its pass freed on that filesystem, images and containers
 test("bytes freed by images count for the filesystem that the pass relieves", async () => {
   const { store } = await write(scratch());
   const nodefs = { ...filesystem, device: "254:9", path: "/node", roles: ["nodefs"] as const };
-  const target = {
-    kind: "available-bytes",
-    trigger: { kind: "space" },
-    device: "254:9",
-    path: "/node",
-    availableBytes: 1n,
-    wantedBytes: 1n,
-    relievedBytes: 1n,
-  } as const;
-  const targeted = { images: anImagePlan([], { usage, targets: [target] }), containers: null };
-  store.passEnded({ ...imagePass(0), plan: targeted }, [filesystem, nodefs]);
+  const target = { ...spaceTarget(1n, 1n), device: "254:9", path: "/node" } as const;
+  store.passEnded({ ...imagePass(0), plan: planOf({ targets: [target] }) }, [filesystem, nodefs]);
   expect(store.samples().map((it) => [it.device, it.freedBytes])).toEqual([
     ["254:0", 0n],
     ["254:9", 700n],
@@ -61,12 +38,12 @@ test("bytes freed by images count for the filesystem that the pass relieves", as
 test("a pass over containers leaves a sample if it freed something, with the thresholds that are in force", async () => {
   const { store } = await write(scratch());
   store.passEnded(imagePass(0), [filesystem]);
-  for (const [count, freed] of [null, 0n, 30n].entries())
+  for (const [count, bytes] of [null, 0n, 30n].entries())
     store.passEnded(
       pass(`c${count}`, {
         kind: "container-gc",
         startedAt: later(count + 1),
-        containers: containersThatFreed(freed),
+        containers: freed(bytes),
       }),
       [filesystem],
     );

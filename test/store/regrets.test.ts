@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
 import { imageId } from "../../src/model/ids.ts";
-import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { type Instant, instant, minutes, plus, watched } from "../../src/model/time.ts";
-import { statusTable } from "../../src/report/status.ts";
 import { REMOVED_IMAGES } from "../../src/store/history.ts";
-import { status } from "../report/build.ts";
+import { aRecord } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { now, read, write } from "./fixture.ts";
 import { idOf, imageItem } from "./history-fixture.ts";
@@ -18,17 +17,7 @@ const lookAt = (at: Instant, images: Readonly<Record<string, string>>): Ledger =
   images: new Map(
     Object.entries(images).map(([id, names]) => [
       imageId(id),
-      {
-        firstSeenAt: at,
-        firstSeenWatched: watched(0n),
-        lastUsedAt: null,
-        lastUsedWatched: null,
-        names,
-        earlierNames: [],
-        sizeBytes: 7_000n,
-        ageRestartedWatched: null,
-        ghost: null,
-      } satisfies ImageRecord,
+      aRecord({ firstSeenAt: at, names, sizeBytes: 7_000n }),
     ]),
   ),
 });
@@ -122,24 +111,4 @@ describe("an image that was removed", () => {
     expect(third.store.regrets().returned).toMatchObject([{ count: 1 }]);
     await third.store.close();
   });
-});
-
-test("status says how many removed images came back, how large they are, and how soon", () => {
-  const screen = { width: null, isTerminal: false, colour: false } as never;
-  const table = (regrets: Parameters<typeof status>[0]) => statusTable(status(regrets), screen);
-  expect(
-    table({
-      regrets: {
-        removedImages: 214,
-        returned: [
-          { trigger: "age", count: 1, sizeBytes: 2n ** 30n },
-          { trigger: "space", count: 2, sizeBytes: 2n ** 30n },
-        ],
-        soonest: minutes(360),
-      },
-    }),
-  ).toContain("History: 214 images removed, 3 came back (2.0 GiB), the first after 6h");
-  expect(table({ regrets: { removedImages: 5, returned: [], soonest: null } })).toContain(
-    "History: 5 images removed, none came back",
-  );
 });

@@ -51,11 +51,7 @@ async function restarts(open: Awaited<ReturnType<typeof node>>["open"]): Promise
 }
 
 const REMOVED = imageId("sha256:000000");
-const removal = () => {
-  const item = imageItem(1);
-  const { candidate } = item;
-  return { ...item, candidate: { ...candidate, image: { ...candidate.image, id: REMOVED } } };
-};
+const removal = imageItem(1, {}, REMOVED);
 
 /** Refuses to be written. */
 const full: StateFiles = {
@@ -227,7 +223,7 @@ test("an image that another process removed and that was pulled again does not g
     ...gc.store.ledger(),
     images: new Map([...images].filter(([it]) => it !== REMOVED)),
   });
-  gc.store.imageDone(passId("p"), removal());
+  gc.store.imageDone(passId("p"), removal);
   // Its record is on disk, and nothing after it.
   await gc.store.flush();
   gc.kill();
@@ -243,7 +239,7 @@ test("an image was never first seen before its last removal in the history", asy
   const { store } = await open();
   await store.refresh();
   store.saveLedger({ ...store.ledger(), watched: watched(5n) });
-  store.imageDone(passId("p"), removal());
+  store.imageDone(passId("p"), removal);
   await store.close();
   expect(look().images.get(REMOVED)).toMatchObject({ firstSeenWatched: 5n });
   expect(existsSync(join(directory, "crigc.db-closed"))).toBeTrue();
