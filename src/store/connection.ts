@@ -170,23 +170,20 @@ const TABLES = `
   CREATE INDEX removed_images ON history (document ->> '$.subject', watched, at) WHERE ${REMOVED_IMAGE};
 `;
 
+export const inTransaction = <Result>(db: Database, work: () => Result): Result =>
+  db.transaction(work).immediate();
+
 /** Creates the tables of an empty file in one transaction; throws `StoreError` for any other file that is not of this version. */
 export function createTables(db: Database, path = db.filename): void {
   if (hasTables(db, path)) return;
-  db.run("BEGIN IMMEDIATE");
-  try {
+  inTransaction(db, () => {
     // Read again under the lock: another process may have created them meanwhile.
-    if (!hasTables(db, path)) {
-      if (db.query("SELECT 1 FROM sqlite_schema").get() !== null)
-        throw new StoreError("corrupt", `cannot open ${path}: another program made it`);
-      db.run(TABLES);
-      db.run(`PRAGMA user_version = ${VERSION}`);
-    }
-    db.run("COMMIT");
-  } catch (error) {
-    if (db.inTransaction) db.run("ROLLBACK");
-    throw error;
-  }
+    if (hasTables(db, path)) return;
+    if (db.query("SELECT 1 FROM sqlite_schema").get() !== null)
+      throw new StoreError("corrupt", `cannot open ${path}: another program made it`);
+    db.run(TABLES);
+    db.run(`PRAGMA user_version = ${VERSION}`);
+  });
 }
 
 /**

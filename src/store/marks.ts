@@ -4,7 +4,7 @@
 import type { Database } from "bun:sqlite";
 
 import type { OtherWriters, WriterPresence } from "../model/ports.ts";
-import { writeSetting } from "./connection.ts";
+import { inTransaction, writeSetting } from "./connection.ts";
 import type { FileState } from "./state-request.ts";
 
 const MARK = "writer/";
@@ -65,18 +65,6 @@ export class OwnMark {
   /** The file is a new one. */
   forget(): void {
     this.#writes = null;
-  }
-}
-
-export function inTransaction<Result>(db: Database, work: () => Result): Result {
-  db.run("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    db.run("COMMIT");
-    return result;
-  } catch (error) {
-    if (db.inTransaction) db.run("ROLLBACK");
-    throw error;
   }
 }
 

@@ -17,36 +17,50 @@ import type { Purpose } from "../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 
+/** What a record says of a removal that told nothing more. */
+const UNKNOWN = {
+  signal: null,
+  message: null,
+  reportedBytes: null,
+  measuredBytes: null,
+  chainId: null,
+  freesBytes: null,
+  freesAtLeastBytes: null,
+  freesAtMostBytes: null,
+  settled: null,
+  took: null,
+} as const;
+
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
-  const { image, chain, frees } = item.candidate;
-  const { result } = item;
-  const names = [...image.repoTags, ...image.repoDigests];
-  const isRemoved = result.kind === "removed";
+  const { candidate, trigger, result, startedAt, took } = item;
+  const { image, chain, frees } = candidate;
   return {
+    ...UNKNOWN,
     passId,
     kind: "image",
     subject: image.id,
-    names,
-    trigger: item.trigger.kind,
-    signal: item.trigger.kind === "pressure" ? item.trigger.signal : null,
-    reason: item.trigger.kind,
+    names: [...image.repoTags, ...image.repoDigests],
+    trigger: trigger.kind,
+    signal: trigger.kind === "pressure" ? trigger.signal : null,
+    reason: trigger.kind,
     result: result.kind,
-    message: imageMessage(result),
-    reportedBytes: isRemoved ? result.reportedBytes : image.sizeBytes,
-    measuredBytes: isRemoved ? result.measuredBytes : null,
+    reportedBytes: image.sizeBytes,
     chainId: chain ?? null,
     freesBytes: frees?.estimateBytes ?? null,
     freesAtLeastBytes: frees?.lowerBytes ?? null,
     freesAtMostBytes: frees?.upperBytes ?? null,
-    settled: isRemoved ? result.settled : null,
-    at: item.startedAt,
-    took: item.took,
+    at: startedAt,
+    took,
+    ...measuredOf(result),
   };
 }
 
-function imageMessage(result: ImageResult): string | null {
-  if (result.kind === "failed") return result.message;
-  return result.kind === "skipped" ? result.reason.kind : null;
+function measuredOf(result: ImageResult): Partial<Removal> {
+  if (result.kind === "failed") return { message: result.message };
+  if (result.kind === "skipped") return { message: result.reason.kind };
+  if (result.kind === "ghost") return {};
+  const { kind: _, ...measured } = result;
+  return measured;
 }
 
 /** When and why something other than an image was removed; its outcome does not say. */
@@ -57,10 +71,20 @@ export interface RemovalContext {
 }
 
 export function containerRemoval(
-  context: RemovalContext,
+  { passId, purpose, at }: RemovalContext,
   item: ContainerItem | SandboxItem | LogItem,
 ): Removal {
-  const removal = common(context, item);
+  const { reason, result } = item;
+  const removal = {
+    ...UNKNOWN,
+    passId,
+    at,
+    trigger: purpose.kind,
+    signal: signalsOf(purpose)[0] ?? null,
+    reason: reason.kind,
+    result: result.kind,
+    message: messageOf(result),
+  };
   if ("planned" in item) {
     const { id, podNamespace, podName, name } = item.planned.container;
     return {
@@ -74,11 +98,15 @@ export function containerRemoval(
   }
   if ("sandbox" in item) {
     const { id, namespace, name } = item.sandbox;
-    const names = [`${namespace}/${name}`];
-    return { ...removal, kind: "sandbox", subject: id, names, reportedBytes: null };
+    return { ...removal, kind: "sandbox", subject: id, names: [`${namespace}/${name}`] };
   }
   const { kind, entry, bytes } = item;
   return { ...removal, kind, subject: entry, names: [], reportedBytes: bytes };
+}
+
+function messageOf(result: RemovalResult): string | null {
+  if (result.kind === "failed") return `${result.step}: ${result.message}`;
+  return result.kind === "skipped" ? result.what : null;
 }
 
 /** The pass as it ended, or as it began: the row of a killed pass stays like that. */
@@ -141,20 +169,12 @@ export function samplesOf(
       : plan.images.usage.map((it) => [it.filesystem.device, it]),
   );
   const freed = freedOn(pass, filesystems);
-  return filesystems.map((it) => ({
-    at: startedAt,
-    device: it.device,
-    path: it.path,
-    mountpoint: it.mountpoint,
-    roles: it.roles,
-    capacityBytes: it.capacityBytes,
-    availableBytes: it.availableBytes,
-    inodes: it.inodes,
-    inodesFree: it.inodesFree,
-    highPercent: thresholds.get(it.device)?.highPercent ?? null,
-    lowPercent: thresholds.get(it.device)?.lowPercent ?? null,
-    freedBytes: freed.get(it.device) ?? 0n,
-  }));
+  return filesystems.map((it) => {
+    const { imageUsedBytes: _, imageInodesUsed: __, containerUsedBytes: ___, ...disk } = it;
+    const { highPercent = null, lowPercent = null } = thresholds.get(it.device) ?? {};
+    const freedBytes = freed.get(it.device) ?? 0n;
+    return { ...disk, at: startedAt, highPercent, lowPercent, freedBytes };
+  });
 }
 
 /** By device: images are measured where their first target is, containers where theirs are. */
@@ -173,33 +193,4 @@ function freedOn(
   add(target ?? store, images?.measuredFreedBytes);
   add(of("containerfs") ?? store, containers?.measuredFreedBytes);
   return freed;
-}
-
-type Common = Omit<Removal, "kind" | "subject" | "names" | "reportedBytes">;
-
-function common(
-  { passId, purpose, at }: RemovalContext,
-  item: { readonly reason: { readonly kind: string }; readonly result: RemovalResult },
-): Common {
-  return {
-    passId,
-    at,
-    trigger: purpose.kind,
-    signal: purpose.kind === "pressure" ? (purpose.signals[0] ?? null) : null,
-    reason: item.reason.kind,
-    result: item.result.kind,
-    message: messageOf(item.result),
-    measuredBytes: null,
-    chainId: null,
-    freesBytes: null,
-    freesAtLeastBytes: null,
-    freesAtMostBytes: null,
-    settled: null,
-    took: null,
-  };
-}
-
-function messageOf(result: RemovalResult): string | null {
-  if (result.kind === "failed") return `${result.step}: ${result.message}`;
-  return result.kind === "skipped" ? result.what : null;
 }

@@ -8,6 +8,7 @@ import type { StateFiles } from "../model/ports.ts";
 import { type Instant, watched } from "../model/time.ts";
 import {
   closedStamp,
+  inTransaction,
   isClosed,
   moveAside,
   openForReading,
@@ -19,7 +20,7 @@ import {
 import { storeError } from "./errors.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
-import { dropMarks, inTransaction, marksIn, OwnMark } from "./marks.ts";
+import { dropMarks, marksIn, OwnMark } from "./marks.ts";
 import type { StateChannel, StateReply, StateRequest, StateWrite } from "./state-request.ts";
 
 export interface StateFileOptions {
