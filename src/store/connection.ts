@@ -199,37 +199,24 @@ export function hasTables(db: Database, path = db.filename): boolean {
 }
 
 const brokenMax = 3;
-const BROKEN = ".broken-";
+const BROKEN = /^crigc\.db\.broken-(\d+)-/;
 
 /** Moves a broken file aside under a new name. Returns the file's new path. Its log and index move with it, so that SQLite can still read them together. */
 export function moveAside(paths: StatePaths, files: StateFiles, now: Instant): string {
-  const name = `${paths.database.slice(paths.database.lastIndexOf("/") + 1)}${BROKEN}`;
-  const before = stemsIn(files.names(paths.directory), name);
+  const before = files.names(paths.directory).filter((name) => BROKEN.test(name));
+  const numberOf = (name: string): number => Number(BROKEN.exec(name)?.[1]);
   // Numbered, because the wall clock may be wrong and two files may break within a second; the time is for humans.
   const number = Math.max(0, ...before.map(numberOf)) + 1;
   const time = toRfc3339(now).replace(/\.\d+|[-:]/g, "");
-  const aside = `${paths.database}${BROKEN}${number}-${time}`;
+  const aside = `${paths.database}.broken-${number}-${time}`;
   for (const suffix of ["", "-wal", "-shm"]) {
     const from = `${paths.database}${suffix}`;
     if (files.sizeBytes(from) !== null) files.rename(from, `${aside}${suffix}`);
   }
-  const tooMany = before
-    .toSorted((one, other) => numberOf(other) - numberOf(one) || (one < other ? 1 : -1))
-    .slice(brokenMax - 1);
-  for (const found of files.names(paths.directory))
-    if (tooMany.some((stem) => stemOf(found) === `${name}${stem}`))
-      files.remove(`${paths.directory}/${found}`);
+  for (const name of before)
+    if (numberOf(name) <= number - brokenMax) files.remove(`${paths.directory}/${name}`);
   return aside;
 }
-
-/** The suffix of each file that was moved aside before, once for each with its log and index. */
-const stemsIn = (names: readonly string[], name: string): readonly string[] => [
-  ...new Set(names.filter((it) => it.startsWith(name)).map((it) => stemOf(it).slice(name.length))),
-];
-
-const stemOf = (name: string): string => name.replace(/-(?:wal|shm)$/, "");
-
-const numberOf = (stem: string): number => Number(/^(\d+)-/.exec(stem)?.[1] ?? 0);
 
 /** Small facts by name, such as the stamp of `keep baseline --once`. */
 export const readSetting = (db: Database, key: string): string | null =>

@@ -14,19 +14,10 @@ import {
   readLedgerRows,
   writeLedgerRows,
 } from "../../src/store/ledger-rows.ts";
+import { aRecord } from "../support/build/values.ts";
 import { aLedger } from "./arbitrary.ts";
 
-const record: ImageRecord = {
-  firstSeenAt: instant(1n),
-  firstSeenWatched: watched(2n),
-  lastUsedAt: null,
-  lastUsedWatched: null,
-  names: "a",
-  earlierNames: [],
-  sizeBytes: 3n,
-  ageRestartedWatched: null,
-  ghost: null,
-};
+const record = aRecord({ firstSeenAt: instant(1n), firstSeenWatched: watched(2n), names: "a" });
 
 const ledgerWith = (count: number): Ledger => ({
   ...emptyLedger,

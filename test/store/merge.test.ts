@@ -5,7 +5,6 @@ import fc from "fast-check";
 import { creationId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { instant, type Watched, watched } from "../../src/model/time.ts";
-import { mapNames } from "../../src/store/ledger-rows.ts";
 import { mergeLedgers } from "../../src/store/merge.ts";
 import { aLedger } from "./arbitrary.ts";
 
@@ -47,19 +46,6 @@ test("a merge of two changed ledgers makes no image older, and drops images that
           expect((record.lastUsedWatched ?? -1n) >= (one.lastUsedWatched ?? -1n)).toBe(true);
         }
       }
-    }),
-    { numRuns: 200 },
-  );
-});
-
-test("records of every kind are merged one by one: what only one process learned stays", () => {
-  fc.assert(
-    fc.property(aLedger, aLedger, (ours, theirs) => {
-      const merged = mergeLedgers({ base: emptyLedger, ours, theirs });
-      for (const kind of mapNames)
-        expect(new Set(merged[kind].keys() as Iterable<string>)).toEqual(
-          new Set([...ours[kind].keys(), ...theirs[kind].keys()]),
-        );
     }),
     { numRuns: 200 },
   );

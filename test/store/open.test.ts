@@ -12,7 +12,6 @@ import {
 import { join } from "node:path";
 
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import type { StateFiles } from "../../src/model/ports.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
 import { StateFile } from "../../src/store/state-file.ts";
@@ -144,20 +143,6 @@ describe("openStore", () => {
     expect(store.failure()).toBeNull();
     await store.close();
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 2));
-  });
-
-  test("reads a file that cannot be written", async () => {
-    const directory = await written(5);
-    const refused: StateFiles = {
-      ...stateFiles,
-      createFile: () => {
-        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-      },
-    };
-    const { store, notices } = await write(directory, refused);
-    expect(store.ledger()).toEqual(ledgerOf(3, 5));
-    expect(notices).toMatchObject([{ kind: "memory-only", error: "full" }]);
-    await store.close();
   });
 
   test("writes a file deleted while open again from memory", async () => {

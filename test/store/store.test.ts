@@ -86,20 +86,6 @@ describe("writing", () => {
 });
 
 describe("a throttle", () => {
-  test("is longer after each failure", async () => {
-    const timesMs: number[] = [];
-    const throttle = new WriteThrottle(() => timesMs.push(performance.now()));
-    throttle.failed();
-    const startedMs = performance.now();
-    throttle.ask();
-    await until(() => timesMs.length === 1);
-    expect((timesMs[0] ?? 0) - startedMs).toBeGreaterThanOrEqual(900);
-    throttle.succeeded();
-    throttle.ask();
-    await until(() => timesMs.length === 2);
-    expect((timesMs[1] ?? 0) - (timesMs[0] ?? 0)).toBeLessThan(900);
-  });
-
   test("ends with a success, also for what waits already", async () => {
     let writes = 0;
     const throttle = new WriteThrottle(() => (writes += 1));

@@ -1,6 +1,5 @@
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageId, passId } from "../../src/model/ids.ts";
@@ -116,31 +115,6 @@ describe("the minimum age restarts for the next process", () => {
       await agent?.store.close();
     },
   );
-
-  test("after the database was locked during a whole run", async () => {
-    const { directory, open } = await node();
-    const other = new Database(join(directory, "crigc.db"));
-    other.run("PRAGMA journal_mode = DELETE");
-    other.run("BEGIN EXCLUSIVE");
-    const gc = await open();
-    gc.store.saveLedger({ ...ledgerOf(3, 1), images: new Map() });
-    await gc.store.close();
-    other.run("ROLLBACK");
-    other.close();
-    expect(await restarts(open)).toBeTrue();
-  }, 20_000);
-
-  test("after an older copy was put back between two runs", async () => {
-    const { directory, base, open } = await node();
-    cpSync(directory, join(base, "copy"), { recursive: true, preserveTimestamps: true });
-    const { store } = await open();
-    await store.refresh();
-    store.saveLedger(ledgerOf(1, 2));
-    await store.close();
-    rmSync(directory, { recursive: true });
-    cpSync(join(base, "copy"), directory, { recursive: true, preserveTimestamps: true });
-    expect(await restarts(open)).toBeTrue();
-  });
 
   test("after a process was killed beside an agent, which adopts it with the pass lock", async () => {
     const { open, look } = await node();
