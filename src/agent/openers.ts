@@ -16,7 +16,6 @@ import type {
 import type { Config } from "../config/config.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
-import { changeKeepFile, readKeepFile } from "../node/change-keep-file.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
@@ -24,6 +23,7 @@ import { executableFault } from "../node/executable.ts";
 import { reasonOf, writeAnswerFile } from "../node/files.ts";
 import { readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
+import { changeKeepFile, readKeepFile } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
 import { stateFiles } from "../node/state-files.ts";

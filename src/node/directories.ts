@@ -1,14 +1,6 @@
 // Directories of the node: whether one is usable, and which of a filesystem are the largest.
 
-import {
-  accessSync,
-  constants,
-  type Dirent,
-  lstatSync,
-  readdirSync,
-  statfsSync,
-  statSync,
-} from "node:fs";
+import { accessSync, constants, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -103,71 +95,51 @@ export async function walkDirectories(
   const start = await lstat(root, { bigint: true }).catch(() => null);
   if (start === null) return { complete: false, directories: [], bytes: 0n };
   const endsAt = performance.now() + withinMs;
-  const isOver = (): boolean => signal.aborted || performance.now() >= endsAt;
+  let complete = true;
+  const isOver = (): boolean => {
+    complete &&= !signal.aborted && performance.now() < endsAt;
+    return !complete;
+  };
   const excluded = new Set(apart);
   const linked = new Set<bigint>();
-  const open = [{ path: root, depth: 0 }];
   const sizes = new Map<string, bigint>();
   let ownFiles = 0n;
-  /** Adds to the directory and its ancestors, as far as they are reported. */
-  const add = (path: string, depth: number, bytes: bigint): void => {
-    for (let [at, level] = [path, depth]; level >= 0; [at, level] = [parentOf(at), level - 1])
-      if (level <= SHOWN_DEPTH) sizes.set(at, (sizes.get(at) ?? 0n) + bytes);
-  };
-  const entryBytes = async (path: string, entry: Dirent, depth: number): Promise<bigint> => {
-    if (excluded.has(path)) return 0n;
-    const found = await lstat(path, { bigint: true }).catch(() => null);
-    if (found === null || found.dev !== start.dev) return 0n;
-    const bytes = found.blocks * 512n;
-    if (entry.isDirectory()) {
-      open.push({ path, depth });
+  let level = [root];
+  for (let depth = 0; level.length > 0 && !isOver(); depth += 1) {
+    const below: string[] = [];
+    const waiting = level.values();
+    const bytesOf = async (path: string, isDirectory: boolean): Promise<bigint> => {
+      const found = excluded.has(path)
+        ? null
+        : await lstat(path, { bigint: true }).catch(() => null);
+      if (found === null || found.dev !== start.dev) return 0n;
+      const bytes = found.blocks * 512n;
+      if (isDirectory) below.push(path);
+      else if (found.nlink > 1n && linked.has(found.ino)) return 0n;
+      else if (found.nlink > 1n) linked.add(found.ino);
+      if (depth === 0 && !isDirectory) ownFiles += bytes;
       return bytes;
-    }
-    if (found.nlink > 1n) {
-      if (linked.has(found.ino)) return 0n;
-      linked.add(found.ino);
-    }
-    if (depth === 1) ownFiles += bytes;
-    return bytes;
-  };
-  await drained(
-    open,
-    async ({ path, depth }) => {
-      let bytes = 0n;
-      for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
-        if (isOver()) break;
-        bytes += await entryBytes(join(path, entry.name), entry, depth + 1);
+    };
+    const worker = async (): Promise<void> => {
+      for (const path of waiting) {
+        let bytes = 0n;
+        for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
+          if (isOver()) break;
+          bytes += await bytesOf(join(path, entry.name), entry.isDirectory());
+        }
+        // The directory and its ancestors, as far as they are reported.
+        for (let [at, up] = [path, depth]; up >= 0; [at, up] = [parentOf(at), up - 1])
+          if (up <= SHOWN_DEPTH) sizes.set(at, (sizes.get(at) ?? 0n) + bytes);
       }
-      add(path, depth, bytes);
-    },
-    isOver,
-  );
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+    level = below;
+  }
   const directories = [...explained(sizes, root), { path: root, bytes: ownFiles }]
     .filter(({ bytes }) => bytes > 0n)
     .toSorted((one, other) => compared(other.bytes, one.bytes))
     .slice(0, most);
-  return { complete: open.length === 0, directories, bytes: sizes.get(root) ?? 0n };
-}
-
-/** Works off a list that grows meanwhile. */
-async function drained<T>(
-  open: T[],
-  work: (next: T) => Promise<void>,
-  isOver: () => boolean,
-): Promise<void> {
-  let busy = 0;
-  const worker = async (): Promise<void> => {
-    while (!isOver() && (open.length > 0 || busy > 0)) {
-      const next = open.pop();
-      if (next === undefined) await Bun.sleep(1);
-      else {
-        busy += 1;
-        await work(next);
-        busy -= 1;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+  return { complete, directories, bytes: sizes.get(root) ?? 0n };
 }
 
 /** The directories below the root; one that its subdirectories explain is replaced by them. */

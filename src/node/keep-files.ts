@@ -1,12 +1,23 @@
-// Reads the keep rules for each pass, from flags and the files of the keep directory; errors become problems, and are
-// never thrown.
+// Keep rules, from flags and the files of the keep directory: read for each pass, with errors as problems that are never
+// thrown; and changed under a lock.
 
-import { constants } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+} from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
+import { HostError } from "../model/errors.ts";
 import type { KeepProblem, KeepRule, KeepRules } from "../model/snapshot.ts";
-import { asRoot, codeOf, reasonOf } from "./files.ts";
+import { asRoot, codeOf, hostError, reasonOf, writeWholeFile } from "./files.ts";
+import { tryFlock, unlockFlock } from "./libc.ts";
 
 export interface KeepRulesRequest {
   /** `--keep-dir`, or its default. */
@@ -61,40 +72,26 @@ const problem = (source: string, message: string): Rules => ({
 
 async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
   const { directory, isNamed, known, parseFile } = request;
+  const fault = (message: string): Rules => problem(directory, message);
   let names: readonly string[];
   try {
     names = (await readdir(directory)).filter((name) => !isLeftover(name)).toSorted();
   } catch (error) {
     if (codeOf(error) !== "ENOENT")
-      return problem(directory, `the directory cannot be read: ${reasonOf(error)}${asRoot(error)}`);
-    if (isNamed)
-      return problem(directory, "the directory that --keep-dir names does not exist: create it");
+      return fault(`the directory cannot be read: ${reasonOf(error)}${asRoot(error)}`);
+    if (isNamed) return fault("the directory that --keep-dir names does not exist: create it");
     // A missing default directory has no rules, unless there were some before.
-    return known.includes(directory)
-      ? problem(
-          directory,
-          "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them",
-        )
-      : { rules: [], problems: [] };
+    if (!known.includes(directory)) return { rules: [], problems: [] };
+    return fault(
+      "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them",
+    );
   }
   if (names.length > FILES_MAX)
-    return problem(
-      directory,
+    return fault(
       `the directory has ${names.length} files; the maximum is ${FILES_MAX}: merge them`,
     );
   const found = await Promise.all(
-    names.map(async (name) => {
-      const path = join(directory, name);
-      try {
-        return parseFile(await textOf(path), path);
-      } catch (error) {
-        const message =
-          error instanceof Unusable
-            ? error.message
-            : `the file cannot be read: ${reasonOf(error)}${asRoot(error)}`;
-        return problem(path, message);
-      }
-    }),
+    names.map((name) => rulesOfFile(join(directory, name), parseFile)),
   );
   return {
     rules: found.flatMap((it) => it.rules),
@@ -102,32 +99,28 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
   };
 }
 
-/** The file can be read, but is not a list. */
-class Unusable extends Error {}
-
-async function textOf(path: string): Promise<string> {
+async function rulesOfFile(path: string, parse: KeepRulesRequest["parseFile"]): Promise<Rules> {
+  const fault = (message: string): Rules => problem(path, message);
   // Under the name as text, crigc would not find the file.
-  if (path.includes("\uFFFD")) throw new Unusable("the file's name is not UTF-8: rename it");
-  if (!path.endsWith(".list"))
-    throw new Unusable(
-      (await stat(path)).isDirectory()
-        ? "crigc does not read subdirectories: move its lists into the keep directory itself"
-        : "crigc reads only files that end in .list: rename it, or move it elsewhere",
-    );
-  // Opening a pipe without a writer would block.
-  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const found = await file.stat();
-  if (!found.isFile()) throw new Unusable("it is not a regular file: replace it with a list");
-  if (found.size > FILE_BYTES_MAX)
-    throw new Unusable(
-      `the file has ${found.size} bytes; the maximum is ${FILE_BYTES_MAX}: split it`,
-    );
-  const bytes = await file.readFile();
+  if (path.includes("\uFFFD")) return fault("the file's name is not UTF-8: rename it");
   try {
-    // The byte order mark is left for the parser, which handles it.
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new Unusable("the file is not UTF-8 text: rewrite it");
+    if (!path.endsWith(".list"))
+      return fault(
+        (await stat(path)).isDirectory()
+          ? "crigc does not read subdirectories: move its lists into the keep directory itself"
+          : "crigc reads only files that end in .list: rename it, or move it elsewhere",
+      );
+    // Opening a pipe without a writer would block.
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const found = await file.stat();
+    if (!found.isFile()) return fault("it is not a regular file: replace it with a list");
+    if (found.size > FILE_BYTES_MAX)
+      return fault(`the file has ${found.size} bytes; the maximum is ${FILE_BYTES_MAX}: split it`);
+    const bytes = await file.readFile();
+    if (!isUtf8(bytes)) return fault("the file is not UTF-8 text: rewrite it");
+    return parse(bytes.toString(), path);
+  } catch (error) {
+    return fault(`the file cannot be read: ${reasonOf(error)}${asRoot(error)}`);
   }
 }
 
@@ -175,3 +168,82 @@ export function steadyKeepRules(read: Read, nowNs: () => bigint): Read {
 /** A rule whose line has moved is the same rule. */
 const keyOf = ({ pattern, source }: KeepRule): string =>
   `${pattern}\n${source.replace(/:\d+$/, "")}`;
+
+/** The new text of a file, and a result. */
+export interface TextChange<T> {
+  /** `null`: leave it as it is. */
+  readonly text: string | null;
+  readonly answer: T;
+}
+
+/**
+ * Concurrent commands lose no change. `change` gets `null` if the file does not exist; of a link, its target is changed.
+ * Throws `HostError` `read` or `write`, and what `change` throws.
+ */
+export function changeKeepFile<T>(
+  named: string,
+  change: (before: string | null) => TextChange<T>,
+  waitMs = 10_000,
+): T {
+  const path = targetOf(named);
+  const fd = lockDotfile(path, waitMs);
+  try {
+    const { text, answer } = change(readKeepFile(path));
+    if (text !== null) writeWholeFile(path, text);
+    return answer;
+  } finally {
+    unlockFlock(fd);
+    closeSync(fd);
+  }
+}
+
+function targetOf(path: string): string {
+  try {
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? realpathSync(path) : path;
+  } catch (error) {
+    throw notWritten(path, error, "the target of the link: ");
+  }
+}
+
+export function readKeepFile(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw hostError("read", error, (why) => `cannot read ${path}: ${why}${asRoot(error)}`);
+  }
+}
+
+const notWritten = (path: string, error: unknown, what = ""): HostError =>
+  hostError("write", error, (why) => `cannot write ${path}: ${what}${why}${asRoot(error)}`);
+
+const PAUSE_MS = 20;
+
+/**
+ * Locks a dotfile, which keep directories ignore, and which is unreadable to others, who could hold a lock on the
+ * directory itself forever.
+ */
+function lockDotfile(path: string, waitMs: number): number {
+  let fd: number;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    const lock = join(dirname(path), `.${basename(path)}.lock`);
+    fd = openSync(lock, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  } catch (error) {
+    throw notWritten(path, error);
+  }
+  for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
+    const result = tryFlock(fd);
+    if (result.kind === "locked") return fd;
+    if (result.kind === "held" && waitedMs < waitMs) Bun.sleepSync(PAUSE_MS);
+    else {
+      closeSync(fd);
+      const why =
+        result.kind === "held"
+          ? "another crigc is changing it; try again"
+          : `the filesystem refuses locks (error ${result.errno})`;
+      throw new HostError("write", `cannot write ${path}: ${why}`);
+    }
+  }
+}

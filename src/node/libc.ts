@@ -4,17 +4,20 @@ import { dlopen, ptr, read } from "bun:ffi";
 
 import { messageOf } from "../model/errors.ts";
 
-/** Tries once to take an advisory lock on an open file. `held`: another process has it. */
-export function tryFlock(
-  fd: number,
-  mode: "exclusive" | "shared" = "exclusive",
-): { kind: "locked" | "held" } | { kind: "failed"; errno: number } {
+type FlockResult =
+  | { readonly kind: "locked" }
+  /** By another process. */
+  | { readonly kind: "held" }
+  | { readonly kind: "failed"; readonly errno: number };
+
+/** Tries once to take an advisory lock on an open file. */
+export function tryFlock(fd: number, mode: "exclusive" | "shared" = "exclusive"): FlockResult {
   const { flock } = libc();
   for (let attempt = 0; attempt < 8; attempt += 1) {
     if (flock(fd, (mode === "shared" ? lockShared : lockExclusive) | lockNonBlocking) === 0)
       return { kind: "locked" };
     const code = errno();
-    if (code === wouldBlock) return { kind: "held" };
+    if (code === wouldBlock) break;
     if (code !== interrupted) return { kind: "failed", errno: code };
   }
   return { kind: "held" };

@@ -82,19 +82,6 @@ describe("decoding", () => {
     expect(() => decodeAnswer("ListImages", Buffer.from(bytes))).toThrow(MalformedError);
   });
 
-  test("any bytes are either a message or refused", () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        try {
-          decodeAnswer("ListContainers", Buffer.from(bytes));
-        } catch (thrown) {
-          expect(thrown).toBeInstanceOf(MalformedError);
-        }
-      }),
-      { numRuns: 2000 },
-    );
-  });
-
   test("a response truncated anywhere is refused rather than losing a container", () => {
     const ids = ["a", "b", "c"];
     const containers = ids.map((id) => ({ id, labels: { key: "value" }, created_at: "1" }));
@@ -165,13 +152,5 @@ describe("a message is rejected", () => {
     expect(() => decodeAnswer("ListImages", list)).toThrow(MalformedError);
     const long = Buffer.concat([images({ images: [{ id: "x".repeat(100) }] }), list]);
     expect(() => cut(long)).toThrow(MalformedError);
-  });
-
-  test("that is cut off anywhere but at the end of an entry", () => {
-    const one = images({ images: [{ id: "sha256:a", repo_tags: ["a:1"] }] });
-    const list = Buffer.concat([one, one]);
-    for (let length = 1; length < list.length; length += 1)
-      if (length !== one.length)
-        expect(() => cut(list.subarray(0, length))).toThrow(MalformedError);
   });
 });

@@ -99,45 +99,6 @@ test("an image listed twice counts in the order of the list, which may change", 
   expect(await pins()).toEqual([false, true]);
 });
 
-test("a container in two parts of a list counts as in the last part", async () => {
-  const padding = { padding: "x".repeat(200) };
-  await using connection = await connected({
-    node: {
-      sandboxes: node.sandboxes ?? [],
-      containers: Array.from({ length: 60 }, (_, index) => ({
-        id: hexId(`container ${index}`),
-        sandboxId: hexId("sandbox 0"),
-        image: "a:0",
-        labels: padding,
-      })),
-    },
-    traits: { messageLimitBytes: 15_000 },
-  });
-  const { runtime, signal, fake } = connection;
-  const moving = hexId("container 0");
-  let part = 0;
-  let schedule: readonly ("unknown" | "running")[] = [];
-  fake.before("ListContainers", () => {
-    const state = schedule[part];
-    if (state !== undefined) fake.node.setContainerState(moving, state);
-    part += 1;
-  });
-  const stateWith = async (states: typeof schedule) => {
-    schedule = states;
-    part = 0;
-    const all = await runtime.reader.listContainers(signal);
-    return all.find(({ id }) => id === moving)?.state;
-  };
-  for (const id of [...fake.node.containers.keys()].slice(1, 30))
-    fake.node.setContainerState(id, "exited");
-  await stateWith([]);
-  // The parts are: unknown, created, running, exited, unknown, running, exited.
-  expect(await stateWith(["unknown", "unknown", "running"])).toBe("running");
-  expect(await stateWith(["running", "running", "running", "running", "unknown", "unknown"])).toBe(
-    "unknown",
-  );
-});
-
 test("a thousand lists of a changing node keep nothing of removed entries", async () => {
   await using connection = await connected({ node });
   const { runtime, signal, fake } = connection;

@@ -96,15 +96,6 @@ describe("streaming lists", () => {
     expect(error.message).toContain("the store went away");
     expect(fake.callsOf("ListContainers")).toEqual([]);
   });
-
-  test("may exceed the message limit", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 400, sandboxes: 10, padding: 80_000 }),
-      traits: { runtimeStreams: true, batchSize: 50 },
-    });
-    const found = await connection.runtime.reader.listContainers(connection.signal);
-    expect(found).toHaveLength(400);
-  });
 });
 
 describe("lists beyond the limit of a message", () => {

@@ -126,25 +126,6 @@ describe("a call", () => {
     },
   );
 
-  test("joins messages, however they are cut", async () => {
-    const bytes = Buffer.concat([framed("one"), framed(""), framed("x".repeat(40_000))]);
-    for (const size of [3, 9000]) {
-      const pieces = Array.from({ length: 12 }, (_, index) =>
-        bytes.subarray(index * size, (index + 1) * size),
-      );
-      answer = answering([...pieces, bytes.subarray(12 * size)], ok);
-      expect(await call({ isStream: true })).toEqual({
-        messages: ["one", "", "x".repeat(40_000)],
-        error: null,
-      });
-    }
-  });
-
-  test("reads a response that is longer than its window", async () => {
-    answer = answering([framed("y".repeat(5_000_000))], ok);
-    expect((await call()).messages[0]?.length).toBe(5_000_000);
-  });
-
   test("whose stream is cut inside a message, with status OK, looks complete", async () => {
     answer = answering([framed("one"), framed("two").subarray(0, 6)], ok);
     expect(await call({ isStream: true })).toEqual({ messages: ["one"], error: null });
@@ -187,31 +168,6 @@ describe("a response is rejected that", () => {
       "RESOURCE_EXHAUSTED",
       /larger than max \(16777217 vs 16777216\)$/,
     ],
-    [
-      "has a status beside its headers alone",
-      (stream) => {
-        const status = { "grpc-status": "5", "grpc-message": "no %22a%22%C3%A4 %" };
-        stream.respond({ ":status": 200, ...status }, { endStream: true });
-      },
-      "NOT_FOUND",
-      /^no %22a%22%C3%A4 %$/,
-    ],
-    [
-      "has messages after its status",
-      (stream) => {
-        stream.respond({ ":status": 200, ...ok });
-        stream.end(framed("late"));
-      },
-      "UNAVAILABLE",
-      /without a status/,
-    ],
-    [
-      "says why it failed",
-      answering([], { "grpc-status": "9", "grpc-message": "in use by %22a%22" }),
-      "FAILED_PRECONDITION",
-      /^in use by "a"$/,
-    ],
-    ["has a status that is no number", answering([], { "grpc-status": "x" }), "UNKNOWN", /^$/],
     [
       "is a page of something else",
       (stream) => {
@@ -262,24 +218,6 @@ describe("the connection", () => {
     other.close();
     await call();
     expect(sessions.size).toBe(before + 1);
-  });
-
-  test("takes new calls elsewhere once the runtime says that it goes, and ends those under way", async () => {
-    const slow = Promise.withResolvers<void>();
-    answer = (stream) => {
-      void slow.promise.then(() => answering([framed("late")], ok)(stream, {}));
-    };
-    const early = call();
-    while (requests.length === 0) await Bun.sleep(2);
-    const session = [...sessions].at(-1);
-    session?.goaway(0);
-    await Bun.sleep(20);
-    answer = answering([framed("new")], ok);
-    const before = sessions.size;
-    expect(await call()).toEqual({ messages: ["new"], error: null });
-    expect(sessions.size).toBe(before + 1);
-    slow.resolve();
-    expect(await early).toEqual({ messages: ["late"], error: null });
   });
 
   test("says that the connection broke to every call on it, and makes another one", async () => {

@@ -5,7 +5,7 @@ import { closeSync, lstatSync, openSync, readFileSync, symlinkSync } from "node:
 import { join } from "node:path";
 
 import { HostError } from "../../src/model/errors.ts";
-import { changeKeepFile } from "../../src/node/change-keep-file.ts";
+import { changeKeepFile } from "../../src/node/keep-files.ts";
 import { tryFlock } from "../../src/node/libc.ts";
 import { put, scratch } from "../support/scratch.ts";
 
