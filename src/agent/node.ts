@@ -249,7 +249,6 @@ export async function connect(
       collectIfGrown(CALL_WEIGHT);
       onCall(call);
     },
-    onList: () => collectIfGrown(),
     onNewEntry: () => {
       busy(CALLS_OF_ENTRY);
       collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);

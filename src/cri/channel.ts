@@ -19,8 +19,6 @@ export interface ChannelOptions {
   /** Default timeout of a call. */
   readonly requestTimeoutMs: number;
   readonly onCall: (call: CallRecord) => void;
-  /** Called when a list has arrived, before it is read: the pieces in which it came are garbage. */
-  readonly onList?: (() => void) | undefined;
 }
 
 export interface CallOptions {
@@ -58,7 +56,7 @@ export interface Channel {
 }
 
 export function openChannel(options: ChannelOptions): Channel {
-  const { endpoint, requestTimeoutMs, onCall, onList } = options;
+  const { endpoint, requestTimeoutMs, onCall } = options;
   const connection = openConnection(endpoint);
 
   /** Passes on each message of the response; records the call, and translates its failure. */
@@ -97,7 +95,6 @@ export function openChannel(options: ChannelOptions): Channel {
     },
     list: async (method, request, { onEntry, signal }) => {
       const onMessage = (bytes: Buffer): void => {
-        onList?.();
         cutEntries(bytes, onEntry);
       };
       await exchange(method, request, { timeoutMs: requestTimeoutMs, signal, onMessage });

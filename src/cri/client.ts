@@ -27,8 +27,6 @@ export interface RuntimeOptions {
   readonly requestTimeout: Duration;
   /** Receives every finished call, for metrics. */
   readonly onCall?: (call: CallRecord) => void;
-  /** Called when a list has arrived, before it is read. */
-  readonly onList?: () => void;
   /** Called for each list entry that is decoded: many take time, and leave garbage before their call has ended. */
   readonly onNewEntry?: () => void;
 }
@@ -43,20 +41,13 @@ export interface Runtime {
 
 /** Connects with the first call, and again when a call finds the connection broken. Never retries a call. */
 export function openRuntime(options: RuntimeOptions): Runtime {
-  const {
-    endpoint,
-    imageEndpoint,
-    requestTimeout,
-    onList,
-    onNewEntry,
-    onCall = () => undefined,
-  } = options;
+  const { endpoint, imageEndpoint, requestTimeout, onNewEntry, onCall = () => undefined } = options;
   const requestTimeoutMs = toMs(requestTimeout);
-  const runtime = openChannel({ endpoint, requestTimeoutMs, onCall, onList });
+  const runtime = openChannel({ endpoint, requestTimeoutMs, onCall });
   const image =
     imageEndpoint === endpoint
       ? runtime
-      : openChannel({ endpoint: imageEndpoint, requestTimeoutMs, onCall, onList });
+      : openChannel({ endpoint: imageEndpoint, requestTimeoutMs, onCall });
   return {
     reader: makeReader({ runtime, image, endpoint, imageEndpoint, onNewEntry }),
     writer: makeWriter(runtime, image),

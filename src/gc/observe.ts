@@ -35,6 +35,8 @@ export interface ObserveRequest {
 }
 
 const RESOLVE_CONCURRENCY = 8;
+/** As last resolved; the same object while nothing changes, so that what is derived from it holds for the next pass. */
+const lastResolved = new WeakMap<RuntimeReader, ReadonlyMap<string, Resolution>>();
 
 /** The node as one pass sees it: what one snapshot has shown, the next one expects. */
 export class Observer {
@@ -42,7 +44,6 @@ export class Observer {
   readonly pods: PodLists;
   /** Sandboxes whose status was not answered. */
   readonly #silent = new Set<SandboxId>();
-  #resolutions: ReadonlyMap<string, Resolution> = new Map();
 
   constructor(ports: ObservePorts) {
     this.#ports = ports;
@@ -146,14 +147,16 @@ export class Observer {
     references: readonly string[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Resolution>> {
-    const before = this.#resolutions;
+    const { runtime } = this.#ports;
+    const before = lastResolved.get(runtime) ?? new Map<string, Resolution>();
     const resolved = await mapBounded(references, RESOLVE_CONCURRENCY, async (reference) => {
       const now = await this.#resolution(reference, signal);
       const known = before.get(reference);
       return [reference, known !== undefined && isSame(known, now) ? known : now] as const;
     });
-    this.#resolutions = sameOr(before, new Map(resolved));
-    return this.#resolutions;
+    const resolutions = sameOr(before, new Map(resolved));
+    lastResolved.set(runtime, resolutions);
+    return resolutions;
   }
 
   async #resolution(reference: string, signal: AbortSignal): Promise<Resolution> {

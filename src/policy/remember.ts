@@ -5,7 +5,7 @@ import type { ContainerRecord, Ghost, ImageRecord, Ledger, PodRecord } from "../
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type Watched, watched } from "../model/time.ts";
-import { sameOr } from "./by-object.ts";
+import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
@@ -41,30 +41,19 @@ export function remember(input: Remember): Ledger {
       : ledger.ageRestartedWatched,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
-    images: sameOr(
-      ledger.images,
-      new Map(
-        distinctImages(snapshot.images, "last").map((image) => [
-          image.id,
-          imageRecord(input, image, now.watched),
-        ]),
-      ),
+    images: keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
+      imageRecord(input, image, now.watched),
     ),
-    containers: sameOr(
-      ledger.containers,
-      new Map(snapshot.containers.map(({ id }) => [id, containerRecord(input, id)])),
+    containers: keyed(ledger.containers, snapshot.containers, ({ id }) =>
+      containerRecord(input, id),
     ),
     pods: input.pods,
     creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now.watched),
     heldUpPasses: ledger.heldUpPasses,
-    sandboxImages: sameOr(
+    sandboxImages: keyed(
       ledger.sandboxImages,
-      new Map(
-        snapshot.sandboxes.flatMap(({ id }) => {
-          const image = snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id);
-          return image === undefined ? [] : [[id, image] as const];
-        }),
-      ),
+      snapshot.sandboxes,
+      ({ id }) => snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id),
     ),
     // Layers are read apart from observations.
     ...rememberOrigins(ledger, snapshot.images, new Map()),
