@@ -26,7 +26,7 @@ export interface Demonstration extends AsyncDisposable {
 }
 
 /** Options of the command line: `--program`, `--directory`, and `--disk tmpfs` or `--disk plain`. */
-export async function demonstration(): Promise<Demonstration> {
+export async function demonstration(minimumAgeS = MINIMUM_AGE_S): Promise<Demonstration> {
   const { values } = parseArgs({
     options: {
       program: { type: "string" },
@@ -37,7 +37,7 @@ export async function demonstration(): Promise<Demonstration> {
   const program = resolve(values.program ?? "dist/crigc");
   const home = resolve(values.directory ?? "");
   const isTmpfs = values.disk === "tmpfs";
-  const flags = flagsOf(home, isTmpfs);
+  const flags = [...flagsOf(home, isTmpfs), `--minimum-image-ttl-duration=${minimumAgeS}s`];
   const runtime = await startFakeRuntime({
     socket: join(home, "cri.sock"),
     node: demoNode(),
@@ -61,7 +61,7 @@ export async function demonstration(): Promise<Demonstration> {
       if (code !== 0) throw new Error(`crigc ${words.join(" ")} exits ${code}`);
       return text;
     },
-    grow: async () => Bun.sleep((MINIMUM_AGE_S + 1) * 1000),
+    grow: async () => Bun.sleep((minimumAgeS + 1) * 1000),
     pullOneMore: () => runtime.node.addImage(imageDescription(YOUNG_IMAGE)),
     usedMebibytes: () => (isTmpfs ? usedOf(home) : inMebibytes(runtime.node.store.usedBytes)),
     [Symbol.asyncDispose]: async () => runtime.stop(),
@@ -89,7 +89,6 @@ function flagsOf(home: string, isTmpfs: boolean): readonly string[] {
     `--keep-dir=${keepDirectory}`,
     `--pod-logs-dir=${join(home, "pods")}`,
     `--container-logs-dir=${join(home, "containers")}`,
-    `--minimum-image-ttl-duration=${MINIMUM_AGE_S}s`,
     "--pod-source=cri",
     "-v=0",
     ...(isTmpfs

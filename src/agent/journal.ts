@@ -15,8 +15,7 @@ import { type Instant, since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { usedPercent } from "../report/bytes.ts";
 import { removalWords } from "../report/container-reasons.ts";
-import type { JsonObject } from "../report/document.ts";
-import { stepJson } from "../report/gc.ts";
+import { type JsonObject, jsonOf } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
 import { imageName } from "../report/names.ts";
 import {
@@ -198,7 +197,7 @@ function summaryFields(pass: Pass): JsonObject {
     availableBytes: available ?? undefined,
     usedPercent:
       available === null || capacity === null ? undefined : usedPercent(capacity, available),
-    steps: pass.steps.map(stepJson),
+    steps: pass.steps.map((step) => jsonOf(step)),
   };
 }
 

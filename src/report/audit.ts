@@ -14,11 +14,11 @@ import {
   sandboxJson,
   timeOf,
 } from "./document.ts";
-import { containerName, imageName, sandboxName, shortId } from "./names.ts";
+import { containerName, imageName, kindTitle, sandboxName, shortId } from "./names.ts";
 import { breakdownWords } from "./pass-words.ts";
+import { Printer, shortened } from "./printer.ts";
 import { dataJson } from "./reasons.ts";
-import { hiddenLines, nodeLine, shortened, text, wrapped } from "./table.ts";
-import { clean, paint, type Screen } from "./terminal.ts";
+import { clean, type Screen } from "./terminal.ts";
 
 export interface AuditReport {
   readonly runtime: RuntimeInfo;
@@ -42,28 +42,24 @@ export const auditDocument = ({ findings, runtime, observedAt }: AuditReport): J
     })),
   });
 
-export function auditTable({ findings, runtime, observedAt }: AuditReport, screen: Screen): string {
-  const kinds = Map.groupBy(findings, ({ kind }) => kind);
-  return text([
-    nodeLine(runtime, observedAt, screen),
-    "",
-    ...(findings.length === 0 ? ["No findings."] : []),
-    ...Array.from(kinds).flatMap(([kind, those]) => {
-      const { shown, hidden } = shortened(those, screen);
-      // Commands of the first finding, never truncated, so that they can be copied.
-      const commands = those.slice(0, 1).flatMap((it) => auditCommands(it, runtime));
-      return [
-        paint(screen, "bold", `${counted(those.length, "finding")}: ${kind}`),
-        ...shown.flatMap((it) => wrapped(`${findingWords(it)}.`, screen, "  ")),
-        ...hiddenLines(hidden, () => kind, screen),
-        ...wrapped(`What to do: ${FINDINGS[kind].advice}.`, screen, "  ").map((line) =>
-          paint(screen, "dim", line),
-        ),
-        ...commands.map((line) => `    ${clean(line)}`),
-        "",
-      ];
-    }),
-  ]);
+export function auditTable(report: AuditReport, screen: Screen): string {
+  const printer = new Printer(screen);
+  printer.node(report);
+  printer.gap();
+  if (report.findings.length === 0) printer.line("No findings.");
+  for (const [kind, those] of Map.groupBy(report.findings, (it) => it.kind)) {
+    const title = kindTitle(kind);
+    const { shown, hidden } = shortened(those, screen);
+    printer.line(`${counted(those.length, "finding")}: ${title}`, "bold");
+    for (const it of shown) printer.say(`${findingWords(it)}.`, undefined, "  ");
+    printer.hidden(hidden, () => title);
+    printer.say(`What to do: ${FINDINGS[kind].advice}.`, "dim", "  ");
+    // Commands of the first finding, never truncated, so that they can be copied.
+    for (const it of those.slice(0, 1))
+      for (const line of auditCommands(it, report.runtime)) printer.line(`    ${clean(line)}`);
+    printer.gap();
+  }
+  return printer.text();
 }
 
 export const findingWords = (finding: AuditFinding): string => entryOf(finding).text(finding);

@@ -78,16 +78,18 @@ export function elapsed(later: Instant, earlier: Instant): Duration {
 /** `2026-01-31`, in UTC. */
 export const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 
-/** For a column: the day of the last use. */
-export const dayCell = (lastUsedAt: Instant | null): string =>
-  lastUsedAt === null ? "never" : dayOf(lastUsedAt);
-
 /** `2026-01-31T12:00:00Z`: without the fraction of a second. */
 export const secondOf = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");
 
 /** `1 image`, `3 images`; `many` for an irregular plural. */
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
   `${count} ${BigInt(count) === 1n ? one : many}`;
+
+/** `1st`, `12th`, `23rd`. */
+export const ordinal = (place: number): string => {
+  const isTeen = Math.floor(place / 10) % 10 === 1;
+  return `${place}${(isTeen ? undefined : ["th", "st", "nd", "rd"][place % 10]) ?? "th"}`;
+};
 
 /** Used percent: 100 less the whole percent available, so it is rounded up. */
 export const usedPercent = (capacityBytes: bigint, availableBytes: bigint): number =>

@@ -1,6 +1,7 @@
 /** The reasons for keeping or removing containers, sandboxes and pod logs, each declared once. */
 
 import { assertNever } from "../model/assert.ts";
+import type { Removal } from "../model/history.ts";
 import type { ContainerItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type {
@@ -13,7 +14,7 @@ import type {
   Subject,
 } from "../model/reason.ts";
 import { counted, humanDuration } from "./bytes.ts";
-import { IMAGE_TRIGGERS, imageBlock } from "./image-reasons.ts";
+import { IMAGE_TRIGGERS, imageBlock, withSignal } from "./image-reasons.ts";
 import { containerName, sandboxName } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
@@ -141,11 +142,15 @@ export const removalCodes: readonly string[] = [
   ...new Set(Object.values(REMOVALS).flatMap((table) => Object.keys(table))),
 ];
 
-/** The title of a removal's reason by its codes in the history: `image` and `space`, `container` and `pod-gone`. */
-export const removalTitle = (kind: string, code: string): string =>
-  isRemovalKind(kind) && Object.hasOwn(REMOVALS[kind], code)
-    ? (REMOVALS[kind][code]?.title ?? code)
-    : code;
+/** Why, by its codes in the history; an unknown one, of a later version, is shown as it is. */
+export const removalTitle = ({
+  kind,
+  reason,
+  signal,
+}: Pick<Removal, "reason" | "signal"> & { readonly kind: string }): string => {
+  const table = isRemovalKind(kind) ? REMOVALS[kind] : {};
+  return withSignal(clean(new Map(Object.entries(table)).get(reason)?.title ?? reason), signal);
+};
 
 export function removalWords(item: ContainerItem | SandboxItem | LogItem) {
   if ("planned" in item)

@@ -13,13 +13,13 @@ import type { Bounds, DiskUsage } from "../model/plan.ts";
 import type { Container } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { compared } from "../model/values.ts";
-import { counted, dayCell, humanBytes, humanRange } from "./bytes.ts";
-import { usageLines } from "./disk.ts";
-import { document, type JsonObject, picked, timeOf } from "./document.ts";
+import { counted, dayOf, humanBytes, humanRange } from "./bytes.ts";
+import { printUsage } from "./disk.ts";
+import { document, type JsonObject, jsonOf } from "./document.ts";
 import { imageKeep } from "./image-reasons.ts";
 import { containerName } from "./names.ts";
-import { column, type ItemColumn, itemLines, NAME, RIGHT, text, wrapped } from "./table.ts";
-import { clean, paint, present, type Screen } from "./terminal.ts";
+import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
+import { clean, present, type Screen } from "./terminal.ts";
 
 export type View = "repository" | "namespace" | "base";
 
@@ -45,15 +45,13 @@ export interface DiskUsageReport extends ImageUsageReport {
 }
 
 export const diskUsageDocument = (report: DiskUsageReport): JsonObject => {
-  const { images, podLogs, rest } = report;
+  const { images } = report;
   return document("DiskUsage", {
-    observedAt: timeOf(report.observedAt),
-    filesystems: report.disks.map(({ filesystem, usedPercent, highPercent, lowPercent }) => ({
-      ...picked(filesystem, "path", "mountpoint", "roles", "capacityBytes", "availableBytes"),
+    ...jsonOf(report, "observedAt", "podLogs", "rest"),
+    filesystems: report.disks.map(({ filesystem, ...usage }) => ({
+      ...jsonOf(filesystem, "path", "mountpoint", "roles", "capacityBytes", "availableBytes"),
       usedBytes: filesystem.capacityBytes - filesystem.availableBytes,
-      usedPercent,
-      highPercent,
-      lowPercent,
+      ...jsonOf(usage, "usedPercent", "highPercent", "lowPercent"),
     })),
     images: {
       ...shareJson(images.total),
@@ -66,26 +64,20 @@ export const diskUsageDocument = (report: DiskUsageReport): JsonObject => {
     },
     containers:
       largestContainers(report)?.map(({ container, bytes }) => ({
-        ...picked(container, "id", "name", "podName", "podNamespace"),
+        ...jsonOf(container, "id", "name", "podName", "podNamespace"),
         writableBytes: bytes,
       })) ?? null,
-    podLogs: podLogs?.map((it) => picked(it, "path", "bytes")) ?? null,
-    rest: rest && {
-      ...picked(rest, "complete", "bytes"),
-      directories: rest.directories.map((it) => picked(it, "path", "bytes")),
-    },
   });
 };
 
-const shareJson = (row: ImageShare): JsonObject => ({
-  ...picked(row, "name", "images", "reportedBytes"),
-  uniqueBytes: row.unique.estimateBytes,
-  uniqueAtLeastBytes: row.unique.lowerBytes,
-  uniqueAtMostBytes: row.unique.upperBytes,
-  sharedBytes: row.shared.estimateBytes,
-  sharedAtLeastBytes: row.shared.lowerBytes,
-  sharedAtMostBytes: row.shared.upperBytes,
-  lastUsedAt: timeOf(row.lastUsedAt),
+const shareJson = ({ unique, shared, ...row }: ImageShare): JsonObject => ({
+  ...jsonOf(row, "name", "images", "reportedBytes", "lastUsedAt"),
+  uniqueBytes: unique.estimateBytes,
+  uniqueAtLeastBytes: unique.lowerBytes,
+  uniqueAtMostBytes: unique.upperBytes,
+  sharedBytes: shared.estimateBytes,
+  sharedAtLeastBytes: shared.lowerBytes,
+  sharedAtMostBytes: shared.upperBytes,
 });
 
 /** Largest first; `null`: the runtime does not report them. */
@@ -108,43 +100,34 @@ export function diskUsageTable(report: DiskUsageReport, view: View, screen: Scre
     base: { title: "BASE", unknown: "(layers not known)", rows: byFamily },
   };
   const { title, unknown, rows } = views[view];
+  const printer = new Printer(screen);
+  for (const disk of report.disks) printUsage(printer, disk);
+  printer.gap();
   const states = byState.map((row) => ({ ...row, name: imageKeep.title(row.name ?? "") }));
-  return text([
-    ...report.disks.flatMap((disk) => usageLines(disk, screen)),
-    "",
-    ...shareLines("STATE", [...states, { ...total, name: "all" }], screen),
-    "",
-    ...shareLines(
-      title,
-      rows.map((row) => ({ ...row, name: row.name ?? unknown })),
-      screen,
-    ),
-    "",
-    paint(screen, "bold", "Other data"),
-    ...otherDataLines(report),
-    "",
-    ...[SHARES, ...usageNotes(report)].flatMap((line) => wrapped(line, screen)),
-  ]);
+  printer.table(shareColumns("STATE"), [...states, { ...total, name: "all" }]);
+  printer.gap();
+  printer.table(shareColumns(title, unknown), rows.slice(0, ROWS_MAX));
+  if (rows.length > ROWS_MAX)
+    printer.line(`${counted(rows.length - ROWS_MAX, "more row")}; -o json has all`);
+  printer.gap();
+  printOtherData(printer, report);
+  printer.gap();
+  printer.say(SHARES);
+  for (const note of usageNotes(report)) printer.say(note);
+  return printer.text();
 }
 
 /** Maximum rows of a table; documents have all. */
 const ROWS_MAX = 20;
 
-function shareLines(title: string, rows: readonly ImageShare[], screen: Screen): readonly string[] {
-  const columns: readonly ItemColumn<ImageShare>[] = [
-    column(title, ({ name }) => clean(name ?? ""), NAME),
-    column("IMAGES", ({ images }) => String(images), RIGHT),
-    column("UNIQUE", ({ unique }) => boundsText(unique), RIGHT),
-    column("SHARED", ({ shared }) => boundsText(shared), RIGHT),
-    column("REPORTED", ({ reportedBytes }) => humanBytes(reportedBytes), RIGHT),
-    column("LAST USED", ({ lastUsedAt }) => dayCell(lastUsedAt)),
-  ];
-  const more = rows.length - ROWS_MAX;
-  return [
-    ...itemLines({ columns, items: rows.slice(0, ROWS_MAX) }, screen),
-    ...(more > 0 ? [`${counted(more, "more row")}; -o json has all`] : []),
-  ];
-}
+export const shareColumns = (title: string, unknown = ""): Columns<ImageShare> => [
+  column(title, ({ name }) => clean(name ?? unknown), NAME),
+  column("IMAGES", ({ images }) => String(images), RIGHT),
+  column("UNIQUE", ({ unique }) => boundsText(unique), RIGHT),
+  column("SHARED", ({ shared }) => boundsText(shared), RIGHT),
+  column("REPORTED", ({ reportedBytes }) => humanBytes(reportedBytes), RIGHT),
+  column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "never" : dayOf(lastUsedAt))),
+];
 
 const SHARES =
   "UNIQUE: layers that only these images have. SHARED: layers that other images have too. Both are estimates in the runtime's sizes.";
@@ -155,22 +138,25 @@ const boundsText = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): string =
     ? humanBytes(estimateBytes)
     : humanRange(lowerBytes, upperBytes);
 
-function otherDataLines(report: DiskUsageReport): readonly string[] {
+function printOtherData(printer: Printer, report: DiskUsageReport): void {
   const { podLogs, rest } = report;
+  printer.line("Other data", "bold");
   const layers = largestContainers(report)?.map(({ container, bytes }) => ({
     path: containerName(container),
     bytes,
   }));
-  const directories = rest?.directories.map(({ path, bytes }) => ({
+  const total = (sizes: readonly DirectorySize[]): string =>
+    humanBytes(sizes.reduce((sum, { bytes }) => sum + bytes, 0n));
+  const unknown = "the runtime does not report them";
+  printLargest(printer, `container layers: ${layers ? total(layers) : unknown}`, layers ?? []);
+  printLargest(printer, `pod logs: ${podLogs ? total(podLogs) : "cannot be read"}`, podLogs ?? []);
+  if (rest === null) return;
+  const title = `other directories${rest.complete ? "" : " (incomplete: time ran out)"}`;
+  const directories = rest.directories.map(({ path, bytes }) => ({
     path: rest.directories.some((it) => isWithin(it.path, path)) ? `${path} (files)` : path,
     bytes,
   }));
-  const title = `other directories${rest?.complete === false ? " (incomplete: time ran out)" : ""}`;
-  return [
-    ...largestLines("container layers", layers ?? "the runtime does not report them"),
-    ...largestLines("pod logs", podLogs ?? "cannot be read"),
-    ...(directories === undefined ? [] : largestLines(title, directories, rest?.bytes)),
-  ];
+  printLargest(printer, `${title}: ${humanBytes(rest.bytes)}`, directories);
 }
 
 const isWithin = (path: string, directory: string): boolean =>
@@ -178,25 +164,17 @@ const isWithin = (path: string, directory: string): boolean =>
 
 const SHOWN_OF_EACH = 5;
 
-function largestLines(
-  title: string,
-  items: readonly DirectorySize[] | string,
-  total?: bigint,
-): readonly string[] {
-  if (typeof items === "string") return [`  ${title}: ${items}`];
-  const sum = total ?? items.reduce((bytes, item) => bytes + item.bytes, 0n);
-  const shown = items.filter(({ bytes }) => bytes > 0n).slice(0, SHOWN_OF_EACH);
-  return [
-    `  ${title}: ${humanBytes(sum)}`,
-    ...shown.map(({ path, bytes }) => `    ${humanBytes(bytes).padStart(10)}  ${clean(path)}`),
-  ];
+function printLargest(printer: Printer, title: string, items: readonly DirectorySize[]): void {
+  printer.line(`  ${title}`);
+  for (const { path, bytes } of items.filter((it) => it.bytes > 0n).slice(0, SHOWN_OF_EACH))
+    printer.line(`    ${humanBytes(bytes).padStart(10)}  ${clean(path)}`);
 }
 
 /** What the estimates of layers leave open. */
 export const usageNotes = (report: ImageUsageReport): readonly string[] =>
   present([
     report.measuredPerEstimated !== null &&
-      `On this node a removal frees ${report.measuredPerEstimated.toFixed(2)} times its estimate.`,
+      `Expect a removal to free about ${report.measuredPerEstimated.toFixed(1)} times its unique bytes, as past removals on this node did.`,
     report.imagesWithoutLayers > 0 &&
       `The layers of ${counted(report.imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
   ]);

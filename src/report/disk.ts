@@ -3,40 +3,43 @@
 import type { Forecast } from "../model/disk-usage.ts";
 import type { Thresholds } from "../model/limits.ts";
 import type { DiskUsage, EvictionMark } from "../model/plan.ts";
-import { toMs } from "../model/time.ts";
 import { humanBytes, humanDuration } from "./bytes.ts";
-import type { JsonObject } from "./document.ts";
-import { wrapped } from "./table.ts";
+import { type JsonObject, jsonOf } from "./document.ts";
+import type { Printer } from "./printer.ts";
 import { clean, type Colour, paint, type Screen } from "./terminal.ts";
 
 /** With the thresholds in force. Inodes are shown only if they have a threshold. */
-export function usageLines(usage: DiskUsage, screen: Screen): readonly string[] {
+export function printUsage(printer: Printer, usage: DiskUsage): void {
   const { filesystem, inodesUsedPercent: percent } = usage;
-  return [
-    ...figuresLines(usage, screen),
-    ...diskBar({ ...usage, thresholds: usage }, screen, "  "),
-    ...(percent === null
-      ? []
-      : [`  inodes: ${percent}% used, ${filesystem.inodesFree} of ${filesystem.inodes} free`]),
-  ];
+  printFigures(printer, usage);
+  printBar(printer, { ...usage, thresholds: usage });
+  if (percent !== null)
+    printer.line(
+      `  inodes: ${percent}% used, ${filesystem.inodesFree} of ${filesystem.inodes} free`,
+    );
 }
 
 /** `rest`: what else to say of the filesystem. */
-export function figuresLines(
+export function printFigures(
+  printer: Printer,
   { filesystem, usedPercent }: Pick<DiskUsage, "filesystem" | "usedPercent">,
-  screen: Screen,
   rest = "",
-): readonly string[] {
+): void {
   const { mountpoint, roles, capacityBytes, availableBytes } = filesystem;
+  const { screen } = printer;
   const name = paint(screen, "bold", clean(mountpoint));
   const free = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
   const figures = `${name}: ${usedPercent}% used, ${free}${rest}`;
   const line = `${figures} (${roles.join(", ")})`;
+  if (screen.width === null || Bun.stringWidth(line) <= screen.width) return printer.line(line);
   // Roles on a line of their own are not cut in two.
-  return screen.width === null || Bun.stringWidth(line) <= screen.width
-    ? [line]
-    : [...wrapped(figures, screen), `  ${roles.join(", ")}`];
+  printer.say(figures);
+  printer.line(`  ${roles.join(", ")}`);
 }
+
+export const printBar = (printer: Printer, figures: BarFigures): void => {
+  for (const line of diskBar(figures, printer.screen)) printer.line(`  ${line}`);
+};
 
 export interface BarFigures {
   readonly usedPercent: number;
@@ -49,19 +52,15 @@ const WIDTH_MAXIMUM = 60;
 const WIDTH_MINIMUM = 20;
 
 /** The bar, and below it what its marks mean. One line where there are no thresholds. */
-export function diskBar(figures: BarFigures, screen: Screen, indent = ""): readonly string[] {
+export function diskBar(figures: BarFigures, screen: Screen): readonly string[] {
   const { thresholds, evictions = [] } = figures;
-  const room = (screen.width ?? 80) - indent.length - 2;
+  // The indentation and both ends.
+  const room = (screen.width ?? 80) - 4;
   const width = Math.max(WIDTH_MINIMUM, Math.min(WIDTH_MAXIMUM, room));
-  const lines =
-    thresholds === null
-      ? [barText(figures, width, screen)]
-      : [
-          barText(figures, width, screen),
-          legend(thresholds, width, screen),
-          ...evictionLines(evictions, screen),
-        ];
-  return lines.map((line) => indent + line);
+  const bar = barText(figures, width, screen);
+  return thresholds === null
+    ? [bar]
+    : [bar, legend(thresholds, width, screen), ...evictionLines(evictions, screen)];
 }
 
 /** One line for each mark of the bar, with the signals that are met there. */
@@ -126,13 +125,14 @@ function cells(percent: number, width: number): number {
 const cellOf = (percent: number, width: number): number =>
   Math.max(0, Math.min(width - 1, Math.round((percent / 100) * width)));
 
-export const forecastJson = (it: Forecast): JsonObject => ({
-  bytesPerHour: it.bytesPerHour,
-  measuredOverMs: toMs(it.span),
-  horizonMs: toMs(it.horizon),
-  untilHighThresholdMs: it.untilHigh === null ? null : toMs(it.untilHigh),
-  untilFullMs: it.untilFull === null ? null : toMs(it.untilFull),
-});
+export const forecastJson = (it: Forecast): JsonObject =>
+  jsonOf({
+    bytesPerHour: it.bytesPerHour,
+    measuredOver: it.span,
+    horizon: it.horizon,
+    untilHighThreshold: it.untilHigh,
+    untilFull: it.untilFull,
+  });
 
 /** `reaches 85% in 6h, full in 21h if nothing is removed, at 1.2 GiB/h (measured over 18h)`. */
 export function forecastWords(forecast: Forecast, highPercent: number | null): string {

@@ -1,8 +1,8 @@
 /** Document `Doctor` and the output of `crigc doctor`: each check with its result and advice. */
 
 import { counted } from "./bytes.ts";
-import { document, type JsonObject } from "./document.ts";
-import { text, wrapped } from "./table.ts";
+import { document, type JsonObject, jsonOf } from "./document.ts";
+import { Printer, wrapped } from "./printer.ts";
 import { clean, type Colour, paint, type Screen } from "./terminal.ts";
 
 export interface DoctorCheck {
@@ -21,14 +21,13 @@ export interface DoctorReport {
 }
 
 export const doctorDocument = (report: DoctorReport): JsonObject =>
-  document("Doctor", {
-    healthy: isHealthy(report),
-    checks: report.checks.map((check) => ({ ...check })),
-  });
+  document("Doctor", { healthy: isHealthy(report), ...jsonOf(report) });
 
 /** Whether no check failed; warnings do not count. */
-export const isHealthy = (report: DoctorReport): boolean =>
-  report.checks.every((check) => check.result !== "failed");
+export const isHealthy = ({ checks }: DoctorReport): boolean => countOf(checks, "failed") === 0;
+
+const countOf = (checks: readonly DoctorCheck[], result: DoctorCheck["result"]): number =>
+  checks.filter((check) => check.result === result).length;
 
 const SHOWN: Readonly<Record<DoctorCheck["result"], readonly [string, Colour]>> = {
   ok: ["ok", "green"],
@@ -39,27 +38,20 @@ const SHOWN: Readonly<Record<DoctorCheck["result"], readonly [string, Colour]>> 
 
 const MARK_WIDTH = 9;
 
-export function doctorTable(report: DoctorReport, screen: Screen): string {
-  const lines = report.checks.flatMap((check) => checkLines(check, screen));
-  return text([...lines, "", verdict(report)]);
-}
-
-function checkLines(check: DoctorCheck, screen: Screen): readonly string[] {
-  const [word, colour] = SHOWN[check.result];
+export function doctorTable({ checks }: DoctorReport, screen: Screen): string {
+  const printer = new Printer(screen);
   const indent = " ".repeat(MARK_WIDTH);
-  const [first = "", ...rest] = wrapped(`${check.name}: ${clean(check.message)}`, screen, indent);
-  return [
-    paint(screen, colour, word.padEnd(MARK_WIDTH)) + first.slice(MARK_WIDTH),
-    ...rest,
-    ...(check.advice === null ? [] : wrapped(`what to do: ${clean(check.advice)}`, screen, indent)),
-  ];
-}
-
-function verdict(report: DoctorReport): string {
-  const failed = report.checks.filter((check) => check.result === "failed").length;
-  const warnings = report.checks.filter((check) => check.result === "warning").length;
-  if (failed > 0) return `${counted(failed, "check")} of ${report.checks.length} failed.`;
-  return warnings === 0
-    ? "All checks passed."
-    : `No check failed, ${counted(warnings, "warning")}.`;
+  for (const { name, result, message, advice } of checks) {
+    const [word, colour] = SHOWN[result];
+    const [first = "", ...rest] = wrapped(`${name}: ${clean(message)}`, screen, indent);
+    printer.line(paint(screen, colour, word.padEnd(MARK_WIDTH)) + first.slice(MARK_WIDTH));
+    for (const line of rest) printer.line(line);
+    if (advice !== null) printer.say(`what to do: ${clean(advice)}`, undefined, indent);
+  }
+  printer.gap();
+  const [failed, warnings] = [countOf(checks, "failed"), countOf(checks, "warning")];
+  if (failed > 0) printer.line(`${counted(failed, "check")} of ${checks.length} failed.`);
+  else if (warnings === 0) printer.line("All checks passed.");
+  else printer.line(`No check failed, ${counted(warnings, "warning")}.`);
+  return printer.text();
 }

@@ -4,7 +4,8 @@ import { exactJson } from "../model/exact-json.ts";
 import type { ImageRecord } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../model/time.ts";
+import { duration, type Instant, instant, toMs, toRfc3339 } from "../model/time.ts";
+import { isMap } from "../model/values.ts";
 import { usedPercent } from "./bytes.ts";
 import { imageName } from "./names.ts";
 
@@ -55,57 +56,68 @@ export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
   ...body,
 });
 
-/** These fields, in this order, as they are. */
-export function picked<Value extends object, Name extends keyof Value>(
-  value: Value,
-  ...names: readonly Name[]
-): Pick<Value, Name> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each name was put in
-  return Object.fromEntries(names.map((name) => [name, value[name]])) as Pick<Value, Name>;
-}
-
 export const timeOf = (at: Instant | null): string | null => (at === null ? null : toRfc3339(at));
+
+/** Durations of the model; documents have them in milliseconds: `took` is `tookMs`. */
+const DURATIONS =
+  /^(?:took|age|minimumAge|remaining|unusedFor|soonest|after|measuredOver|horizon|untilHighThreshold|untilFull|bootGrace)$/;
+const INSTANTS = /(?:^a|A)t$|^(?:since|until|now)$/;
+
+/** The named fields of a value of the model, or all: instants as RFC 3339, durations in milliseconds. */
+export const jsonOf = <Value extends object>(
+  value: Value,
+  ...names: readonly (keyof Value & string)[]
+): JsonObject =>
+  Object.fromEntries(
+    (names.length === 0 ? Object.keys(value) : names).map((name): [string, Json | undefined] => {
+      const held: unknown = Reflect.get(value, name);
+      if (typeof held !== "bigint" || !INSTANTS.test(name))
+        return DURATIONS.test(name) ? [`${name}Ms`, milliseconds(held)] : [name, plain(held)];
+      return [name, timeOf(instant(held))];
+    }),
+  );
+
+const milliseconds = (span: unknown): number | null | undefined =>
+  typeof span === "bigint" ? toMs(duration(span)) : span === null ? null : undefined;
+
+function plain(held: unknown): Json {
+  if (Array.isArray(held)) return held.map(plain);
+  if (isMap(held) && Object.getPrototypeOf(held) === Object.prototype) return jsonOf(held);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the writer rejects everything else
+  return held as Json;
+}
 
 export const imageJson = (image: Image): JsonObject => ({
   id: image.id,
   name: imageName(image),
-  ...picked(image, "repoTags", "repoDigests", "sizeBytes", "pinned"),
+  ...jsonOf(image, "repoTags", "repoDigests", "sizeBytes", "pinned"),
 });
 
-export const recordJson = (record: ImageRecord): JsonObject => ({
-  firstSeenAt: timeOf(record.firstSeenAt),
-  lastUsedAt: timeOf(record.lastUsedAt),
-});
+export const recordJson = (record: ImageRecord): JsonObject =>
+  jsonOf(record, "firstSeenAt", "lastUsedAt");
 
 export const containerJson = (container: Container): JsonObject => ({
-  ...picked(container, "id", "sandboxId", "name", "attempt", "podUid", "podName", "podNamespace"),
-  ...picked(container, "imageName", "state"),
-  createdAt: timeOf(container.createdAt),
+  ...jsonOf(container, "id", "sandboxId", "name", "attempt", "podUid", "podName", "podNamespace"),
+  ...jsonOf(container, "imageName", "state", "createdAt"),
 });
 
-export const sandboxJson = (sandbox: Sandbox): JsonObject => ({
-  ...picked(sandbox, "id", "podUid", "name", "namespace", "attempt", "state"),
-  createdAt: timeOf(sandbox.createdAt),
-});
+export const sandboxJson = (sandbox: Sandbox): JsonObject =>
+  jsonOf(sandbox, "id", "podUid", "name", "namespace", "attempt", "state", "createdAt");
 
 export const filesystemJson = (filesystem: Filesystem): JsonObject => ({
-  ...picked(filesystem, "roles", "path", "mountpoint", "device"),
-  ...picked(filesystem, "capacityBytes", "availableBytes"),
+  ...jsonOf(filesystem, "roles", "path", "mountpoint", "device"),
+  ...jsonOf(filesystem, "capacityBytes", "availableBytes"),
   usedPercent: usedPercent(filesystem.capacityBytes, filesystem.availableBytes),
-  ...picked(filesystem, "inodes", "inodesFree", "imageUsedBytes"),
+  ...jsonOf(filesystem, "inodes", "inodesFree", "imageUsedBytes"),
   imageInodesUsed: filesystem.imageInodesUsed ?? null,
   containerUsedBytes: filesystem.containerUsedBytes,
 });
 
-export const eventJson = ({ reason, message, at, passId }: Event): JsonObject => ({
-  reason,
-  message,
-  at: timeOf(at),
-  passId,
-});
+export const eventJson = (event: Event): JsonObject =>
+  jsonOf(event, "reason", "message", "at", "passId");
 
 export const runtimeJson = (runtime: RuntimeInfo): JsonObject =>
-  picked(runtime, "name", "version", "apiVersion", "endpoint", "imageEndpoint");
+  jsonOf(runtime, "name", "version", "apiVersion", "endpoint", "imageEndpoint");
 
 /** JSON text; one line if `indent` is 0. */
 export const toJson = (value: Json, indent = 0): string => exactJson(value, indent);

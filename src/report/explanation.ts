@@ -21,9 +21,9 @@ import { document, type JsonObject } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { containerName, imageName, sandboxName, shortId } from "./names.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
+import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import type { Kind, Reasons } from "./reasons.ts";
-import { column, type ItemColumn, itemLines, painted, RIGHT, text, wrapped } from "./table.ts";
-import { clean, paint, type Screen } from "./terminal.ts";
+import { clean, type Screen } from "./terminal.ts";
 
 export type ReferenceMatch =
   | { readonly kind: "kept-image"; readonly kept: KeptImage }
@@ -59,14 +59,13 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
     }),
   });
 
-export const explanationTable = (report: ExplanationReport, screen: Screen): string =>
-  text([
-    ...report.blocks.flatMap((it) =>
-      painted(screen, "red", `Not removed now: ${imageBlock.text(it)}.`),
-    ),
-    "",
-    ...report.matches.flatMap((match) => matchLines(explained(match, report), screen)),
-  ]);
+export function explanationTable(report: ExplanationReport, screen: Screen): string {
+  const printer = new Printer(screen);
+  for (const it of report.blocks) printer.say(`Not removed now: ${imageBlock.text(it)}.`, "red");
+  printer.gap();
+  for (const match of report.matches) printMatch(printer, explained(match, report));
+  return printer.text();
+}
 
 interface Explained {
   readonly kind: "image" | "container" | "sandbox";
@@ -78,6 +77,7 @@ interface Explained {
   readonly details: readonly string[];
   /** Codes of the rules in order of evaluation; the last one decided, except for a candidate. */
   readonly tried: readonly string[];
+  readonly titleOf: (code: string) => string;
 }
 
 function explained(match: ReferenceMatch, report: ExplanationReport): Explained {
@@ -139,9 +139,16 @@ function ofImage(
     ...(others.length === 0 ? [] : [`also: ${others.join(", ")}`]),
     `size: ${humanBytes(image.sizeBytes)} (reported)`,
     `first seen: ${agoWords(firstSeenAt, now)}`,
-    `last used: ${isInUse ? "now" : lastUsedAt === null ? "never" : agoWords(lastUsedAt, now)}`,
+    `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : agoWords(lastUsedAt, now)}`,
   ];
-  return { kind: "image", name, layers: layers.get(image.id), details, tried } as const;
+  return {
+    kind: "image",
+    name,
+    layers: layers.get(image.id),
+    details,
+    tried,
+    titleOf: imageKeep.title,
+  } as const;
 }
 
 const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox, now: Instant) =>
@@ -158,11 +165,12 @@ const agoWords = (at: Instant, now: Instant): string =>
 function decided<Reason extends Kind>(
   { kind, reason, tried }: Decision<Reason, Reason>,
   reasons: Reasons<Reason>,
-): Pick<Explained, "verdict" | "words" | "tried"> {
+): Pick<Explained, "verdict" | "words" | "tried" | "titleOf"> {
   const why = reasons.text(reason);
+  const titleOf = reasons.title;
   return kind === "keep"
-    ? { verdict: "kept", words: `kept: ${why}`, tried }
-    : { verdict: "would-go", words: `would be removed: ${why}`, tried };
+    ? { verdict: "kept", words: `kept: ${why}`, tried, titleOf }
+    : { verdict: "would-go", words: `would be removed: ${why}`, tried, titleOf };
 }
 
 function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image" }>): string {
@@ -174,30 +182,23 @@ function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image"
     : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;
 }
 
-function matchLines(match: Explained, screen: Screen): readonly string[] {
-  const { kind, name, details, words, verdict, layers } = match;
-  return [
-    paint(screen, "bold", `${capitalised(kind)} ${name}`),
-    ...details.flatMap((line) => wrapped(line, screen, "  ")),
-    "",
-    ...painted(screen, verdict === "would-go" ? "yellow" : "green", `${capitalised(words)}.`),
-    ...triedLines(match, screen),
-    ...(layers === undefined ? [] : layerLines(layers, screen)),
-    "",
-  ];
-}
-
-function triedLines({ kind, verdict, tried }: Explained, screen: Screen): readonly string[] {
-  if (tried.length === 0) return [];
-  const isDecided = kind !== "image" || verdict === "kept";
-  return [
-    "Rules in order of evaluation:",
-    ...tried.map((code, index) => {
-      const last = isDecided && index === tried.length - 1;
-      const line = `  ${String(index + 1).padStart(2)}. ${code}${last ? ": yes (decides)" : ": no"}`;
-      return last ? line : paint(screen, "dim", line);
-    }),
-  ];
+function printMatch(printer: Printer, match: Explained): void {
+  const { kind, name, details, words, verdict, tried, titleOf, layers } = match;
+  printer.line(`${capitalised(kind)} ${name}`, "bold");
+  for (const line of details) printer.say(line, undefined, "  ");
+  printer.gap();
+  printer.say(`${capitalised(words)}.`, verdict === "would-go" ? "yellow" : "green");
+  if (tried.length > 0) printer.line("Rules in order of evaluation:");
+  // No rule decides on a candidate.
+  const decides = kind !== "image" || verdict === "kept" ? tried.length : 0;
+  for (const [index, code] of tried.entries()) {
+    const number = index + 1;
+    const line = `  ${String(number).padStart(2)}. ${titleOf(code)}`;
+    if (number === decides) printer.line(`${line}: yes (decides)`);
+    else printer.line(`${line}: no`, "dim");
+  }
+  if (layers !== undefined) printLayers(printer, layers);
+  printer.gap();
 }
 
 const layersJson = ({ frees, chain }: ImageLayers): JsonObject => ({
@@ -213,7 +214,7 @@ const layersJson = ({ frees, chain }: ImageLayers): JsonObject => ({
   })),
 });
 
-const LAYER_COLUMNS: readonly ItemColumn<ChainLayer & { readonly number: number }>[] = [
+const LAYER_COLUMNS: Columns<ChainLayer & { readonly number: number }> = [
   column("LAYER", ({ number }) => String(number), RIGHT),
   column("CHAIN ID", ({ chain }) => shortId(chain)),
   column("IMAGES", ({ through }) => String(through), RIGHT),
@@ -221,11 +222,16 @@ const LAYER_COLUMNS: readonly ItemColumn<ChainLayer & { readonly number: number 
 ];
 
 /** From first to last layer, with the number of images that have it. */
-function layerLines({ chain, frees }: ImageLayers, screen: Screen): readonly string[] {
+function printLayers(printer: Printer, { chain, frees }: ImageLayers): void {
   const shared = chain.filter(({ through }) => through > 1).length;
-  const head = `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${boundsWords(frees)}.`;
-  const items = chain.map((layer, index) => ({ ...layer, number: index + 1 }));
-  return ["", ...wrapped(head, screen), ...itemLines({ columns: LAYER_COLUMNS, items }, screen)];
+  printer.gap();
+  printer.say(
+    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${boundsWords(frees)}.`,
+  );
+  printer.table(
+    LAYER_COLUMNS,
+    chain.map((layer, index) => ({ ...layer, number: index + 1 })),
+  );
 }
 
 const boundsWords = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): string =>

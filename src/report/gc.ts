@@ -12,8 +12,8 @@ import {
   type RemovalResult,
   type SandboxItem,
 } from "../model/outcome.ts";
-import type { Pass, Step } from "../model/pass.ts";
-import { since, toMs } from "../model/time.ts";
+import type { Pass } from "../model/pass.ts";
+import { since } from "../model/time.ts";
 import { bytesCell, counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { containerReasons, logReasons, removalWords, sandboxReasons } from "./container-reasons.ts";
 import {
@@ -22,12 +22,11 @@ import {
   eventJson,
   imageJson,
   type JsonObject,
+  jsonOf,
   lazily,
-  picked,
   sandboxJson,
-  timeOf,
 } from "./document.ts";
-import { imageKeep, imageTrigger, triggerCode } from "./image-reasons.ts";
+import { imageKeep, imageTrigger, triggerTitle } from "./image-reasons.ts";
 import { imageName } from "./names.ts";
 import {
   containerPassWords,
@@ -40,19 +39,9 @@ import {
   purposeWords,
   removalResultWords,
 } from "./pass-words.ts";
-import { containerPlanLines } from "./plan-containers.ts";
-import { imagePlanLines } from "./plan-table.ts";
+import { printContainerPlan, printImagePlan } from "./plan-table.ts";
 import { expectedBytes, freesJson, planBody } from "./plan.ts";
-import {
-  column,
-  type ItemColumn,
-  itemLines,
-  NAME,
-  painted,
-  RIGHT,
-  text,
-  wrapped,
-} from "./table.ts";
+import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
 export const gcDocument = (pass: Pass): JsonObject =>
@@ -62,7 +51,7 @@ export const gcDocument = (pass: Pass): JsonObject =>
     images: pass.images === null ? null : imageOutcomeJson(pass.images, pass),
     containers: pass.containers === null ? null : containerOutcomeJson(pass.containers, pass),
     events: pass.events.map(eventJson),
-    steps: pass.steps.map(stepJson),
+    steps: pass.steps.map((step) => jsonOf(step)),
     plan: planBody(pass.plan),
   });
 
@@ -71,28 +60,19 @@ export const passHeadJson = (pass: Pass): JsonObject => ({
   passKind: pass.kind,
   purpose: pass.purpose.kind,
   signals: pass.purpose.kind === "pressure" ? pass.purpose.signals : undefined,
-  dryRun: pass.dryRun,
-  startedAt: timeOf(pass.startedAt),
-  endedAt: timeOf(pass.endedAt),
-  tookMs: toMs(since(pass.endedAt, pass.startedAt)),
-});
-
-export const stepJson = (step: Step): JsonObject => ({
-  name: step.name,
-  startedAt: timeOf(step.startedAt),
-  tookMs: toMs(step.took),
-  error: step.error,
+  ...jsonOf(pass, "dryRun", "startedAt", "endedAt"),
+  ...jsonOf({ took: since(pass.endedAt, pass.startedAt) }),
 });
 
 const imageOutcomeJson = (outcome: ImageOutcome, pass: Pass): JsonObject => ({
   end: outcome.end,
   endText: imagePassWords(pass),
-  ...picked(outcome, "wantedBytes", "reportedFreedBytes", "measuredFreedBytes", "capacityBytes"),
+  ...jsonOf(outcome, "wantedBytes", "reportedFreedBytes", "measuredFreedBytes", "capacityBytes"),
   estimatedFreedBytes: estimatedBytes(outcome),
   availableBeforeBytes: outcome.availableBefore,
   availableAfterBytes: outcome.availableAfter,
   error: outcome.error,
-  nothingFreed: outcome.nothingFreed && { ...outcome.nothingFreed },
+  nothingFreed: outcome.nothingFreed && jsonOf(outcome.nothingFreed),
   items: lazily(outcome.items, imageItemJson),
   ghosts: outcome.ghosts.map(imageJson),
 });
@@ -108,9 +88,9 @@ function estimatedBytes({ items }: ImageOutcome): bigint | null {
 const imageItemJson = ({ candidate, trigger, result, startedAt, took }: ImageItem): JsonObject => ({
   id: candidate.image.id,
   name: imageName(candidate.image),
-  ...picked(candidate.image, "repoTags", "sizeBytes"),
+  ...jsonOf(candidate.image, "repoTags", "sizeBytes"),
   ...freesJson(candidate),
-  unusedForMs: toMs(candidate.unusedFor),
+  ...jsonOf(candidate, "unusedFor"),
   trigger: imageTrigger.json(trigger),
   result: {
     ...(result.kind === "skipped"
@@ -118,18 +98,17 @@ const imageItemJson = ({ candidate, trigger, result, startedAt, took }: ImageIte
       : result),
     text: imageResultWords(result),
   },
-  startedAt: timeOf(startedAt),
-  tookMs: toMs(took),
+  ...jsonOf({ startedAt, took }),
 });
 
 const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass): JsonObject => ({
-  ...picked(outcome, "end", "measuredFreedBytes", "errors"),
+  ...jsonOf(outcome, "end", "measuredFreedBytes", "errors"),
   endText: containerPassWords(pass),
   containers: lazily(outcome.containers, (item) => ({
     ...containerJson(item.planned.container),
     reason: containerReasons.json(item.reason),
     result: removalJson(item.result),
-    ...picked(item, "stopped", "logFiles", "logBytes", "logError"),
+    ...jsonOf(item, "stopped", "logFiles", "logBytes", "logError"),
   })),
   sandboxes: lazily(outcome.sandboxes, ({ sandbox, reason, result }) => ({
     ...sandboxJson(sandbox),
@@ -151,43 +130,33 @@ const removalJson = (result: RemovalResult): JsonObject => ({
 });
 
 export function gcTable(pass: Pass, screen: Screen): string {
-  const { plan, images, containers } = pass;
-  const body = pass.dryRun
-    ? [
-        ...(plan.images === null ? [] : imagePlanLines(plan.images, screen)),
-        ...(plan.containers === null ? [] : containerPlanLines(plan.containers, screen)),
-      ]
-    : [
-        ...(containers === null ? [] : containerLines(pass, containers, screen)),
-        ...(images === null ? [] : imageLines(pass, images, screen)),
-      ];
+  const { plan, images, containers, dryRun } = pass;
+  const printer = new Printer(screen);
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  const what = pass.dryRun ? "dry run, nothing removed" : `took ${took}`;
-  const head = `Pass ${pass.id}: ${passTitle(pass.kind)}${purposeWords(pass.purpose)}, ${what}`;
-  return text([
-    ...wrapped(head, screen),
-    ...(pass.error === null ? [] : painted(screen, "red", `Failed: ${clean(pass.error)}`)),
-    "",
-    ...body,
-    ...pass.events.flatMap((event) => painted(screen, "yellow", `Warning ${eventWords(event)}`)),
-  ]);
+  const what = dryRun ? "dry run, nothing removed" : `took ${took}`;
+  printer.say(`Pass ${pass.id}: ${passTitle(pass.kind)}${purposeWords(pass.purpose)}, ${what}`);
+  if (pass.error !== null) printer.say(`Failed: ${clean(pass.error)}`, "red");
+  printer.gap();
+  if (dryRun && plan.images !== null) printImagePlan(printer, plan.images);
+  if (dryRun && plan.containers !== null) printContainerPlan(printer, plan.containers);
+  if (!dryRun && containers !== null) printContainers(printer, pass, containers);
+  if (!dryRun && images !== null) printImages(printer, pass, images);
+  for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
+  return printer.text();
 }
 
-const IMAGE_COLUMNS: readonly ItemColumn<ImageItem>[] = [
+const IMAGE_COLUMNS: Columns<ImageItem> = [
   column("IMAGE", ({ candidate }) => imageName(candidate.image), NAME),
   column("SIZE", ({ candidate }) => humanBytes(candidate.image.sizeBytes), RIGHT),
   // Estimated by layers, next to what was freed.
-  column("ESTIMATE", ({ candidate }) => bytesCell(candidate.frees?.estimateBytes), {
-    ...RIGHT,
-    optional: true,
-  }),
+  column("ESTIMATE", ({ candidate }) => bytesCell(candidate.frees?.estimateBytes), OPTIONAL),
   column(
     "FREED",
     ({ result }) => bytesCell(result.kind === "removed" ? result.measuredBytes : null),
     RIGHT,
   ),
   column("TOOK", ({ took }) => humanDuration(took), RIGHT),
-  column("WHY", ({ trigger }) => triggerCode(trigger), { minimumWidth: 10 }),
+  column("WHY", ({ trigger }) => triggerTitle(trigger), { minimumWidth: 10 }),
   column("RESULT", ({ result }) => resultTitle(result), { minimumWidth: 16 }),
 ];
 
@@ -197,32 +166,22 @@ function resultTitle(result: ImageResult): string {
   return result.settled === "afterwards" ? "removed, freed after a wait" : "removed";
 }
 
-function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly string[] {
+function printImages(printer: Printer, pass: Pass, outcome: ImageOutcome): void {
   const { items, wantedBytes } = outcome;
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
-  return [
-    ...wrapped(`Images: ${imagePassWords(pass)}${error}.`, screen),
-    ...(items.length === 0 && (wantedBytes ?? 0n) <= 0n
-      ? []
-      : wrapped(freedSentence(outcome), screen)),
-    ...(items.length === 0
-      ? []
-      : itemLines(
-          {
-            columns: IMAGE_COLUMNS,
-            items,
-            groupOf: ({ result, trigger }) => `${result.kind}: ${triggerCode(trigger)}`,
-            matters: ({ result }) => result.kind !== "removed",
-          },
-          screen,
-        )),
-    "",
-  ];
+  printer.say(`Images: ${imagePassWords(pass)}${error}.`);
+  if (items.length > 0 || (wantedBytes ?? 0n) > 0n) printer.say(freedSentence(outcome));
+  printer.table(IMAGE_COLUMNS, items, {
+    groupOf: ({ result, trigger }) => `${result.kind}: ${triggerTitle(trigger)}`,
+    matters: ({ result }) => result.kind !== "removed",
+  });
+  printer.gap();
 }
 
 /** Measured freed bytes, the target, and free space. */
 function freedSentence(outcome: ImageOutcome): string {
   const { items, wantedBytes, reportedFreedBytes, measuredFreedBytes } = outcome;
+  const { availableBefore, availableAfter, capacityBytes } = outcome;
   const removed = items.filter((it) => it.result.kind === "removed").length;
   const estimated = estimatedBytes(outcome);
   const estimate = estimated === null ? "" : `${humanBytes(estimated)} estimated, `;
@@ -232,23 +191,19 @@ function freedSentence(outcome: ImageOutcome): string {
       `${humanBytes(measuredFreedBytes)} freed (${estimate}${humanBytes(reportedFreedBytes)} reported)`,
     failureWords(items),
     wantedBytes !== null && wantedBytes > 0n && `target ${humanBytes(wantedBytes)}`,
-  ]);
-  return `${parts.join(", ")}.${diskSentence(outcome)}`;
-}
-
-function diskSentence({ availableBefore, availableAfter, capacityBytes }: ImageOutcome): string {
-  if (availableAfter === null || capacityBytes === null) return "";
+  ]).join(", ");
+  if (availableAfter === null || capacityBytes === null) return `${parts}.`;
   const percent = usedPercent(capacityBytes, availableAfter);
   const before =
     availableBefore === null || availableBefore === availableAfter
       ? ""
       : ` (${humanBytes(availableBefore)} before)`;
-  return ` Disk: ${percent}% used, ${humanBytes(availableAfter)} of ${humanBytes(capacityBytes)} free${before}.`;
+  return `${parts}. Disk: ${percent}% used, ${humanBytes(availableAfter)} of ${humanBytes(capacityBytes)} free${before}.`;
 }
 
 type PodItem = ContainerItem | SandboxItem | LogItem;
 
-const POD_COLUMNS: readonly ItemColumn<PodItem>[] = [
+const POD_COLUMNS: Columns<PodItem> = [
   column("KIND", (item) => removalWords(item).kind),
   column("NAME", (item) => removalWords(item).name, NAME),
   column("WHY", (item) => removalWords(item).why, { minimumWidth: 12 }),
@@ -261,38 +216,24 @@ const POD_COLUMNS: readonly ItemColumn<PodItem>[] = [
   ),
 ];
 
-function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): readonly string[] {
+function printContainers(printer: Printer, pass: Pass, outcome: ContainerOutcome): void {
   const items = outcomeItems(outcome);
-  const isNothing = items.length === 0 && outcome.end === "done";
-  const end = isNothing
-    ? "nothing to remove"
-    : `${containerPassWords(pass)}. ${containerCounts(outcome)}`;
-  return [
-    ...wrapped(`Containers: ${end}.`, screen),
-    ...(items.length === 0
-      ? []
-      : itemLines(
-          {
-            columns: POD_COLUMNS,
-            items,
-            groupOf: (item) => {
-              const { kind, why } = removalWords(item);
-              return `${kind} ${item.result.kind}: ${why}`;
-            },
-            matters: (item) => !isGone(item),
-          },
-          screen,
-        )),
-    ...outcome.errors.flatMap((error) => wrapped(`Failed: ${clean(error)}.`, screen)),
-    "",
-  ];
-}
-
-function containerCounts(outcome: ContainerOutcome): string {
   const { measuredFreedBytes: freed } = outcome;
-  return present([
+  const counts = present([
     `${goneCounts(outcome).join(", ")} removed`,
     freed !== null && `${humanBytes(freed)} freed`,
-    failureWords(outcomeItems(outcome)),
+    failureWords(items),
   ]).join(", ");
+  const isNothing = items.length === 0 && outcome.end === "done";
+  const end = isNothing ? "nothing to remove" : `${containerPassWords(pass)}. ${counts}`;
+  printer.say(`Containers: ${end}.`);
+  printer.table(POD_COLUMNS, items, {
+    groupOf: (item) => {
+      const { kind, why } = removalWords(item);
+      return `${kind} ${item.result.kind}: ${why}`;
+    },
+    matters: (item) => !isGone(item),
+  });
+  for (const error of outcome.errors) printer.say(`Failed: ${clean(error)}.`);
+  printer.gap();
 }

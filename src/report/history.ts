@@ -8,24 +8,15 @@ import {
   type Removal,
 } from "../model/history.ts";
 import type { Event } from "../model/pass.ts";
-import { since, toMs } from "../model/time.ts";
+import { since } from "../model/time.ts";
 import { compared } from "../model/values.ts";
 import { bytesCell, counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
-import { document, eventJson, type JsonObject, picked, timeOf } from "./document.ts";
-import { stepJson } from "./gc.ts";
-import { removalName, shortId } from "./names.ts";
+import { removalTitle } from "./container-reasons.ts";
+import { document, eventJson, type JsonObject, jsonOf } from "./document.ts";
+import { kindTitle, removalName, shortId } from "./names.ts";
 import { containerEndWords, endWords, eventWords, passTitle } from "./pass-words.ts";
-import {
-  column,
-  type ItemColumn,
-  itemLines,
-  NAME,
-  painted,
-  RIGHT,
-  text,
-  wrapped,
-} from "./table.ts";
-import { clean, paint, present, type Screen } from "./terminal.ts";
+import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
+import { clean, present, type Screen } from "./terminal.ts";
 
 export interface HistoryReport {
   /** The oldest first. */
@@ -41,35 +32,20 @@ export interface HistoryReport {
 export const historyDocument = (report: HistoryReport): JsonObject =>
   document("History", {
     passes: report.passes.map(passRowJson),
-    removals: report.removals.map(({ subject, took, ...rest }) => ({
-      id: subject,
-      ...rest,
-      at: timeOf(rest.at),
-      tookMs: took === null ? null : toMs(took),
-    })),
+    removals: report.removals.map(({ subject, ...rest }) => ({ id: subject, ...jsonOf(rest) })),
     events: report.events.map(eventJson),
-    regrets: report.regrets.map(({ subject, removedAt, at, ...rest }) => ({
+    regrets: report.regrets.map(({ subject, at, ...rest }) => ({
       id: subject,
-      ...rest,
-      removedAt: timeOf(removedAt),
-      returnedAt: timeOf(at),
-      afterMs: toMs(since(at, removedAt)),
+      ...jsonOf({ ...rest, returnedAt: at, after: since(at, rest.removedAt) }),
     })),
   });
 
-const passRowJson = (row: PassRow): JsonObject => ({
-  passId: row.id,
-  passKind: row.kind,
-  ...picked(row, "purpose", "signals"),
-  startedAt: timeOf(row.startedAt),
-  endedAt: timeOf(row.endedAt),
-  ...picked(row, "dryRun", "error", "imagesEnd"),
+const passRowJson = ({ id, kind, ...row }: PassRow): JsonObject => ({
+  passId: id,
+  passKind: kind,
+  ...jsonOf(row),
   imagesEndText: row.imagesEnd === null ? null : endWords(row.imagesEnd, row.purpose),
-  containersEnd: row.containersEnd,
   containersEndText: row.containersEnd === null ? null : containerEndWords(row.containersEnd),
-  ...picked(row, "removed", "failed", "wantedBytes", "reportedFreedBytes", "measuredFreedBytes"),
-  ...picked(row, "availableBeforeBytes", "availableAfterBytes", "capacityBytes"),
-  steps: row.steps.map(stepJson),
 });
 
 /** `freed`: passes are already in order, events follow; otherwise both are sorted by time. */
@@ -81,6 +57,7 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
   const { passes, removals, events, hidesIdle = false } = report;
   if (passes.length + removals.length + events.length === 0 && !hidesIdle)
     return "No records found.\n";
+  const printer = new Printer(screen);
   const byPass = Map.groupBy(removals, ({ passId }) => passId);
   const known = new Set(passes.map(({ id }) => id));
   // Removals whose pass was not selected.
@@ -88,33 +65,29 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
   const entries = [
     ...passes.map((pass) => ({
       at: pass.startedAt,
-      lines: passLines(pass, byPass.get(pass.id) ?? [], screen),
+      print: () => printPass(printer, pass, byPass.get(pass.id) ?? []),
     })),
     ...events.map((event) => ({
       at: event.at,
-      lines: painted(screen, "yellow", `${secondOf(event.at)}  warning ${eventWords(event)}`),
+      print: () => printer.say(`${secondOf(event.at)}  warning ${eventWords(event)}`, "yellow"),
     })),
-    ...strays.slice(0, 1).map(({ at }) => ({ at, lines: removalLines(strays, screen) })),
+    ...strays.slice(0, 1).map(({ at }) => ({ at, print: () => printRemovals(printer, strays) })),
   ];
   if (order !== "freed") entries.sort((one, other) => compared(one.at, other.at));
   if (order === "newest") entries.reverse();
-  const idle = "Passes with nothing to do are not listed; list them with --all.";
-  return text([
-    ...entries.flatMap(({ lines }) => lines),
-    "",
-    ...(hidesIdle ? painted(screen, "dim", idle) : []),
-  ]);
+  for (const { print } of entries) print();
+  printer.gap();
+  if (hidesIdle)
+    printer.say("Passes with nothing to do are not listed; list them with --all.", "dim");
+  return printer.text();
 }
 
-function passLines(pass: PassRow, rows: readonly Removal[], screen: Screen): readonly string[] {
+function printPass(printer: Printer, pass: PassRow, rows: readonly Removal[]): void {
   const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${passRowWords(pass)}`;
-  const [first = "", ...rest] = wrapped(head, screen);
-  const colour = pass.error === null && pass.failed === 0 ? "bold" : "red";
-  return [
-    paint(screen, colour, first),
-    ...rest.map((line) => `  ${line}`),
-    ...(rows.length === 0 ? [] : [...removalLines(rows, screen), ""]),
-  ];
+  printer.say(head, pass.error === null && pass.failed === 0 ? "bold" : "red");
+  if (rows.length === 0) return;
+  printRemovals(printer, rows);
+  printer.gap();
 }
 
 /** `3 removed, 1.2 GiB freed, target reached, in 4s`. */
@@ -145,48 +118,48 @@ function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: P
     : `0 B freed (${humanBytes(reported)} reported)`;
 }
 
-const why = ({ reason, signal }: Pick<Removal, "reason" | "signal">): string =>
-  signal === null ? reason : `${reason} ${signal}`;
-
-const REMOVAL_COLUMNS: readonly ItemColumn<Removal>[] = [
-  column("KIND", ({ kind }) => kind),
+/** `-o wide` and the HTML report add the time and the ID. */
+export const removalColumns = (isWide: boolean): Columns<Removal> => [
+  ...(isWide ? [column<Removal>("AT", ({ at }) => secondOf(at))] : []),
+  column("KIND", ({ kind }) => kindTitle(kind)),
   column("NAME", removalName, NAME),
   // Estimated by layers, next to what was freed.
-  column("ESTIMATE", ({ freesBytes }) => bytesCell(freesBytes), { ...RIGHT, optional: true }),
+  column("ESTIMATE", ({ freesBytes }) => bytesCell(freesBytes), OPTIONAL),
   column("FREED", ({ measuredBytes }) => bytesCell(measuredBytes), RIGHT),
   column("REPORTED", ({ reportedBytes }) => bytesCell(reportedBytes), RIGHT),
-  column("WHY", why, { minimumWidth: 8 }),
+  column("WHY", removalTitle, { minimumWidth: 8 }),
   column(
     "RESULT",
-    ({ result, message }) => (message === null ? result : `${result}: ${clean(message)}`),
+    ({ result, message }) => kindTitle(result) + (message === null ? "" : `: ${clean(message)}`),
     { minimumWidth: 8 },
   ),
+  ...(isWide ? [column<Removal>("ID", ({ subject }) => clean(subject))] : []),
 ];
 
-const removalLines = (items: readonly Removal[], screen: Screen): readonly string[] =>
-  itemLines(
-    {
-      columns: REMOVAL_COLUMNS,
-      items,
-      groupOf: ({ kind, reason, result }) => `${kind} ${result}: ${reason}`,
-      matters: (row) => !isGone(row),
-    },
-    { ...screen, width: screen.width === null ? null : screen.width - 2 },
-  ).map((line) => `  ${line}`);
+const printRemovals = (printer: Printer, items: readonly Removal[]): void =>
+  printer.table(removalColumns(printer.screen.wide === true), items, {
+    groupOf: (row) => `${kindTitle(row.kind)} ${kindTitle(row.result)}: ${removalTitle(row)}`,
+    matters: (row) => !isGone(row),
+    indent: "  ",
+  });
 
-const REGRET_COLUMNS: readonly ItemColumn<Regret>[] = [
+const REGRET_COLUMNS: Columns<Regret> = [
   column("CAME BACK", ({ at }) => secondOf(at)),
   column("AFTER", ({ at, removedAt }) => humanDuration(since(at, removedAt)), RIGHT),
   column("IMAGE", ({ names, subject }) => clean(names[0] ?? shortId(subject)), NAME),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-  column("REMOVED FOR", why, { minimumWidth: 8 }),
+  column("REMOVED FOR", (regret) => removalTitle({ ...regret, kind: "image" }), {
+    minimumWidth: 8,
+  }),
 ];
 
 /** The output of `crigc history --regrets`. */
-export const regretsTable = (items: readonly Regret[], screen: Screen): string =>
-  items.length === 0
-    ? "No removed image came back in this selection.\n"
-    : text(itemLines({ columns: REGRET_COLUMNS, items }, screen));
+export function regretsTable(items: readonly Regret[], screen: Screen): string {
+  if (items.length === 0) return "No removed image came back in this selection.\n";
+  const printer = new Printer(screen);
+  printer.table(REGRET_COLUMNS, items);
+  return printer.text();
+}
 
 /** `214 images removed, 3 came back (1.2 GiB), the first after 6h`. */
 export function regretWords({ removedImages, returned, soonest }: RegretFigures): string {

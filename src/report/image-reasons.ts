@@ -3,9 +3,8 @@
 import { assertNever } from "../model/assert.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
-import { type Instant, toMs } from "../model/time.ts";
+import type { Instant } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
-import { timeOf } from "./document.ts";
 import { shortId } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
@@ -67,11 +66,11 @@ export const imageKeep = reasons<ImageKeepReason>({
 });
 
 export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
-  space: { title: "disk usage over the high threshold" },
-  inodes: { title: "inode usage over the high threshold" },
-  budget: { title: "images over the store budget" },
-  count: { title: "more images than the maximum" },
-  age: { title: "unused for longer than the maximum age" },
+  space: { title: "disk usage", text: () => "disk usage over the high threshold" },
+  inodes: { title: "inode usage", text: () => "inode usage over the high threshold" },
+  budget: { title: "store budget", text: () => "images over the store budget" },
+  count: { title: "too many images", text: () => "more images than the maximum" },
+  age: { title: "maximum age", text: () => "unused for longer than the maximum age" },
   pressure: {
     title: "disk pressure",
     text: ({ signal }) => `disk pressure: ${signal} is below its eviction threshold`,
@@ -81,9 +80,12 @@ export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
 
 export const imageTrigger = reasons(IMAGE_TRIGGERS);
 
-/** For a column: `space`, `pressure imagefs.available`. */
-export const triggerCode = (trigger: ImageTrigger): string =>
-  trigger.kind === "pressure" ? `pressure ${trigger.signal}` : trigger.kind;
+/** For a column: `disk usage`, `disk pressure (imagefs.available)`. */
+export const triggerTitle = (trigger: ImageTrigger): string =>
+  withSignal(imageTrigger.title(trigger.kind), "signal" in trigger ? trigger.signal : null);
+
+export const withSignal = (title: string, signal: string | null): string =>
+  signal === null ? title : `${title} (${signal})`;
 
 export const imageBlock = reasons<ImageBlock>({
   "on-hold": {
@@ -127,8 +129,8 @@ export const imageBlock = reasons<ImageBlock>({
     data: ({ containers, remaining, until }) => ({
       sandboxes: [...new Set(containers.map(({ sandboxId }) => sandboxId))].toSorted(),
       containers: containers.map(({ sandboxId, name }) => ({ sandbox: sandboxId, name })),
-      remainingMs: toMs(remaining),
-      until: timeOf(until),
+      remaining,
+      until,
     }),
   },
   futile: {

@@ -5,11 +5,11 @@ import type { ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, since } from "../model/time.ts";
-import { counted, dayOf, humanBytes, humanDuration } from "./bytes.ts";
-import { document, imageJson, type JsonObject, recordJson, timeOf } from "./document.ts";
+import { counted, dayOf, humanBytes, humanDuration, ordinal } from "./bytes.ts";
+import { document, imageJson, type JsonObject, jsonOf, recordJson, timeOf } from "./document.ts";
 import { imageKeep, userName, userWords } from "./image-reasons.ts";
 import { imageName } from "./names.ts";
-import { column, type ItemColumn, itemLines, NAME, RIGHT, text } from "./table.ts";
+import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
 
 export interface ImageListEntry {
@@ -57,7 +57,7 @@ export const imageListDocument = (report: ImageListReport): JsonObject =>
     images: report.entries.map(({ image, record, reason, place }) => ({
       ...imageJson(image),
       ...(record === null ? {} : recordJson(record)),
-      usedBy: reason?.kind === "in-use" ? reason.users.map((user) => ({ ...user })) : [],
+      usedBy: reason?.kind === "in-use" ? reason.users.map((user) => jsonOf(user)) : [],
       keptBy: reason === null ? null : imageKeep.json(reason),
       place,
     })),
@@ -67,51 +67,46 @@ export const imageListDocument = (report: ImageListReport): JsonObject =>
 const NARROW_MAX = 119;
 
 export function imageListTable(report: ImageListReport, screen: Screen): string {
-  const isNarrow = screen.wide !== true && screen.width !== null && screen.width <= NARROW_MAX;
-  const columns = isNarrow
-    ? narrowColumns(report.observedAt, screen)
-    : allColumns(report.observedAt, screen);
-  return text([
-    ...itemLines({ columns, items: report.entries, groupOf: keptTitle }, screen),
-    "",
-    `${counted(report.entries.length, "image")}, ${humanBytes(sizeOf(report))} as reported`,
-  ]);
+  const printer = new Printer(screen);
+  printer.table(columnsOf(report.observedAt, screen), report.entries, { groupOf: keptTitle });
+  printer.gap();
+  const size = `${humanBytes(sizeOf(report))} as reported`;
+  printer.line(`${counted(report.entries.length, "image")}, ${size}`);
+  return printer.text();
 }
 
-type ImageColumns = readonly ItemColumn<ImageListEntry>[];
+function columnsOf(now: Instant, screen: Screen): Columns<ImageListEntry> {
+  const isWide = screen.wide === true;
+  const name = column<ImageListEntry>("IMAGE", ({ image }) => imageName(image), NAME);
+  const size = column<ImageListEntry>("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT);
+  const seen = (entry: ImageListEntry): string => firstSeen(entry, now, screen);
+  const used = (entry: ImageListEntry): string => lastUsed(entry, now, screen);
+  const kept = (entry: ImageListEntry): string => keptBy(entry, screen);
+  const user = (entry: ImageListEntry): string | null => usedBy(entry, screen);
+  if (!isWide && screen.width !== null && screen.width <= NARROW_MAX)
+    return [
+      name,
+      size,
+      column("SEEN", seen, RIGHT),
+      column("USED", used, RIGHT),
+      column("KEPT BY", (it) => [kept(it), user(it)].filter((words) => words !== null).join(": "), {
+        minimumWidth: 18,
+      }),
+    ];
+  return [
+    name,
+    column("ID", ({ image }) => (isWide ? clean(image.id) : crictlId(image))),
+    size,
+    column("FIRST SEEN", seen),
+    column("LAST USED", used),
+    column("IN USE BY", (it) => user(it) ?? "-", { minimumWidth: 9 }),
+    column("KEPT BY", kept, { minimumWidth: 9 }),
+    ...(isWide ? [column("NAMES", namesOf)] : []),
+  ];
+}
 
-const allColumns = (now: Instant, screen: Screen): ImageColumns => [
-  column("IMAGE", ({ image }) => imageName(image), NAME),
-  column("ID", ({ image }) => (screen.wide === true ? clean(image.id) : crictlId(image))),
-  column("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT),
-  column("FIRST SEEN", (entry) => firstSeen(entry, now, screen)),
-  column("LAST USED", (entry) => lastUsed(entry, now, screen)),
-  column("IN USE BY", (entry) => usedBy(entry, screen) ?? "-", { minimumWidth: 9 }),
-  column("KEPT BY", (entry) => keptBy(entry, screen), { minimumWidth: 9 }),
-  ...(screen.wide === true
-    ? [
-        column<ImageListEntry>(
-          "NAMES",
-          ({ image }) => [...image.repoTags, ...image.repoDigests].map(clean).join(",") || "-",
-        ),
-      ]
-    : []),
-];
-
-const narrowColumns = (now: Instant, screen: Screen): ImageColumns => [
-  column("IMAGE", ({ image }) => imageName(image), NAME),
-  column("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT),
-  column("SEEN", (entry) => firstSeen(entry, now, screen), RIGHT),
-  column("USED", (entry) => lastUsed(entry, now, screen), RIGHT),
-  column(
-    "KEPT BY",
-    (entry) => {
-      const users = usedBy(entry, screen);
-      return keptBy(entry, screen) + (users === null ? "" : `: ${users}`);
-    },
-    { minimumWidth: 18 },
-  ),
-];
+const namesOf = ({ image }: ImageListEntry): string =>
+  [...image.repoTags, ...image.repoDigests].map(clean).join(",") || "-";
 
 /** As crigc rm and crictl take it. */
 const crictlId = ({ id }: Image): string =>
@@ -143,11 +138,12 @@ function usedBy({ reason }: ImageListEntry, screen: Screen): string | null {
 
 // A short title on a terminal; else the whole sentence.
 function keptBy({ reason, place }: ImageListEntry, screen: Screen): string {
-  if (reason === null) return place === null ? "-" : `candidate ${place}`;
+  if (reason === null) return place === null ? "-" : `nothing (${ordinal(place)} to go)`;
   return screen.width === null ? imageKeep.text(reason) : imageKeep.title(reason.kind);
 }
 
+/** An image that was not judged has neither reason nor place: only its size matters. */
 function keptTitle({ reason, place }: ImageListEntry): string {
-  if (reason === null) return place === null ? "smaller" : "candidate";
+  if (reason === null) return place === null ? "smaller" : "nothing";
   return imageKeep.title(reason.kind);
 }

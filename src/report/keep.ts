@@ -2,10 +2,10 @@
 
 import type { Image, KeepProblem, KeepRule } from "../model/snapshot.ts";
 import { counted } from "./bytes.ts";
-import { document, imageJson, type JsonObject, picked } from "./document.ts";
+import { document, imageJson, type JsonObject, jsonOf } from "./document.ts";
 import { imageName } from "./names.ts";
-import { column, type ItemColumn, itemLines, NAME, text, wrapped } from "./table.ts";
-import { clean, paint, type Screen } from "./terminal.ts";
+import { type Column, column, NAME, Printer } from "./printer.ts";
+import { clean, type Screen } from "./terminal.ts";
 
 export interface KeepRuleMatches {
   readonly rule: KeepRule;
@@ -32,59 +32,57 @@ export interface KeepRulesReport {
   readonly matched: boolean;
 }
 
-export const keepRulesDocument = ({ rules, protections, problems, matched }: KeepRulesReport) =>
+export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
   document("KeepRules", {
-    valid: problems.length === 0,
-    problems: problems.map((it) => picked(it, "source", "message")),
-    rules: rules.map(({ rule, images }) => ({
-      ...picked(rule, "pattern", "source"),
-      images: matched ? images.map(imageJson) : null,
+    valid: report.problems.length === 0,
+    problems: report.problems.map((it) => jsonOf(it, "source", "message")),
+    rules: report.rules.map(({ rule, images }) => ({
+      ...jsonOf(rule, "pattern", "source"),
+      images: report.matched ? images.map(imageJson) : null,
     })),
-    protections: matched
-      ? protections.map(({ by, pattern, images }): JsonObject => ({
-          by,
-          pattern,
-          images: images.map(imageJson),
+    protections: report.matched
+      ? report.protections.map((it): JsonObject => ({
+          ...jsonOf(it, "by", "pattern"),
+          images: it.images.map(imageJson),
         }))
       : null,
   });
 
 export function keepRulesTable(report: KeepRulesReport, screen: Screen): string {
   const { rules, protections, problems, matched } = report;
+  const printer = new Printer(screen);
+  if (problems.length > 0) printer.line("Invalid keep rules, so crigc removes no image:", "red");
+  for (const it of problems)
+    printer.say(`${clean(it.source)}: ${clean(it.message)}`, undefined, "  ");
+  printer.gap();
+  if (rules.length === 0) printer.line("No keep rules.");
+  printer.table<KeepRuleMatches>(
+    [
+      column("PATTERN", ({ rule }) => clean(rule.pattern), NAME),
+      column("SOURCE", ({ rule }) => clean(rule.source), { minimumWidth: 10, cut: "middle" }),
+      ...(matched ? [keepsColumn(screen)] : []),
+    ],
+    rules,
+  );
+  printer.gap();
+  // A rule that matches nothing may be misspelt.
   const idle = matched ? rules.filter(({ images }) => images.length === 0).length : 0;
-  const refusal = [
-    paint(screen, "red", "Invalid keep rules, so crigc removes no image:"),
-    ...problems.flatMap((it) => wrapped(`${clean(it.source)}: ${clean(it.message)}`, screen, "  ")),
-    "",
-  ];
-  return text([
-    ...(problems.length === 0 ? [] : refusal),
-    ...(rules.length === 0
-      ? ["No keep rules."]
-      : itemLines({ columns: ruleColumns(matched, screen), items: rules }, screen)),
-    "",
-    // A rule that matches nothing may be misspelt.
-    ...(idle === 0
-      ? []
-      : [
-          paint(
-            screen,
-            "yellow",
-            `${counted(idle, "rule matches", "rules match")} no image of this node.`,
-          ),
-        ]),
-    "",
-    ...(protections.length === 0
-      ? []
-      : itemLines({ columns: protectionColumns(screen), items: protections }, screen)),
-  ]);
+  if (idle > 0)
+    printer.line(
+      `${counted(idle, "rule matches", "rules match")} no image of this node.`,
+      "yellow",
+    );
+  printer.gap();
+  printer.table<Protection>(
+    [
+      column("ALSO KEPT", ({ pattern }) => (pattern === null ? "-" : clean(pattern)), NAME),
+      column("BECAUSE", ({ by }) => BECAUSE[by]),
+      keepsColumn(screen),
+    ],
+    protections,
+  );
+  return printer.text();
 }
-
-const ruleColumns = (matched: boolean, screen: Screen): readonly ItemColumn<KeepRuleMatches>[] => [
-  column("PATTERN", ({ rule }) => clean(rule.pattern), NAME),
-  column("SOURCE", ({ rule }) => clean(rule.source), { minimumWidth: 10, cut: "middle" }),
-  ...(matched ? [keepsColumn(screen)] : []),
-];
 
 const BECAUSE: Readonly<Record<Protection["by"], string>> = {
   pin: "pinned in the runtime",
@@ -93,14 +91,8 @@ const BECAUSE: Readonly<Record<Protection["by"], string>> = {
   pattern: "sandbox image, built in",
 };
 
-const protectionColumns = (screen: Screen): readonly ItemColumn<Protection>[] => [
-  column("ALSO KEPT", ({ pattern }) => (pattern === null ? "-" : clean(pattern)), NAME),
-  column("BECAUSE", ({ by }) => BECAUSE[by]),
-  keepsColumn(screen),
-];
-
-const keepsColumn = (screen: Screen) =>
-  column<{ readonly images: readonly Image[] }>(
+const keepsColumn = (screen: Screen): Column<{ readonly images: readonly Image[] }> =>
+  column(
     "KEEPS",
     ({ images }) => {
       const names = images.map(imageName);

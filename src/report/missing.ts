@@ -3,9 +3,9 @@
 import { type Baseline, type BaselineGap, isMissing } from "../model/baseline.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { counted } from "./bytes.ts";
-import { document, type JsonObject, picked, runtimeJson } from "./document.ts";
-import { column, type ItemColumn, itemLines, NAME, text, wrapped } from "./table.ts";
-import { clean, paint, type Screen } from "./terminal.ts";
+import { document, type JsonObject, jsonOf, runtimeJson } from "./document.ts";
+import { column, type Columns, NAME, Printer } from "./printer.ts";
+import { clean, type Screen } from "./terminal.ts";
 
 export interface MissingImage {
   readonly gap: BaselineGap;
@@ -27,7 +27,7 @@ export const missingDocument = ({ runtime, baseline, images }: MissingReport): J
     baselineImages: baseline.images,
     presentImages: baseline.present,
     images: images.map(({ gap, archives, command }) => ({
-      ...picked(gap, "name", "patterns", "source"),
+      ...jsonOf(gap, "name", "patterns", "source"),
       problem: gap.kind,
       archives,
       command,
@@ -47,7 +47,7 @@ const PROBLEMS: Readonly<Record<BaselineGap["kind"], string>> = {
   unpinned: "no longer pinned in the runtime",
 };
 
-const COLUMNS: readonly ItemColumn<MissingImage>[] = [
+const COLUMNS: Columns<MissingImage> = [
   column("IMAGE", ({ gap }) => clean(gap.name), NAME),
   column("PROBLEM", ({ gap }) => PROBLEMS[gap.kind], { minimumWidth: 16 }),
   column("ARCHIVE", ({ archives }) => clean(archives[0] ?? "-"), {
@@ -60,14 +60,14 @@ const COLUMNS: readonly ItemColumn<MissingImage>[] = [
 export function missingTable({ baseline, images }: MissingReport, screen: Screen): string {
   if (images.length === 0) return `${baselineWords(baseline)}.\n`;
   const commands = [...new Set(images.flatMap(({ command }) => command ?? []))];
-  return text([
-    ...itemLines({ columns: COLUMNS, items: images }, screen),
-    "",
-    ...wrapped(paint(screen, "red", `${baselineWords(baseline)}.`), screen),
-    ...(commands.length === 0 ? [] : ["To bring them back:"]),
-    // Never wrapped, for copying.
-    ...commands.map((command) => `  ${clean(command)}`),
-  ]);
+  const printer = new Printer(screen);
+  printer.table(COLUMNS, images);
+  printer.gap();
+  printer.say(`${baselineWords(baseline)}.`, "red");
+  if (commands.length > 0) printer.line("To bring them back:");
+  // Never wrapped, for copying.
+  for (const command of commands) printer.line(`  ${clean(command)}`);
+  return printer.text();
 }
 
 export const BRING_BACK = "crigc keep missing shows how to restore them";

@@ -9,6 +9,9 @@ import { clean } from "./terminal.ts";
 export const removalName = ({ kind, subject, names }: Removal): string =>
   names[0] === undefined && !kind.endsWith("s") ? shortId(subject) : clean(names[0] ?? subject);
 
+/** A code in words: `pod logs`, `already gone`. */
+export const kindTitle = (kind: string): string => clean(kind).replaceAll("-", " ");
+
 const HEX_SHOWN = 12;
 
 type NamedImage = Pick<Image, "id" | "repoTags" | "repoDigests">;

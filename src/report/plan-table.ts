@@ -1,132 +1,131 @@
-/** The output of `crigc plan`: candidates in order of removal, the estimated stop, reasons, and what is kept. */
+/** The output of `crigc plan`: what would be removed in which order, the estimated stop, reasons, and what is kept. */
 
-import type { ImagePlan, ImageTarget } from "../model/plan.ts";
-import { bytesCell, counted, dayCell, humanBytes, humanDuration } from "./bytes.ts";
-import { usageLines } from "./disk.ts";
-import { imageBlock, imageKeep, planNote, triggerCode } from "./image-reasons.ts";
-import { imageName } from "./names.ts";
+import type { ContainerPlan, Decision, ImagePlan, ImageTarget } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import { capitalised } from "../model/values.ts";
+import { bytesCell, counted, dayOf, humanBytes, humanDuration } from "./bytes.ts";
+import {
+  containerReasons,
+  logReasons,
+  logsErrorWords,
+  podSourceWords,
+  sandboxReasons,
+} from "./container-reasons.ts";
+import { printUsage } from "./disk.ts";
+import { imageBlock, imageKeep, planNote, triggerTitle } from "./image-reasons.ts";
+import { containerName, imageName, sandboxName, shortId } from "./names.ts";
 import { breakdownWords, stopWords, targetWords, youngWords } from "./pass-words.ts";
-import { containerPlanLines } from "./plan-containers.ts";
 import { type ImageOrder, type Placed, placed, plannedBytes, type PlanReport } from "./plan.ts";
 import {
   column,
-  grouped,
-  groupLines,
-  type ItemColumn,
-  itemLines,
+  type Columns,
   NAME,
-  nodeLine,
-  painted,
+  OPTIONAL,
+  Printer,
   RIGHT,
   shortened,
-  text,
-  wrapped,
-} from "./table.ts";
-import { clean, paint, type Screen } from "./terminal.ts";
+  tableLines,
+} from "./printer.ts";
+import type { Kind, Reasons } from "./reasons.ts";
+import { clean, type Screen } from "./terminal.ts";
 
 export function planTable(report: PlanReport, screen: Screen): string {
   const { containers, images } = report.plan;
-  const explained = images?.blocks.map(({ kind }) => kind);
-  return text([
-    nodeLine(report.runtime, report.observedAt, screen),
-    "",
-    ...(images === null ? [] : imagePlanLines(images, screen, report.sorted)),
-    ...(containers === null ? [] : containerPlanLines(containers, screen, explained)),
-  ]);
+  const printer = new Printer(screen);
+  printer.node(report);
+  printer.gap();
+  if (images !== null) printImagePlan(printer, images, report.sorted);
+  if (containers !== null)
+    printContainerPlan(
+      printer,
+      containers,
+      images?.blocks.map(({ kind }) => kind),
+    );
+  return printer.text();
 }
 
 /** `sorted`: a different order from that of removal. */
-export function imagePlanLines(
-  plan: ImagePlan,
-  screen: Screen,
-  sorted?: ImageOrder,
-): readonly string[] {
-  return [
-    ...plan.blocks.flatMap((block) =>
-      painted(screen, "red", `No image is removed now: ${imageBlock.text(block)}.`),
-    ),
-    "",
-    ...plan.usage.flatMap((usage) => [...usageLines(usage, screen), ""]),
-    ...targetLines(plan, screen),
-    ...futilityLines(plan, screen),
-    ...candidateLines(plan, screen, sorted),
-    ...keptLines(plan, screen, sorted),
-    ...plan.notes.flatMap((note) => wrapped(`Note: ${planNote.text(note)}`, screen)),
-  ];
+export function printImagePlan(printer: Printer, plan: ImagePlan, sorted?: ImageOrder): void {
+  for (const block of plan.blocks)
+    printer.say(`No image is removed now: ${imageBlock.text(block)}.`, "red");
+  printer.gap();
+  for (const usage of plan.usage) {
+    printUsage(printer, usage);
+    printer.gap();
+  }
+  printTargets(printer, plan);
+  // Several thresholds of one filesystem may be out of reach.
+  const fills = plan.futility
+    .filter((it) => it.futile)
+    .map((it) => `What fills ${clean(it.filesystem)}: ${breakdownWords(it.breakdown)}.`);
+  for (const line of new Set(fills)) printer.say(line);
+  printer.gap();
+  if (plan.candidates.length > 0) printCandidates(printer, plan, sorted);
+  if (plan.kept.length > 0) {
+    printer.line(`${counted(plan.kept.length, "image")} kept (crigc explain IMAGE shows why):`);
+    printer.groups(
+      sorted === undefined ? plan.kept : plan.kept.toSorted(sorted),
+      ({ reason }) => imageKeep.title(reason.kind),
+      ({ image }) => imageName(image),
+    );
+    printer.gap();
+  }
+  for (const note of plan.notes) printer.say(`Note: ${planNote.text(note)}`);
 }
 
-function targetLines(plan: ImagePlan, screen: Screen): readonly string[] {
-  if (plan.targets.length === 0) {
-    // The block already names this trigger.
-    return plan.triggers.length > 0 ? [] : ["No threshold exceeded, no image is removed.", ""];
-  }
-  const young = isShort(plan) ? youngWords(plan) : "";
-  return [
-    ...plan.targets.flatMap((it) => wrapped(`Target: ${targetWords(atMount(it, plan))}.`, screen)),
-    ...(young === "" ? [] : wrapped(`${young}.`, screen)),
-    "",
-  ];
+function printTargets(printer: Printer, plan: ImagePlan): void {
+  for (const target of plan.targets)
+    printer.say(`Target: ${targetWords(atMountpoint(target, plan))}.`);
+  // A block names its trigger itself.
+  if (plan.targets.length === 0 && plan.triggers.length === 0)
+    printer.line("No threshold exceeded, no image is removed.");
+  const young = plan.targets.length > 0 && isShort(plan) ? youngWords(plan) : "";
+  if (young !== "") printer.say(`${young}.`);
+  printer.gap();
 }
 
 /** With the mount point instead of the path that the runtime reports, as above it. */
-function atMount(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
+function atMountpoint(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
   if (!("path" in target)) return target;
   const at = usage.find(({ filesystem }) => filesystem.path === target.path);
   return at === undefined ? target : { ...target, path: at.filesystem.mountpoint };
 }
 
-function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
-  const fills = plan.futility
-    .filter((it) => it.futile)
-    .map((it) => `What fills ${clean(it.filesystem)}: ${breakdownWords(it.breakdown)}.`);
-  // Several thresholds of one filesystem may be out of reach.
-  return [...[...new Set(fills)].flatMap((line) => wrapped(line, screen)), ""];
-}
+/** By the estimate; the pass measures. */
+const isShort = (plan: ImagePlan): boolean =>
+  plan.targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > plannedBytes(plan)) ||
+  plan.candidates.length === 0;
 
 /** Candidates shown after the estimated stop, on a terminal. */
 const NEXT_SHOWN = 5;
 
 /** In another order than that of removal, no estimated stop is shown. */
-function candidateLines(
-  plan: ImagePlan,
-  screen: Screen,
-  sorted: ImageOrder | undefined,
-): readonly string[] {
-  if (plan.candidates.length === 0) return [];
+function printCandidates(printer: Printer, plan: ImagePlan, sorted?: ImageOrder): void {
+  const { screen } = printer;
   const all = placed(plan, sorted);
   const expected = plan.candidates.filter((candidate) => candidate.expected).length;
   const isInOrder = sorted === undefined;
-  const next =
-    !isInOrder || screen.width === null || screen.all === true ? Infinity : expected + NEXT_SHOWN;
+  const isCut = isInOrder && screen.width !== null && screen.all !== true;
   const { shown, hidden } = shortened(
-    all.slice(0, next),
+    isCut ? all.slice(0, expected + NEXT_SHOWN) : all,
     screen,
     ({ place }) => isInOrder && Math.abs(place - expected - 0.5) < NEXT_SHOWN,
   );
-  const [title = "", ...rows] = itemLines({ columns: columnsOf(screen), items: shown }, screen);
-  if (!isInOrder)
-    return [
-      ...wrapped(headline(plan, false), screen),
-      title,
-      ...rows,
-      ...hiddenLine(hidden.length, "after them", screen),
-      "",
-    ];
-  const before = shown.filter(({ place }) => place <= expected).length;
-  const gap = shown.findIndex(({ place }, index) => place !== index + 1);
-  const cut = gap < 0 || gap > before ? before : gap;
-  const between = hidden.filter(({ place }) => place <= expected).length;
-  return [
-    ...wrapped(headline(plan, true), screen),
-    title,
-    ...rows.slice(0, cut),
-    ...hiddenLine(between, "between", screen),
-    ...rows.slice(cut, before),
-    ...(shown.length > before ? [stopLine(plan, expected, screen)] : []),
-    ...rows.slice(before).map((row) => paint(screen, "dim", row)),
-    ...hiddenLine(all.length - shown.length - between, "after them", screen),
-    "",
-  ];
+  const [title = "", ...rows] = tableLines(candidateColumns(screen), shown, screen);
+  const more = (count: number, where: string): void => {
+    if (count > 0) printer.line(`${count} more ${where} (--all or -o json shows all)`, "dim");
+  };
+  printer.say(headline(plan, isInOrder));
+  printer.line(title);
+  const between = isInOrder ? hidden.filter(({ place }) => place <= expected).length : 0;
+  for (const [index, row] of rows.entries()) {
+    const place = shown[index]?.place ?? 0;
+    if (isInOrder && place > (shown[index - 1]?.place ?? 0) + 1) more(between, "between");
+    if (isInOrder && place === expected + 1) printer.line(stopLine(plan, expected, screen), "cyan");
+    printer.line(row, isInOrder && place > expected ? "dim" : undefined);
+  }
+  more(all.length - shown.length - between, "after them");
+  printer.gap();
 }
 
 function headline(plan: ImagePlan, isInOrder: boolean): string {
@@ -137,52 +136,132 @@ function headline(plan: ImagePlan, isInOrder: boolean): string {
   return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, freeing about ${humanBytes(plannedBytes(plan))}${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
-/** By the estimate; the pass measures. */
-const isShort = (plan: ImagePlan): boolean =>
-  plan.targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > plannedBytes(plan)) ||
-  plan.candidates.length === 0;
-
-const COLUMNS: readonly ItemColumn<Placed>[] = [
+export const candidateColumns = (screen: Screen): Columns<Placed> => [
   column("#", ({ place }) => String(place), RIGHT),
   column("IMAGE", ({ candidate }) => imageName(candidate.image), NAME),
   column("SIZE", ({ candidate }) => humanBytes(candidate.image.sizeBytes), RIGHT),
   // Estimated by layers.
-  column("FREES", (it) => bytesCell(it.candidate.frees?.estimateBytes), {
-    ...RIGHT,
-    optional: true,
-  }),
+  column("FREES", ({ candidate }) => bytesCell(candidate.frees?.estimateBytes), OPTIONAL),
   column("UNUSED FOR", ({ candidate }) => humanDuration(candidate.unusedFor), RIGHT),
-  column("LAST USED", ({ candidate: { record } }) => dayCell(record.lastUsedAt)),
-  column("WHY", ({ candidate }) => candidate.triggers.map(triggerCode).join(", ") || "-", {
+  // An image that was never seen in use is unused since crigc first saw it.
+  column(
+    "LAST USED",
+    ({ candidate: { record } }) => (record.lastUsedAt === null ? "-" : dayOf(record.lastUsedAt)),
+    { optional: true },
+  ),
+  column("WHY", ({ candidate }) => candidate.triggers.map(triggerTitle).join(", ") || "-", {
     minimumWidth: 10,
   }),
+  ...(screen.wide === true
+    ? [column<Placed>("ID", ({ candidate }) => clean(candidate.image.id))]
+    : []),
 ];
-
-const columnsOf = (screen: Screen): readonly ItemColumn<Placed>[] =>
-  screen.wide === true
-    ? [...COLUMNS, column("ID", ({ candidate }) => clean(candidate.image.id))]
-    : COLUMNS;
 
 function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
   const dash = (screen.unicode ? "─" : "-").repeat(4);
   const words = expected === 0 ? "nothing is removed now" : "estimated stop";
   const rest = expected === 0 || plan.targets.length === 0 ? "" : `; ${stopWords(plan.accounting)}`;
-  return paint(screen, "cyan", `${dash} ${words}${rest} ${dash}`);
+  return `${dash} ${words}${rest} ${dash}`;
 }
 
-const hiddenLine = (count: number, where: string, screen: Screen): readonly string[] =>
-  count === 0 ? [] : [paint(screen, "dim", `${count} more ${where} (--all or -o json shows all)`)];
+/** `explained`: blocks that the image half has explained. */
+export function printContainerPlan(
+  printer: Printer,
+  plan: ContainerPlan,
+  explained: readonly ImageBlock["kind"][] = [],
+): void {
+  const { blocks, logsError, links, strays } = plan;
+  const nothing = "No container, sandbox or log is removed now";
+  for (const block of blocks)
+    printer.say(
+      explained.includes(block.kind)
+        ? `${nothing} either.`
+        : `${nothing}: ${imageBlock.text(block)}.`,
+      "red",
+    );
+  if (logsError !== null) printer.say(`${capitalised(logsErrorWords(logsError))}.`, "red");
+  printer.say(`${capitalised(podSourceWords(plan.podSource))}.`);
+  printDecisions(printer, {
+    one: "container",
+    many: "containers",
+    reasons: containerReasons,
+    items: plan.containers.map(({ container, decision, stopFirst }) => ({
+      decision,
+      name: containerName(container),
+      id: shortId(container.id),
+      state: stopFirst ? `${container.state}, stopped first` : container.state,
+    })),
+  });
+  printDecisions(printer, {
+    one: "sandbox",
+    many: "sandboxes",
+    reasons: sandboxReasons,
+    items: plan.sandboxes.map(({ sandbox, decision }) => ({
+      decision,
+      name: sandboxName(sandbox),
+      id: shortId(sandbox.id),
+      state: sandbox.state,
+    })),
+  });
+  printDecisions(printer, {
+    one: "pod log directory",
+    many: "pod log directories",
+    reasons: logReasons,
+    items: plan.podLogs.map(({ directory, decision }) => ({
+      decision,
+      name: clean(directory.entry),
+    })),
+  });
+  printer.gap();
+  if (links.length > 0)
+    printer.say(
+      `${counted(links.length, "dangling log link")}: a pass checks each with the runtime.`,
+    );
+  if (strays.length > 0) printer.say(`Not pod logs, kept: ${strays.map(clean).join(", ")}.`);
+  printer.gap();
+}
 
-function keptLines(plan: ImagePlan, screen: Screen, sorted?: ImageOrder): readonly string[] {
-  if (plan.kept.length === 0) return [];
-  const groups = grouped(
-    sorted === undefined ? plan.kept : plan.kept.toSorted(sorted),
-    (kept) => imageKeep.title(kept.reason.kind),
-    (kept) => imageName(kept.image),
-  );
-  return [
-    `${counted(plan.kept.length, "image")} kept (crigc explain IMAGE shows why):`,
-    ...groupLines(groups, screen),
-    "",
+/** Containers, sandboxes or pod logs. */
+interface Decisions<Reason extends Kind> {
+  readonly one: string;
+  readonly many: string;
+  readonly reasons: Reasons<Reason>;
+  readonly items: readonly {
+    readonly decision: Decision<Reason, Reason>;
+    readonly name: string;
+    /** Logs have none, and no state. */
+    readonly id?: string;
+    readonly state?: string;
+  }[];
+}
+
+/** Rows for what is removed, titles for what is kept. */
+function printDecisions<Reason extends Kind>(
+  printer: Printer,
+  { one, many, reasons, items }: Decisions<Reason>,
+): void {
+  const removed = items.filter(({ decision }) => decision.kind === "remove");
+  const kept = items.filter(({ decision }) => decision.kind === "keep");
+  type Item = (typeof items)[number];
+  const why = ({ decision }: Item): string => reasons.text(decision.reason);
+  const columns: Columns<Item> = [
+    column("ID", ({ id = "-" }) => id, { optional: true }),
+    column("NAME", ({ name }) => name, { minimumWidth: 12, cut: "middle" }),
+    column("STATE", ({ state = "-" }) => state, { optional: true }),
+    column("WHY", why, { minimumWidth: 12 }),
   ];
+  if (removed.length > 0) {
+    printer.gap();
+    printer.line(`${removed.length} of ${counted(items.length, one, many)} would be removed:`);
+    printer.table(columns, removed, { groupOf: why });
+  }
+  if (kept.length > 0) {
+    printer.gap();
+    printer.line(`${counted(kept.length, one, many)} kept:`);
+    printer.groups(
+      kept,
+      ({ decision }) => reasons.title(decision.reason.kind),
+      ({ name }) => name,
+    );
+  }
 }

@@ -11,7 +11,7 @@ import type {
   PlannedSandbox,
 } from "../model/plan.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
-import { type Instant, toMs } from "../model/time.ts";
+import type { Instant } from "../model/time.ts";
 import {
   containerReasons,
   logReasons,
@@ -24,8 +24,8 @@ import {
   filesystemJson,
   imageJson,
   type JsonObject,
+  jsonOf,
   lazily,
-  picked,
   recordJson,
   runtimeJson,
   sandboxJson,
@@ -71,14 +71,13 @@ const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder): JsonObject => ({
   })),
   usage: plan.usage.map((usage) => ({
     ...filesystemJson(usage.filesystem),
-    ...picked(usage, "usedPercent", "inodesUsedPercent", "highPercent", "lowPercent"),
-    evictions: (usage.evictions ?? []).map((mark) => ({ ...mark })),
+    ...jsonOf(usage, "usedPercent", "inodesUsedPercent", "highPercent", "lowPercent"),
+    evictions: (usage.evictions ?? []).map((mark) => jsonOf(mark)),
   })),
   futility: plan.futility.map((it) => ({
-    ...picked(it, "filesystem", "boundBytes", "neededBytes", "futile"),
+    ...jsonOf(it, "filesystem", "boundBytes", "neededBytes", "futile", "breakdown"),
     boundInodes: it.inodes?.bound,
     neededInodes: it.inodes?.needed,
-    breakdown: { ...it.breakdown },
   })),
   accounting: plan.accounting,
   notes: plan.notes.map(planNote.text),
@@ -104,7 +103,7 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   place,
   ...imageJson(candidate.image),
   ...recordJson(candidate.record),
-  unusedForMs: toMs(candidate.unusedFor),
+  ...jsonOf(candidate, "unusedFor"),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
   ...freesJson(candidate),
@@ -145,8 +144,8 @@ const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
     podUid: directory.uid,
     ...decisionJson(decision, logReasons),
   })),
-  danglingLinks: plan.links.map(({ link }) => picked(link, "entry", "containerId")),
-  ...picked(plan, "strays", "logsError"),
+  danglingLinks: plan.links.map(({ link }) => jsonOf(link, "entry", "containerId")),
+  ...jsonOf(plan, "strays", "logsError"),
 });
 
 export const plannedContainerJson = (planned: PlannedContainer): JsonObject => ({

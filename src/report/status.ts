@@ -8,29 +8,28 @@ import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
-import { type Duration, durationFromMs, type Instant, seconds, toMs } from "../model/time.ts";
+import { type Duration, durationFromMs, type Instant, seconds } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, elapsed, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
-import { diskBar, figuresLines, forecastJson, forecastWords } from "./disk.ts";
+import { forecastJson, forecastWords, printBar, printFigures } from "./disk.ts";
 import {
   document,
   eventJson,
   filesystemJson,
   type Json,
   type JsonObject,
-  picked,
+  jsonOf,
   runtimeJson,
-  timeOf,
   toJson,
 } from "./document.ts";
-import { passHeadJson, stepJson } from "./gc.ts";
+import { passHeadJson } from "./gc.ts";
 import { regretWords } from "./history.ts";
 import { holdEnd, imageBlock } from "./image-reasons.ts";
 import { baselineJson, baselineProblem } from "./missing.ts";
 import { eventWords, passSummary } from "./pass-words.ts";
+import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { dataJson } from "./reasons.ts";
-import { column, type ItemColumn, itemLines, painted, RIGHT, text, wrapped } from "./table.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
 export interface FilesystemStatus {
@@ -99,47 +98,28 @@ export interface StatusReport {
   readonly values: readonly ValueStatus[];
 }
 
-const msOf = (span: Duration | null): number | null => (span === null ? null : toMs(span));
-
 export const statusDocument = (report: StatusReport): JsonObject =>
   document("Status", {
-    ...picked(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
-    ...picked(report, "configurationError", "underPressure", "deadContainers"),
-    now: timeOf(report.now),
-    startedAt: timeOf(report.startedAt),
+    ...jsonOf(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
+    ...jsonOf(report, "configurationError", "underPressure", "deadContainers", "now", "startedAt"),
+    ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images", "regrets"),
     runtime: report.runtime && runtimeJson(report.runtime),
-    runtimeAnsweredAt: timeOf(report.runtimeAnsweredAt),
     hold: report.hold.kind === "none" ? null : dataJson(report.hold),
-    bootGraceMs: msOf(report.bootGrace),
     waiting: report.waiting && imageBlock.json(report.waiting),
-    podSource: report.podSource && { ...report.podSource },
-    loops: report.loops.map((loop) => ({
-      ...picked(loop, "name", "periodMs", "enabled", "lastError", "consecutiveFailures"),
-      lastStartedAt: timeOf(loop.lastStartedAt),
-      lastEndedAt: timeOf(loop.lastEndedAt),
-      nextAt: timeOf(loop.nextAt),
-    })),
     lastPasses: report.lastPasses.map((pass) => ({
       ...passHeadJson(pass),
-      error: pass.error,
       summary: passSummary(pass),
-      steps: pass.steps.map(stepJson),
+      ...jsonOf(pass, "error", "steps"),
     })),
     filesystems: report.filesystems.map(({ filesystem, thresholds, forecast }) => ({
       ...filesystemJson(filesystem),
-      measuredAt: timeOf(filesystem.measuredAt),
+      ...jsonOf(filesystem, "measuredAt"),
       lowPercent: thresholds?.lowPercent ?? null,
       highPercent: thresholds?.highPercent ?? null,
       forecast: forecast && forecastJson(forecast),
     })),
     pressure: report.pressure.map(pressureJson),
-    images: report.images && { ...report.images },
     baseline: report.baseline && baselineJson(report.baseline),
-    regrets: report.regrets && {
-      removedImages: report.regrets.removedImages,
-      returned: report.regrets.returned.map((one) => ({ ...one })),
-      soonestMs: msOf(report.regrets.soonest),
-    },
     events: report.events.map(eventJson),
     values: Object.fromEntries(
       report.values.map(({ field, value, source }) => [field, { value, source }]),
@@ -150,7 +130,7 @@ const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".in
 
 /** Field names end in their unit: bytes, or inodes for inode signals. */
 const pressureJson = (it: PressureStatus): JsonObject => ({
-  ...picked(it, "signal", "mountpoint", "due"),
+  ...jsonOf(it, "signal", "mountpoint", "due"),
   ...(isOfInodes(it)
     ? { availableInodes: it.available, limitInodes: it.limit }
     : { availableBytes: it.available, limitBytes: it.limit }),
@@ -160,26 +140,31 @@ const EVENTS_SHOWN = 5;
 
 export function statusTable(report: StatusReport, screen: Screen): string {
   const { now } = report;
-  return text([
-    ...painted(screen, "bold", headWords(report)),
-    "",
-    ...problems(report).flatMap((it) => painted(screen, "red", `${it}.`)),
-    "",
-    ...report.filesystems.flatMap((it) => [...diskLines(it, now, screen), ""]),
-    ...countLines(report),
-    "",
-    ...itemLines({ columns: loopColumns(now), items: report.loops }, screen),
-    "",
-    ...report.lastPasses.flatMap((pass) =>
-      wrapped(passSummary(pass, ` ${ago(pass.endedAt, now)}`), screen),
-    ),
-    "",
-    ...report.events
-      .slice(-EVENTS_SHOWN)
-      .flatMap((event) => painted(screen, "yellow", `${ago(event.at, now)}: ${eventWords(event)}`)),
-    "",
-    ...valueLines(report, screen),
-  ]);
+  const printer = new Printer(screen);
+  printer.say(headWords(report), "bold");
+  printer.gap();
+  for (const problem of problems(report)) printer.say(`${problem}.`, "red");
+  printer.gap();
+  for (const it of report.filesystems) {
+    printDisk(printer, it, now);
+    printer.gap();
+  }
+  printCounts(printer, report);
+  printer.gap();
+  printer.table(loopColumns(now), report.loops);
+  printer.gap();
+  for (const pass of report.lastPasses)
+    printer.say(passSummary(pass, ` ${ago(pass.endedAt, now)}`));
+  printer.gap();
+  for (const event of report.events.slice(-EVENTS_SHOWN))
+    printer.say(`${ago(event.at, now)}: ${eventWords(event)}`, "yellow");
+  printer.gap();
+  // On a terminal only values that are not defaults; crigc config shows all.
+  printer.table(
+    VALUE_COLUMNS,
+    report.values.filter(({ source }) => screen.width === null || source !== "default"),
+  );
+  return printer.text();
 }
 
 function headWords(report: StatusReport): string {
@@ -221,28 +206,27 @@ function pressureWords(it: PressureStatus): string {
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }
 
-function diskLines(it: FilesystemStatus, now: Instant, screen: Screen): readonly string[] {
+function printDisk(printer: Printer, it: FilesystemStatus, now: Instant): void {
   const { filesystem, thresholds, forecast } = it;
   const percent = usedPercent(filesystem.capacityBytes, filesystem.availableBytes);
   const figures = { filesystem, usedPercent: percent, thresholds };
-  const high = thresholds?.highPercent ?? null;
-  return [
-    ...figuresLines(figures, screen, `, measured ${ago(filesystem.measuredAt, now)}`),
-    ...diskBar(figures, screen, "  "),
-    ...(forecast === null ? [] : wrapped(capitalised(forecastWords(forecast, high)), screen)),
-  ];
+  printFigures(printer, figures, `, measured ${ago(filesystem.measuredAt, now)}`);
+  printBar(printer, figures);
+  if (forecast !== null)
+    printer.say(capitalised(forecastWords(forecast, thresholds?.highPercent ?? null)));
 }
 
-function countLines({ images, deadContainers, regrets }: StatusReport): readonly string[] {
+function printCounts(printer: Printer, { images, deadContainers, regrets }: StatusReport): void {
   const dead = deadContainers === null ? "" : `; ${counted(deadContainers, "dead container")}`;
-  return present([
-    images !== null &&
+  if (images !== null)
+    printer.line(
       `${counted(images.count, "image")}, ${humanBytes(images.sizeBytes)} as reported${dead}`,
-    regrets !== null && regrets.removedImages > 0 && `History: ${regretWords(regrets)}`,
-  ]);
+    );
+  if (regrets !== null && regrets.removedImages > 0)
+    printer.line(`History: ${regretWords(regrets)}`);
 }
 
-const loopColumns = (now: Instant): readonly ItemColumn<LoopStatus>[] => [
+const loopColumns = (now: Instant): Columns<LoopStatus> => [
   column("LOOP", ({ name }) => name),
   column("EVERY", ({ periodMs }) => humanDuration(durationFromMs(periodMs)), RIGHT),
   column("LAST", (loop) => (loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now)), RIGHT),
@@ -265,19 +249,13 @@ function loopResult(loop: LoopStatus): string {
   return loop.lastStartedAt === null ? "not run yet" : "-";
 }
 
-const VALUE_COLUMNS: readonly ItemColumn<ValueStatus>[] = [
+const VALUE_COLUMNS: Columns<ValueStatus> = [
   column("FIELD", ({ field }) => field, { minimumWidth: 16 }),
   column("VALUE", ({ field, value }) => clean(valueText(value, OPERATORS[field])), {
     minimumWidth: 10,
   }),
   column("SOURCE", ({ source }) => clean(source), { minimumWidth: 10, cut: "middle" }),
 ];
-
-/** On a terminal only values that are not defaults; crigc config shows all. */
-function valueLines({ values }: StatusReport, screen: Screen): readonly string[] {
-  const items = values.filter(({ source }) => screen.width === null || source !== "default");
-  return items.length === 0 ? [] : itemLines({ columns: VALUE_COLUMNS, items }, screen);
-}
 
 /** Operators other than "=", so that the text can be used as a flag. */
 const OPERATORS: Readonly<Record<string, string>> = { evictionHard: "<", evictionSoft: "<" };

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { diskBar } from "../../src/report/disk.ts";
-import { tableLines, wrapped } from "../../src/report/table.ts";
+import { column, tableLines, wrapped } from "../../src/report/printer.ts";
 import { clean, cutFor, fitted, paint, type Screen, screenOf } from "../../src/report/terminal.ts";
 import { plainScreen, terminal } from "./build.ts";
 
@@ -99,10 +99,11 @@ describe("widths", () => {
 });
 
 describe("tables", () => {
+  type Row = readonly [string, string];
   const columns = [
-    { title: "IMAGE", minimumWidth: 10, cut: "middle" },
-    { title: "SIZE", align: "right" },
-  ] as const;
+    column("IMAGE", ([name]: Row) => name, { minimumWidth: 10, cut: "middle" }),
+    column("SIZE", ([, size]: Row) => size, { align: "right" }),
+  ];
 
   test("the columns of a table are aligned under their titles", () => {
     expect(
@@ -140,17 +141,17 @@ describe("the disk bar", () => {
     diskBar({ usedPercent, thresholds: { lowPercent: 80, highPercent: 85 } }, screen);
 
   test("the disk bar marks both thresholds and says which is which", () => {
-    expect(bar(50, { ...terminal, width: 42 })).toEqual([
+    expect(bar(50, { ...terminal, width: 44 })).toEqual([
       "▕████████████████████░░░░░░░░░░░░│░│░░░░░▏",
       "marks: low 80%, high 85%",
     ]);
-    expect(bar(50, { ...terminal, width: 62 })[1]).toBe(
+    expect(bar(50, { ...terminal, width: 64 })[1]).toBe(
       "                                         low 80% ┘  └ high 85%",
     );
   });
 
   test("the disk bar is drawn in ASCII on a screen without block characters", () => {
-    expect(bar(100, { ...plainScreen, width: 42 })[0]).toBe(
+    expect(bar(100, { ...plainScreen, width: 44 })[0]).toBe(
       "[################################|#|#####]",
     );
   });

@@ -7,7 +7,7 @@ import { shown, valuesOf } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document } from "../../report/document.ts";
-import { type Column, tableLines } from "../../report/table.ts";
+import { column, type Columns, tableLines } from "../../report/printer.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { command, type CommandContext, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -64,14 +64,15 @@ const answerOf = (read: Config): Answer => ({
   table: (screen) => table(read, screen),
 });
 
-const COLUMNS: readonly Column[] = [
-  { title: "FIELD" },
-  { title: "VALUE", minimumWidth: 12 },
-  { title: "SOURCE", minimumWidth: 12, cut: "middle" },
+type Row = readonly [field: string, value: string, source: string];
+const COLUMNS: Columns<Row> = [
+  column("FIELD", ([field]) => field),
+  column("VALUE", ([, value]) => value, { minimumWidth: 12 }),
+  column("SOURCE", ([, , source]) => source, { minimumWidth: 12, cut: "middle" }),
 ];
 
 function table(read: Config, screen: Screen): string {
-  const rows = fieldNames.map((name) => {
+  const rows = fieldNames.map((name): Row => {
     const { kind, from } = read.sources[name];
     const text = kind === "default" ? defaultWords(fieldOf(name)) : clean(shown(read, name));
     return [name, text, [kind, clean(from.join(", "))].join(" ").trimEnd()];

@@ -10,7 +10,7 @@ import { counted, humanDuration } from "../../report/bytes.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
-import { tableLines } from "../../report/table.ts";
+import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
@@ -119,15 +119,14 @@ function withLost(ended: Pass, lost: number, { engine }: OpenCollector): Pass {
 /** Reasons that pass by themselves. */
 const WAITS: readonly string[] = ["too-young", "blocked"];
 
-const REFUSAL_COLUMNS = [
-  { title: "KEPT", minimumWidth: 16, cut: "middle" },
-  { title: "WHY", minimumWidth: 16 },
-] as const;
+const REFUSAL_COLUMNS: Columns<KeptImage> = [
+  column("KEPT", ({ image }) => imageName(image), NAME),
+  column("WHY", ({ reason }) => imageKeep.text(reason), { minimumWidth: 16 }),
+];
 
 function refusalTable(refused: readonly KeptImage[], screen: Screen): string {
   if (refused.length === 0) return "";
-  const rows = refused.map(({ image, reason }) => [imageName(image), imageKeep.text(reason)]);
-  return `${tableLines(REFUSAL_COLUMNS, rows, screen).join("\n")}\n`;
+  return `${tableLines(REFUSAL_COLUMNS, refused, screen).join("\n")}\n`;
 }
 
 /** Selected images that a rule keeps. */

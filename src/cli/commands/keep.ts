@@ -17,7 +17,7 @@ import {
   type Protection,
 } from "../../report/keep.ts";
 import { imageName } from "../../report/names.ts";
-import { tableLines } from "../../report/table.ts";
+import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -66,7 +66,7 @@ export const keepTest = command({
     const matches = Array.from(found, ([rule, images]) => ({ rule, images }));
     const images = matches.flatMap((match) => match.images);
     const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
-    const rows = images.map((image) => {
+    const rows = images.map((image): TestedImage => {
       const reason = keptBy.get(image.id);
       return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
     });
@@ -84,10 +84,11 @@ export const keepTest = command({
   },
 });
 
-const TEST_COLUMNS = [
-  { title: "IMAGE", minimumWidth: 16, cut: "middle" },
-  { title: "KEPT NOW BY", minimumWidth: 16 },
-] as const;
+type TestedImage = readonly [name: string, keptBy: string];
+const TEST_COLUMNS: Columns<TestedImage> = [
+  column("IMAGE", ([name]) => name, NAME),
+  column("KEPT NOW BY", ([, keptBy]) => keptBy, { minimumWidth: 16 }),
+];
 
 export function matchedRules(
   { snapshot, ledger }: Pick<Prepared, "snapshot" | "ledger">,

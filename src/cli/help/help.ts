@@ -4,7 +4,7 @@ import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/f
 import { quoted, suggestion } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
-import { wrapped } from "../../report/table.ts";
+import { wrapped } from "../../report/printer.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
 import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
 

@@ -1,9 +1,10 @@
-/** The chart of a filesystem over time: usage, thresholds while in force, freed bytes, passes and warnings. */
+/** The chart of each filesystem over time: usage, thresholds while in force, passes and warnings. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { DiskSample } from "../../model/history.ts";
 import type { Thresholds } from "../../model/limits.ts";
-import { hours, type Instant, instant, toRfc3339 } from "../../model/time.ts";
+import type { Plan } from "../../model/plan.ts";
+import { hours, type Instant, instant, minutes, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { forecastWords } from "../disk.ts";
@@ -11,20 +12,32 @@ import { type HistoryReport, passRowWords } from "../history.ts";
 import { eventTitle, passTitle } from "../pass-words.ts";
 import { type Html, html } from "./html.ts";
 
-export interface DiskSeries {
-  readonly device: string;
-  readonly mountpoint: string;
-  readonly roles: readonly string[];
-  /** The oldest first. */
-  readonly samples: readonly DiskSample[];
-  readonly last: DiskSample;
-  /** Pieces without a gap, the oldest first. */
-  readonly pieces: readonly Piece[];
+export interface Period {
+  readonly from: Instant;
+  readonly to: Instant;
 }
 
-type Piece = readonly DiskPoint[];
+export interface DiskReport {
+  /** The period of charts and history. */
+  readonly period: Period;
+  readonly history: HistoryReport;
+  readonly samples: readonly DiskSample[];
+  /** By device; absent without a forecast. */
+  readonly forecasts: ReadonlyMap<string, Forecast>;
+  /** The node as it is now; `null` if it could not be read. */
+  readonly plan: Plan | null;
+}
 
-export interface DiskPoint {
+/** One device; never empty. */
+interface DiskSeries {
+  /** Oldest first. */
+  readonly samples: readonly DiskSample[];
+  readonly last: DiskSample;
+  /** Pieces without a gap, oldest first. */
+  readonly pieces: readonly (readonly DiskPoint[])[];
+}
+
+interface DiskPoint {
   /** 0 at the start of the period, 1 at its end. */
   readonly place: number;
   /** 0 to 100. */
@@ -32,34 +45,51 @@ export interface DiskPoint {
   readonly thresholds: Thresholds | null;
 }
 
-export interface Period {
-  readonly from: Instant;
-  readonly to: Instant;
+export function diskSection({ plan, history, forecasts, ...report }: DiskReport): Html {
+  // Disks as of this plan, which is later than the last pass's sample.
+  const samplesNow = (plan?.images?.usage ?? []).map(({ filesystem }) => ({
+    ...filesystem,
+    at: report.period.to,
+    highPercent: null,
+    lowPercent: null,
+    freedBytes: 0n,
+  }));
+  const samples = [...report.samples, ...samplesNow];
+  const period = recordedPart(report.period, samples);
+  const charts = diskSeries(samples, period).map((series) =>
+    diskChart({ series, period, history, forecast: forecasts.get(series.last.device) ?? null }),
+  );
+  return html`<section aria-labelledby="disk">
+    <h2 id="disk">Disk usage over time</h2>
+    ${charts.length === 0 ? html`<p>No disk usage was recorded in this period; crigc run and crigc gc record it.</p>` : charts}
+  </section>`;
 }
 
-const POINTS_MAXIMUM = 480;
-/** A gap is a pause longer than this many usual pauses, and than this share of the period. */
-const GAP_PAUSES = 6;
-const GAP_SHARE = 0.02;
+const SHORTEST_PERIOD = minutes(10);
+
+/** The period from the first sample on, so that a new node's chart is not empty except for its edge. */
+function recordedPart({ from, to }: Period, samples: readonly DiskSample[]): Period {
+  const first = samples.reduce((least, { at }) => (at < least ? at : least), to);
+  const latest = instant(to - SHORTEST_PERIOD);
+  const recorded = first < latest ? first : latest;
+  return { from: recorded > from ? recorded : from, to };
+}
 
 /** One series per device sampled in the period, the image filesystem first. */
 export function diskSeries(samples: readonly DiskSample[], period: Period): readonly DiskSeries[] {
-  const drawn = samples.filter(
-    ({ at, capacityBytes }) => at >= period.from && at <= period.to && capacityBytes > 0n,
-  );
+  const drawn = samples
+    .filter(({ at, capacityBytes }) => at >= period.from && at <= period.to && capacityBytes > 0n)
+    .toSorted((one, other) => compared(one.at, other.at));
   return Array.from(Map.groupBy(drawn, ({ device }) => device).values())
-    .flatMap((members): readonly DiskSeries[] => {
-      const sorted = members.toSorted((one, other) => compared(one.at, other.at));
-      const last = sorted.at(-1);
-      if (last === undefined) return [];
-      const points = thinned(sorted.map((sample) => pointOf(sample, period)));
-      const { device, mountpoint, roles } = last;
-      return [{ device, mountpoint, roles, samples: sorted, last, pieces: piecesOf(points) }];
+    .flatMap((members) => {
+      const last = members.at(-1);
+      const pieces = piecesOf(thinned(members.map((sample) => pointOf(sample, period))));
+      return last === undefined ? [] : [{ samples: members, last, pieces }];
     })
     .toSorted((one, other) => Number(hasImages(other)) - Number(hasImages(one)));
 }
 
-const hasImages = ({ roles }: DiskSeries): boolean => roles.includes("imagefs");
+const hasImages = ({ last }: DiskSeries): boolean => last.roles.includes("imagefs");
 
 const pointOf = (sample: DiskSample, period: Period): DiskPoint => ({
   place: placeIn(period, sample.at),
@@ -76,8 +106,10 @@ const placeIn = (period: Period, at: Instant): number => {
   return span <= 0n ? 1 : Number(((at - period.from) * 1_000_000n) / span) / 1_000_000;
 };
 
+const POINTS_MAXIMUM = 480;
+
 /** Keeps the lowest and highest point of each stretch, so that no peak is lost. */
-function thinned(points: Piece): Piece {
+function thinned(points: readonly DiskPoint[]): readonly DiskPoint[] {
   if (points.length <= POINTS_MAXIMUM) return points;
   const stretch = Math.ceil((points.length * 2) / POINTS_MAXIMUM);
   return Array.from({ length: Math.ceil(points.length / stretch) }).flatMap((_, index) => {
@@ -87,7 +119,11 @@ function thinned(points: Piece): Piece {
   });
 }
 
-function piecesOf(points: Piece): readonly Piece[] {
+/** A gap is a pause longer than this many usual pauses, and than this share of the period. */
+const GAP_PAUSES = 6;
+const GAP_SHARE = 0.02;
+
+function piecesOf(points: readonly DiskPoint[]): readonly (readonly DiskPoint[])[] {
   const pauses = points.slice(1).map((point, index) => point.place - (points[index]?.place ?? 0));
   const usual = pauses.toSorted((one, other) => one - other)[Math.floor(pauses.length / 2)] ?? 0;
   const gap = Math.max(usual * GAP_PAUSES, GAP_SHARE);
@@ -99,7 +135,7 @@ function piecesOf(points: Piece): readonly Piece[] {
   return pieces;
 }
 
-export interface ChartInput {
+interface ChartInput {
   readonly series: DiskSeries;
   readonly period: Period;
   /** Its passes and warnings are marked on the filesystem of images. */
@@ -111,41 +147,50 @@ export interface ChartInput {
 const WIDTH = 1000;
 const HEIGHT = 100;
 
-/** The lowest percent shown: 50 if the disk is always over half full. */
-const floorOf = (points: Piece): number =>
-  points.every((it) => Math.min(it.usedPercent, it.thresholds?.lowPercent ?? 100) >= 50) ? 50 : 0;
-
-export function diskChart({ series, period, history, forecast }: ChartInput): Html {
-  const points = series.pieces.flat();
-  const floor = floorOf(points);
-  const ticks = floor === 50 ? [50, 60, 70, 80, 90, 100] : [0, 25, 50, 75, 100];
+function diskChart({ series, period, history, forecast }: ChartInput): Html {
+  const { last, pieces } = series;
+  const points = pieces.flat();
+  const isFull = points.every(
+    ({ usedPercent, thresholds }) => Math.min(usedPercent, thresholds?.lowPercent ?? 100) >= 50,
+  );
+  const ticks = isFull ? [50, 60, 70, 80, 90, 100] : [0, 25, 50, 75, 100];
   /** Distance from the top, in percent of the height. */
-  const y = (percent: number): string => ((100 * (100 - percent)) / (100 - floor)).toFixed(2);
-  const last = points.findLast(({ thresholds }) => thresholds !== null)?.thresholds ?? null;
+  const y = (percent: number): string => ((100 * (100 - percent)) / (isFull ? 50 : 100)).toFixed(2);
+  const thresholds = points.findLast((point) => point.thresholds !== null)?.thresholds ?? null;
   return html`<figure>
-    <h3>${series.mountpoint} <span class="soft">(${series.roles.join(", ")})</span></h3>
+    <h3>${last.mountpoint} <span class="soft">(${last.roles.join(", ")})</span></h3>
     <div class="plot">
       ${ticks.map((tick) => html`<span class="tick" style="top:${y(tick)}%">${tick}%</span>`)}
       <svg
         viewBox="0 0 ${WIDTH} ${HEIGHT}"
         preserveAspectRatio="none"
         role="img"
-        aria-label="${described(series, last)}"
+        aria-label="${described(series, thresholds)}"
       >
         ${ticks.map((tick) => html`<path class="grid" d="M0 ${y(tick)}H${WIDTH}" />`)}
-        ${series.pieces.map(
+        ${pieces.map(
           (piece) =>
             html`<path class="used" d="${line(piece, y)}" />
               <path class="high" d="${steps(piece, ({ highPercent }) => y(highPercent))}" />
               <path class="low" d="${steps(piece, ({ lowPercent }) => y(lowPercent))}" />`,
         )}
       </svg>
-      ${last === null ? null : html`<span class="level high" style="top:${y(last.highPercent)}%">high ${last.highPercent}%</span><span class="level low" style="top:${y(last.lowPercent)}%">low ${last.lowPercent}%</span>`}
+      ${
+        thresholds === null
+          ? null
+          : [
+              html`<span class="level high" style="top:${y(thresholds.highPercent)}%"
+                >high ${thresholds.highPercent}%</span
+              >`,
+              html`<span class="level low" style="top:${y(thresholds.lowPercent)}%"
+                >low ${thresholds.lowPercent}%</span
+              >`,
+            ]
+      }
     </div>
-    ${freedStrip(series, period)} ${hasImages(series) ? marksStrip(history, period) : null}
-    ${timeAxis(period)}
+    ${hasImages(series) ? marksStrip(history, period) : null} ${timeAxis(period)}
     <figcaption>
-      ${caption(series)}${forecast === null ? null : html` <strong class="forecast">${capitalised(forecastWords(forecast, last?.highPercent ?? null))}.</strong>`}
+      ${caption(series)}${forecast === null ? null : html` <strong class="forecast">${capitalised(forecastWords(forecast, thresholds?.highPercent ?? null))}.</strong>`}
     </figcaption>
   </figure>`;
 }
@@ -153,7 +198,7 @@ export function diskChart({ series, period, history, forecast }: ChartInput): Ht
 const x = (place: number): string => (place * WIDTH).toFixed(1);
 
 // A path without length is invisible, so a single point is drawn as a short stroke.
-const line = (piece: Piece, y: (percent: number) => string): string =>
+const line = (piece: readonly DiskPoint[], y: (percent: number) => string): string =>
   piece
     .map((it, index) => `${index === 0 ? "M" : "L"}${x(it.place)} ${y(it.usedPercent)}`)
     .join("") + (piece.length === 1 ? "h3" : "");
@@ -162,7 +207,7 @@ const line = (piece: Piece, y: (percent: number) => string): string =>
 const SHORT = 0.003;
 
 /** A threshold while in force: each point's value holds until the next point. */
-function steps(piece: Piece, level: (it: Thresholds) => string): string {
+function steps(piece: readonly DiskPoint[], level: (it: Thresholds) => string): string {
   let path = "";
   let before = "";
   for (const [index, { place, thresholds }] of piece.entries()) {
@@ -174,13 +219,13 @@ function steps(piece: Piece, level: (it: Thresholds) => string): string {
   return path;
 }
 
-function described({ mountpoint, pieces }: DiskSeries, last: Thresholds | null): string {
+function described({ last, pieces }: DiskSeries, thresholds: Thresholds | null): string {
   const percents = pieces.flat().map(({ usedPercent }) => usedPercent);
-  const thresholds =
-    last === null
+  const levels =
+    thresholds === null
       ? ""
-      : `; GC starts at ${last.highPercent}% and frees down to ${last.lowPercent}%`;
-  return `Used share of ${mountpoint} over time: between ${Math.min(...percents).toFixed(0)}% and ${Math.max(...percents).toFixed(0)}%${thresholds}`;
+      : `; GC starts at ${thresholds.highPercent}% and frees down to ${thresholds.lowPercent}%`;
+  return `Used share of ${last.mountpoint} over time: between ${Math.min(...percents).toFixed(0)}% and ${Math.max(...percents).toFixed(0)}%${levels}`;
 }
 
 function caption({ last, samples }: DiskSeries): string {
@@ -188,39 +233,6 @@ function caption({ last, samples }: DiskSeries): string {
   const total = samples.reduce((sum, it) => sum + (it.freedBytes ?? 0n), 0n);
   const freed = total === 0n ? "" : ` ${humanBytes(total)} freed in this period, as measured.`;
   return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used, ${humanBytes(last.availableBytes)} free.${freed}`;
-}
-
-const COLUMNS = 60;
-
-/** Bytes freed in each sixtieth of the period. */
-function freedStrip({ samples }: DiskSeries, period: Period): Html | null {
-  const sums = Array.from({ length: COLUMNS }, () => 0n);
-  for (const { at, freedBytes } of samples) {
-    const index = Math.min(COLUMNS - 1, Math.floor(placeIn(period, at) * COLUMNS));
-    sums[index] = (sums[index] ?? 0n) + (freedBytes ?? 0n);
-  }
-  const most = sums.reduce((one, other) => (one > other ? one : other));
-  if (most === 0n) return null;
-  const wide = WIDTH / COLUMNS;
-  return html`<div class="plot strip">
-    <span class="tick" style="top:50%">freed</span>
-    <svg
-      viewBox="0 0 ${WIDTH} ${HEIGHT}"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label="Freed over the same time, at most ${humanBytes(most)} in one column"
-    >
-      ${sums.map((sum, index) => {
-        if (sum === 0n) return null;
-        const tall = Math.max(4, Number((sum * 100n) / most));
-        return html`<path
-          class="freed"
-          d="M${(index * wide).toFixed(1)} ${HEIGHT}v-${tall}h${(wide * 0.8).toFixed(1)}v${tall}z"
-          ><title>${humanBytes(sum)} freed</title></path
-        >`;
-      })}
-    </svg>
-  </div>`;
 }
 
 /** More would overlap; the newest are shown. */
@@ -231,15 +243,15 @@ function marksStrip({ passes, events }: HistoryReport, period: Period): Html | n
   const marks = [
     ...passes
       .filter((pass) => pass.removed + pass.failed > 0 || pass.error !== null)
-      .map((pass) => {
-        const style = pass.error !== null || pass.failed > 0 ? "failed" : "pass";
-        const text = `${capitalised(passTitle(pass.kind))}: ${passRowWords(pass)}`;
-        return { at: pass.startedAt, style, text };
-      }),
+      .map((pass) => ({
+        at: pass.startedAt,
+        style: pass.error !== null || pass.failed > 0 ? "failed" : "pass",
+        text: `${passTitle(pass.kind)}: ${passRowWords(pass)}`,
+      })),
     ...events.map(({ at, reason, message }) => ({
       at,
       style: "event",
-      text: `${capitalised(eventTitle(reason))}: ${message}`,
+      text: `${eventTitle(reason)}: ${message}`,
     })),
   ]
     .toSorted((one, other) => compared(one.at, other.at))
@@ -248,10 +260,11 @@ function marksStrip({ passes, events }: HistoryReport, period: Period): Html | n
   const label = counted(marks.length, "pass or warning", "passes and warnings");
   return html`<div class="marks" role="group" aria-label="${label}">
     ${marks.map(({ at, style, text }) => {
-      const words = `${minuteLabel(at)} UTC ${text}`;
+      const words = `${minuteLabel(at)} UTC ${capitalised(text)}`;
+      const left = (100 * placeIn(period, at)).toFixed(2);
       return html`<span
         class="mark ${style}"
-        style="left:${(100 * placeIn(period, at)).toFixed(2)}%"
+        style="left:${left}%"
         role="img"
         aria-label="${words}"
         title="${words}"

@@ -1,7 +1,7 @@
 /** Safe HTML templates and tables: every value is cleaned and escaped, unless it is HTML made by crigc. */
 
 import { type Instant, toRfc3339 } from "../../model/time.ts";
-import type { ItemColumn } from "../table.ts";
+import type { Column, Columns } from "../printer.ts";
 import { clean } from "../terminal.ts";
 
 /** HTML made by `html`, distinct from a plain string. */
@@ -28,51 +28,57 @@ function rendered(part: Part): string {
   return Bun.escapeHTML(clean(String(part)));
 }
 
-/** A long name with line breaks allowed at slashes. */
-export const breakable = (name: string): Html =>
-  html`${name.split(/(?<=\/)/).map((part, index) => (index === 0 ? part : html`<wbr />${part}`))}`;
-
-/** The whole ID, so that it can be selected and copied; the style shortens it. */
-export const idOf = (id: string): Html => html`<code class="id" title="${id}">${id}</code>`;
-
 /** To the minute, in UTC. */
 export const moment = (at: Instant): Html =>
   html`<time datetime="${toRfc3339(at)}">${toRfc3339(at).slice(0, 16).replace("T", " ")}</time>`;
 
-export interface TableExtras<Item> {
+interface TableExtras<Item> {
   readonly caption?: string;
   /** Rows shown in a softer colour. */
   readonly isSoft?: (item: Item) => boolean;
+  readonly most?: number;
 }
 
-/** On a narrow screen each row is a card with titles. */
+/** The table of a terminal, up to `most` rows. On a narrow screen each row is a card with titles. */
 export function htmlTable<Item>(
-  columns: readonly ItemColumn<Item, Part>[],
+  all: Columns<Item>,
   items: readonly Item[],
-  { caption, isSoft = () => false }: TableExtras<Item> = {},
+  { caption, isSoft = () => false, most = ROWS_MAX }: TableExtras<Item> = {},
 ): Html {
-  const style = ({ align }: ItemColumn<Item, Part>): Html | null =>
+  const shown = items.slice(0, most);
+  const columns = all.filter(
+    ({ optional, cell }) => optional !== true || shown.some((item) => cell(item) !== "-"),
+  );
+  const style = ({ align }: Column<Item>): Html | null =>
     align === "right" ? html` class="number"` : null;
+  const cell = (it: Column<Item>, item: Item): Html =>
+    html`<td${style(it)} data-label="${it.title}">${it.title === "ID" ? idOf(it.cell(item)) : html`<span>${it.cell(item)}</span>`}</td>`;
   const row = (item: Item): Html =>
-    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => html`<td${style(it)} data-label="${it.title}"><span>${it.cell(item)}</span></td>`)}</tr>`;
+    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => cell(it, item))}</tr>`;
   return html`<table>
-    ${
-      caption === undefined
-        ? null
-        : html`<caption>
-            ${caption}
-          </caption>`
-    }
-    <thead>
-      <tr>
-        ${columns.map((it) => html`<th scope="col" ${style(it)}>${it.title}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${items.map(row)}
-    </tbody>
-  </table>`;
+      ${
+        caption === undefined
+          ? null
+          : html`<caption>
+              ${caption}
+            </caption>`
+      }
+      <thead>
+        <tr>
+          ${columns.map((it) => html`<th scope="col" ${style(it)}>${it.title}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${shown.map(row)}
+      </tbody>
+    </table>
+    ${more(items.length - most)}`;
 }
+
+export const ROWS_MAX = 100;
+
+/** The whole ID, so that it can be selected and copied; the style shortens it. */
+export const idOf = (id: string): Html => html`<code class="id" title="${id}">${id}</code>`;
 
 export const more = (count: number): Html | null =>
   count <= 0 ? null : html`<p class="soft">and ${count} more.</p>`;

@@ -198,7 +198,7 @@ describe("history", () => {
     const { stdout } = await run("--image", "web:3");
     expect(stdout).toContain("pressure reclaim, pressure: ");
     expect(stdout).toMatch(
-      /image +Registry\.example\/app\/Web:3 +700 B +1000 B +pressure imagefs\.available +removed/,
+      /image +Registry\.example\/app\/Web:3 +700 B +1000 B +disk pressure \(imagefs\.available\) +removed/,
     );
   });
 
