@@ -119,8 +119,8 @@ function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: P
 }
 
 /** `-o wide` and the HTML report add the time and the ID. */
-export const removalColumns = (isWide: boolean): Columns<Removal> => [
-  ...(isWide ? [column<Removal>("AT", ({ at }) => secondOf(at))] : []),
+export const removalColumns = ({ wide }: Screen): Columns<Removal> => [
+  ...(wide === true ? [column<Removal>("AT", ({ at }) => secondOf(at))] : []),
   column("KIND", ({ kind }) => kindTitle(kind)),
   column("NAME", removalName, NAME),
   // Estimated by layers, next to what was freed.
@@ -133,17 +133,17 @@ export const removalColumns = (isWide: boolean): Columns<Removal> => [
     ({ result, message }) => kindTitle(result) + (message === null ? "" : `: ${clean(message)}`),
     { minimumWidth: 8 },
   ),
-  ...(isWide ? [column<Removal>("ID", ({ subject }) => clean(subject))] : []),
+  ...(wide === true ? [column<Removal>("ID", ({ subject }) => clean(subject))] : []),
 ];
 
 const printRemovals = (printer: Printer, items: readonly Removal[]): void =>
-  printer.table(removalColumns(printer.screen.wide === true), items, {
+  printer.table(removalColumns(printer.screen), items, {
     groupOf: (row) => `${kindTitle(row.kind)} ${kindTitle(row.result)}: ${removalTitle(row)}`,
     matters: (row) => !isGone(row),
     indent: "  ",
   });
 
-const REGRET_COLUMNS: Columns<Regret> = [
+export const REGRET_COLUMNS: Columns<Regret> = [
   column("CAME BACK", ({ at }) => secondOf(at)),
   column("AFTER", ({ at, removedAt }) => humanDuration(since(at, removedAt)), RIGHT),
   column("IMAGE", ({ names, subject }) => clean(names[0] ?? shortId(subject)), NAME),

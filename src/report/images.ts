@@ -28,7 +28,9 @@ export interface ImageListReport {
 }
 
 /** Every image of a plan, by descending size, then descending ID. */
-export const entriesOf = (plan: ImagePlan): readonly ImageListEntry[] =>
+export const entriesOf = (
+  plan: Pick<ImagePlan, "kept" | "candidates">,
+): readonly ImageListEntry[] =>
   largestFirst([
     ...plan.kept.map(({ image, record, reason }) => ({ image, record, reason, place: null })),
     ...plan.candidates.map(({ image, record }, index) => ({
@@ -68,14 +70,14 @@ const NARROW_MAX = 119;
 
 export function imageListTable(report: ImageListReport, screen: Screen): string {
   const printer = new Printer(screen);
-  printer.table(columnsOf(report.observedAt, screen), report.entries, { groupOf: keptTitle });
+  printer.table(imageColumns(report.observedAt, screen), report.entries, { groupOf: keptTitle });
   printer.gap();
   const size = `${humanBytes(sizeOf(report))} as reported`;
   printer.line(`${counted(report.entries.length, "image")}, ${size}`);
   return printer.text();
 }
 
-function columnsOf(now: Instant, screen: Screen): Columns<ImageListEntry> {
+export function imageColumns(now: Instant, screen: Screen): Columns<ImageListEntry> {
   const isWide = screen.wide === true;
   const name = column<ImageListEntry>("IMAGE", ({ image }) => imageName(image), NAME);
   const size = column<ImageListEntry>("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT);

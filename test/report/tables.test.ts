@@ -6,7 +6,6 @@ import type { ImageEnd } from "../../src/model/outcome.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import type { Plan } from "../../src/model/plan.ts";
 import { duration, minutes, seconds } from "../../src/model/time.ts";
-import { type JsonObject, toJson } from "../../src/report/document.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
 import { historyDocument, historyTable } from "../../src/report/history.ts";
 import { entriesOf, imageListTable, unjudged } from "../../src/report/images.ts";
@@ -36,9 +35,6 @@ import {
   usage,
 } from "./build.ts";
 
-const parsed = (document: JsonObject): Record<string, unknown> =>
-  JSON.parse(toJson(document)) as Record<string, unknown>;
-
 const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
   planTable(
     { plan: { images: null, containers: null, ...plan }, runtime, observedAt: NOW },
@@ -52,16 +48,6 @@ describe("a plan", () => {
     expect(text).toContain("Target: free 4.0 GiB on /data (to 10.0 GiB available)");
   });
 
-  test("a plan explains a hold once, for images, and says that it blocks containers too", () => {
-    const blocks = [{ kind: "on-hold", until: null, reason: "night" }] as const;
-    const text = shown({
-      images: imagePlan({ candidates: [], blocks }),
-      containers: containerPlan({ blocks }),
-    });
-    expect(text.match(/on hold/g)).toHaveLength(1);
-    expect(text).toContain("No container, sandbox or log is removed now either.");
-  });
-
   test("a plan says that no threshold is exceeded only if none is, not where removal is blocked", () => {
     const idle = { candidates: [], targets: [], triggers: [] };
     const words = "No threshold exceeded, no image is removed.";
@@ -70,7 +56,7 @@ describe("a plan", () => {
     expect(shown({ images: futile })).not.toContain(words);
   });
 
-  test("a plan on a terminal shows five candidates after the stop and counts the rest", () => {
+  test("a plan on a terminal shows five candidates after the stop and counts the rest, and in a pipe all", () => {
     const candidates = Array.from({ length: 20 }, (_, index) =>
       candidate(index + 1, { expected: index < 3 }),
     );
@@ -78,12 +64,8 @@ describe("a plan", () => {
     expect(text).toContain("app-8:1.8");
     expect(text).not.toContain("app-9:1.9");
     expect(text).toContain("12 more after them (--all or -o json shows all)");
-  });
-
-  test("a plan of 40 candidates names each of them if there is no terminal", () => {
-    const candidates = Array.from({ length: 40 }, (_, index) => candidate(index + 1));
-    const text = shown({ images: imagePlan({ candidates }) }, plainScreen);
-    for (const it of candidates) expect(text).toContain(` ${it.image.repoTags[0]!} `);
+    const piped = shown({ images: imagePlan({ candidates }) }, plainScreen);
+    for (const it of candidates) expect(piped).toContain(` ${it.image.repoTags[0]!} `);
   });
 
   test("a group of 30 kept images names ten of them if there is no terminal, and all with --all", () => {
@@ -103,22 +85,10 @@ describe("a plan", () => {
       const text = shown({ images: imagePlan({ candidates }) }, screen);
       const places = text.split("\n").flatMap((line) => /^ *(\d+)  registry/.exec(line)?.[1] ?? []);
       expect(places.map(Number)).toEqual([
-        ...Array.from({ length: places.length - 10 }, (_, index) => index + 1),
-        3996,
-        3997,
-        3998,
-        3999,
-        4000,
-        4001,
-        4002,
-        4003,
-        4004,
-        4005,
+        ...Array.from({ length: 40 }, (_, index) => index + 1),
+        ...Array.from({ length: 10 }, (_, index) => 3996 + index),
       ]);
-      expect(places.length).toBeLessThanOrEqual(51);
-      expect(text).toContain(
-        `${4000 - (places.length - 5)} more between (--all or -o json shows all`,
-      );
+      expect(text).toContain("3955 more between (--all or -o json shows all");
       expect(text).toContain("995 more after them (--all or -o json shows all");
       const all = shown({ images: imagePlan({ candidates }) }, { ...screen, all: true });
       expect(all.split("\n").length).toBeGreaterThan(5000);
@@ -134,11 +104,6 @@ describe("a plan", () => {
       for (const line of text.split("\n").slice(2))
         expect(Bun.stringWidth(line)).toBeLessThanOrEqual(Math.max(width, 66));
     }
-  });
-
-  test("control characters in a tag do not reach the terminal", () => {
-    const evil = candidate(1, { image: image(1, { repoTags: ["a\u001b[2J\u202eb:1"] }) });
-    expect(shown({ images: imagePlan({ candidates: [evil] }) })).toContain("a[2Jb:1");
   });
 });
 
@@ -200,58 +165,81 @@ describe("a pass", () => {
       end: "candidates-exhausted",
       endText: expect.stringContaining(words),
     });
-    expect(planTable({ plan: short.plan, runtime, observedAt: NOW }, plainScreen)).toContain(
-      "\n2 images (251.0 MiB) become removable in 1m48s.\n",
-    );
-  });
-
-  test("gc says what blocked it rather than that it was blocked", () => {
-    const blocked = pass({
-      plan: {
-        containers: null,
-        images: imagePlan({
-          candidates: [],
-          blocks: [{ kind: "pods-unknown", message: "status 500" }],
-        }),
-      },
-      images: imageOutcome({ end: "blocked", items: [], availableAfter: null }),
-      containers: null,
-    });
-    expect(gcTable(blocked, plainScreen)).toContain(
-      "Images: cannot read the pods of this node, whose images count as in use: status 500.",
-    );
+    expect(shown(short.plan)).toContain("\n2 images (251.0 MiB) become removable in 1m48s.\n");
   });
 });
 
 describe("images", () => {
-  test("images on a narrow terminal lose words of their reasons before letters of their names", () => {
-    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
-    const natural = imageListTable(report, { ...terminal, width: 120 }).split("\n")[1] ?? "";
-    const [name = ""] = natural.split(/ {2,}/);
-    const narrow = imageListTable(report, { ...terminal, width: 79 });
-    expect(narrow).toContain(name);
-    expect(narrow).toMatch(/pinned in the \w+…/);
-  });
+  const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
 
-  test("images on a terminal of 80 columns have whole headings, and users next to the reason", () => {
-    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
+  test("images on a terminal of 80 columns have whole names and headings, and users next to the reason", () => {
     const text = imageListTable(report, { ...terminal, width: 80 });
-    expect(text).toMatch(/^IMAGE +SIZE +SEEN +USED +KEPT BY\n/);
+    expect(text).toMatch(
+      /^IMAGE +SIZE +SEEN +USED +KEPT BY\nregistry\.example\/team\/app-23:1\.23 /,
+    );
+    expect(text).toMatch(/pinned in the \w+/);
     expect(imageListTable(report, { ...terminal, width: 100 })).toContain("in use: shop-0/web\n");
     for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
   });
 
+  test("an image that no rule keeps is kept by nothing, with its place in the order of removal", () => {
+    const places = Array.from({ length: 23 }, (_, index) => candidate(index + 1));
+    const entries = entriesOf(imagePlan({ candidates: places }));
+    const text = imageListTable({ ...report, entries }, plainScreen);
+    for (const place of [
+      "1st",
+      "2nd",
+      "3rd",
+      "4th",
+      "11th",
+      "12th",
+      "13th",
+      "21st",
+      "22nd",
+      "23rd",
+    ])
+      expect(text).toContain(`nothing (${place} to go)`);
+  });
+
   test("images of equal size are listed by ID in descending order", () => {
     const same = [1, 2, 3].map((seed) => image(seed, { sizeBytes: 5n }));
-    expect(unjudged(same).map((it) => it.image.id)).toEqual([
-      same[2]!.id,
-      same[1]!.id,
-      same[0]!.id,
-    ]);
+    expect(unjudged(same).map((it) => it.image.id)).toEqual(same.map(({ id }) => id).toReversed());
   });
 });
 
 describe("history", () => {
+  test("history says that passes with nothing to do are not listed, even if there are no others", () => {
+    const rows = { removals: [], events: [], hidesIdle: true };
+    const sentence = "Passes with nothing to do are not listed; list them with --all.\n";
+    expect(historyTable({ ...rows, passes: [passRow()] }, plainScreen)).toEndWith(`\n${sentence}`);
+    expect(historyTable({ ...rows, passes: [] }, plainScreen)).toBe(sentence);
+    expect(historyTable({ ...rows, passes: [], hidesIdle: false }, plainScreen)).toBe(
+      "No records found.\n",
+    );
+  });
+
+  const all = { purpose: "all-unused", imagesEnd: "candidates-exhausted" } as const;
+  const idle = { removed: 0 } as const;
+  test.each([
+    ["image GC, P1: 1 removed, 2.0 GiB freed, no candidates left, in 4s", all],
+    ["P1: no candidates left, in 4s", { ...all, ...idle, purpose: "pressure" }],
+    ["GC, P1: done, in 4s", { ...idle, kind: "gc", imagesEnd: null, containersEnd: "done" }],
+    ["1 removed, 0 B freed (1.0 GiB reported), target reached", { measuredFreedBytes: 0n }],
+    ["P1: removal is blocked, in 4s", { ...idle, imagesEnd: null, containersEnd: "blocked" }],
+    ["P1: stopped on request, in 4s", { ...idle, imagesEnd: "stopped", containersEnd: "stopped" }],
+    [
+      "layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s",
+      { kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd },
+    ],
+  ] as const)("history words a pass as: %s", (words, difference) => {
+    const rows = { passes: [passRow(difference)], removals: [], events: [], regrets: [] };
+    expect(historyTable(rows, plainScreen)).toContain(words);
+    const [row] = historyDocument(rows)["passes"] as readonly Record<string, string | null>[];
+    expect(words).toContain(row?.["imagesEndText"] ?? row?.["containersEndText"] ?? "no end");
+  });
+});
+
+describe("status", () => {
   test("status says that a loop is running, not that it has not run yet", () => {
     const [loop] = status().loops;
     if (loop === undefined) throw new Error("the status has no loop");
@@ -263,100 +251,24 @@ describe("history", () => {
     expect(row({ nextAt: null })).toMatch(/image-gc +5m +3m ago +running +ok\n/);
   });
 
-  test("history says that passes with nothing to do are not listed, even if there are no others", () => {
-    const rows = { removals: [], events: [], hidesIdle: true };
-    const sentence = "Passes with nothing to do are not listed; list them with --all.\n";
-    expect(historyTable({ ...rows, passes: [passRow()] }, plainScreen)).toEndWith(`\n${sentence}`);
-    expect(historyTable({ ...rows, passes: [] }, plainScreen)).toBe(sentence);
-  });
-
-  test.each(["all-unused", "pressure"] as const)(
-    "history of a pass over everything unused (%s) says nothing of a target",
-    (purpose) => {
-      const all = passRow({ purpose, imagesEnd: "candidates-exhausted" });
-      const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
-      expect(text).toContain("no candidates left, in 4s");
-    },
-  );
-
-  test("history says of a pass over containers alone that it is done, and that images freed 0 B where nothing was measured", () => {
-    const done = passRow({ kind: "gc", imagesEnd: null, containersEnd: "done", removed: 0 });
-    const nothing = passRow({ measuredFreedBytes: 0n });
-    const all = { ...plainScreen, all: true } as const;
-    const rows = { passes: [done, nothing], removals: [], events: [] };
-    const text = historyTable(rows, all);
-    expect(text).toContain("GC, P1: done, in 4s");
-    expect(text).toContain("1 removed, 0 B freed (1.0 GiB reported), target reached");
-  });
-
-  test.each([
-    ["container-gc", null, "blocked", "removal is blocked"],
-    ["gc", "blocked", "blocked", "removal is blocked"],
-    ["gc", "stopped", "stopped", "stopped on request"],
-  ] as const)(
-    "history words the ends of a pass %s (images %p, containers %p): %s",
-    (kind, imagesEnd, containersEnd, words) => {
-      const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
-      const rows = { passes: [row], removals: [], events: [], regrets: [] };
-      expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
-      expect(parsed(historyDocument(rows))).toMatchObject({
-        passes: [{ containersEndText: words.split(", ").at(-1) }],
-      });
-    },
-  );
-
-  test("history shows codes of a later version as they are", () => {
-    const later = passRow({ kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd });
-    const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
-    expect(text).toContain("layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s");
-  });
-
-  test("an empty history says so", () => {
-    expect(historyTable({ passes: [], removals: [], events: [] }, plainScreen)).toBe(
-      "No records found.\n",
-    );
-  });
-});
-
-describe("status", () => {
   test("status shows every value if there is no terminal", () => {
     expect(statusTable(status(), plainScreen)).toContain("imageGCHighThresholdPercent  85");
   });
 
+  const thresholds = { lowPercent: 80, highPercent: 85 };
+  const full = "full in 21h if nothing is removed";
   test.each([
-    [
-      forecast,
-      "Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)",
-    ],
-    [
-      { ...forecast, untilHigh: duration(0n) },
-      "Full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)",
-    ],
-    [
-      { ...forecast, untilFull: null },
-      "Reaches 85% in 6h, not full within 7d12h, at 1.0 GiB/h (measured over 18h)",
-    ],
-    [
-      { ...forecast, untilHigh: null, untilFull: null },
-      "Does not reach 85% within 7d12h, at 1.0 GiB/h (measured over 18h)",
-    ],
-    [
-      { ...forecast, untilHigh: duration(0n), untilFull: null },
-      "Not full within 7d12h, at 1.0 GiB/h (measured over 18h)",
-    ],
-  ])("status says in words when a disk reaches its threshold and is full (%#)", (it, words) => {
-    const thresholds = { lowPercent: 80, highPercent: 85 };
-    const filesystems = [{ filesystem: measured(), thresholds, forecast: it }];
-    const text = statusTable(status({ filesystems }), plainScreen);
-    expect(text.split("\n")).toContain(words);
-  });
-
-  test("status of a disk without a threshold says when it is full, and without a forecast nothing", () => {
-    const filesystems = [
-      { filesystem: measured(), thresholds: null, forecast: { ...forecast, untilHigh: null } },
-    ];
-    expect(statusTable(status({ filesystems }), plainScreen)).toContain(
-      "\nFull in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)\n",
+    [`Reaches 85% in 6h, ${full}`, thresholds, {}],
+    ["Full in 21h if nothing is removed", thresholds, { untilHigh: duration(0n) }],
+    ["Reaches 85% in 6h, not full within 7d12h", thresholds, { untilFull: null }],
+    ["Does not reach 85% within 7d12h", thresholds, { untilHigh: null, untilFull: null }],
+    ["Not full within 7d12h", thresholds, { untilHigh: duration(0n), untilFull: null }],
+    ["Full in 21h if nothing is removed", null, { untilHigh: null }],
+  ])("status of a disk says: %s", (words, limits, change) => {
+    const disk = { filesystem: measured(), thresholds: limits };
+    const filesystems = [{ ...disk, forecast: { ...forecast, ...change } }];
+    expect(statusTable(status({ filesystems }), plainScreen).split("\n")).toContain(
+      `${words}, at 1.0 GiB/h (measured over 18h)`,
     );
     expect(statusTable(status(), plainScreen)).not.toContain("measured over");
   });

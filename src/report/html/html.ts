@@ -39,30 +39,32 @@ interface TableExtras<Item> {
   readonly most?: number;
 }
 
-/** The table of a terminal, up to `most` rows. On a narrow screen each row is a card with titles. */
+const ROWS_MAX = 100;
+
+/** The table of a terminal, up to `most` rows; nothing without items. On a narrow screen each row is a card with titles. */
 export function htmlTable<Item>(
   all: Columns<Item>,
   items: readonly Item[],
-  { caption, isSoft = () => false, most = ROWS_MAX }: TableExtras<Item> = {},
-): Html {
+  { caption = "", isSoft = () => false, most = ROWS_MAX }: TableExtras<Item> = {},
+): Html | null {
+  if (items.length === 0) return null;
   const shown = items.slice(0, most);
   const columns = all.filter(
     ({ optional, cell }) => optional !== true || shown.some((item) => cell(item) !== "-"),
   );
   const style = ({ align }: Column<Item>): Html | null =>
     align === "right" ? html` class="number"` : null;
-  const cell = (it: Column<Item>, item: Item): Html =>
-    html`<td${style(it)} data-label="${it.title}">${it.title === "ID" ? idOf(it.cell(item)) : html`<span>${it.cell(item)}</span>`}</td>`;
+  // The whole ID can be selected and copied; the style shortens it.
+  const cell = ({ title, cell: textOf }: Column<Item>, item: Item): Html =>
+    title === "ID"
+      ? html`<code class="id" title="${textOf(item)}">${textOf(item)}</code>`
+      : html`<span>${textOf(item)}</span>`;
   const row = (item: Item): Html =>
-    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => cell(it, item))}</tr>`;
+    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => html`<td${style(it)} data-label="${it.title}">${cell(it, item)}</td>`)}</tr>`;
   return html`<table>
-      ${
-        caption === undefined
-          ? null
-          : html`<caption>
-              ${caption}
-            </caption>`
-      }
+      <caption>
+        ${caption}
+      </caption>
       <thead>
         <tr>
           ${columns.map((it) => html`<th scope="col" ${style(it)}>${it.title}</th>`)}
@@ -72,13 +74,5 @@ export function htmlTable<Item>(
         ${shown.map(row)}
       </tbody>
     </table>
-    ${more(items.length - most)}`;
+    ${items.length > most ? html`<p class="soft">and ${items.length - most} more.</p>` : null}`;
 }
-
-export const ROWS_MAX = 100;
-
-/** The whole ID, so that it can be selected and copied; the style shortens it. */
-export const idOf = (id: string): Html => html`<code class="id" title="${id}">${id}</code>`;
-
-export const more = (count: number): Html | null =>
-  count <= 0 ? null : html`<p class="soft">and ${count} more.</p>`;

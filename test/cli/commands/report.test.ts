@@ -44,7 +44,7 @@ describe("report", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Report written to /tmp/r.html.\n" });
     const page = written.get("/tmp/r.html") ?? "";
     expect(page).toStartWith("<!doctype html>");
-    expect(page).toContain("<strong>registry.example/app:v1</strong>");
+    expect(page).toContain("<span>registry.example/app:v1</span>");
     expect(page).toContain("node-7&lt;script&gt;");
     expect(page).not.toContain("node-7<script>");
   });

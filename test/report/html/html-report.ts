@@ -3,7 +3,7 @@
 import type { DiskSample, PassRow, Removal } from "../../../src/model/history.ts";
 import { type ChainId, chainId, imageId, passId } from "../../../src/model/ids.ts";
 import type { ImagePlan } from "../../../src/model/plan.ts";
-import { duration, hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
+import { hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
 import { imageUsage, usageTree } from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import type { HtmlReport } from "../../../src/report/html/page.ts";
@@ -20,7 +20,7 @@ import {
   MIB,
   NOW,
   passRow,
-  record,
+  removalRow,
   runtime,
   usage,
 } from "../build.ts";
@@ -53,67 +53,59 @@ function week(): { samples: readonly DiskSample[]; removals: readonly Removal[] 
   return { samples, removals };
 }
 
-function sampled(at: Instant, percent: number, freedBytes: bigint): readonly DiskSample[] {
-  const available = (CAPACITY * BigInt(Math.round(10_000 - percent * 100))) / 10_000n;
-  const { mountpoint, roles } = filesystem();
-  return [
-    {
-      at,
-      device: "8:1",
-      path: mountpoint,
-      mountpoint,
-      roles,
-      capacityBytes: CAPACITY,
-      availableBytes: available,
-      inodes: 0n,
-      inodesFree: 0n,
-      freedBytes,
-      // Lowered on the third day.
-      ...(at < plus(FROM, hours(60))
-        ? { highPercent: 90, lowPercent: 84 }
-        : { highPercent: 85, lowPercent: 80 }),
-    },
-    {
-      at,
-      device: "8:2",
-      path: "/var/log",
-      mountpoint: "/var/log",
-      roles: ["nodefs"],
-      capacityBytes: 10n * GIB,
-      availableBytes: 7n * GIB,
-      inodes: 0n,
-      inodesFree: 0n,
-      freedBytes: null,
-      highPercent: null,
-      lowPercent: null,
-    },
-  ];
-}
-
-const removal = (serial: number, at: Instant): Removal => ({
-  passId: passId(`pass-${Math.floor(serial / 5)}`),
-  kind: serial % 5 === 4 ? "container" : "image",
-  subject: `sha256:${hex(serial + 1)}`,
-  names: [
-    serial % 5 === 4
-      ? `shop/checkout-${serial}/worker`
-      : `${BASE}/checkout-${serial % 7}:1.${serial}.0`,
-  ],
-  trigger: "space",
-  signal: null,
-  reason: serial % 5 === 4 ? "over-per-container-limit" : serial % 11 === 0 ? "age" : "space",
-  result: serial % 13 === 12 ? "failed" : "removed",
-  message: serial % 13 === 12 ? "UNAVAILABLE: the runtime is shutting down" : null,
-  reportedBytes: serial % 5 === 4 ? null : BigInt(200 + ((serial * 37) % 300)) * MIB,
-  measuredBytes: serial % 13 === 12 ? null : BigInt(300 + ((serial * 53) % 500)) * MIB,
-  chainId: serial % 5 === 4 ? null : chainId(`sha256:${hex(serial + 7)}`),
-  freesBytes: serial % 5 === 4 ? null : BigInt(280 + ((serial * 53) % 500)) * MIB,
-  freesAtLeastBytes: serial % 5 === 4 ? null : 200n * MIB,
-  freesAtMostBytes: serial % 5 === 4 ? null : 1500n * MIB,
-  settled: "at-once",
+/** Of a disk of 50 GiB, at `percent`. */
+export const sample = (
+  at: Instant,
+  percent: number,
+  differences: Partial<DiskSample> = {},
+): DiskSample => ({
   at,
-  took: duration(800_000_000n),
+  device: "8:1",
+  path: "/var/lib/containerd",
+  mountpoint: "/var/lib/containerd",
+  roles: ["nodefs", "imagefs"],
+  capacityBytes: CAPACITY,
+  availableBytes: (CAPACITY * BigInt(Math.round(10_000 - percent * 100))) / 10_000n,
+  inodes: 0n,
+  inodesFree: 0n,
+  freedBytes: null,
+  highPercent: null,
+  lowPercent: null,
+  ...differences,
 });
+
+const sampled = (at: Instant, percent: number, freedBytes: bigint): readonly DiskSample[] => {
+  // Lowered on the third day.
+  const limits =
+    at < plus(FROM, hours(60))
+      ? { highPercent: 90, lowPercent: 84 }
+      : { highPercent: 85, lowPercent: 80 };
+  return [
+    sample(at, percent, { freedBytes, ...limits }),
+    sample(at, 30, { device: "8:2", path: "/var/log", mountpoint: "/var/log", roles: ["nodefs"] }),
+  ];
+};
+
+/** Every fifth one is of a container, and every thirteenth fails. */
+function removal(serial: number, at: Instant): Removal {
+  const failed = serial % 13 === 12;
+  const row = removalRow({
+    at,
+    passId: passId(`pass-${Math.floor(serial / 5)}`),
+    subject: `sha256:${hex(serial + 1)}`,
+    names: [`${BASE}/checkout-${serial % 7}:1.${serial}.0`],
+    reason: serial % 11 === 0 ? "age" : "space",
+    result: failed ? "failed" : "removed",
+    message: failed ? "UNAVAILABLE: the runtime is shutting down" : null,
+    reportedBytes: BigInt(200 + ((serial * 37) % 300)) * MIB,
+    measuredBytes: failed ? null : BigInt(300 + ((serial * 53) % 500)) * MIB,
+    freesBytes: BigInt(280 + ((serial * 53) % 500)) * MIB,
+  });
+  if (serial % 5 !== 4) return row;
+  const names = [`shop/checkout-${serial}/worker`];
+  const reason = "over-per-container-limit";
+  return { ...row, kind: "container", names, reason, reportedBytes: null, freesBytes: null };
+}
 
 const pass = (serial: number): PassRow =>
   passRow({
@@ -145,7 +137,6 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
       candidate(index + 1, {
         expected: index < 4,
         image: image(index + 1, { repoTags: [`${BASE}/checkout-${index}:1.${index}.0-rc.1`] }),
-        record: record(),
       }),
     ),
     kept: Array.from({ length: 22 }, (_, index) =>
@@ -253,8 +244,8 @@ export function hostileReport(): HtmlReport {
       events: [{ reason: "GhostImage", message: evil, at: NOW, passId: null }],
       regrets: [],
     },
-    samples: base.samples.map((sample) => ({
-      ...sample,
+    samples: base.samples.map((it) => ({
+      ...it,
       mountpoint: evil,
       roles: [evil as never],
     })),

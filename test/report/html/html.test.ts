@@ -4,21 +4,16 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import type { DiskSample } from "../../../src/model/history.ts";
+import type { FamilyUsage } from "../../../src/model/disk-usage.ts";
 import { hours, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { diskSeries } from "../../../src/report/html/chart.ts";
 import { html } from "../../../src/report/html/html.ts";
 import { htmlReport } from "../../../src/report/html/page.ts";
-import { filesystem, GIB, imagePlan, kept, NOW } from "../build.ts";
-import { hostileReport, largeReport, weekReport } from "./html-report.ts";
+import { divided, treemapSection } from "../../../src/report/html/treemap.ts";
+import { GIB, imagePlan, kept, MIB, NOW } from "../build.ts";
+import { hostileReport, largeReport, sample, usageOf, weekReport } from "./html-report.ts";
 
 describe("escaping", () => {
-  test("the HTML template escapes every character that HTML gives a meaning", () => {
-    expect(html`<b title="${`"'<>&`}">${"<i>"}</b>`.text).toBe(
-      '<b title="&quot;&#x27;&lt;&gt;&amp;">&lt;i&gt;</b>',
-    );
-  });
-
   test("the HTML template leaves parts that are HTML alone, in lists too, and drops null", () => {
     expect(html`<b>${[html`<i>1</i>`, null, "<2>"]}</b>`.text).toBe("<b><i>1</i>&lt;2&gt;</b>");
   });
@@ -29,6 +24,7 @@ describe("escaping", () => {
         const inside = html`<a href="${text}">${text}</a>`.text;
         expect(inside.match(/[<>]/g)).toHaveLength(4);
         expect(inside.match(/"/g)).toHaveLength(2);
+        expect(inside).not.toContain("&lt;>");
       }),
     );
   });
@@ -36,24 +32,26 @@ describe("escaping", () => {
 
 describe("the page", () => {
   const page = htmlReport(weekReport());
+  const planned = (images: ReturnType<typeof imagePlan>): string =>
+    htmlReport(weekReport({ plan: { images, containers: null } }));
 
   test("the page has no script, no link and no address", () => {
     expect(page).not.toMatch(/<script|<link|<img|@import|url\(|https?:|src=/);
     expect(page).toContain("default-src 'none'; style-src 'unsafe-inline'");
   });
 
-  test("the page says what was removed for which reason, and what that freed", () => {
+  test("the page says what was removed and why, the candidates with their stop, and what is kept by which rule", () => {
     expect(page).toContain("image: disk usage");
     expect(page).toContain("container: over the limit per container name");
     expect(page).toContain("107 removals, 57.3 GiB freed as measured.");
-  });
-
-  test("the page shows the candidates with the estimated stop, and what is kept by which rule", () => {
     expect(page).toMatch(
-      /A pass is expected to remove \d+ and to stop there; the disk is measured after each/,
+      /A pass is expected to remove \d+ and to stop there; the disk is measured/,
     );
-    expect(page).toContain("<strong>keep rule</strong>: 5 images");
+    expect(page).toContain("<summary>keep rule: 5 images");
     expect(page).toContain("/etc/crigc/keep.d/base.list:3");
+    expect(page).toContain("Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h");
+    expect(page.match(/<th\b/g)?.length).toBeGreaterThan(10);
+    expect(page.match(/<th (?!scope="col")/g)).toBeNull();
   });
 
   test("a hostile node name appears in the page only as text", () => {
@@ -62,54 +60,36 @@ describe("the page", () => {
     expect(hostile).not.toMatch(/[\u202e\u001b]/);
   });
 
-  test("a page is made of the history alone if the node cannot be read", () => {
-    const text = htmlReport(weekReport({ plan: null, runtime: null, planError: "no socket" }));
+  test("a page is made of the history alone if the node cannot be read, and says so if there is none", () => {
+    const unread = { plan: null, runtime: null, usage: null, planError: "no socket" };
+    const text = htmlReport(weekReport(unread));
     expect(text).toContain("<strong>Cannot read the node:</strong> no socket.");
     expect(text).not.toContain("What a pass would remove now");
-  });
-
-  test("a page without history and node says so", () => {
-    const text = htmlReport(
-      weekReport({
-        plan: null,
-        samples: [],
-        history: { passes: [], removals: [], events: [], regrets: [] },
-      }),
-    );
-    expect(text).toContain("Nothing was removed in this period.");
-    expect(text).toContain("No disk usage was recorded in this period");
+    const history = { passes: [], removals: [], events: [], regrets: [] };
+    const empty = htmlReport(weekReport({ ...unread, samples: [], history }));
+    expect(empty).toContain("Nothing was removed in this period.");
+    expect(empty).toContain("No disk usage was recorded in this period");
   });
 
   test("the page starts with what blocks removal", () => {
-    const blocked = imagePlan({
-      candidates: [],
-      blocks: [{ kind: "pods-unknown", message: "status 500" }],
-    });
-    const text = htmlReport(weekReport({ plan: { images: blocked, containers: null } }));
-    expect(text.indexOf("No image is removed now:")).toBeLessThan(text.indexOf("At a glance"));
-    expect(text).toContain("removal is blocked");
+    const blocks = [{ kind: "pods-unknown", message: "status 500" }] as const;
+    const text = planned(imagePlan({ candidates: [], blocks }));
+    expect(text.indexOf("No image is removed now:")).toBeLessThan(text.indexOf("Disk usage over"));
+    expect(text.indexOf("No image is removed now:")).toBeGreaterThan(0);
   });
 
   test("a page of a full node of young images says when they become removable, and nowhere that no threshold is exceeded", () => {
-    const young = imagePlan({
-      candidates: [],
-      kept: [kept(1, { kind: "too-young", age: seconds(12), minimumAge: minutes(2) })],
-    });
-    const text = htmlReport(weekReport({ plan: { images: young, containers: null } }));
+    const young = { kind: "too-young", age: seconds(12), minimumAge: minutes(2) } as const;
+    const text = planned(imagePlan({ candidates: [], kept: [kept(1, young)] }));
     expect(text).toContain("free 4.0 GiB on /var/lib/containerd");
-    expect(text).toContain("<small>1 image (117.0 MiB) becomes removable in 1m48s</small>");
-    expect(text).not.toContain("no threshold exceeded");
+    expect(text).toContain("1 image (117.0 MiB) becomes removable in 1m48s");
+    expect(text).not.toContain("No threshold exceeded");
   });
 
   test("the chart of a new node begins where something was recorded, and ends with the disk as it is now", () => {
     const week = weekReport();
-    const recent = week.samples.filter(({ at }) => at > NOW - minutes(45));
-    expect(recent).not.toBeEmpty();
-    const text = htmlReport({
-      ...week,
-      samples: recent,
-      history: { ...week.history, removals: [] },
-    });
+    const samples = week.samples.filter(({ at }) => at > NOW - minutes(45));
+    const text = htmlReport({ ...week, samples, history: { ...week.history, removals: [] } });
     const drawn = [...text.matchAll(/<path class="used" d="M([\d.]+)[^"]*?([\d.]+) [\d.]+"/g)];
     expect(Number(drawn[0]?.[1])).toBeLessThan(10);
     expect(Number(drawn.at(-1)?.[2])).toBe(1000);
@@ -118,89 +98,131 @@ describe("the page", () => {
   test("a threshold is drawn at its own height for the time in which it was in force", () => {
     const high = page.match(/<path class="high" d="([^"]+)"/)?.[1] ?? "";
     // 90 and then 85 percent, on a scale from 50 to 100.
-    expect(high.match(/M[\d.]+ [\d.]+/g)?.map((it) => it.split(" ")[1])).toEqual([
-      "20.00",
-      "30.00",
-    ]);
-  });
-
-  test("the page says of each filesystem when it reaches its threshold and is full, where that is foreseen", () => {
-    const foreseen = page.match(/<strong class="forecast"\s*>([^<]+)<\/strong\s*>/g) ?? [];
-    expect(foreseen).toHaveLength(1);
-    expect(foreseen[0]).toContain(
-      "Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h).",
-    );
-    expect(htmlReport(weekReport({ forecasts: new Map() }))).not.toContain("measured over");
-  });
-
-  test("every header of a table has a scope", () => {
-    expect(page.match(/<th\b/g)?.length).toBeGreaterThan(10);
-    expect(page.match(/<th (?!scope="col")/g)).toBeNull();
+    const heights = high.match(/M[\d.]+ [\d.]+/g)?.map((it) => it.split(" ")[1]);
+    expect(heights).toEqual(["20.00", "30.00"]);
   });
 
   test("the page of 5,000 removals has bounded lists", () => {
     const text = htmlReport(largeReport());
     expect(text).toContain("and 4500 more.");
-    expect(text.length).toBeLessThan(700_000);
+    expect(text.length).toBeLessThan(900_000);
   });
 });
 
 describe("samples of a disk", () => {
-  const { mountpoint, roles } = filesystem();
-  const sample = (minute: number, percent: number, device = "8:1"): DiskSample => ({
-    at: plus(NOW, minutes(minute)),
-    device,
-    path: mountpoint,
-    inodes: 0n,
-    inodesFree: 0n,
-    freedBytes: null,
-    mountpoint,
-    roles: device === "8:1" ? roles : ["nodefs"],
-    capacityBytes: 100n * GIB,
-    availableBytes: BigInt(100 - percent) * GIB,
-    highPercent: null,
-    lowPercent: null,
-  });
   const period = { from: NOW, to: plus(NOW, hours(10)) };
+  const used = (minute: number, percent: number, device = "8:1") => ({
+    ...sample(plus(NOW, minutes(minute)), percent),
+    device,
+    roles: [device === "8:1" ? ("imagefs" as const) : ("nodefs" as const)],
+  });
 
   test("samples of a disk have their place in the period, whatever their order", () => {
-    const [series] = diskSeries(
-      [{ ...sample(600, 20), highPercent: 85, lowPercent: 80 }, sample(0, 10)],
-      period,
-    );
+    const thresholds = { highPercent: 85, lowPercent: 80 };
+    const [series] = diskSeries([{ ...used(600, 20), ...thresholds }, used(0, 10)], period);
     expect(series?.pieces.flat()).toEqual([
       { place: 0, usedPercent: 10, thresholds: null },
-      { place: 1, usedPercent: 20, thresholds: { highPercent: 85, lowPercent: 80 } },
+      { place: 1, usedPercent: 20, thresholds },
     ]);
-    expect(series?.last.availableBytes).toBe(80n * GIB);
+    expect(series?.last.availableBytes).toBe(40n * GIB);
   });
 
-  test("samples outside of the period or without a capacity are left out", () => {
-    const strange = { ...sample(5, 10), capacityBytes: 0n };
-    expect(diskSeries([sample(-1, 10), sample(601, 10), strange], period)).toEqual([]);
-  });
-
-  test("samples are one series per device, the image filesystem first", () => {
-    const all = diskSeries([sample(0, 10, "8:2"), sample(0, 10)], period);
-    expect(all.map((series) => series.last.device)).toEqual(["8:1", "8:2"]);
+  test("samples are one series per device, the image filesystem first, without those outside of the period or without a capacity", () => {
+    const strange = { ...used(5, 10, "8:3"), capacityBytes: 0n };
+    const others = [used(-1, 10, "8:4"), used(601, 10, "8:5"), strange];
+    const all = diskSeries([used(0, 10, "8:2"), used(0, 10), ...others], period);
+    expect(all.map(({ last }) => last.device)).toEqual(["8:1", "8:2"]);
   });
 
   test("a series of samples is broken if nobody looked for long", () => {
-    const minutesSampled = [0, 5, 10, 15, 20, 200, 205, 210];
-    const [series] = diskSeries(
-      minutesSampled.map((minute) => sample(minute, 50)),
-      period,
-    );
+    const samples = [0, 5, 10, 15, 20, 200, 205, 210].map((minute) => used(minute, 50));
+    const [series] = diskSeries(samples, period);
     expect(series?.pieces.map((piece) => piece.length)).toEqual([5, 3]);
   });
 
   test("samples are thinned without losing a peak", () => {
     const samples = Array.from({ length: 6000 }, (_, index) =>
-      sample(index / 10, index === 4321 ? 99 : index === 1234 ? 1 : 50),
+      used(index / 10, index === 4321 ? 99 : index === 1234 ? 1 : 50),
     );
     const [series] = diskSeries(samples, period);
     const percents = series?.pieces.flat().map((point) => point.usedPercent) ?? [];
     expect(percents.length).toBeLessThanOrEqual(480);
     expect([Math.max(...percents), Math.min(...percents)]).toEqual([99, 1]);
+  });
+});
+
+describe("the treemap", () => {
+  test("the treemap gives each weight its share of the area, without overlap", () => {
+    const area = { x: 3, y: 5, width: 200, height: 90 };
+    const weights = fc.array(fc.bigInt({ min: 1n, max: 1_000_000n }), { minLength: 1 });
+    fc.assert(
+      fc.property(weights, (all) => {
+        const places = divided(
+          all.map((bytes) => ({ bytes })),
+          area,
+        );
+        const total = Number(all.reduce((sum, one) => sum + one));
+        expect(places).toHaveLength(all.length);
+        for (const [index, { item, place: one }] of places.entries()) {
+          const share = (Number(item.bytes) / total) * area.width * area.height;
+          expect(one.width * one.height).toBeCloseTo(share, 3);
+          for (const { place: other } of places.slice(index + 1)) {
+            const across = Math.min(one.x + one.width, other.x + other.width);
+            const down = Math.min(one.y + one.height, other.y + other.height);
+            const overlap = [across - Math.max(one.x, other.x), down - Math.max(one.y, other.y)];
+            expect(Math.min(...overlap)).toBeLessThan(1e-6);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  const family = (name: string, repositories: number): FamilyUsage => ({
+    name,
+    bytes: BigInt(repositories) * 10n * MIB + 7n * MIB,
+    sharedBytes: repositories === 1 ? 0n : 7n * MIB,
+    repositories: Array.from({ length: repositories }, (_, at) => ({
+      name: `registry.example/${name}/app-${at}`,
+      images: 2,
+      removable: at % 3,
+      uniqueBytes: 10n * MIB,
+    })),
+  });
+  const textOf = (families: readonly FamilyUsage[]): string =>
+    treemapSection({ ...usageOf(imagePlan()), families })?.text ?? "";
+  const tilesIn = (text: string): number => text.match(/class="tile /g)?.length ?? 0;
+
+  test("the treemap has a tile per repository, coloured by removability, and a hatched one for shared layers of a family", () => {
+    const text = textOf([family("debian", 3)]);
+    expect(tilesIn(text)).toBe(4);
+    for (const style of ["kept", "partly", "removable", "shared"])
+      expect(text).toContain(`class="tile tile-${style}"`);
+    expect(text).toContain("registry.example/debian/app-1: 10.0 MiB, 2 images, 1 removable");
+    expect(text).toContain("Layers that repositories on debian share: 7.0 MiB");
+    expect(textOf([family("lone", 1)])).not.toContain('class="tile tile-shared"');
+  });
+
+  test("the treemap of a hundred families with a hundred repositories each is small, and complete", () => {
+    const text = textOf(Array.from({ length: 100 }, (_, at) => family(`base-${at}`, 100)));
+    expect(tilesIn(text)).toBeLessThanOrEqual(17 * 18);
+    expect(text).toContain("84 smaller bases");
+    expect(text).toContain("84 more repositories");
+    const areas = text.matchAll(/class="family"\s+style="[^"]*width:([\d.]+)%;height:([\d.]+)%/g);
+    const covered = [...areas].reduce((sum, [, x, y]) => sum + Number(x) * Number(y), 0);
+    expect(covered / 10_000).toBeWithin(0.999, 1.001);
+  });
+
+  test("the treemap is omitted without images, and has a text alternative and a table with all figures", () => {
+    expect(treemapSection(usageOf(imagePlan({ candidates: [], kept: [] })))).toBeNull();
+    const usage = usageOf(imagePlan());
+    const text = treemapSection(usage)?.text ?? "";
+    const [largest] = usage.images.byRepository;
+    expect(/role="img"\s+aria-label="([^"]+)"/.exec(text)?.[1]).toContain(
+      `most take ${largest?.name}`,
+    );
+    const rows = text.match(/<tr>\s*<td data-label="REPOSITORY"/g) ?? [];
+    expect(rows).toHaveLength(usage.images.byRepository.length);
+    expect(text).toContain("The layers of 1 image are unknown");
   });
 });
