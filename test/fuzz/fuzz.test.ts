@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { SEED } from "../sim/random.ts";
+import { SEED } from "../support/random.ts";
 import { corpusNames, pastFailures } from "./corpus.ts";
 import { textOf } from "./inputs.ts";
 import { checkInput, fuzz, holds, textTarget } from "./target.ts";

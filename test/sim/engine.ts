@@ -11,9 +11,9 @@ import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { aSnapshot } from "../support/build/values.ts";
+import type { Random } from "../support/random.ts";
 import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
-import type { Random } from "./random.ts";
 
 /** What happens to calls, changed at will while time passes. */
 export interface Weather {

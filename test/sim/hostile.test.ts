@@ -4,8 +4,8 @@
 import { expect, test } from "bun:test";
 
 import { defaultImageLimits } from "../support/build/values.ts";
+import { Random, SEED } from "../support/random.ts";
 import { aDisk, available } from "./node.ts";
-import { Random, SEED } from "./random.ts";
 import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "./simulation.ts";
 import { Walk } from "./walk.ts";
 

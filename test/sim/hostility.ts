@@ -6,8 +6,8 @@ import type { ImageId } from "../../src/model/ids.ts";
 import type { RuntimeReader, RuntimeWriter } from "../../src/model/ports.ts";
 import type { Container, Image, Sandbox } from "../../src/model/snapshot.ts";
 import { instant } from "../../src/model/time.ts";
+import type { Random } from "../support/random.ts";
 import type { SimClock } from "./clock.ts";
-import type { Random } from "./random.ts";
 
 type Fate =
   | "error"

@@ -15,7 +15,7 @@ import { aFilesystem, defaultLimits } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { noAnnouncements } from "../support/no-announcements.ts";
-import { Random, SEED } from "./random.ts";
+import { Random, SEED } from "../support/random.ts";
 
 const ROUNDS = 1_000;
 

@@ -7,12 +7,12 @@ import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import { type Duration, duration, minutes } from "../../src/model/time.ts";
 import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts";
 import { defaultLimits } from "../support/build/values.ts";
+import { Random } from "../support/random.ts";
 import { SimClock } from "./clock.ts";
 import { simEngine, SimRecord, type Weather } from "./engine.ts";
 import { Hostility } from "./hostility.ts";
 import { isNeeded } from "./need.ts";
 import { aDisk, available, type SimDisk, SimNode } from "./node.ts";
-import { Random } from "./random.ts";
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;

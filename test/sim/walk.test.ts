@@ -6,8 +6,8 @@ import type { Agent } from "../../src/agent/loops.ts";
 import type { Event } from "../../src/model/pass.ts";
 import { duration } from "../../src/model/time.ts";
 import { defaultImageLimits, MIB } from "../support/build/values.ts";
+import { Random, SEED } from "../support/random.ts";
 import { aDisk, available, type SimDisk } from "./node.ts";
-import { Random, SEED } from "./random.ts";
 import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "./simulation.ts";
 import { Walk } from "./walk.ts";
 

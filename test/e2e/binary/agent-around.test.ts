@@ -9,7 +9,7 @@ import { type Json, startNode, type TestNode } from "./node.ts";
 
 const started = (node: TestNode): Promise<Json> =>
   until("the agent has looked at the node", 10_000, async () => {
-    if (!existsSync(join(node.runDir, "crigc.sock"))) return undefined;
+    if (!existsSync(node.socket)) return undefined;
     const status = await node.json(["status"]);
     return status.loops.some((loop: Json) => loop.lastEndedAt !== null) && status;
   });

@@ -4,14 +4,10 @@ import { existsSync, readFileSync } from "node:fs";
 
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { type Json, startNode } from "./node.ts";
+import { Random, SEED } from "../../support/random.ts";
+import { type Json, removable, startNode } from "./node.ts";
 
-const flags = [
-  "--minimum-image-ttl-duration=0s",
-  "--space-accounting=reported",
-  "--eviction-hard=nodefs.available<0%",
-  "--boot-grace=0s",
-];
+const flags = [...removable, "--eviction-hard=nodefs.available<0%", "--boot-grace=0s"];
 const imagesOf = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => ({
     id: imageIdOf(`${prefix} ${index}`),
@@ -22,9 +18,8 @@ const imagesOf = (prefix: string, count: number) =>
 const KILLS = 20;
 
 test(`the history of an agent killed ${KILLS} times during passes lacks at most the last removal of each run`, async () => {
-  const seed = Number(process.env["CRIGC_SEED"] ?? Date.now() % 1_000_000);
-  console.log(`seed ${seed} (CRIGC_SEED)`);
-  const random = randomOf(seed);
+  console.log(`seed ${SEED} (CRIGC_SIM_SEED)`);
+  const random = new Random(SEED);
   await using it = await startNode({
     flags: [...flags, "--image-gc-period=100ms", "--max-images=1"],
   });
@@ -35,7 +30,7 @@ test(`the history of an agent killed ${KILLS} times during passes lacks at most 
     const before = it.removedImages().length;
     const agent = it.start("run");
     await until("the pass removes", 10_000, () => it.removedImages().length > before);
-    await Bun.sleep(random() * 250);
+    await Bun.sleep(random.next() * 250);
     agent.signal("SIGKILL");
     await agent.exited;
     // Done is what the runtime has answered: the last call may have been cut off.
@@ -64,15 +59,6 @@ test(`the history of an agent killed ${KILLS} times during passes lacks at most 
   expect(passes.filter((pass: Json) => pass.endedAt === null).length).toBeLessThanOrEqual(KILLS);
   expect(passes.at(-1).endedAt).not.toBeNull();
 });
-
-/** A small generator, so that a failure can be had again. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 const residentMiB = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;

@@ -5,41 +5,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
-import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { type RunningProgram, startProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { type Json, numberedImages, quickPasses, startNode, type TestNode } from "./node.ts";
 
-const images = (count: number) =>
-  Array.from({ length: count }, (_, index) => ({
-    id: imageIdOf(index),
-    repoTags: [`r.example/i${index}:1`],
-    sizeBytes: 1_000_000 - index,
-  }));
-/** Passes come quickly, and only a number of images or a budget asks for any. */
-const flags = [
-  "--minimum-image-ttl-duration=0s",
-  "--space-accounting=reported",
-  "--image-gc-high-threshold=99",
-  "--image-gc-low-threshold=98",
-  "--eviction-hard=nodefs.available<0%",
-  "--image-gc-period=150ms",
-  "--image-detection-period=150ms",
-  "--image-cache-period=150ms",
-  "--container-gc-period=150ms",
-  "--pressure-period=150ms",
-];
-
-const controlSocket = (node: TestNode): string => join(node.runDir, "crigc.sock");
-const ask = (node: TestNode, path: string): Promise<Response> =>
-  fetch(`http://agent${path}`, { unix: controlSocket(node) });
+const flags = quickPasses;
+const images = numberedImages;
 const status = (node: TestNode): Promise<Json> => node.json(["status"]);
-const firstPass = (node: TestNode): Promise<Json> =>
-  until("the first pass over images has ended", 10_000, async () => {
-    if (!existsSync(controlSocket(node))) return undefined;
-    const document = await status(node);
-    return document.lastPasses.some((pass: Json) => pass.passKind === "image-gc") && document;
-  });
 
 describe("a configuration file that changes under a running agent", () => {
   const passes = (it: TestNode): number => it.runtime.callsOf("ListImages").length;
@@ -86,47 +58,6 @@ describe("a configuration file that changes under a running agent", () => {
     await morePasses(it);
     expect(it.removedImages()).toHaveLength(1);
   });
-
-  test("reports that a value bound to the process waits for a restart", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    await using agent = it.start("run");
-    await firstPass(it);
-    it.configure({ runtimeRequestTimeout: "33s" });
-    agent.signal("SIGHUP");
-    await agent.untilSaid(/runtimeRequestTimeout .*when the agent restarts/);
-  });
-});
-
-describe("a command next to a running agent", () => {
-  const thresholds = ["--image-gc-high-threshold=97", "--image-gc-low-threshold=91"];
-
-  test("uses the agent's values unless a flag overrides them", async () => {
-    await using it = await startNode({ node: { images: images(2) } });
-    await using agent = it.start("run", ...thresholds);
-    await firstPass(it);
-    const high = "imageGCHighThresholdPercent";
-    expect((await it.json(["config"])).values[high]).toMatchObject({ value: 97, source: "agent" });
-    const own = await it.crigc("config", "--image-gc-high-threshold=95");
-    expect(own.stderr).toContain(
-      "--image-gc-high-threshold 95 differs from the running agent, which has 97",
-    );
-    expect(agent.exitCode()).toBeNull();
-  });
-
-  test("does not hang with an agent that hangs", async () => {
-    await using it = await startNode({ node: { images: images(2) } });
-    await using agent = it.start("run", ...thresholds);
-    await firstPass(it);
-    process.kill(agent.pid, "SIGSTOP");
-    try {
-      const { tookMs, stdout, stderr } = await it.crigc("config", "-o", "json");
-      expect(tookMs).toBeLessThan(5_000);
-      expect(stderr).toContain("no answer within 2000 ms");
-      expect(JSON.parse(stdout).values.imageGCHighThresholdPercent.value).toBe(85);
-    } finally {
-      process.kill(agent.pid, "SIGCONT");
-    }
-  });
 });
 
 describe("a socket corrected in the configuration file", () => {
@@ -148,17 +79,7 @@ describe("a socket corrected in the configuration file", () => {
     await agent.untilSaid(`connected to the runtime at ${it.runtime.endpoint}`);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
     expect(agent.said()).not.toContain("when the agent restarts");
-    expect((await firstPass(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
-  });
-
-  test("waits for a restart once another one is connected", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    await using agent = startedWith(it, { containerRuntimeEndpoint: it.runtime.endpoint });
-    await firstPass(it);
-    it.configure({ containerRuntimeEndpoint: away });
-    agent.signal("SIGHUP");
-    await agent.untilSaid(/containerRuntimeEndpoint .*when the agent restarts/);
-    expect((await status(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
+    expect((await it.firstPass()).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
   });
 });
 
@@ -166,13 +87,13 @@ describe("a runtime that goes down", () => {
   test("is reported by readyz, metrics, status and log, and the agent recovers without a restart", async () => {
     await using it = await startNode({ node: { images: images(4) }, flags });
     await using agent = it.start("run");
-    await firstPass(it);
-    expect((await ask(it, "/readyz")).status).toBe(200);
+    await it.firstPass();
+    expect((await it.ask("/readyz")).status).toBe(200);
     await it.runtime.crash();
-    await until("readyz says so", 5_000, async () => (await ask(it, "/readyz")).status === 503);
-    expect(await (await ask(it, "/readyz")).text()).toContain(it.runtime.socket);
-    expect((await ask(it, "/healthz")).status).toBe(200);
-    expect(await (await ask(it, "/metrics")).text()).toMatch(/^crigc_runtime_up 0$/m);
+    await until("readyz says so", 5_000, async () => (await it.ask("/readyz")).status === 503);
+    expect(await (await it.ask("/readyz")).text()).toContain(it.runtime.socket);
+    expect((await it.ask("/healthz")).status).toBe(200);
+    expect(await (await it.ask("/metrics")).text()).toMatch(/^crigc_runtime_up 0$/m);
     expect((await status(it)).runtimeError).toContain(it.runtime.socket);
     await until("two failures were counted", 5_000, async () =>
       (await status(it)).events.some((event: Json) => event.reason === "ImageGCFailed"),
@@ -180,9 +101,9 @@ describe("a runtime that goes down", () => {
     it.configure({ maxImages: 3 });
     agent.signal("SIGHUP");
     await it.runtime.recover();
-    await until("readyz is well", 10_000, async () => (await ask(it, "/readyz")).status === 200);
+    await until("readyz is well", 10_000, async () => (await it.ask("/readyz")).status === 200);
     await until("an image went", 10_000, () => it.removedImages().length === 1);
-    expect(await (await ask(it, "/metrics")).text()).toMatch(/^crigc_runtime_up 1$/m);
+    expect(await (await it.ask("/metrics")).text()).toMatch(/^crigc_runtime_up 1$/m);
     expect((await status(it)).runtimeError).toBeNull();
     await agent.untilSaid(/succeed/i);
   });
@@ -200,40 +121,23 @@ describe("an agent that is stopped", () => {
     const { removals, passes } = await it.json(["history"]);
     expect(removals).toMatchObject([{ id: it.removedImages()[0], result: "removed" }]);
     expect(passes.at(-1).imagesEnd).toBe("stopped");
-    expect(existsSync(controlSocket(it))).toBe(false);
+    expect(existsSync(it.socket)).toBe(false);
   });
 
-  test("by SIGINT between passes exits at once, and another one can start", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    const agent = it.start("run");
-    await firstPass(it);
-    const startedAt = performance.now();
-    agent.signal("SIGINT");
-    expect(await agent.exited).toBe(0);
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
-    await using next = it.start("run");
-    await firstPass(it);
-    expect(next.exitCode()).toBeNull();
+  test("gc that SIGINT stops while it lists says so with exit 4, and not that a list failed", async () => {
+    await using it = await startNode({ node: { images: images(6) }, flags });
+    it.runtime.fail("ListContainers", { kind: "hang" });
+    const gc = it.start("gc", "--all-unused");
+    const listing = () => it.runtime.callsOf("ListContainers").length === 1;
+    await until("a list is in flight", 10_000, listing);
+    gc.signal("SIGINT");
+    expect(await gc.exited).toBe(4);
+    expect(gc.answered()).toContain("stopped on request");
+    expect(gc.answered()).not.toContain("Failed");
   });
-
-  test.each(["", "--images", "--containers"])(
-    "gc %s that is told to stop while it lists says so with exit 4, and not that a list failed",
-    async (part) => {
-      await using it = await startNode({ node: { images: images(6) }, flags });
-      it.runtime.fail("ListContainers", { kind: "hang" });
-      const gc = it.start("gc", "--all-unused", ...(part === "" ? [] : [part]));
-      const listing = () => it.runtime.callsOf("ListContainers").length === 1;
-      await until("a list is in flight", 10_000, listing);
-      gc.signal("SIGTERM");
-      expect(await gc.exited).toBe(4);
-      expect(gc.answered()).toContain("stopped on request");
-      expect(gc.answered()).not.toContain("Failed");
-    },
-  );
 
   test.each([
     ["gc", "SIGTERM", ["gc", "--all-unused"]],
-    ["gc, whose terminal closes,", "SIGHUP", ["gc", "--all-unused"]],
     ["rm, whose terminal closes,", "SIGHUP", ["rm", "r.example/i0:1", "r.example/i1:1"]],
   ] as const)(
     "%s by %s finishes its removal, records and reports it, and exits",
@@ -252,17 +156,6 @@ describe("an agent that is stopped", () => {
       expect(removals).toMatchObject([{ result: "removed" }]);
     },
   );
-
-  test("is not stopped by a closing terminal behind nohup", async () => {
-    await using it = await startNode({ node: { images: images(3) }, flags });
-    it.runtime.fail("RemoveImage", { kind: "delay", ms: 300 });
-    const words = ["gc", "--all-unused", "-o", "json", ...it.flags];
-    const gc = startProgram(words, { within: ["nohup"] });
-    await until("a removal is in flight", 10_000, () => it.removedImages().length === 1);
-    gc.signal("SIGHUP");
-    expect(await gc.exited).toBe(0);
-    expect(it.removedImages()).toHaveLength(3);
-  });
 });
 
 describe("hold", () => {
@@ -270,7 +163,7 @@ describe("hold", () => {
     await using it = await startNode({ node: { images: images(4) }, flags });
     await it.crigc("hold", "1h", "--reason=inventory");
     await using agent = it.start("run", "--max-images=2");
-    const document = await firstPass(it);
+    const document = await it.firstPass();
     expect(document.hold).toMatchObject({ reason: "inventory" });
     const lists = it.runtime.callsOf("ListImages").length;
     await until(
@@ -298,41 +191,11 @@ test("a metrics address without a host is every address, of IPv4 and of IPv6", a
 });
 
 describe("what an agent cannot open", () => {
-  test("(a control socket of another program) is reported, and the agent continues", async () => {
-    await using it = await startNode({ node: { images: images(3) }, flags });
-    put(it.runDir, "note");
-    const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
-    await new Promise<void>((done) => other.listen(controlSocket(it), done));
-    await using agent = it.start("run", "--max-images=2");
-    await agent.untilSaid(controlSocket(it));
-    expect(agent.said()).toContain("continues without it");
-    await until("an image went", 10_000, () => it.removedImages().length === 1);
-    const { exitCode, stderr } = await it.crigc("status");
-    expect(exitCode).toBe(8);
-    expect(stderr).toContain(controlSocket(it));
-    expect(await agent.stop()).toBe(0);
-    // It is the other's still.
-    expect(existsSync(controlSocket(it))).toBe(true);
-    other.close();
-  });
-
-  test("(the control socket of a killed agent) is taken over", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    const first = it.start("run");
-    await firstPass(it);
-    first.signal("SIGKILL");
-    await first.exited;
-    expect(existsSync(controlSocket(it))).toBe(true);
-    await using next = it.start("run");
-    await next.untilSaid("connected to the runtime");
-    await until("it answers", 5_000, async () => (await it.crigc("status")).exitCode === 0);
-  });
-
   test("(a socket or an address in use) is opened once it is free", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     put(it.runDir, "note");
     const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
-    await new Promise<void>((done) => other.listen(controlSocket(it), done));
+    await new Promise<void>((done) => other.listen(it.socket, done));
     const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
     const address = `127.0.0.1:${web.port}`;
     await using agent = it.start("run", `--metrics-bind-address=${address}`);
@@ -361,7 +224,7 @@ describe("what an agent cannot open", () => {
 test("an agent whose lock file is deleted takes its lock again, so that a second agent still exits 6", async () => {
   await using it = await startNode({ node: { images: images(1) }, flags });
   await using agent = it.start("run");
-  await firstPass(it);
+  await it.firstPass();
   const [lock = ""] = it.lockFiles().filter((path) => path.includes("agent-"));
   rmSync(lock);
   await until("the lock file is there again", 15_000, () => existsSync(lock));
@@ -375,25 +238,12 @@ describe("a control socket that is deleted under the agent", () => {
   test("with its directory is opened again, and deleted when the agent stops", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using agent = it.start("run");
-    await firstPass(it);
+    await it.firstPass();
     rmSync(it.runDir, { recursive: true });
     await until("the agent answers", 15_000, async () => (await it.crigc("status")).exitCode === 0);
     expect(agent.said()).toContain("the control socket was deleted; crigc opens it again");
     expect(await agent.stop()).toBe(0);
-    expect(existsSync(controlSocket(it))).toBe(false);
-  });
-
-  test("and replaced by another program's is left to it, also when the agent stops", async () => {
-    await using it = await startNode({ node: { images: images(1) }, flags });
-    await using agent = it.start("run");
-    await firstPass(it);
-    rmSync(controlSocket(it));
-    const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
-    await new Promise<void>((done) => other.listen(controlSocket(it), done));
-    await agent.untilSaid("another program listens on it", 15_000);
-    expect(await agent.stop()).toBe(0);
-    expect(existsSync(controlSocket(it))).toBe(true);
-    other.close();
+    expect(existsSync(it.socket)).toBe(false);
   });
 });
 
@@ -421,22 +271,6 @@ describe("the event hook", () => {
     expect(event.message).toContain("bad.list:1");
     expect(agent.exitCode()).toBeNull();
   });
-
-  test.each([
-    ["that fails", "#!/bin/sh\nexit 3\n", 0o755],
-    ["that is no executable", "nothing", 0o644],
-    ["that never ends", "#!/bin/sh\nexec sleep 600\n", 0o755],
-  ])("%s is only logged", async (_, text, mode) => {
-    await using it = await startNode({ node: { images: images(3) }, flags });
-    const hook = put(it.home, "hook", text, mode);
-    it.runtime.node.ghosts.add(imageIdOf(0));
-    await using agent = it.start("run", "--max-images=1", `--event-hook=${hook}`);
-    if (!text.includes("sleep")) await agent.untilSaid(hook);
-    await until("the rest went", 10_000, () => it.runtime.node.images.length === 1);
-    const startedAt = performance.now();
-    expect(await agent.stop()).toBe(0);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
-  });
 });
 
 test("gc next to a running agent waits its turn, and both are in the history", async () => {
@@ -459,7 +293,7 @@ test("gc next to a running agent waits its turn, and both are in the history", a
 test("run --dry-run removes nothing and leaves no state, however long it runs", async () => {
   await using it = await startNode({ node: { images: images(6) }, flags });
   await using agent = it.start("run", "--dry-run", "--max-images=1");
-  await firstPass(it);
+  await it.firstPass();
   const lists = it.runtime.callsOf("ListImages").length;
   await until("more passes ran", 5_000, () => it.runtime.callsOf("ListImages").length > lists + 3);
   expect(it.changes()).toEqual([]);

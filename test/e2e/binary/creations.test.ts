@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -47,7 +46,6 @@ const create = (it: TestNode): void =>
     image: "r.example/i1:1",
     createdAt: new Date().toISOString(),
   });
-const socket = (it: TestNode): string => join(it.runDir, "crigc.sock");
 
 describe("an agent under pressure", () => {
   test("removes images at once beside a pod in ErrImagePull", async () => {
@@ -62,7 +60,7 @@ describe("an agent under pressure", () => {
     begin(it);
     await using agent = it.start("run");
     const waiting = await until("the pass waits", 10_000, async () => {
-      if (!existsSync(socket(it))) return undefined;
+      if (!existsSync(it.socket)) return undefined;
       const document = await it.json(["status"]);
       return document.waiting === null ? undefined : document.waiting;
     });
@@ -70,7 +68,7 @@ describe("an agent under pressure", () => {
       code: "pod-starting",
       containers: [{ sandbox: "pod", name: "web" }],
     });
-    const metrics = await (await fetch("http://agent/metrics", { unix: socket(it) })).text();
+    const metrics = await (await it.ask("/metrics")).text();
     expect(metrics).toContain('crigc_image_removal_blocked{block="pod-starting"} 1');
     expect(it.removedImages()).toEqual([]);
     create(it);

@@ -1,5 +1,5 @@
-// A disk of a known size for one test: a tmpfs in a mount namespace of its own, which leaves nothing behind and needs no root.
-import { mkdtempSync, rmdirSync, statfsSync } from "node:fs";
+// Disks for one test, each held by a shell that undoes everything when its stdin closes, also when the test is killed.
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -7,65 +7,122 @@ import type { LayerDescription } from "../../support/fake-runtime/describe.ts";
 
 export const MiB = 1024 * 1024;
 
-export interface SmallDisk {
+/** A tmpfs of a known size in a mount namespace of its own, which needs no root. */
+export interface SmallDisk extends AsyncDisposable {
   /** A directory on it, seen through the process that holds the namespace. */
   readonly directory: string;
   usedBytes(): number;
   usedPercent(): number;
   freeBytes(): number;
-  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** An ext4 on a loop device that can be frozen, like a disk that hangs. */
+export interface FreezingDisk extends AsyncDisposable {
+  readonly directory: string;
+  /** Every writer hangs from now on; for a minute at most, whatever becomes of the test. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
 }
 
 export async function smallDisk(sizeBytes: number): Promise<SmallDisk> {
-  const opened = await open(sizeBytes);
-  if (typeof opened === "string") throw new Error(`no disk can be made here: ${opened}`);
-  return opened;
-}
-
-/** Why no disk can be made on this machine; `null`: one can. */
-export const diskObstacle: string | null = await (async () => {
-  const opened = await open(MiB);
-  if (typeof opened === "string") return opened;
-  await opened[Symbol.asyncDispose]();
-  return null;
-})();
-if (diskObstacle !== null)
-  console.warn(
-    `tests on a disk of their own are skipped: no tmpfs can be mounted: ${diskObstacle}`,
-  );
-
-async function open(sizeBytes: number): Promise<SmallDisk | string> {
-  const mountpoint = mkdtempSync(join(tmpdir(), "crigc-disk-"));
   const asUser = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
-  // The shell stays, as the holder of the namespace, until its stdin is closed: also when the test is killed.
   const script = 'mount -t tmpfs -o "size=$2,mode=0777" tmpfs "$1" && echo mounted && read -r _';
-  const holder = Bun.spawn(
-    ["unshare", ...asUser, "--mount", "sh", "-c", script, "sh", mountpoint, String(sizeBytes)],
-    { stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+  const holder = await hold(
+    ["unshare", ...asUser, "--mount", "sh", "-c", script],
+    [`${sizeBytes}`],
   );
-  const close = async (): Promise<void> => {
-    await holder.stdin.end();
-    await holder.exited;
-    rmdirSync(mountpoint);
-  };
-  const first = await holder.stdout.getReader().read();
-  if (first.value === undefined) {
-    const reason = (await holder.stderr.text()).trim();
-    await close();
-    return reason;
-  }
-  const directory = join(`/proc/${holder.pid}/root`, mountpoint);
-  const used = (): { readonly used: number; readonly all: number } => {
+  const directory = join(`/proc/${holder.pid}/root`, holder.place);
+  const measure = () => {
     const { blocks, bavail, bsize } = statfsSync(directory);
     return { used: (blocks - bavail) * bsize, all: blocks * bsize };
   };
   return {
     directory,
-    usedBytes: () => used().used,
-    usedPercent: () => (100 * used().used) / used().all,
-    freeBytes: () => used().all - used().used,
-    [Symbol.asyncDispose]: close,
+    usedBytes: () => measure().used,
+    usedPercent: () => (100 * measure().used) / measure().all,
+    freeBytes: () => measure().all - measure().used,
+    [Symbol.asyncDispose]: holder.close,
   };
+}
+
+// Should the shell itself be killed, the session that it started thaws the disk.
+const freezer = `
+PATH=$PATH:/usr/sbin:/sbin
+truncate -s 32M "$1/disk" && mkfs.ext4 -q -F "$1/disk" && mkdir "$1/mount" && mount -o loop "$1/disk" "$1/mount" || exit 1
+echo mounted
+while read -r word; do
+  case $word in
+    freeze) fsfreeze -f "$1/mount"; setsid sh -c 'sleep 60; fsfreeze -u "$1"' sh "$1/mount" >/dev/null 2>&1 </dev/null & ;;
+    thaw) fsfreeze -u "$1/mount" ;;
+  esac || exit 1
+  echo "$word"
+done
+fsfreeze -u "$1/mount" 2>/dev/null
+umount "$1/mount" || umount -l "$1/mount"
+`;
+
+export async function freezingDisk(): Promise<FreezingDisk> {
+  const holder = await hold(["sh", "-c", freezer], []);
+  return {
+    directory: join(holder.place, "mount"),
+    freeze: () => holder.tell("freeze"),
+    thaw: () => holder.tell("thaw"),
+    [Symbol.asyncDispose]: holder.close,
+  };
+}
+
+/** Runs `shell` with a new directory as its first operand, and waits for its first line. */
+async function hold(shell: readonly string[], operands: readonly string[]) {
+  const place = mkdtempSync(join(tmpdir(), "crigc-disk-"));
+  const child = Bun.spawn([...shell, "sh", place, ...operands], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const answers = child.stdout.getReader();
+  const close = async (): Promise<void> => {
+    await child.stdin.end();
+    await child.exited;
+    rmSync(place, { recursive: true, force: true });
+  };
+  const answered = async (): Promise<void> => {
+    const { value } = await answers.read();
+    if (value === undefined) throw new Error((await child.stderr.text()).trim());
+  };
+  const tell = async (word: string): Promise<void> => {
+    await child.stdin.write(`${word}\n`);
+    await child.stdin.flush();
+    await answered();
+  };
+  try {
+    await answered();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { pid: child.pid, place, tell, close };
+}
+
+/** Why such a disk cannot be made on this machine; `null` if it can. */
+export const diskObstacle = await obstacle("a disk of its own", () => smallDisk(MiB));
+export const freezeObstacle = await obstacle("a disk that hangs", async () => {
+  const disk = await freezingDisk();
+  await disk.freeze();
+  await disk.thaw();
+  return disk;
+});
+
+async function obstacle(
+  what: string,
+  make: () => Promise<AsyncDisposable>,
+): Promise<string | null> {
+  try {
+    await using _ = await make();
+    return null;
+  } catch (error) {
+    console.warn(`tests on ${what} are skipped: ${String(error)}`);
+    return String(error);
+  }
 }
 
 /** A layer of whole pages, so that its size is what it takes. */

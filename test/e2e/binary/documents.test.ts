@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
-import { type Json, startNode } from "./node.ts";
+import { type Json, removable, startNode } from "./node.ts";
 
 const huge = 2n ** 60n;
 const node: NodeDescription = {
@@ -21,7 +21,7 @@ const node: NodeDescription = {
     { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited", name: "job" },
   ],
 };
-const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+const flags = removable;
 
 const documents: readonly (readonly [kind: string, words: readonly string[]])[] = [
   ["Plan", ["plan", "--all-unused", "-o", "json"]],
@@ -151,32 +151,19 @@ describe("names with control characters", () => {
 
   test.each([
     ["plan", "--all-unused"],
-    ["images", ""],
-    ["explain", "r.example/x0"],
     ["explain", "c1"],
-    ["explain", "something with an escape in it"],
     ["gc", "--all-unused"],
-    ["history", ""],
     ["audit", ""],
-    ["keep", "list"],
     ["doctor", ""],
   ])("do not reach a terminal through crigc %s %s", async (command, word) => {
     const traits = { name: `run${ESC}[1mtime`, version: `1.7.24${ESC}[0m` };
     await using it = await startNode({ node: hostile, flags: [...flags, "-v=5"], traits });
     it.runtime.fail(
       "RemoveImage",
-      {
-        kind: "error",
-        code: "UNKNOWN",
-        message: `no${nasty
-          .slice(0, 5)
-          .join("")
-          .replaceAll(/[\r\n]/g, "")}`,
-      },
+      { kind: "error", code: "UNKNOWN", message: `no${nasty.slice(0, 4).join("")}` },
       { times: 1 },
     );
-    if (command === "history") await it.crigc("gc", "--all-unused");
-    const words = word === "" ? [] : [word.startsWith("something") ? `x${ESC}[31m` : word];
+    const words = word === "" ? [] : [word];
     const { stdout, stderr } = await it.crigc(command, ...words);
     expect(stdout + stderr).not.toBe("");
     expect(CONTROL.exec(stdout)).toBeNull();

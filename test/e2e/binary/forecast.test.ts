@@ -19,9 +19,6 @@ const flags = [
 ];
 const images = [{ id: imageIdOf(0), repoTags: ["r.example/i:1"], sizeBytes: 1_000_000 }];
 
-const ask = async (node: TestNode, path: string): Promise<string> =>
-  (await fetch(`http://agent${path}`, { unix: join(node.runDir, "crigc.sock") })).text();
-
 /** What a running agent knows of the filesystem of the images. */
 async function measured(node: TestNode): Promise<Json> {
   return await until("the disk is measured", 20_000, async () => {
@@ -102,7 +99,7 @@ test("status, metrics and the HTML report forecast when a growing disk is full",
   const sentence =
     /full in \d+h\d*m? if nothing is removed, at [\d.]+ [GT]iB\/h \(measured over \d/i;
   expect((await it.crigc("status")).stdout).toMatch(sentence);
-  const metrics = await ask(it, "/metrics");
+  const metrics = await (await it.ask("/metrics")).text();
   const series = metrics.match(/^crigc_filesystem_full_in_seconds\{[^}]*role="imagefs"\} (\S+)$/m);
   expect(Number(series?.[1]) / 3600).toBeWithin(8, 12);
   expect(metrics).toMatch(/^crigc_filesystem_growth_bytes_per_second\{[^}]*role="imagefs"\} \d/m);

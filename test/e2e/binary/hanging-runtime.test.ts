@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { until } from "../../support/containerd/until.ts";
 import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
-import { startNode } from "./node.ts";
+import { startNode, type TestNode } from "./node.ts";
 import { passesApart } from "./watched.ts";
 
 const flags = [
@@ -20,6 +20,12 @@ const flags = [
   "--pressure-period=200ms",
 ];
 const noPressure = "--eviction-hard=nodefs.available<0%";
+
+/** Leaves the pods as missing for so long that the next pass counts them as deleted. */
+async function podsDeleted(node: TestNode): Promise<void> {
+  await node.crigc("gc", "--containers");
+  await passesApart(node.stateDir);
+}
 
 const deadSandboxes: readonly SandboxDescription[] = Array.from({ length: 12 }, (_, index) => ({
   id: hexId(`sandbox ${index}`),
@@ -49,6 +55,7 @@ test("a sandbox whose status hangs delays a pass once, and its lists stay young"
 describe("12 sandboxes whose stop hangs", () => {
   test("do not delay the removal of images under pressure by more than a few seconds", async () => {
     await using node = await startNode({ node: { sandboxes: deadSandboxes }, flags });
+    await podsDeleted(node);
     node.runtime.fail("StopPodSandbox", { kind: "hang" });
     await using agent = node.start("run", "--eviction-hard=imagefs.available<99%");
     const hangs = () => node.runtime.callsOf("StopPodSandbox").length > 0;
@@ -63,8 +70,7 @@ describe("12 sandboxes whose stop hangs", () => {
       node: { sandboxes: deadSandboxes },
       flags: [...flags, "--runtime-request-timeout=1s", noPressure],
     });
-    await node.crigc("gc", "--containers");
-    await passesApart(node.stateDir);
+    await podsDeleted(node);
     node.runtime.fail("StopPodSandbox", { kind: "hang" });
     const { tookMs, stderr, stdout } = await node.crigc("gc", "--containers");
     expect(tookMs).toBeLessThan(4_000);
@@ -93,6 +99,7 @@ describe("stopping a container of unknown state", () => {
         node: { sandboxes: [pod], containers: [container] },
         flags: [...flags, noPressure],
       });
+      await podsDeleted(node);
       node.runtime.fail(method, { kind: "hang" });
       await using agent = node.start("run");
       const hangs = () => node.runtime.callsOf(method).length > 0;

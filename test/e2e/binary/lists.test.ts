@@ -85,10 +85,3 @@ describe("crigc history", () => {
     expect(await lines(it, "history", "-q", "--sort", "newest")).toEqual(passes.toReversed());
   });
 });
-
-test("a command that prints no list refuses list formats", async () => {
-  await using it = await known();
-  const { exitCode, stderr } = await it.within({}, "doctor", "-o", "wide");
-  expect(exitCode).toBe(2);
-  expect(stderr).toContain("crigc doctor has no output format wide; use table or json");
-});

@@ -4,16 +4,11 @@ import { readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "no
 import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
-import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { diskObstacle, MiB, smallDisk } from "./disk.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { type Json, numberedImages, removable, startNode, type TestNode } from "./node.ts";
 import { observedFor } from "./watched.ts";
 
-const images = [0, 1, 2].map((index) => ({
-  id: imageIdOf(index),
-  repoTags: [`r.example/i${index}:1`],
-  sizeBytes: 1_000_000 - index,
-}));
+const images = numberedImages(3);
 const flags = ["--space-accounting=reported"];
 
 /** A node whose images were seen so long ago that they may go. */
@@ -45,7 +40,6 @@ test("the first gc finds every image too young and says so; after the minimum ag
 
 describe("a ledger", () => {
   test.each([
-    ["of garbage", (path: string) => writeFileSync(path, Buffer.alloc(8_192, 0x5a))],
     ["that was cut off", (path: string) => truncateSync(path, 1_000)],
     ["of text", (path: string) => writeFileSync(path, "no database at all\n".repeat(500))],
   ])("%s is moved aside with a warning, and every image counts as new", async (_, spoil) => {
@@ -78,7 +72,7 @@ describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () =>
     await using disk = await smallDisk(4 * MiB);
     await using it = await startNode({
       node: { images },
-      flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+      flags: removable,
     });
     const stateDir = join(disk.directory, "state");
     await it.crigc("gc", "--images", `--state-dir=${stateDir}`);
@@ -90,46 +84,5 @@ describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () =>
     expect(exitCode).toBe(1);
     rmSync(join(disk.directory, "full"));
     expect(await it.crigc("history", `--state-dir=${stateDir}`)).toMatchObject({ exitCode: 0 });
-  });
-});
-
-describe("a node where", () => {
-  test("all containers vanished at once is left alone during the boot grace", async () => {
-    const node = {
-      images,
-      sandboxes: [{ id: "pod" }],
-      containers: [{ id: "web", sandboxId: "pod", image: "r.example/i0:1" }],
-    };
-    const own = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
-    await using it = await startNode({ node, flags: own });
-    await it.crigc("gc");
-    it.runtime.node.containers.clear();
-    it.runtime.node.sandboxes.clear();
-    // What was asked for could not be had.
-    const report = await it.json(["gc", "--all-unused"], 4);
-    expect(it.changes()).toEqual([]);
-    expect(report.plan.images.blocks.map((block: Json) => block.code)).toEqual(["boot-grace"]);
-    const { exitCode, stdout, stderr } = await it.crigc("gc", "--containers", "--all-unused");
-    expect(exitCode).toBe(4);
-    for (const text of [stdout, stderr])
-      expect(text).toMatch(/grace period \(--boot-grace\) for another .*, because all containers/);
-  });
-
-  test("a pod is just starting keeps its images until the containers exist", async () => {
-    const node = {
-      images,
-      sandboxes: [{ id: "pod", createdAt: new Date().toISOString() }],
-    };
-    const own = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
-    await using it = await startNode({ node, flags: own });
-    const plan = await it.json(["plan", "--all-unused"]);
-    expect(plan.images.blocks.map((block: Json) => block.code)).toEqual(["pod-starting"]);
-    const gc = it.start("gc", "--all-unused");
-    const lists = it.runtime.callsOf("ListContainers").length;
-    while (it.runtime.callsOf("ListContainers").length < lists + 3) await Bun.sleep(20);
-    expect(it.removedImages()).toEqual([]);
-    it.runtime.node.addContainer({ id: "web", sandboxId: "pod", image: "r.example/i1:1" });
-    expect(await gc.exited).toBe(0);
-    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf(1)]);
   });
 });

@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { endpointHash } from "../../../src/node/lock.ts";
-import type { NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { until } from "../../support/containerd/until.ts";
+import {
+  type ImageDescription,
+  imageIdOf,
+  type NodeDescription,
+} from "../../support/fake-runtime/describe.ts";
 import {
   type FakeRuntime,
   type FakeRuntimeOptions,
@@ -18,6 +23,52 @@ import {
   runProgram,
   startProgram,
 } from "../../support/program.ts";
+
+/** Every image may go at once, counted by its reported size: what else happens on the tester's disk does not matter. */
+export const removable = [
+  "--minimum-image-ttl-duration=0s",
+  "--space-accounting=reported",
+] as const;
+
+/** Passes come quickly, and only a number of images or a budget triggers any removal. */
+export const quickPasses = [
+  ...removable,
+  "--image-gc-high-threshold=99",
+  "--image-gc-low-threshold=98",
+  "--eviction-hard=nodefs.available<0%",
+  ...["image-gc", "image-detection", "image-cache", "container-gc", "pressure"].map(
+    (loop) => `--${loop}-period=150ms`,
+  ),
+] as const;
+
+/** `r.example/i0:1` and so on; of equal age the first is the largest and so goes first. */
+export const numberedImages = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: imageIdOf(index),
+    repoTags: [`r.example/i${index}:1`],
+    sizeBytes: 1_000_000 - index,
+  }));
+
+export const image = (
+  name: string,
+  sizeBytes = 1_000_000,
+  change: Partial<ImageDescription> = {},
+): ImageDescription => ({
+  id: imageIdOf(name),
+  repoTags: [`r.example/${name}:1`],
+  sizeBytes,
+  ...change,
+});
+
+/** One unused image, and one that a running and a dead container use. */
+export const usedAndUnused = {
+  images: [image("unused"), image("used", 2_000_000)],
+  sandboxes: [{ id: "pod" }],
+  containers: [
+    { id: "web", sandboxId: "pod", image: "r.example/used:1" },
+    { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited" },
+  ],
+} as const satisfies NodeDescription;
 
 export interface NodeOptions extends Omit<FakeRuntimeOptions, "node" | "socket"> {
   readonly node?: NodeDescription;
@@ -36,6 +87,8 @@ export interface TestNode {
   readonly keepDir: string;
   readonly configFile: string;
   readonly podLogsDir: string;
+  /** The agent's control socket. */
+  readonly socket: string;
   readonly runtime: FakeRuntime;
   /** Flags that tie the program to this node. */
   readonly flags: readonly string[];
@@ -44,6 +97,10 @@ export interface TestNode {
   json(words: readonly string[], exitCode?: number): Promise<Json>;
   within(surroundings: ProgramSurroundings, ...words: readonly string[]): Promise<ProgramResult>;
   start(...words: readonly string[]): RunningProgram;
+  /** Fetches a path from the agent. */
+  ask(path: string): Promise<Response>;
+  /** The agent's status once it has ended a pass over images. */
+  firstPass(): Promise<Json>;
   /** Replaces the configuration file: fields beside `apiVersion` and `kind`. */
   configure(fields: object): void;
   /** IDs that the runtime was told to remove, in order. */
@@ -81,6 +138,7 @@ class Node implements TestNode {
   readonly keepDir: string;
   readonly configFile: string;
   readonly podLogsDir: string;
+  readonly socket: string;
   readonly flags: readonly string[];
 
   constructor(home: string, runtime: FakeRuntime, flags: readonly string[]) {
@@ -92,6 +150,7 @@ class Node implements TestNode {
     this.keepDir = place("keep.d");
     this.configFile = place("crigc.yaml");
     this.podLogsDir = place("pods");
+    this.socket = place("run/crigc.sock");
     for (const name of ["keep.d", "conf.d", "pods", "containers", "root"]) mkdirSync(place(name));
     this.flags = [
       `--container-runtime-endpoint=${runtime.endpoint}`,
@@ -128,6 +187,18 @@ class Node implements TestNode {
 
   start(...words: readonly string[]): RunningProgram {
     return startProgram(this.#withFlags(words));
+  }
+
+  ask(path: string): Promise<Response> {
+    return fetch(`http://agent${path}`, { unix: this.socket });
+  }
+
+  firstPass(): Promise<Json> {
+    return until("the first pass over images has ended", 10_000, async () => {
+      if (!existsSync(this.socket)) return undefined;
+      const status = await this.json(["status"]);
+      return status.lastPasses.some((pass: Json) => pass.passKind === "image-gc") && status;
+    });
   }
 
   /** Those of the node, unless the words give them themselves. */

@@ -1,22 +1,17 @@
 // A day of an operator with the executable: hold, keep, look, ask who removed what; beside an agent where that matters.
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { writeImageArchive } from "../../support/containerd/archive.ts";
 import { until } from "../../support/containerd/until.ts";
-import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
-import { startNode } from "./node.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { image, removable, startNode, usedAndUnused } from "./node.ts";
 
-const unused = { id: imageIdOf("unused"), repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 };
-const other = { id: imageIdOf("other"), repoTags: ["r.example/other:1"], sizeBytes: 1_000_000 };
-const used = { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 2_000_000 };
-const node: NodeDescription = {
-  images: [unused, other, used],
-  sandboxes: [{ id: "pod" }],
-  containers: [{ id: "web", sandboxId: "pod", image: "r.example/used:1" }],
-};
-const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+const unused = image("unused");
+const other = image("other");
+const node = { ...usedAndUnused, images: [...usedAndUnused.images, other] };
+const flags = removable;
 
 describe("hold", () => {
   test("stops gc with exit 7 until release, and shows its end and reason", async () => {
@@ -32,46 +27,6 @@ describe("hold", () => {
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toHaveLength(2);
   });
-
-  test("ends a running container pass with the removal in flight, and gc exits 7", async () => {
-    const dead = Array.from({ length: 20 }, (_, attempt) => ({
-      id: hexId(`dead ${attempt}`),
-      sandboxId: "pod",
-      image: "r.example/used:1",
-      state: "exited" as const,
-      attempt,
-    }));
-    await using it = await startNode({ node: { ...node, containers: dead }, flags });
-    it.runtime.before("RemoveContainer", async () => {
-      await it.crigc("hold", "1h");
-    });
-    const { exitCode, stdout } = await it.crigc("gc");
-    expect(exitCode).toBe(7);
-    expect(stdout).toContain("Containers: a hold began, so the pass stopped. 1 container");
-    expect(it.changes()).toEqual(["RemoveContainer"]);
-  });
-
-  test("that is damaged stays in force until release", async () => {
-    await using it = await startNode({ node, flags });
-    await it.crigc("hold", "1h");
-    writeFileSync(join(it.stateDir, "hold.json"), '{"until": ');
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 7 });
-    expect(await it.crigc("release")).toMatchObject({ exitCode: 0 });
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-  });
-
-  test("and its end are noticed by a running agent at once", async () => {
-    await using it = await startNode({ node, flags });
-    await using agent = it.start("run");
-    await until("the agent answers", 10_000, async () => (await it.crigc("status")).exitCode === 0);
-    expect((await it.json(["status"])).hold).toBeNull();
-    await it.crigc("hold", "1h", "--reason", "upgrade");
-    expect((await it.json(["status"])).hold).toMatchObject({ reason: "upgrade" });
-    expect((await it.crigc("status")).stdout).toMatch(/On hold until .*Z \(upgrade\)\./);
-    await it.crigc("release");
-    expect((await it.json(["status"])).hold).toBeNull();
-    expect(await agent.stop()).toBe(0);
-  });
 });
 
 describe("keep baseline", () => {
@@ -84,17 +39,6 @@ describe("keep baseline", () => {
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toEqual([later.id]);
     expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
-  });
-
-  test("with --once writes once on a node, and later edits of the list are kept", async () => {
-    await using it = await startNode({ node, flags });
-    const list = join(it.keepDir, "baseline.list");
-    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
-    writeFileSync(list, "r.example/used:1\n");
-    const again = await it.crigc("keep", "baseline", "--once");
-    expect(again).toMatchObject({ exitCode: 0 });
-    expect(again.stdout).toContain("nothing to do");
-    expect(readFileSync(list, "utf8")).toBe("r.example/used:1\n");
   });
 
   test("with --once waits on a node without images, and keeps only the first ones loaded", async () => {
@@ -112,14 +56,6 @@ describe("keep baseline", () => {
     expect(it.removedImages()).toEqual([other.id]);
   });
 
-  test("with --once writes the list but fails if the state directory cannot be written", async () => {
-    await using it = await startNode({ node, flags });
-    const ran = await it.crigc("keep", "baseline", "--once", "--state-dir=/proc/no");
-    expect(ran.exitCode).toBe(1);
-    expect(ran.stderr).toContain("will be written again on the next boot");
-    expect(existsSync(join(it.keepDir, "baseline.list"))).toBeTrue();
-  });
-
   test("from an archive keeps an image imported later, with or without its tag", async () => {
     await using it = await startNode({ node, flags });
     const { file, images } = writeImageArchive(join(it.home, "a.tar"), [
@@ -128,8 +64,8 @@ describe("keep baseline", () => {
     await it.runtime.crash();
     expect(await it.crigc("keep", "baseline", "--from", file)).toMatchObject({ exitCode: 0 });
     await it.runtime.recover();
-    const [image] = images;
-    it.runtime.node.addImage({ id: image?.id ?? "", sizeBytes: 1000 });
+    const [app] = images;
+    it.runtime.node.addImage({ id: app?.id ?? "", sizeBytes: 1000 });
     await it.crigc("gc", "--all-unused");
     expect(it.removedImages().toSorted()).toEqual([unused.id, other.id].toSorted());
   });
@@ -207,49 +143,6 @@ describe("keep add", () => {
     );
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toEqual([other.id]);
-  });
-
-  test("and keep remove at once lose no added pattern", async () => {
-    await using it = await startNode({ node, flags });
-    await it.crigc("keep", "add", "r.example/a", "r.example/b", "r.example/c");
-    await Promise.all([
-      ...["a", "b", "c"].map((name) => it.crigc("keep", "remove", `r.example/${name}`)),
-      ...["d", "e"].map((name) => it.crigc("keep", "add", `r.example/${name}`)),
-    ]);
-    const rules = (await it.json(["keep", "list"])).rules as { pattern: string }[];
-    expect(rules.map(({ pattern }) => pattern).toSorted()).toEqual(["r.example/d", "r.example/e"]);
-  });
-});
-
-describe("history", () => {
-  test("works while the runtime is down", async () => {
-    await using it = await startNode({ node, flags });
-    await it.crigc("gc", "--all-unused");
-    await it.runtime.crash();
-    expect((await it.json(["history"])).removals).toHaveLength(2);
-  });
-});
-
-describe("audit", () => {
-  test("finds a ghost, a nameless image and a container of another tool", async () => {
-    const nameless = { id: imageIdOf("nameless"), sizeBytes: 1000 };
-    await using it = await startNode({
-      node: {
-        ...node,
-        images: [...(node.images ?? []), nameless],
-        sandboxes: [{ id: "pod" }, { id: "by-hand", labels: {} }],
-      },
-      flags,
-    });
-    it.runtime.node.ghosts.add(unused.id);
-    await it.crigc("gc", "--all-unused");
-    it.runtime.node.addImage(nameless);
-    const { findings } = await it.json(["audit"]);
-    const codes = findings.map(({ code }: { code: string }) => code);
-    expect(codes).toContain("ghost-image");
-    expect(codes).toContain("nameless-image");
-    expect(codes).toContain("foreign-sandbox");
-    expect(it.removedImages()).not.toContain("by-hand");
   });
 });
 

@@ -7,7 +7,7 @@ import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { program } from "../../support/program.ts";
 import { diskObstacle, MiB, smallDisk } from "./disk.ts";
-import { startNode, type TestNode } from "./node.ts";
+import { removable, startNode, type TestNode } from "./node.ts";
 
 const many = Array.from({ length: 5_000 }, (_, index) => ({
   id: imageIdOf(index),
@@ -17,29 +17,19 @@ const many = Array.from({ length: 5_000 }, (_, index) => ({
   ],
   sizeBytes: 1_000_000 + index,
 }));
-const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+const flags = removable;
 
 /** A line of shell in which `crigc` is the executable and "$@" its flags. */
 async function shell(node: TestNode, line: string) {
   const startedAt = performance.now();
-  const child = Bun.spawn(
-    [
-      "bash",
-      "-o",
-      "pipefail",
-      "-c",
-      `crigc() { ${program} "$@"; }; ${line}`,
-      "bash",
-      ...node.flags,
-    ],
-    {
-      env: { PATH: "/usr/bin:/bin" },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      timeout: 30_000,
-    },
-  );
+  const script = `set -o pipefail; crigc() { ${program} "$@"; }; ${line}`;
+  const child = Bun.spawn(["bash", "-c", script, "bash", ...node.flags], {
+    env: { PATH: "/usr/bin:/bin" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: 30_000,
+  });
   const [stdout, stderr, exitCode] = await Promise.all([
     child.stdout.text(),
     child.stderr.text(),
@@ -50,12 +40,9 @@ async function shell(node: TestNode, line: string) {
 
 describe("5000 images", () => {
   test.each([
-    ["images --all", 5_000],
     ["images -o json", 5_000],
-    ["plan --all-unused --all", 5_000],
     ["plan --all-unused -o json", 5_000],
     ["snapshot", 5_000],
-    ["gc --dry-run --all-unused -o json", 5_000],
   ])("are printed completely through a pipe (crigc %s)", async (words, count) => {
     await using it = await startNode({ node: { images: many }, flags });
     const { stdout, exitCode } = await shell(it, `crigc ${words} "$@" | cat`);
@@ -68,14 +55,7 @@ describe("5000 images", () => {
 });
 
 describe("a reader that leaves early", () => {
-  test.each([
-    ["images"],
-    ["images -o json"],
-    ["plan --all-unused"],
-    ["snapshot"],
-    ["help flags"],
-    ["config"],
-  ])("ends crigc %s silently", async (words) => {
+  test.each([["images"], ["snapshot"], ["help flags"]])("ends crigc %s silently", async (words) => {
     await using it = await startNode({ node: { images: many }, flags });
     const line = `crigc ${words} ${words.startsWith("help") ? "" : '"$@"'}`;
     const { stdout, stderr, tookMs } = await shell(it, `${line} | head -n 1`);

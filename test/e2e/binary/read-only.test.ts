@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -13,27 +12,13 @@ import {
 import { join } from "node:path";
 
 import { commands } from "../../../src/cli/commands.ts";
-import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { runProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { type Json, removable, startNode, type TestNode, usedAndUnused } from "./node.ts";
 
-const node: NodeDescription = {
-  images: [
-    { id: imageIdOf("unused"), repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 },
-    { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 1_000_000 },
-  ],
-  sandboxes: [{ id: "pod" }],
-  containers: [
-    { id: "web", sandboxId: "pod", image: "r.example/used:1" },
-    { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited" },
-  ],
-};
-const flags = [
-  "--minimum-image-ttl-duration=0s",
-  "--space-accounting=reported",
-  "--maximum-dead-containers-per-container=0",
-];
+const node = usedAndUnused;
+const flags = [...removable, "--maximum-dead-containers-per-container=0"];
 const looks: readonly (readonly string[])[] = [
   ["plan"],
   ["plan", "--all-unused", "-o", "json"],
@@ -132,26 +117,6 @@ describe("with --dry-run", () => {
     expect(wrong).toEqual({});
     expect(it.changes()).toEqual([]);
   });
-
-  test.each([
-    ["hold 90m", "would be on hold for 1h30m"],
-    ["release", "would be released"],
-    ["keep baseline", "would list 2 images"],
-    ["install --init=none --root tree", "would"],
-  ])("crigc %s shows what it would do", async (line, said) => {
-    await using it = await startNode({ node, flags });
-    if (line === "release") await it.crigc("hold", "2h");
-    treeIn(it);
-    const { stdout, exitCode } = await it.within({ cwd: it.home }, ...line.split(" "), "--dry-run");
-    expect(stdout).toContain(said);
-    expect(exitCode).toBe(0);
-  });
-
-  test("in the environment counts as on the command line", async () => {
-    await using it = await startNode({ node, flags });
-    await it.within({ env: { CRIGC_DRY_RUN: "true" } }, "hold", "2h");
-    expect(existsSync(join(it.stateDir, "hold.json"))).toBe(false);
-  });
 });
 
 test("without a state directory no read-only command creates one", async () => {
@@ -217,27 +182,4 @@ describe("a snapshot", () => {
     expect(timeless(JSON.parse(offline.stdout))).toEqual(timeless(planned));
     expect(planned.images.candidates).toHaveLength(1);
   });
-
-  test("that was edited is refused with the name of the field", async () => {
-    await using it = await startNode({ node, flags });
-    const document = JSON.parse((await it.crigc("snapshot")).stdout);
-    const file = join(it.home, "node.json");
-    writeFileSync(file, JSON.stringify({ ...document, images: [{ id: 7 }] }));
-    const { exitCode, stderr } = await it.crigc("plan", `--snapshot=${file}`);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain("images");
-  });
-});
-
-test("gc --dry-run works with a state directory that cannot be written", async () => {
-  await using it = await startNode({ node, flags });
-  mkdirSync(it.stateDir);
-  const { exitCode, stdout } = await it.crigc(
-    "gc",
-    "--dry-run",
-    "--all-unused",
-    "--state-dir=/proc/none",
-  );
-  expect(exitCode).toBe(0);
-  expect(stdout).toContain("r.example/unused:1");
 });

@@ -87,14 +87,4 @@ describe("the log directory of a deleted pod", () => {
     },
     30_000,
   );
-
-  test("with a directory whose name is not UTF-8 is deleted, and reported once", async () => {
-    await using node = await startNode({ flags });
-    const file = log(node, entry, "0.log");
-    mkdirSync(Buffer.concat([Buffer.from(join(node.podLogsDir, entry, "x")), Buffer.from([0xff])]));
-    for (let pass = 0; pass < 4; pass += 1) await gc(node);
-    const history = await node.json(["history", "--kind", "pod-logs"]);
-    expect(existsSync(file)).toBe(false);
-    expect(history.removals).toHaveLength(1);
-  }, 30_000);
 });

@@ -1,13 +1,11 @@
 // What is at the other end of the socket: nothing, nobody who may be asked, silence, something else, or several runtimes.
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 
 import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 
-import { startFakeRuntime } from "../../support/fake-runtime/server.ts";
 import { runProgram } from "../../support/program.ts";
 import { scratch } from "../../support/scratch.ts";
 import { startNode } from "./node.ts";
@@ -28,14 +26,6 @@ listening(
   "silent",
 );
 listening(
-  createServer((socket) => socket.on("error", () => undefined).end()),
-  "closing",
-);
-listening(
-  createServer((socket) => socket.on("error", () => undefined).write("SSH-2.0-none\r\n")),
-  "ssh",
-);
-listening(
   createHttpServer((_, answer) => answer.end("hello")),
   "web",
 );
@@ -47,18 +37,11 @@ await new Promise<void>((done, failed) => {
   );
 });
 closing.push(() => otherService.forceShutdown());
-writeFileSync(at("plain-file"), "no socket at all");
-
-const withoutPrivilege =
-  process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
 
 describe("a runtime socket", () => {
   test.each([
     ["missing", "socket not found"],
-    ["plain-file", "does not answer"],
-    ["closing", "does not answer"],
     ["silent", "did not answer within 1.5 s"],
-    ["ssh", "does not speak gRPC"],
     ["web", "does not speak gRPC"],
     ["other-service", "not runtime.v1"],
   ])(
@@ -76,45 +59,7 @@ describe("a runtime socket", () => {
       }
     },
   );
-
-  test("that crigc may not open is reported", async () => {
-    await using node = await startNode();
-    chmodSync(node.home, 0o755);
-    chmodSync(node.runtime.socket, withoutPrivilege.length > 0 ? 0o700 : 0o000);
-    const result = await node.within({ within: withoutPrivilege }, "plan");
-    expect(result.exitCode).toBe(3);
-    expect(result.stderr).toContain(node.runtime.socket);
-    expect(result.stderr).toContain("permission denied; run as root");
-    expect(result.tookMs).toBeLessThan(2_000);
-  });
 });
-
-test.each([["missing"], ["silent"], ["web"], ["closing"]])(
-  "an image service socket that is %s is reported as fast, with its path",
-  async (name) => {
-    await using node = await startNode();
-    const flag = `--image-service-endpoint=${at(name)}`;
-    for (const command of ["gc", "plan"]) {
-      const { exitCode, stderr, tookMs } = await node.crigc(command, flag);
-      expect(exitCode).toBe(3);
-      expect(stderr).toContain(at(name));
-      expect(tookMs).toBeLessThan(name === "silent" ? 3_000 : 2_000);
-    }
-  },
-);
-
-test("an image service socket is used for images", async () => {
-  const images = await startFakeRuntime({ node: { images: [{ id: "there" }] } });
-  closing.push(() => images.stop());
-  await using node = await startNode({ node: { images: [{ id: "not-there" }] } });
-  images.fail("ImageFsInfo", { kind: "edit", edit: () => filesystem });
-  const list = await node.json(["images", `--image-service-endpoint=${images.endpoint}`]);
-  expect(list.images.map((it: { id: string }) => it.id)).toEqual(["there"]);
-  expect(node.runtime.callsOf("ListImages")).toEqual([]);
-  expect(images.callsOf("ListContainers")).toEqual([]);
-});
-
-const filesystem = { image_filesystems: [{ fs_id: { mountpoint: "/tmp" } }] };
 
 describe("run", () => {
   test("keeps trying with growing pauses, logs them, and starts when the runtime appears", async () => {
@@ -168,19 +113,5 @@ describe.skipIf(!canMount)("without a configured socket", () => {
       expect(stderr).toContain("/run/crio/crio.sock (cri-o 1.30.1)");
     }
     expect(one.changes()).toEqual([]);
-  });
-
-  test("crigc uses the only one that answers runtime.v1, not the first that exists", async () => {
-    await using first = await startNode();
-    first.runtime.fail("Version", { kind: "error", code: "UNIMPLEMENTED" });
-    await using second = await startNode({ node: { images: [{ id: "there" }] } });
-    const links = {
-      "/run/containerd/containerd.sock": first.runtime.socket,
-      "/run/crio/crio.sock": second.runtime.socket,
-    };
-    const flags = second.flags.filter((flag) => !flag.startsWith("--container-runtime-endpoint"));
-    const result = await besideRuntimes(links, ["images", "-o", "json", ...flags]);
-    expect(result).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(result.stdout).count).toBe(1);
   });
 });

@@ -32,26 +32,12 @@ function hostileDirectory(): {
     'preload = ["./evil.ts"]\nlogLevel = "debug"\n[run]\nbun = true\n[define]\n"CRIGC_VERSION" = "\'9.9.9\'"\n',
   );
   put(directory, ".bunfig.toml", 'preload = ["./evil.ts"]\n');
-  put(
-    directory,
-    "package.json",
-    JSON.stringify({
-      name: "hostile",
-      main: "./evil.ts",
-      scripts: {
-        plan: "touch marks-script",
-        config: "touch marks-script",
-        version: "touch marks-script",
-      },
-      imports: { "#*": "./evil.ts" },
-      overrides: { valibot: "file:./evil.ts" },
-    }),
-  );
-  const paths = {
-    "@grpc/grpc-js": ["./evil.ts"],
-    "node:fs": ["./evil.ts"],
-    valibot: ["./evil.ts"],
-  };
+  const script = "touch marks-script";
+  const scripts = { plan: script, config: script, version: script };
+  const imports = { "#*": "./evil.ts" };
+  const main = "./evil.ts";
+  put(directory, "package.json", JSON.stringify({ name: "hostile", main, scripts, imports }));
+  const paths = { "@grpc/grpc-js": [main], "node:fs": [main], valibot: [main] };
   const tsconfig = JSON.stringify({ compilerOptions: { baseUrl: ".", paths } });
   put(directory, "tsconfig.json", tsconfig);
   put(directory, "jsconfig.json", tsconfig);
@@ -79,13 +65,6 @@ describe("a hostile working directory", () => {
       expect(await it.within(within, command)).toMatchObject({ exitCode: 0 });
     expect(marks()).toEqual([]);
     expect(existsSync(join(directory, "marks-script"))).toBe(false);
-  });
-
-  test("would have an effect as environment, so that this test can fail", async () => {
-    await using it = await startNode({ node });
-    const env = { CRIGC_IMAGE_GC_HIGH_THRESHOLD: "95" };
-    const { values } = JSON.parse((await it.within({ env }, "config", "-o", "json")).stdout);
-    expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 95, source: "environment" });
   });
 
   test("that was deleted ends the start with exit 1 by Bun itself, before anything is done", async () => {
@@ -128,41 +107,6 @@ describe("the variables of Bun", () => {
     expect(line).toContain("BUN_BE_BUN");
   });
 });
-
-test("proxy variables of the environment are ignored", async () => {
-  const proxy = "http://127.0.0.1:1";
-  const names = ["http_proxy", "https_proxy", "all_proxy", "grpc_proxy", "no_proxy"];
-  const env = Object.fromEntries(
-    names.flatMap((name) => {
-      const value = name === "no_proxy" ? "" : proxy;
-      return [
-        [name, value],
-        [name.toUpperCase(), value],
-      ];
-    }),
-  );
-  await using it = await startNode({ node });
-  expect(await it.within({ env }, "plan")).toMatchObject({ exitCode: 0 });
-  await using agent = it.start("run");
-  await agent.untilSaid("connected to the runtime");
-  await agent.untilSaid("image-gc");
-  expect(await it.within({ env }, "status")).toMatchObject({ exitCode: 0 });
-});
-
-test.each([["C"], ["de_DE.UTF-8"], ["tr_TR.UTF-8"]])(
-  "documents are the same in every locale and time zone (%s)",
-  async (locale) => {
-    await using it = await startNode({ node });
-    const env = { LC_ALL: locale, LANG: locale, TZ: "Asia/Kathmandu" };
-    const { stdout, exitCode } = await it.within({ env }, "images", "-o", "json");
-    expect(exitCode).toBe(0);
-    const document = JSON.parse(stdout);
-    expect(document.observedAt).toMatch(/Z$/);
-    const awayMs = Math.abs(Date.parse(document.observedAt) - Date.now());
-    expect(awayMs).toBeLessThan(60_000);
-    expect(document.images[0]).toMatchObject({ sizeBytes: 1_000 });
-  },
-);
 
 describe.skipIf(process.getuid?.() !== 0)("a user who is not root", () => {
   /** The folder of the executable may be closed to them: an open file is not. */

@@ -4,14 +4,9 @@ import { hostname } from "node:os";
 
 import { makeCertificate } from "../../support/certificate.ts";
 import { aPod, startFakeKubelet } from "../../support/fake-kubelet.ts";
-import {
-  type ContainerDescription,
-  hexId,
-  imageIdOf,
-  kubernetesLabels,
-} from "../../support/fake-runtime/describe.ts";
+import { hexId, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
-import { startNode } from "./node.ts";
+import { removable, startNode } from "./node.ts";
 
 const ca = makeCertificate({ name: "ca", authority: true });
 const serving = makeCertificate({ name: "node", dnsNames: [hostname().toLowerCase()], issuer: ca });
@@ -46,7 +41,7 @@ test("pods whose images are ID prefixes stop no collection and protect no other 
       images: [...images, zero, named, short].map((it) => ({ sizeBytes: 1_000_000, ...it })),
     },
     traits: { idPrefixes: true },
-    flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+    flags: removable,
   });
   put(node.home, "root/pods/uid-a/etc-hosts");
   const flags = [
@@ -73,61 +68,8 @@ test("an earlier pause image that only a CRI-O annotation names is kept while sa
       containers: [{ id: hexId("c"), sandboxId: hexId("sandbox"), image: "r.example/app:1" }],
     },
     traits: { name: "cri-o", version: "1.37.0", sandboxImageIn: "annotation" },
-    flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+    flags: removable,
   });
   expect(await node.crigc("gc", "--images", "--all-unused")).toMatchObject({ exitCode: 0 });
   expect(node.removedImages()).toEqual([imageIdOf("unused")]);
 });
-
-test("40,000 dead containers beyond a message limit of 16 MiB are removed while others start and end", async () => {
-  const sandbox = (index: number) => hexId(`sandbox ${index % 100}`);
-  const labels = (index: number) => ({
-    ...kubernetesLabels({
-      uid: `uid-${index % 100}`,
-      name: `pod-${index % 100}`,
-      namespace: "shop",
-    }),
-    "io.kubernetes.container.name": "app",
-    padding: "x".repeat(300),
-  });
-  const dead = (index: number): ContainerDescription => ({
-    id: hexId(`container ${index}`),
-    sandboxId: sandbox(index),
-    name: "app",
-    attempt: index,
-    image: imageIdOf("app"),
-    state: "exited",
-    labels: labels(index),
-  });
-  await using node = await startNode({
-    node: {
-      images: [{ id: imageIdOf("app"), repoTags: ["r.example/app:1"], sizeBytes: 1_000_000 }],
-      sandboxes: Array.from({ length: 100 }, (_, index) => ({
-        id: sandbox(index),
-        uid: `uid-${index}`,
-        name: `pod-${index}`,
-        namespace: "shop",
-      })),
-      containers: Array.from({ length: 40_000 }, (_, index) => dead(index)),
-    },
-    flags: ["--max-removals-per-pass=1000"],
-  });
-  const { runtime } = node;
-  let begun = 0;
-  runtime.before("RemoveContainer", () => {
-    begun += 1;
-    if (begun % 10 !== 0) return;
-    const id = hexId(`container ${40_000 + begun}`);
-    runtime.node.addContainer({ ...dead(40_000 + begun), state: "running" });
-    if (begun % 20 === 0) runtime.node.setContainerState(id, "exited");
-  });
-  const { exitCode, stderr } = await node.crigc("gc", "--containers");
-  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
-  const removed = runtime
-    .callsOf("RemoveContainer")
-    .map(({ request }) => Object.values(request)[0]);
-  expect(new Set(removed).size).toBe(1_000);
-  expect(runtime.node.containers.size).toBe(40_000 - 1_000 + 100);
-  const running = [...runtime.node.containers.values()].filter(({ state }) => state === "running");
-  expect(running).toHaveLength(50);
-}, 60_000);

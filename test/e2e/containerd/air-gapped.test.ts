@@ -1,6 +1,5 @@
 // A node that can pull nothing: what fills its disk decides whether images go, and what came from archives can be kept.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
 
 import { readDisk } from "../../support/containerd/disk-use.ts";
 import { fillDiskTo, mebibyte } from "../../support/containerd/disk.ts";
@@ -39,7 +38,6 @@ const tools = ["shell:1", "proxy:1", "installer:1", "debugger:1"];
 describe.each([...releases])("an air-gapped node with containerd %s", (release) => {
   let node: ContainerdNode;
   let app: PodContainer;
-  let fill: string;
 
   beforeAll(async () => {
     // A period so long that what the runtime says of its images is what it found when it started.
@@ -54,7 +52,7 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     app = await startContainer(node, pod, { name: "app", image: library("app:1") });
     // The node has been watched since before the disk filled up.
     expect((await gc(node)).exitCode).toBe(0);
-    fill = await fillDiskTo(node.disk, 97);
+    await fillDiskTo(node.disk, 97);
     await ripen(node);
   });
 
@@ -112,23 +110,6 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
       tools.map(() => expect.objectContaining({ code: "blocked", block: "futile" })),
     );
   });
-
-  test("removes exactly enough images when images fill the disk", async () => {
-    rmSync(fill);
-    for (let i = 1; readDisk(node.disk.path).usedPercent < 88; i += 1)
-      await loadImages(node, [sized(`surplus:${i}`, 20)]);
-    const { candidates } = await ripen(node);
-    const names = candidates.map(({ name }) => name);
-    const { exitCode, report } = await gc(node, youngAge);
-    expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 0, end: "target-reached" });
-    const removed = removedImages(report);
-    expect(names.slice(0, removed.length)).toEqual([...removed]);
-    const { availableBytes, capacityBytes } = readDisk(node.disk.path);
-    const lastBytes = 2 * mebibyte * (removed.at(-1)?.includes("surplus") === true ? 20 : 4);
-    const target = 0.2 * capacityBytes;
-    expect(availableBytes).toBeWithin(target, target + lastBytes);
-    expect(await execInContainer(node, app.id, ["echo", "alive"])).toBe("alive\n");
-  });
 });
 
 const loaded = "loaded:1";
@@ -136,64 +117,6 @@ const withDigest = "with-digest:1";
 const pulled = "pulled:1";
 /** From a registry first, then from an archive. */
 const both = "both:1";
-
-describe("keep rules on a node with containerd 1.7", () => {
-  let node: ContainerdNode;
-
-  beforeAll(async () => {
-    node = await startNode("1.7");
-    await loadImages(
-      node,
-      ["kept:1", "kept:2", "named:1", "named:2", "other:1"].map((name) => sized(name, 1)),
-    );
-    await ripen(node, "--all-unused");
-  });
-
-  afterAll(async () => {
-    await node?.stop();
-  });
-
-  test("that cannot be read stop image removal, and crigc names the invalid line", async () => {
-    writeFileSync(
-      `${node.keepDirectory}/site.list`,
-      "docker.io/library/kept\nregistry.example/[app\n",
-    );
-    const before = await takeInventory(node);
-    const { exitCode, report } = await gc(node, youngAge, "--all-unused");
-    expect(exitCode).toBe(2);
-    expect(report.events.map(({ reason }) => reason)).toEqual(["KeepRulesInvalid"]);
-    expect(report.events[0]?.message).toContain("site.list");
-    expect(report.events[0]?.message).toContain("[app");
-    expect(await takeInventory(node)).toEqual(before);
-  });
-
-  test("in lists and flags keep their images and nothing else", async () => {
-    // As a tool prints the images that it needs: one full name a line. A short name is the same image.
-    writeFileSync(`${node.keepDirectory}/site.list`, "registry.k8s.io/pause:3.9\nkept\n");
-    const { report } = await gc(node, youngAge, "--all-unused", "--keep=named:2");
-    expect(removedImages(report).toSorted()).toEqual(["named:1", "other:1"].map(library));
-    const codes = report.plan.images!.kept.map(({ name, reason }) => [
-      name,
-      reason.code,
-      reason["source"],
-    ]);
-    expect(codes).toEqual(
-      expect.arrayContaining([
-        [library("kept:1"), "keep-rule", expect.stringContaining("site.list")],
-        [library("kept:2"), "keep-rule", expect.stringContaining("site.list")],
-        [library("named:2"), "keep-rule", expect.stringContaining("--keep")],
-      ]),
-    );
-  });
-
-  test("whose directory is missing stop image removal", async () => {
-    rmSync(node.keepDirectory, { recursive: true });
-    await loadImages(node, [sized("late:1", 1)]);
-    const { exitCode, report } = await gc(node, "--minimum-image-ttl-duration=0s", "--all-unused");
-    expect({ exitCode, removed: removedImages(report) }).toEqual({ exitCode: 2, removed: [] });
-    expect(await imageTags(node)).toContain(library("late:1"));
-  });
-});
 
 describe.each([...releases])("images from archives under containerd %s", (release) => {
   let node: ContainerdNode;

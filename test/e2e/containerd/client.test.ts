@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { openRuntime, type Runtime } from "../../../src/cri/client.ts";
 import type { ContainerEvent } from "../../../src/cri/client.ts";
-import { discoverEndpoint, probeEndpoint } from "../../../src/cri/discover.ts";
 import { containerId, imageId, sandboxId } from "../../../src/model/ids.ts";
 import { seconds } from "../../../src/model/time.ts";
 import { mebibyte } from "../../support/containerd/disk.ts";
@@ -39,15 +38,6 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
   afterAll(async () => {
     runtime?.close();
     await node?.stop();
-  });
-
-  test("finds its socket among missing ones", async () => {
-    const found = await discoverEndpoint({
-      realPath: async (path) => path,
-      candidates: ["/nonexistent/containerd.sock", node.socket],
-    });
-    expect(found).toMatchObject({ endpoint: node.endpoint, name: "containerd" });
-    expect(await probeEndpoint(node.endpoint)).toEqual(found);
   });
 
   test("gets the sandbox image from 1.x, and not from 2.x", async () => {
@@ -160,22 +150,5 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     await writer.removeImage(image?.id ?? imageId(""));
     await writer.removeImage(image?.id ?? imageId(""));
     expect(await reader.imageStatus(model, signal)).toBeNull();
-  });
-
-  test("reconnects after the runtime was killed", async () => {
-    await node.killRuntime();
-    expect(
-      await runtime.reader.listImages(signal).then(
-        () => "answered",
-        (thrown: unknown) => (thrown as { readonly kind: string }).kind,
-      ),
-    ).toBe("unreachable");
-    await node.startRuntime();
-    await until("the client is connected again", 10_000, async () =>
-      runtime.reader.listImages(signal).then(
-        (images) => images.length > 0,
-        () => false,
-      ),
-    );
   });
 });

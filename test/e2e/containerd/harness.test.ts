@@ -6,27 +6,15 @@ import { join } from "node:path";
 
 import { readDisk } from "../../support/containerd/disk-use.ts";
 import { fillDiskTo, mebibyte, takeInodes } from "../../support/containerd/disk.ts";
-import { holdSpace } from "../../support/containerd/hold-space.ts";
 import { ctr, loadImages, pinnedLabel } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
-import {
-  containerStatus,
-  createContainer,
-  execInContainer,
-  removePod,
-  runPod,
-  runToEnd,
-  startContainer,
-  stopContainer,
-  stopPod,
-} from "../../support/containerd/pods.ts";
+import { runPod, startContainer } from "../../support/containerd/pods.ts";
 import { cgroupsOf, processesOf } from "../../support/containerd/processes.ts";
 import { releases } from "../../support/containerd/release.ts";
 import {
   mountsBelow,
   shimSocketsOf,
-  tearDown,
   tearDownAbandoned,
 } from "../../support/containerd/teardown.ts";
 import { until } from "../../support/containerd/until.ts";
@@ -50,65 +38,6 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("speaks CRI, is on its own disk, and has the sandbox image that it names", async () => {
-    const version = await node.cri.call("Version", {});
-    expect(version).toMatchObject({ runtime_name: "containerd" });
-    // sid moves: a later 2.x may stand in for 2.1.
-    const line = release === "2.1" ? "2." : `${release}.`;
-    expect(version.runtime_version).toStartWith(line);
-    expect(await imageTags(node)).toEqual(expect.arrayContaining([app, node.sandboxImage]));
-    const { image_filesystems } = await node.cri.call("ImageFsInfo", {});
-    expect(image_filesystems.map(({ fs_id }) => fs_id?.mountpoint)).toEqual([
-      `${node.disk.path}/containerd/io.containerd.snapshotter.v1.overlayfs`,
-    ]);
-    expect(readDisk(node.disk.path).capacityBytes).toBeWithin(1900 * mebibyte, 2048 * mebibyte);
-  });
-
-  test("runs pods whose containers log, exit with their code, and have different states", async () => {
-    const pod = await runPod(node, { name: "web" });
-    const running = await startContainer(node, pod, { name: "app", image: app });
-    const failed = await runToEnd(node, pod, {
-      name: "job",
-      image: app,
-      attempt: 1,
-      command: ["/bin/sh", "-c", "echo words; exit 3"],
-    });
-    const created = await createContainer(node, pod, { name: "later", image: app });
-
-    expect(await execInContainer(node, running.id, ["echo", "alive"])).toBe("alive\n");
-    expect((await containerStatus(node, failed.id)).exit_code).toBe(3);
-    expect(readFileSync(failed.logFile ?? "", "utf8")).toContain("stdout F words\n");
-    expect(readFileSync(failed.legacyLink ?? "", "utf8")).toContain("words");
-    const { containers, sandboxes } = await takeInventory(node);
-    expect(new Map(containers.map(({ id, state }) => [id, state]))).toEqual(
-      new Map([
-        [running.id, "CONTAINER_RUNNING"],
-        [failed.id, "CONTAINER_EXITED"],
-        [created.id, "CONTAINER_CREATED"],
-      ]),
-    );
-    expect(sandboxes).toMatchObject([{ id: pod.sandboxId, state: "SANDBOX_READY" }]);
-
-    const askedAt = performance.now();
-    await stopContainer(node, running.id);
-    expect(performance.now() - askedAt).toBeLessThan(4_000);
-    expect((await containerStatus(node, running.id)).exit_code).toBe(0);
-    await stopPod(node, pod);
-    expect((await takeInventory(node)).sandboxes).toMatchObject([{ state: "SANDBOX_NOTREADY" }]);
-    await removePod(node, pod);
-    expect(await takeInventory(node)).toMatchObject({ containers: [], sandboxes: [] });
-    expect(existsSync(failed.logFile ?? "")).toBe(true);
-  });
-
-  test("keeps pods running when the runtime crashes", async () => {
-    const pod = await runPod(node, { name: "steady" });
-    const container = await startContainer(node, pod, { name: "app", image: app });
-    await node.killRuntime();
-    await node.startRuntime();
-    expect(await execInContainer(node, container.id, ["echo", "still here"])).toBe("still here\n");
-    await removePod(node, pod);
-  });
-
   test("an unshared random layer frees twice its size before the answer, a shared one nothing", async () => {
     const shared = layer("shared", 20);
     const images = await loadImages(node, [
@@ -123,34 +52,6 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     }
     expect(freedMib[0]).toBeWithin(59, 62);
     expect(freedMib[1]).toBeWithin(99, 102);
-  });
-
-  test("repeated content is reported as next to nothing and frees its whole size", async () => {
-    const [image] = await loadImages(node, [
-      {
-        names: ["docker.io/library/zeros:1"],
-        layers: [{ ...layer("zeros", 40), content: "repeated" }],
-        withBusybox: false,
-      },
-    ]);
-    const listed = (await takeInventory(node)).images.find(({ id }) => id === image?.id);
-    expect(listed?.reportedBytes).toBe(image?.blobBytes);
-    expect(listed?.reportedBytes).toBeLessThan(mebibyte);
-    const before = readDisk(node.disk.path).availableBytes;
-    await node.cri.call("RemoveImage", { image: { image: image?.id ?? "" } });
-    expect((readDisk(node.disk.path).availableBytes - before) / mebibyte).toBeWithin(39, 42);
-  });
-
-  test("held space is freed when it is released, and not before", async () => {
-    const [image] = await loadImages(node, [
-      { names: ["docker.io/library/held:1"], layers: [layer("held", 30)], withBusybox: false },
-    ]);
-    const before = readDisk(node.disk.path).availableBytes;
-    const held = holdSpace(`${node.imageDisk.path}/containerd`);
-    await node.cri.call("RemoveImage", { image: { image: image?.id ?? "" } });
-    expect((readDisk(node.disk.path).availableBytes - before) / mebibyte).toBeLessThan(2);
-    held.release();
-    expect((readDisk(node.disk.path).availableBytes - before) / mebibyte).toBeWithin(59, 62);
   });
 
   test("an image imported with its digest disappears from CRI but not from the disk", async () => {
@@ -177,13 +78,6 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     const pinned = images.filter((image) => image.pinned).flatMap(({ tags }) => tags);
     const expected = release === "1.6" ? [] : ["docker.io/library/kept:1", node.sandboxImage];
     expect(pinned.toSorted()).toEqual(expected);
-  });
-
-  test("the runtime names its sandbox image on 1.x only", async () => {
-    const { info } = await node.cri.call("Status", { verbose: true });
-    const config: unknown = JSON.parse(info["config"] ?? "{}");
-    const named = (config as { sandboxImage?: string }).sandboxImage;
-    expect(named).toBe(release === "2.1" ? undefined : node.sandboxImage);
   });
 });
 
@@ -258,11 +152,6 @@ describe("cleaning up", () => {
     } finally {
       await living.stop();
     }
-  });
-
-  test("a directory of no node is never torn down", async () => {
-    await tearDown(import.meta.dir);
-    expect(existsSync(import.meta.path)).toBe(true);
   });
 });
 

@@ -13,7 +13,7 @@ import {
   startContainer,
 } from "../../support/containerd/pods.ts";
 import { startProgram } from "../../support/containerd/program.ts";
-import { releases } from "../../support/containerd/release.ts";
+import { type Release, releases } from "../../support/containerd/release.ts";
 import {
   gc,
   type GcReport,
@@ -34,21 +34,26 @@ const image = (name: string, seed = name) => ({
 });
 const all = [youngAge, "--all-unused"] as const;
 
-describe.each([...releases])("images in use under containerd %s", (release) => {
+/** For the tests of one `describe`: a node on which a pod runs `app`. */
+function nodeWithApp(release: Release): () => ContainerdNode {
   let node: ContainerdNode;
-
   beforeAll(async () => {
     node = await startNode(release);
     await loadImages(node, [image("app")]);
     const pod = await runPod(node, { name: "steady" });
     await startContainer(node, pod, { name: "app", image: library("app:1") });
   });
-
   afterAll(async () => {
     await node?.stop();
   });
+  return () => node;
+}
+
+describe.each([...releases])("images in use under containerd %s", (release) => {
+  const given = nodeWithApp(release);
 
   test("are kept when their tag moves: the old image for its container, the new one for the name", async () => {
+    const node = given();
     const [old] = await loadImages(node, [image("moving", "old")]);
     const pod = await runPod(node, { name: "moved" });
     const container = await startContainer(node, pod, {
@@ -65,8 +70,13 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     expect(await execInContainer(node, container.id, ["echo", "alive"])).toBe("alive\n");
     expect(ids).toContain(replacement?.id ?? "");
   });
+});
+
+describe("images in use under containerd 1.7", () => {
+  const given = nodeWithApp("1.7");
 
   test("are kept when a container starts from the next candidate during a pass", async () => {
+    const node = given();
     const names = ["one", "two", "three", "four"];
     await loadImages(
       node,
@@ -95,6 +105,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
   });
 
   test("are kept when a pod has just started: the pass waits for its containers", async () => {
+    const node = given();
     await loadImages(node, [image("wanted"), image("unwanted")]);
     await ripen(node, ...all);
     const pod = await runPod(node, { name: "starting" });
@@ -112,6 +123,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
   });
 
   test("are kept for the boot grace when all containers vanish at once", async () => {
+    const node = given();
     await loadImages(node, [image("waiting")]);
     await ripen(node, ...all);
     for (const { id } of (await takeInventory(node)).sandboxes) {

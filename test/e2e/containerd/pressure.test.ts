@@ -8,7 +8,7 @@ import {
   setDefaultTimeout,
   test,
 } from "bun:test";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 
 import {
   pressureOnly,
@@ -45,11 +45,12 @@ const images = (count: number, sizeMib = 10, files = 1) =>
 /** No collection by thresholds, so that what happens is the pressure's doing. */
 const noGc = "--image-gc-high-threshold=100";
 
-describe("a disk that something else fills to 97 percent, under the agent for minutes", () => {
+describe("a disk that something else fills to 97 percent, under the agent for more than a minute", () => {
   const nodes: ContainerdNode[] = [];
   const agents: RunningAgent[] = [];
   const startedAt = performance.now();
-  const minutes = 2.7;
+  /** Longer than the longest pause of a check for pressure, and than the default period over containers. */
+  const minutes = 1.2;
   let before: readonly (readonly string[])[] = [];
 
   beforeAll(async () => {
@@ -198,33 +199,6 @@ function onOneDisk(): void {
       // A tenth of 4096 was missing, and each image takes 200 for its files and some for itself.
       expect(removedImages(report)).toHaveLength(2);
       expect(readDisk(node.disk.path).inodesFree / inodes).toBeWithin(0.2, 0.25);
-    });
-
-    test("a soft threshold acts only if it lasts for its grace period", async () => {
-      const node = await start({ disk: { sizeBytes: 512 * mebibyte } });
-      await prepare(node, images(6, 12));
-      await running(
-        noGc,
-        ...pressureOnly,
-        youngAge,
-        "--eviction-hard=nodefs.available<1%",
-        "--eviction-soft=nodefs.available<20%",
-        "--eviction-soft-grace-period=nodefs.available=4s",
-      );
-      const before = await imageTags(node);
-      const fill = await fillDiskTo(node.disk, 84);
-      await Bun.sleep(2_500);
-      rmSync(fill);
-      await Bun.sleep(4_000);
-      expect(await imageTags(node)).toEqual(before);
-      await fillDiskTo(node.disk, 84);
-      const crossedAt = performance.now();
-      await until("an image is gone", 15_000, async () => {
-        return (await imageTags(node)).length < before.length;
-      });
-      expect(performance.now() - crossedAt).toBeWithin(3_500, 7_000);
-      await until("enough is free", 10_000, () => readDisk(node.disk.path).usedPercent <= 80);
-      expect((await imageTags(node)).length).toBeWithin(before.length - 2, before.length);
     });
   });
 }

@@ -30,7 +30,7 @@ const kubeletPercent = 20;
 const writtenBytes = 800e6;
 
 describe("beside a pod in ErrImagePull", () => {
-  test.each([20, 100])(
+  test.each([40, 100])(
     "the agent keeps the disk above the kubelet's threshold while %d MB/s are written",
     async (rate) => {
       node = await startNode("2.1", { disk: { sizeBytes: 4 * gibibyte } });

@@ -40,8 +40,7 @@ export interface NodeOptions {
  * - An image that was imported with --digests is never freed through CRI: RemoveImage forgets it, but looks for its
  *   \`import-DATE@sha256:…\` name as \`docker.io/library/import-DATE@sha256:…\`, and so leaves it in containerd's store.
  *   It comes back to CRI's list, without a tag, when containerd starts again; then removing it frees it.
- * - overlayfs's async_remove changes nothing for images: 47 MiB in 6000 files were free when RemoveImage answered. For
- *   space that comes late, see hold-space.ts.
+ * - overlayfs's async_remove changes nothing for images: 47 MiB in 6000 files were free when RemoveImage answered.
  * - Removing an image that a running container uses, or has mounted (2.1), is not refused.
  * - The garbage collector's schedule_delay (0 s by default) delays the answer of RemoveImage, not the freeing after it.
  * - Loading 100 MiB of random layers takes 1.0 to 1.5 s: prefer small disks where the size does not matter.

@@ -126,10 +126,6 @@ export async function runToEnd(
   return container;
 }
 
-export async function stopContainer(node: ContainerdNode, containerId: string): Promise<void> {
-  await node.cri.call("StopContainer", { container_id: containerId, timeout: 5 });
-}
-
 /** Ends everything in the pod; its sandbox stays as not ready. */
 export async function stopPod(node: ContainerdNode, pod: Pod): Promise<void> {
   await node.cri.call("StopPodSandbox", { pod_sandbox_id: pod.sandboxId });
