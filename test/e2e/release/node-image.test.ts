@@ -51,13 +51,7 @@ describe("node-image", () => {
     mkdirSync(root);
     await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
     const archive = `${scratch}/baked.tar`;
-    writeImageArchive(archive, [
-      {
-        names: ["registry.lan/baked:1"],
-        withBusybox: false,
-        layers: [{ seed: "baked", sizeBytes: 4096 }],
-      },
-    ]);
+    writeImageArchive(archive, [{ names: ["registry.lan/baked:1"], withBusybox: false }]);
     const { exitCode, stderr } = await nodeImage("--first-boot", root, archive);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(await sumOf(`${root}/usr/local/bin/crigc`)).toBe(
@@ -101,13 +95,7 @@ describe("node-image", () => {
     mkdirSync(`${root}/etc`);
     symlinkSync(outside, `${root}/etc/crigc`);
     const archive = `${scratch}/other.tar`;
-    writeImageArchive(archive, [
-      {
-        names: ["registry.lan/other:1"],
-        withBusybox: false,
-        layers: [{ seed: "other", sizeBytes: 4096 }],
-      },
-    ]);
+    writeImageArchive(archive, [{ names: ["registry.lan/other:1"], withBusybox: false }]);
     const { exitCode, stderr } = await nodeImage(root, archive);
     expect(exitCode).toBe(1);
     expect(stderr).toContain("is a link out of the tree");
