@@ -10,6 +10,7 @@ import { image, removable, startNode, usedAndUnused } from "./node.ts";
 
 const unused = image("unused");
 const other = image("other");
+const [, used] = usedAndUnused.images;
 const node = { ...usedAndUnused, images: [...usedAndUnused.images, other] };
 const flags = removable;
 
@@ -83,7 +84,7 @@ describe("keep missing", () => {
       { names: ["docker.io/library/app:1"], withBusybox: false },
     ]);
     const app = { id: images[0]?.id ?? "", repoTags: ["docker.io/library/app:1"], sizeBytes: 1000 };
-    for (const image of [app, other]) it.runtime.node.addImage(image);
+    for (const one of [app, other]) it.runtime.node.addImage(one);
     await it.crigc("keep", "baseline");
     expect(await it.crigc("keep", "missing")).toMatchObject({
       exitCode: 0,
