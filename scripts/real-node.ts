@@ -2,8 +2,7 @@
 
 import { parseArgs } from "node:util";
 
-import { readDisk } from "../test/support/containerd/disk-use.ts";
-import { fillDiskTo, mebibyte } from "../test/support/containerd/disk.ts";
+import { fillDiskTo, mebibyte, readDisk } from "../test/support/containerd/disk.ts";
 import { loadImages } from "../test/support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../test/support/containerd/node.ts";
 import { runPod, runToEnd, startContainer } from "../test/support/containerd/pods.ts";

@@ -3,8 +3,7 @@
 import { rmSync } from "node:fs";
 
 import { writeImageArchive } from "../../test/support/containerd/archive.ts";
-import { readDisk } from "../../test/support/containerd/disk-use.ts";
-import { mebibyte } from "../../test/support/containerd/disk.ts";
+import { mebibyte, readDisk } from "../../test/support/containerd/disk.ts";
 import { importImages } from "../../test/support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../../test/support/containerd/node.ts";
 import { type Release, releases } from "../../test/support/containerd/release.ts";

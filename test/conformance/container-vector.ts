@@ -2,17 +2,12 @@
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
-import {
-  duration,
-  durationFromMs,
-  fromRfc3339,
-  type Instant,
-  seconds,
-} from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
-import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
+import { durationFromMs, fromRfc3339, type Instant } from "../../src/model/time.ts";
+import { decideContainers } from "../../src/policy/container/containers.ts";
 import type { PodJudgement } from "../../src/policy/container/pods.ts";
-import { FakeNode } from "../support/fake-node.ts";
+import { inputOf } from "../support/build/pods.ts";
+import { aContainer, aSandbox, containerLimits } from "../support/build/values.ts";
+import { FakeNode, removalRequest } from "../support/fake-node.ts";
 
 export interface ContainerVector {
   readonly name: string;
@@ -71,32 +66,23 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
       .map((one) => `stop-sandbox ${one.id}`),
   ]);
   const node = new FakeNode({ containers, sandboxes, fails });
-  const pods = judgementOf(vector);
-  const input: ContainerInput = {
-    snapshot: { containers, sandboxes, containerEnds: new Map(), logs: null },
-    pods,
-    limits: {
-      minimumAge: durationFromMs(vector.policy.minimumAgeMs),
-      maximumPerPodContainer: vector.policy.maxPerPodContainer,
-      maximumContainers: vector.policy.maxContainers,
-      stopGraceMax: seconds(30),
-      collectForeign: false,
-      compat: "kubelet",
+  const input = inputOf(
+    { containers, sandboxes, containerEnds: new Map() },
+    {
+      pods: judgementOf(vector),
+      limits: {
+        ...containerLimits,
+        minimumAge: durationFromMs(vector.policy.minimumAgeMs),
+        maximumPerPodContainer: vector.policy.maxPerPodContainer,
+        maximumContainers: vector.policy.maxContainers,
+        compat: "kubelet",
+      },
+      purpose: vector.operation === "container-gc" ? "periodic" : "all-unused",
+      now: time(vector.now),
     },
-    purpose: vector.operation === "container-gc" ? "periodic" : "all-unused",
-    now: time(vector.now),
-    blocks: [],
-  };
-  await removeContainers(decideContainers(input), node.ports(), {
-    signal: new AbortController().signal,
-    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods }),
-    held: () => false,
-    maximumRemovals: null,
-    stopGraceMax: seconds(30),
-    inOrder: true,
-    listedNs: 0n,
-    removalInterval: duration(0n),
-  });
+  );
+  const request = removalRequest(input, { inOrder: true });
+  await removeContainers(decideContainers(input), node.ports(), request);
   return {
     stopContainers: node.called("stop-container").toSorted(),
     removeContainers: node.called("remove-container").toSorted(),
@@ -117,35 +103,25 @@ function judgementOf({ pods }: ContainerVector): PodJudgement {
   };
 }
 
-function containerOf(one: ContainerVector["containers"][number]): Container {
-  return {
+const containerOf = (one: ContainerVector["containers"][number]): Container =>
+  aContainer(one.name, {
     id: containerId(one.id),
     sandboxId: sandboxId(one.sandboxId),
-    name: one.name,
     attempt: one.attempt,
     podUid: podUid(one.podUid),
-    podName: "",
-    podNamespace: "",
-    imageName: "",
-    imageRef: "",
-    imageId: "",
     state: one.state.toLowerCase() as ContainerState,
     createdAt: time(one.createdAt),
-  };
-}
+  });
 
-function sandboxFrom(one: ContainerVector["sandboxes"][number]): Sandbox {
-  return {
+const sandboxFrom = (one: ContainerVector["sandboxes"][number]): Sandbox =>
+  aSandbox(one.podName, {
     id: sandboxId(one.id),
     podUid: podUid(one.podUid),
     metadataUid: podUid(one.podUid),
-    name: one.podName,
     namespace: one.podNamespace,
-    attempt: 0,
     state: one.state === "READY" ? "ready" : "not-ready",
     createdAt: time(one.createdAt),
-  };
-}
+  });
 
 function time(text: string): Instant {
   const instant = fromRfc3339(text);

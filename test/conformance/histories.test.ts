@@ -33,26 +33,8 @@ test.each(pressureHistories.map((history) => [history.name, history] as const))(
 );
 
 describe("a changed history fails", () => {
-  const [images = missing(), ...otherImages] = readVectors<ImageHistory>(
-    "image-histories",
-    ownVectors,
-  );
-  const ownPressure = readVectors<PressureHistory>("pressure-histories", ownVectors);
-  const [pressure = missing()] = ownPressure;
-
-  test("with one changed ID", async () => {
-    const history = [images, ...otherImages].find(removes) ?? missing();
-    const at = history.steps.findIndex(
-      ({ expect: { removeAttempts } }) => removeAttempts.length > 0,
-    );
-    const changed = withStep(history, at, (step) => {
-      const [first = "", ...rest] = step.expect.removeAttempts;
-      const other = first.replace(/.$/, (digit) => (digit === "0" ? "1" : "0"));
-      return { ...step, expect: { ...step.expect, removeAttempts: [other, ...rest] } };
-    });
-    expect(await firstDifference(history, imageEffects)).toBeNull();
-    expect(await firstDifference(changed, imageEffects)).toContain(`${history.name}, step ${at}: `);
-  });
+  const [images = missing()] = readVectors<ImageHistory>("image-histories", ownVectors);
+  const [pressure = missing()] = readVectors<PressureHistory>("pressure-histories", ownVectors);
 
   test("with one changed threshold", async () => {
     const changed = {
@@ -63,15 +45,6 @@ describe("a changed history fails", () => {
     const { policy } = images;
     const another = { ...images, policy: { ...policy, minimumAgeMs: policy.minimumAgeMs * 10 } };
     expect(await firstDifference(another, imageEffects)).toContain(`${images.name}, step `);
-  });
-
-  // Steps that later answers depend on: a detection, and the round in which a threshold was first met.
-  test("with one dropped step", async () => {
-    const shorter = { ...images, steps: images.steps.toSpliced(15, 1) };
-    expect(await firstDifference(shorter, imageEffects)).toContain(`${images.name}, step `);
-    const history = ownPressure.find(({ name }) => name === "pressure 4211.9") ?? missing();
-    const brief = { ...history, steps: history.steps.toSpliced(0, 1) };
-    expect(await firstDifference(brief, pressureEffects)).toContain(`${history.name}, step `);
   });
 
   test.each([
@@ -121,18 +94,6 @@ async function firstDifference<
   }
   return null;
 }
-
-const withStep = (
-  history: ImageHistory,
-  at: number,
-  change: (step: ImageHistory["steps"][number]) => ImageHistory["steps"][number],
-): ImageHistory => ({
-  ...history,
-  steps: history.steps.map((step, index) => (index === at ? change(step) : step)),
-});
-
-const removes = ({ steps }: ImageHistory): boolean =>
-  steps.some(({ expect: { removeAttempts } }) => removeAttempts.length > 0);
 
 function missing(): never {
   throw new Error("the project's own vectors have no such history");

@@ -1,15 +1,12 @@
 /** A recorded history of the kubelet's image manager, replayed on the agent's detection and image pass with one memory. */
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { failureOf } from "../../src/gc/pass-events.ts";
-import { runPass } from "../../src/gc/pass.ts";
 import { detect } from "../../src/gc/prepare.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
-import type { Pass } from "../../src/model/pass.ts";
 import { durationFromMs, instant } from "../../src/model/time.ts";
 import { aFilesystem, aSnapshot, NOW } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
-import { containerOf, imageOf, type ImageVector, limitsOf } from "./image-vector.ts";
+import { containerOf, imageOf, imagePass, type ImageVector, limitsOf } from "./image-vector.ts";
 
 export interface ImageStep extends Pick<ImageVector, "filesystem" | "images"> {
   /** Since the last step. */
@@ -81,7 +78,7 @@ async function effectOf(
   const error =
     operation === "restart" || operation === "detect"
       ? await detectionFails(process)
-      : failureOf(await passOf(process, operation)) !== null;
+      : failureOf(await imagePass(process, operation)) !== null;
   return {
     removeAttempts: writes.slice(writesBefore).map((write) => write.replace("RemoveImage ", "")),
     error,
@@ -94,26 +91,3 @@ const detectionFails = ({ engine }: FakeEngine): Promise<boolean> =>
     () => false,
     () => true,
   );
-
-async function passOf(
-  { engine, world }: FakeEngine,
-  operation: "image-gc" | "delete-unused-images",
-): Promise<Pass> {
-  const { pass } = await runPass(
-    engine,
-    {
-      kind: "image-gc",
-      purpose: operation === "image-gc" ? { kind: "periodic" } : { kind: "all-unused" },
-      containers: "none",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now: () => world.wall,
-      random: () => 0,
-      // The kubelet repeats every event; that crigc reports a lasting condition once has tests of its own.
-      announcer: new Announcer(engine.journal),
-    },
-    new AbortController().signal,
-  );
-  return pass;
-}

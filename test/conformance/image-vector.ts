@@ -1,12 +1,11 @@
 /** One recorded decision of the kubelet on images, and what our own pass does with the same node. */
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { runPass } from "../../src/gc/pass.ts";
-import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { containerId, imageId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { ImageOutcome } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import type { Container, Image } from "../../src/model/snapshot.ts";
+import type { Container } from "../../src/model/snapshot.ts";
 import {
   durationFromMs,
   fromRfc3339,
@@ -15,8 +14,15 @@ import {
   since,
   watched,
 } from "../../src/model/time.ts";
-import { aFilesystem, aLedger, defaultLimits } from "../support/build/values.ts";
-import { fakeEngine } from "../support/fake-engine.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  defaultLimits,
+} from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, passRequest } from "../support/fake-engine.ts";
 
 export interface ImageVector {
   readonly name: string;
@@ -69,7 +75,7 @@ export interface ImageEffect {
 
 /** Runs one pass as `--compat kubelet` does, through the code of `gc` and `run`, on a node in memory. */
 export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
-  const { world, engine, writes, events } = fakeEngine({
+  const fake = fakeEngine({
     images: vector.images.map(imageOf),
     containers: vector.containers.map(containerOf),
     filesystem: aFilesystem({
@@ -94,26 +100,22 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
       ),
     }),
   });
-  const { pass } = await runPass(
-    engine,
-    {
-      kind: "image-gc",
-      purpose: vector.operation === "image-gc" ? { kind: "periodic" } : { kind: "all-unused" },
-      containers: "none",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now: () => world.wall,
-      random: () => 0,
-      announcer: new Announcer(engine.journal),
-    },
-    new AbortController().signal,
-  );
+  const pass = await imagePass(fake, vector.operation);
   return {
-    removeAttempts: writes.map((write) => write.replace("RemoveImage ", "")),
+    removeAttempts: fake.writes.map((write) => write.replace("RemoveImage ", "")),
     outcome: outcomeOf(pass),
-    events: events.map((event) => event.reason),
+    events: fake.events.map((event) => event.reason),
   };
+}
+
+/** The pass of the agent over images. */
+export async function imagePass(
+  fake: FakeEngine,
+  operation: ImageVector["operation"],
+): Promise<Pass> {
+  const purpose = { kind: operation === "image-gc" ? "periodic" : "all-unused" } as const;
+  const request = passRequest(fake, { kind: "image-gc", purpose, containers: "none" });
+  return (await runPass(fake.engine, request, new AbortController().signal)).pass;
 }
 
 function outcomeOf(pass: Pass): ImageEffect["outcome"] {
@@ -158,46 +160,35 @@ export function limitsOf({ policy }: Pick<ImageVector, "policy">) {
   };
 }
 
-export function imageOf(one: ImageVector["images"][number]): Image {
-  return {
-    id: imageId(one.id),
-    repoTags: one.repoTags,
-    repoDigests: one.repoDigests,
+export const imageOf = ({ id, repoTags, repoDigests, ...one }: ImageVector["images"][number]) =>
+  anImage(id, {
+    id: imageId(id),
+    repoTags,
+    repoDigests,
     sizeBytes: BigInt(one.sizeBytes),
     pinned: one.pinned,
-  };
-}
+  });
 
-export function containerOf(one: ImageVector["containers"][number]): Container {
-  return {
+export const containerOf = (one: ImageVector["containers"][number]): Container =>
+  aContainer(one.name, {
     id: containerId(one.id),
-    sandboxId: sandboxId("sandbox"),
-    name: one.name,
-    attempt: 0,
     podUid: podUid(one.podUid),
-    podName: "pod",
-    podNamespace: "default",
     imageName: one.image,
     imageRef: one.imageRef,
     imageId: one.imageId,
     state: one.state.toLowerCase() as Container["state"],
     createdAt: time(one.createdAt),
-  };
-}
+  });
 
 function recordOf(record: ImageVector["records"][string], start: Instant): ImageRecord {
   const { firstDetected, lastUsed } = record;
-  return {
+  return aRecord({
     firstSeenAt: time(firstDetected),
     firstSeenWatched: watched(since(time(firstDetected), start)),
     lastUsedAt: lastUsed === null ? null : time(lastUsed),
     lastUsedWatched: lastUsed === null ? null : watched(since(time(lastUsed), start)),
-    names: "",
-    earlierNames: [],
     sizeBytes: 0n,
-    ageRestartedWatched: null,
-    ghost: null,
-  };
+  });
 }
 
 function time(text: string): Instant {

@@ -8,7 +8,6 @@ import { duration, hours, type Instant, instant, minutes, seconds } from "../../
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainersAgain } from "../../src/policy/container/containers.ts";
 import {
-  containerLimits,
   dead,
   goingContainers,
   goingLogs,
@@ -20,7 +19,7 @@ import {
   stayingContainers,
   stayingSandboxes,
 } from "../support/build/pods.ts";
-import { NOW } from "../support/build/values.ts";
+import { containerLimits, NOW } from "../support/build/values.ts";
 
 const at = (ns: bigint): Instant => instant(ns);
 const limitsOf = (minimumAge: bigint, perContainer: number, total: number): ContainerLimits => ({

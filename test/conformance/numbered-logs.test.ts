@@ -16,11 +16,10 @@ import { join } from "node:path";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
-import { duration, seconds } from "../../src/model/time.ts";
 import { logDeleter } from "../../src/node/log-remover.ts";
-import { decideContainersAgain } from "../../src/policy/container/containers.ts";
-import { containerLimits, dead, inputOf, judged, planOf } from "../support/build/pods.ts";
-import { FakeNode } from "../support/fake-node.ts";
+import { dead, inputOf, judged, planOf } from "../support/build/pods.ts";
+import { containerLimits } from "../support/build/values.ts";
+import { FakeNode, removalRequest } from "../support/fake-node.ts";
 
 let top: string;
 beforeEach(() => {
@@ -56,16 +55,8 @@ test("47: a container is removed with its log, rotation and link", async () => {
     { containers: [container] },
     { pods: judged({ gone: ["12345678"] }), limits: { ...containerLimits, compat: "kubelet" } },
   );
-  await removeContainers(planOf(input.snapshot, input), node.ports({ logs: deleter() }), {
-    signal: new AbortController().signal,
-    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
-    held: () => false,
-    maximumRemovals: null,
-    stopGraceMax: seconds(30),
-    inOrder: true,
-    listedNs: 0n,
-    removalInterval: duration(0n),
-  });
+  const request = removalRequest(input, { inOrder: true });
+  await removeContainers(planOf(input.snapshot, input), node.ports({ logs: deleter() }), request);
 
   expect(readdirSync(directory)).toEqual([]);
   expect(readdirSync(join(top, "containers"))).toEqual([]);

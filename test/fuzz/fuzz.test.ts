@@ -4,8 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 
 import { SEED } from "../support/random.ts";
 import { corpusNames, pastFailures } from "./corpus.ts";
-import { textOf } from "./inputs.ts";
-import { checkInput, fuzz, holds, textTarget } from "./target.ts";
+import { checkInput, fuzz } from "./target.ts";
 import { targets } from "./targets.ts";
 
 const MS = process.env["CI"] === "true" ? 500 : 250;
@@ -33,28 +32,5 @@ describe.each(targets.map((target) => [target.name, target] as const))("%s", (na
         `on ${JSON.stringify(Buffer.from(failure.input).toString())}: ${failure.message}`,
       );
     expect(ended.inputs).toBeGreaterThan(1);
-  });
-});
-
-describe("a faulty parser is found", () => {
-  const language = { words: ["a", "b", "!", " "], samples: ["a b a b"] };
-  const wrong = (check: (text: string) => void) =>
-    fuzz(textTarget("wrong", textOf(language), check), { seed: 1, inputsMax: 20_000, ms: 4_000 });
-
-  test("and its failing input is shrunk", async () => {
-    const { failure } = await wrong((text) => holds(!text.includes("!"), "it cannot read !"));
-    const input = Buffer.from(failure?.input ?? []).toString();
-    expect(input).toContain("!");
-    expect(input.length).toBeLessThan(4);
-    expect(failure?.message).toContain("it cannot read !");
-  });
-
-  test("by the processor time it takes", async () => {
-    const slow = textTarget("slow", textOf(language), () => {
-      const before = process.cpuUsage();
-      while (process.cpuUsage(before).user < 40_000);
-    });
-    expect(checkInput(slow, new Uint8Array(1), 20)).rejects.toThrow("ms of the processor");
-    await checkInput(slow, new Uint8Array(1), 2_000);
   });
 });

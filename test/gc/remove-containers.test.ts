@@ -12,16 +12,8 @@ import { duration, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
 import { ownership } from "../../src/policy/container/ownership.ts";
-import {
-  ago,
-  containerLimits,
-  dead,
-  hexId,
-  inputOf,
-  judged,
-  noLogs,
-  sandboxOf,
-} from "../support/build/pods.ts";
+import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
+import { containerLimits } from "../support/build/values.ts";
 import { FakeNode, type FakeNodeState, type PortsChange } from "../support/fake-node.ts";
 
 interface Scene {

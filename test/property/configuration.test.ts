@@ -4,12 +4,10 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { parseCommandLine } from "../../src/cli/args.ts";
 import type { Config } from "../../src/config/config.ts";
 import { variablesOf } from "../../src/config/field.ts";
 import { fieldByFlag, fieldNames, fieldOf } from "../../src/config/fields.ts";
 import { ConfigError } from "../../src/model/errors.ts";
-import { exampleCommands } from "../cli/world.ts";
 import { FILE, load, ours, type Sources } from "../config/loading.ts";
 import { SAMPLES } from "../config/samples.ts";
 
@@ -114,69 +112,5 @@ test("any values of known fields in a file are accepted, or rejected with an err
       },
     ),
     { numRuns: 2000 },
-  );
-});
-
-test("any text as a configuration file is accepted, or rejected with an error", () => {
-  const line = fc.oneof(
-    fc.string(),
-    fc.constantFrom(
-      "kind: CrigcConfiguration",
-      "apiVersion: crigc/v1",
-      "- a",
-      "  b: [",
-      "a: &x 1",
-      "b: *x",
-      "---",
-      "? a",
-      "keep: |",
-      "\t",
-    ),
-  );
-  fc.assert(
-    fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
-      const config = loaded({ files: { [FILE]: lines.join("\n") } });
-      if (config !== null) expectRules(config);
-    }),
-    { numRuns: 3000 },
-  );
-});
-
-test("any command line is accepted, or rejected with an error", () => {
-  const word = fc.oneof(
-    fc.constantFrom(
-      "gc",
-      "keep",
-      "list",
-      "hold",
-      "--",
-      "-",
-      "---",
-      "--=x",
-      "-v",
-      "-o",
-      "json",
-      "--keep",
-      "--dry-run",
-      "--dry-run=",
-      "-h=",
-      "--__proto__",
-      "--images",
-      "--reason",
-    ),
-    fc.string(),
-    fc.string().map((it) => `--${it}`),
-    fc.string().map((it) => `-${it}`),
-  );
-  fc.assert(
-    fc.property(fc.array(word, { maxLength: 8 }), (argv) => {
-      try {
-        parseCommandLine(argv, exampleCommands);
-      } catch (thrown) {
-        if (!(thrown instanceof ConfigError)) throw thrown;
-        expect(thrown.issues.length).toBeGreaterThan(0);
-      }
-    }),
-    { numRuns: 5000 },
   );
 });

@@ -6,12 +6,12 @@ import fc from "fast-check";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
-import { duration, type Instant, instant, seconds } from "../../src/model/time.ts";
+import { type Instant, instant, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
-import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
-import { containerLimits, inputOf, judged, noLogs } from "../support/build/pods.ts";
-import { aContainer, aSandbox, NOW } from "../support/build/values.ts";
-import { FakeNode } from "../support/fake-node.ts";
+import { decideContainers } from "../../src/policy/container/containers.ts";
+import { inputOf, judged, noLogs } from "../support/build/pods.ts";
+import { aContainer, aSandbox, containerLimits, NOW } from "../support/build/values.ts";
+import { FakeNode, removalRequest } from "../support/fake-node.ts";
 
 const PODS = ["p0", "p1", "p2", "p3"] as const;
 const instantBack: fc.Arbitrary<Instant> = fc.nat(50).map((back) => instant(NOW - seconds(back)));
@@ -277,16 +277,7 @@ describe("every execution", () => {
     await removeContainers(
       decideContainers(input),
       node.ports({ runtime: { ...runtime, containerDetail } }),
-      {
-        signal: new AbortController().signal,
-        decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
-        held: () => false,
-        maximumRemovals: null,
-        stopGraceMax: seconds(30),
-        inOrder: false,
-        listedNs: 0n,
-        removalInterval: duration(0n),
-      },
+      removalRequest(input),
     );
     return { node, removedRunning };
   }

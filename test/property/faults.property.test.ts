@@ -4,11 +4,11 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
 import { GIB } from "../support/build/values.ts";
+import { passRequest } from "../support/fake-engine.ts";
 import { faultyNode, live, type Lived } from "./faulty-node.ts";
 
 const target: ImageTarget = {
@@ -27,27 +27,15 @@ const PASSES: readonly { readonly kind: PassKind; readonly purpose: Purpose }[] 
   { kind: "pressure", purpose: { kind: "pressure", signals: ["imagefs.available"] } },
 ];
 
-async function pass(
-  { engine, world }: Lived,
-  { kind, purpose }: { readonly kind: PassKind; readonly purpose: Purpose },
-) {
-  return runPass(
-    engine,
-    {
-      kind,
-      purpose,
-      containers: "all",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now: () => world.wall,
-      random: () => 0,
-      announcer: new Announcer(engine.journal),
-      ...(kind === "pressure" ? { retarget: async () => [target] } : {}),
-    },
+const pass = (lived: Lived, request: (typeof PASSES)[number]) =>
+  runPass(
+    lived.engine,
+    passRequest(lived, {
+      ...request,
+      ...(request.kind === "pressure" ? { retarget: async () => [target] } : {}),
+    }),
     new AbortController().signal,
   );
-}
 
 test("images in use, pinned, kept, too young or of unknown use, and live containers, are kept under faults", async () => {
   let images = 0;

@@ -195,16 +195,6 @@ test("a candidate that came into use is not removed, any other still is", () => 
   );
 });
 
-test("a pass on hold plans nothing until the hold is over", () => {
-  fc.assert(
-    fc.property(randomNode, ({ input }) => {
-      const hold = { kind: "held", until: null, since: null, reason: "test" } as const;
-      expect(decideAlone({ ...input, hold }).candidates).toEqual([]);
-    }),
-    { numRuns: 300 },
-  );
-});
-
 test("a selection by hand removes nothing that a pass without it would keep, and nothing that it does not select", () => {
   const criterion: fc.Arbitrary<Criterion> = fc.oneof(
     fc.constantFrom<Criterion>(

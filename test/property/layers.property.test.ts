@@ -261,14 +261,6 @@ describe("the order of removal by layers", () => {
       { numRuns: 300 },
     );
   });
-
-  test("keeps the place of images with unknown layers", () => {
-    const candidates = ["c", "a", "b"].map((name) => ({ image: { id: imageId(name) } }));
-    expect(orderOf(new LayerForest([], new Map()), candidates)).toEqual({
-      candidates,
-      staying: [],
-    });
-  });
 });
 
 function lastOf(chain: readonly ChainId[]): ChainId {

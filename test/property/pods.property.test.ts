@@ -9,59 +9,40 @@ import { KubeletNode, type Source } from "./kubelet-node.ts";
 type Step = (node: KubeletNode) => readonly string[] | void;
 
 const at = fc.nat(5);
-const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc
-      .boolean()
-      .map((isStatic) => [`add ${isStatic}`, (it: KubeletNode) => it.add(isStatic)] as const),
-  },
-  {
-    weight: 3,
-    arbitrary: at.map((which) => [`start ${which}`, (it: KubeletNode) => it.start(which)] as const),
-  },
-  at.map((which) => [`complete ${which}`, (it: KubeletNode) => it.complete(which)] as const),
-  {
-    weight: 2,
-    arbitrary: at.map(
-      (which) => [`delete ${which}`, (it: KubeletNode) => it.delete(which)] as const,
-    ),
-  },
-  fc.boolean().map((up) => [`api ${up}`, (it: KubeletNode) => it.apiServer(up)] as const),
-  fc.boolean().map((up) => [`kubelet ${up}`, (it: KubeletNode) => it.kubelet(up)] as const),
-  fc.constant(["restart", (it: KubeletNode) => (it.kubelet(false), it.kubelet(true))] as const),
-  fc.constant([
-    "restart alone",
-    (it: KubeletNode) => (it.apiServer(false), it.kubelet(false), it.kubelet(true)),
-  ] as const),
-  fc
-    .tuple(fc.boolean(), fc.boolean())
-    .map(
-      ([left, withStatic]) =>
-        [
-          `directory ${left} ${withStatic}`,
-          (it: KubeletNode) => it.leaveDirectory(left, withStatic),
-        ] as const,
-    ),
-  fc.constant(["reboot", (it: KubeletNode) => it.reboot()] as const),
-  fc.constantFrom<Source>("kubelet-api", "kubelet-dir").map(
-    (source) =>
-      [
-        `source ${source}`,
-        (it: KubeletNode) => {
-          it.source = source;
-        },
-      ] as const,
+/** A step of a node's life, with the name by which a failing life shows it. */
+const act = <Value>(
+  name: string,
+  values: fc.Arbitrary<Value>,
+  does: (it: KubeletNode, value: Value) => readonly string[] | void,
+) =>
+  values.map((value): readonly [string, Step] => [
+    `${name} ${String(value)}`,
+    (it) => does(it, value),
+  ]);
+const once = fc.constant("");
+const flag = fc.boolean();
+const spans = fc.constantFrom(seconds(1), minutes(1), minutes(10), hours(30));
+const step = fc.oneof(
+  { weight: 3, arbitrary: act("add", flag, (it, isStatic) => it.add(isStatic)) },
+  { weight: 3, arbitrary: act("start", at, (it, which) => it.start(which)) },
+  act("complete", at, (it, which) => it.complete(which)),
+  { weight: 2, arbitrary: act("delete", at, (it, which) => it.delete(which)) },
+  act("api", flag, (it, up) => it.apiServer(up)),
+  act("kubelet", flag, (it, up) => it.kubelet(up)),
+  act("restart", once, (it) => (it.kubelet(false), it.kubelet(true))),
+  act("restart alone", once, (it) => (it.apiServer(false), it.kubelet(false), it.kubelet(true))),
+  act("directory", fc.tuple(flag, flag), (it, [left, withStatic]) =>
+    it.leaveDirectory(left, withStatic),
   ),
-  fc.constant(["lose ledger", (it: KubeletNode) => it.loseLedger()] as const),
-  fc
-    .constantFrom(seconds(1), minutes(1), minutes(10), hours(30))
-    .map((span) => [`wait ${span}`, (it: KubeletNode) => it.wait(span)] as const),
-  fc
-    .constantFrom(hours(-100), hours(100))
-    .map((span) => [`turn ${span}`, (it: KubeletNode) => it.turnClock(span)] as const),
-  { weight: 6, arbitrary: fc.constant(["pass", (it: KubeletNode) => it.pass()] as const) },
-  fc.constant(["all-unused", (it: KubeletNode) => it.pass("all-unused")] as const),
+  act("reboot", once, (it) => it.reboot()),
+  act("source", fc.constantFrom<Source>("kubelet-api", "kubelet-dir"), (it, source) => {
+    it.source = source;
+  }),
+  act("lose ledger", once, (it) => it.loseLedger()),
+  act("wait", spans, (it, span) => it.wait(span)),
+  act("turn", fc.constantFrom(hours(-100), hours(100)), (it, span) => it.turnClock(span)),
+  { weight: 6, arbitrary: act("pass", once, (it) => it.pass()) },
+  act("all-unused", once, (it) => it.pass("all-unused")),
 );
 
 describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
@@ -72,7 +53,7 @@ describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
   ): readonly string[] => {
     for (const isStatic of [true, false, false]) node.add(isStatic);
     for (const pod of [0, 1]) node.start(pod);
-    return steps.flatMap(([, act]) => act(node) ?? []);
+    return steps.flatMap(([, does]) => does(node) ?? []);
   };
 
   test("nothing of an existing pod is removed as a deleted pod's, nor an image in its spec", () => {

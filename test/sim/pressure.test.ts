@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { minutes, seconds } from "../../src/model/time.ts";
-import { defaultImageLimits, MIB } from "../support/build/values.ts";
-import { aDisk, aRelease, available, imageOf, type SimDisk } from "./node.ts";
+import { MIB } from "../support/build/values.ts";
+import { aDisk, aRelease, available, imageOf } from "./node.ts";
 import {
   aThreshold,
   HOUR,
@@ -52,15 +52,6 @@ describe("the cost of pressure checks", () => {
     expect(sim.record.runtimeCalls).toBe(runtimeCalls);
     expect(sim.record.statfs - statfs).toBe(2 * 360);
     expect(sim.record.passes.filter(({ kind }) => kind === "pressure")).toEqual([]);
-  });
-
-  test("does not depend on the runtime being up", async () => {
-    const sim = await aNode(10, { periods: ALONE });
-    sim.weather.runtimeIsAway = true;
-    fill(sim, 5);
-    await sim.run(MINUTE);
-    expect(reasons(sim)).toContain("EvictionThresholdMet");
-    expect(sim.agent.state().runtimeError).toContain("the runtime is away");
   });
 });
 
@@ -138,120 +129,9 @@ describe("reclaim under pressure", () => {
     await sim.run(HOUR);
     expect(sim.record.removals).toHaveLength(6);
   });
-
-  test("removes the least recently used image first, across a restart of the agent", async () => {
-    const sim = await aNode(40, { periods: ALONE });
-    const order: number[] = [];
-    for (const at of [7, 3, 5]) {
-      const sandbox = sim.node.addSandbox(`pod${at}`, imageOf(aRelease(`image${at}`, 1)));
-      sim.node.addContainer(sandbox, imageOf(aRelease(`image${at}`, 1)));
-      sim.kill();
-      sim.start();
-      await sim.run(3 * MINUTE);
-      sim.node.endPod(sandbox);
-      sim.node.containers.clear();
-      order.push(at);
-    }
-    sim.kill();
-    sim.start();
-    // All containers vanished between two observations: that is watched for a while.
-    await sim.run(30 * MINUTE);
-    for (let at = 40; at > 3; at -= 1) {
-      const release = aRelease(`image${at}`, 1_000);
-      if (!order.includes(at)) sim.node.images.delete(imageOf(release));
-    }
-    for (const at of [0, 1, 2]) sim.node.images.delete(imageOf(aRelease(`image${at}`, 1)));
-    sim.kill();
-    sim.start();
-    await sim.run(MINUTE);
-    fill(sim, 12);
-    await sim.run(MINUTE);
-    expect(sim.record.removals.map(({ id }) => id)).toEqual(
-      [7, 3, 5].map((at) => imageOf(aRelease(`image${at}`, 1))),
-    );
-  });
-
-  test("follows the strictest of space, inode, budget and count triggers", async () => {
-    const limits = {
-      ...simLimits,
-      images: {
-        ...defaultImageLimits,
-        maximumImages: 30,
-        storeBudgetBytes: 25_500n * MIB,
-        inodeHighPercent: 90,
-        inodeLowPercent: 80,
-      },
-    };
-    const sim = await aNode(40, { weather: { limits } });
-    // 40 images of 1000 MiB: the count wants 10 of them gone, the budget 15.
-    expect(sim.record.removals).toHaveLength(15);
-    const triggers = sim.record.passes.flatMap(({ images }) =>
-      (images?.items ?? []).flatMap(({ candidate }) => candidate.triggers.map(({ kind }) => kind)),
-    );
-    expect(new Set(triggers)).toEqual(new Set(["budget", "count"]));
-  });
-
-  test("relieves inode pressure by images with inodes, down to the threshold", async () => {
-    const sim = await aNode(40, { periods: ALONE });
-    const disk = sim.node.imageDisk();
-    // Each image has 1000 inodes; 5 % of 100000 are 5000.
-    Object.assign(disk, { inodes: 100_000n });
-    disk.othersInodes = 100_000n - 40_000n - 2_000n;
-    sim.kill();
-    sim.start();
-    await sim.run(MINUTE);
-    expect(sim.record.removals).toHaveLength(3);
-  });
-
-  test("removes no image for inodes of other files, and reports it once", async () => {
-    const sim = await aNode(40, { periods: ALONE });
-    const disk = sim.node.imageDisk();
-    Object.assign(disk, { inodes: 10_000_000n });
-    disk.othersInodes = 10_000_000n - 40_000n - 2_000n;
-    sim.kill();
-    sim.start();
-    await sim.run(HOUR);
-    expect(sim.record.removals).toEqual([]);
-    const said = sim.record.events.filter(({ reason }) => reason === "ImageGCFutile");
-    expect(said.map(({ message }) => message)).toEqual([expect.stringContaining("inodes free")]);
-  });
 });
 
 describe("pressure that images cannot relieve", () => {
-  test("costs no image if another file fills the disk, which is reported once", async () => {
-    const sim = await aNode(2);
-    fill(sim, 3);
-    await sim.run(3 * HOUR);
-    expect(sim.record.removals).toEqual([]);
-    const said = sim.record.events.filter(({ reason }) => reason === "ImageGCFutile");
-    expect(said.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/images 2\.0 GiB to 3\.9 GiB, other data at least 9\d\.\d GiB/),
-    ]);
-  });
-
-  test("is reported again when the disk has changed", async () => {
-    const sim = await aNode(2);
-    fill(sim, 5);
-    await sim.run(HOUR);
-    fill(sim, 2);
-    await sim.run(HOUR);
-    expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(2);
-  });
-
-  test("on the node's disk removes no image and no container if images are on their own disk", async () => {
-    const node: SimDisk = aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" });
-    const images = aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" });
-    const sim = await aNode(40, { disks: [images, node] });
-    fill(sim, 2, node);
-    await sim.run(HOUR);
-    expect(sim.record.removals).toEqual([]);
-    const passes = sim.record.passes.filter(({ kind }) => kind === "pressure");
-    expect(passes.length).toBeGreaterThan(300);
-    expect(passes.every(({ plan }) => plan.images === null)).toBeTrue();
-    expect(passes.every(({ containers }) => containers?.containers.length === 0)).toBeTrue();
-    expect(reasons(sim).filter((reason) => reason === "EvictionThresholdMet")).toHaveLength(1);
-  });
-
   test("with images on another disk ends after ten removals that give nothing back, and then tries one after each pause", async () => {
     const first = aDisk({ roles: ["imagefs", "containerfs", "nodefs"] });
     const second = aDisk({ roles: ["imagefs"], device: "8:2", path: "/var/lib/stargz" });

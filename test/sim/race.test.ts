@@ -5,14 +5,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 
 import { eventSource } from "../../src/agent/events.ts";
 import { openRuntime } from "../../src/cri/client.ts";
-import { Announcer } from "../../src/gc/announcer.ts";
 import { runPass } from "../../src/gc/pass.ts";
-import type { Engine } from "../../src/gc/ports.ts";
 import { instantFromMs, minutes } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { diskOf } from "../../src/node/disk.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
-import { fakeEngine } from "../support/fake-engine.ts";
+import { type FakeEngine, fakeEngine, passRequest } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { noAnnouncements } from "../support/no-announcements.ts";
 import { Random, SEED } from "../support/random.ts";
@@ -59,12 +57,12 @@ async function race(events: boolean): Promise<Tally> {
     imageEndpoint: runtime.endpoint,
     requestTimeout: minutes(2),
   });
-  const engine = engineOn(client, events);
+  const fake = onRuntime(client, events);
   const tally: Tally = { known: 0, unknown: 0, kept: 0, windowsMs: [] };
   const random = new Random(SEED);
   try {
     for (let round = 0; round < ROUNDS; round += 1)
-      await oneRound({ runtime, engine, tally, random });
+      await oneRound({ runtime, fake, tally, random });
   } finally {
     client.close();
     await runtime.stop();
@@ -74,12 +72,12 @@ async function race(events: boolean): Promise<Tally> {
 
 interface Round {
   readonly runtime: FakeRuntime;
-  readonly engine: Engine;
+  readonly fake: FakeEngine;
   readonly tally: Tally;
   readonly random: Random;
 }
 
-async function oneRound({ runtime, engine, tally, random }: Round): Promise<void> {
+async function oneRound({ runtime, fake, tally, random }: Round): Promise<void> {
   const { node } = runtime;
   node.addImage({ id: VICTIM, sizeBytes: 1 });
   const uses = (): boolean => node.containers.has("started");
@@ -109,7 +107,12 @@ async function oneRound({ runtime, engine, tally, random }: Round): Promise<void
       else if (uses()) tally.unknown += 1;
     }),
   ];
-  await pass(engine);
+  const request = passRequest(fake, {
+    purpose: { kind: "all-unused" },
+    containers: "none",
+    now: () => instantFromMs(Date.now()),
+  });
+  await runPass(fake.engine, request, new AbortController().signal);
   for (const stop of lift) stop();
   for (const handle of timers) clearTimeout(handle);
   if (node.findImage(VICTIM) !== undefined) tally.kept += 1;
@@ -117,43 +120,26 @@ async function oneRound({ runtime, engine, tally, random }: Round): Promise<void
   node.removeImage(VICTIM);
 }
 
-async function pass(engine: Engine): Promise<void> {
-  const now = () => instantFromMs(Date.now());
-  await runPass(
-    engine,
-    {
-      kind: "gc",
-      purpose: { kind: "all-unused" },
-      containers: "none",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now,
-      random: () => 0,
-      announcer: new Announcer(engine.journal),
-    },
-    new AbortController().signal,
-  );
-}
-
-function engineOn(client: ReturnType<typeof openRuntime>, events: boolean): Engine {
+/** The fake world, whose engine asks the real runtime and disk. */
+function onRuntime(client: ReturnType<typeof openRuntime>, events: boolean): FakeEngine {
   const limits = {
     ...defaultLimits,
     images: { ...defaultLimits.images, minimumAge: minutes(0) },
   };
-  const { engine } = fakeEngine({ limits });
+  const fake = fakeEngine({ limits });
   const root = diskOf(() => "/");
   const disk = {
     filesystems: async () => [aFilesystem({ path: "/", ...(await root.measure("/")) })],
     measure: (path: string) => root.measure(path),
   };
-  return {
-    ...engine,
-    observe: { ...engine.observe, runtime: client.reader, disk },
+  const engine = {
+    ...fake.engine,
+    observe: { ...fake.engine.observe, runtime: client.reader, disk },
     writer: client.writer,
     timer,
     events: events ? eventSource(client, () => timer.monotonicNs()) : noAnnouncements,
   };
+  return { ...fake, engine };
 }
 
 const at = (sorted: readonly number[], share: number): string =>

@@ -1,7 +1,9 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
+import { Announcer } from "../../src/gc/announcer.ts";
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
+import type { runPass } from "../../src/gc/pass.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -103,6 +105,25 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
 }
 
 type Record_ = Omit<FakeEngine, "world" | "engine">;
+
+type PassRequest = Parameters<typeof runPass>[1];
+
+/** A whole pass of `gc` over the fake world, by its clock. */
+export const passRequest = (
+  { engine, world }: Pick<FakeEngine, "engine" | "world">,
+  change: Partial<PassRequest> = {},
+): PassRequest => ({
+  kind: "gc",
+  purpose: { kind: "periodic" },
+  containers: "all",
+  images: true,
+  dryRun: false,
+  lockWaitMs: 0,
+  now: () => world.wall,
+  random: () => 0,
+  announcer: new Announcer(engine.journal),
+  ...change,
+});
 
 function engineOf(world: FakeWorld, record: Record_): Engine {
   const memory = volatileMemory(world.ledger);

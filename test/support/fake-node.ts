@@ -4,6 +4,7 @@ import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { ContainerPorts } from "../../src/gc/remove-container.ts";
+import type { removeContainers } from "../../src/gc/remove-containers.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
 import type {
@@ -13,6 +14,9 @@ import type {
   RemovedFiles,
 } from "../../src/model/ports.ts";
 import type { Container, Sandbox } from "../../src/model/snapshot.ts";
+import { duration, seconds } from "../../src/model/time.ts";
+import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
+import { decideContainersAgain } from "../../src/policy/container/containers.ts";
 
 export type NodeCall =
   | { readonly kind: "stop-container"; readonly id: string; readonly graceSeconds: number }
@@ -55,6 +59,24 @@ export interface FakeNodeState {
 export interface PortsChange extends Partial<Omit<ContainerPorts, "runtime" | "lists">> {
   readonly runtime?: ListedRuntime;
 }
+
+type RemovalRequest = Parameters<typeof removeContainers>[2];
+
+/** A walk through the plan of `input`, without limits. */
+export const removalRequest = (
+  input: ContainerInput,
+  change: Partial<RemovalRequest> = {},
+): RemovalRequest => ({
+  signal: new AbortController().signal,
+  decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+  held: () => false,
+  maximumRemovals: null,
+  stopGraceMax: seconds(30),
+  inOrder: false,
+  listedNs: 0n,
+  removalInterval: duration(0n),
+  ...change,
+});
 
 export class FakeNode {
   readonly calls: NodeCall[] = [];

@@ -3,16 +3,14 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { type RunningAgent, shortPeriods, startAgent } from "../../support/containerd/agent.ts";
 import { command, tryCommand } from "../../support/containerd/command.ts";
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { mebibyte } from "../../support/containerd/disk.ts";
+import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
 import { execInContainer, runPod, startContainer } from "../../support/containerd/pods.ts";
-import { nodeFlags, program, runProgram } from "../../support/containerd/program.ts";
+import { runProgram } from "../../support/containerd/program.ts";
 import { type Release, releases } from "../../support/containerd/release.ts";
-import { gc, removedImages, youngAge } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
+import { gc, removedImages, ripen, youngAge } from "../../support/containerd/reports.ts";
 import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);
@@ -27,7 +25,7 @@ let node: ContainerdNode | undefined;
 const agents: RunningAgent[] = [];
 
 afterEach(async () => {
-  for (const agent of agents.splice(0)) if (agent.exitCode() === undefined) await agent.stop();
+  for (const agent of agents.splice(0)) if (agent.exitCode() === null) await agent.stop();
   await node?.stop();
   node = undefined;
 });
@@ -61,8 +59,8 @@ describe("the agent of a node with containerd 2.1", () => {
     expect(await statusCodeOf(made, "/readyz")).toBe(200);
     await fillTo(made, 86);
     await until("it has collected", 30_000, () => readDisk(made.disk.path).usedPercent <= 80);
-    expect(agent.exitCode()).toBeUndefined();
-    expect(agent.words()).toMatch(/succeeded after \d+ failures?/);
+    expect(agent.exitCode()).toBeNull();
+    expect(agent.said()).toMatch(/succeeded after \d+ failures?/);
     expect(await execInContainer(made, id, ["echo", "alive"])).toBe("alive\n");
     expect(await agent.stop()).toBe(0);
   });
@@ -92,9 +90,8 @@ describe("the agent of a node with containerd 1.7", () => {
   test("makes a second agent for the same runtime exit 6 and name the first, whatever its state directory", async () => {
     const made = await makeNode("1.7");
     const first = await agentOf(made);
-    const words = [program, "run", ...nodeFlags(made)];
     for (const more of [[], [`--state-dir=${made.directory}/s`, `--run-dir=${made.directory}/r`]]) {
-      const second = await tryCommand([...words, ...more]);
+      const second = await runProgram(made, "run", ...more);
       expect(second.exitCode).toBe(6);
       expect(second.stderr).toContain(`crigc run, process ${first.pid}`);
     }

@@ -1,8 +1,7 @@
 // A node that can pull nothing: what fills its disk decides whether images go, and what came from archives can be kept.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { fillDiskTo, mebibyte } from "../../support/containerd/disk.ts";
+import { fillDiskTo, mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { ctr, loadImages } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
@@ -19,9 +18,9 @@ import {
   type GcReport,
   planImages,
   removedImages,
+  ripen,
   youngAge,
 } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
 import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);

@@ -12,15 +12,13 @@ import {
 import { writeFileSync } from "node:fs";
 
 import { type RunningAgent, shortPeriods, startAgent } from "../../support/containerd/agent.ts";
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { mebibyte } from "../../support/containerd/disk.ts";
+import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { ctr, loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
 import { execInContainer, runPod, startContainer } from "../../support/containerd/pods.ts";
 import { runProgram } from "../../support/containerd/program.ts";
-import { gc, removedImages, youngAge } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
+import { gc, removedImages, ripen, youngAge } from "../../support/containerd/reports.ts";
 import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);

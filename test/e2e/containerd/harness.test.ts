@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { fillDiskTo, mebibyte, takeInodes } from "../../support/containerd/disk.ts";
+import { fillDiskTo, mebibyte, readDisk, takeInodes } from "../../support/containerd/disk.ts";
 import { ctr, loadImages, pinnedLabel } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";

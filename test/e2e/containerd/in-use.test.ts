@@ -19,9 +19,9 @@ import {
   type GcReport,
   planImages,
   removedImages,
+  ripen,
   youngAge,
 } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
 import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);
@@ -92,8 +92,8 @@ describe("images in use under containerd 1.7", () => {
       return !(await imageTags(node)).includes(turns[0] ?? "");
     });
     const { id } = await startContainer(node, pod, { name: "second", image: turns[2] ?? "" });
-    const report = JSON.parse(await new Response(running.stdout).text()) as GcReport;
     expect(await running.exited).toBe(0);
+    const report = JSON.parse(running.answered()) as GcReport;
     expect(removedImages(report)).toEqual([turns[0] ?? "", turns[1] ?? "", turns[3] ?? ""]);
     expect(report.images?.items[2]?.result).toMatchObject({
       kind: "skipped",
@@ -114,8 +114,8 @@ describe("images in use under containerd 1.7", () => {
     await Bun.sleep(1_500);
     expect(await imageTags(node)).toContain(library("unwanted:1"));
     await startContainer(node, pod, { name: "app", image: library("wanted:1") });
-    const report = JSON.parse(await new Response(running.stdout).text()) as GcReport;
     expect(await running.exited).toBe(0);
+    const report = JSON.parse(running.answered()) as GcReport;
     expect(removedImages(report)).toContain(library("unwanted:1"));
     expect(await imageTags(node)).toContain(library("wanted:1"));
     expect(report.tookMs).toBeWithin(1_000, 10_000);

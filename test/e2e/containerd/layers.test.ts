@@ -2,8 +2,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { ImageOptions } from "../../support/containerd/archive.ts";
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { mebibyte } from "../../support/containerd/disk.ts";
+import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
 import { runPod, startContainer } from "../../support/containerd/pods.ts";
@@ -14,9 +13,9 @@ import {
   type ImagePlanDocument,
   planImages,
   removedImages,
+  ripen,
   youngAge,
 } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
 
 setDefaultTimeout(600_000);
 

@@ -1,10 +1,9 @@
 // The main job on real runtimes: a disk full of images, and what one pass leaves of them.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { mebibyte } from "../../support/containerd/disk.ts";
-import { footprintOf } from "../../support/containerd/footprint.ts";
+import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages, pinnedLabel } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
@@ -24,9 +23,9 @@ import {
   keepCodes,
   planImages,
   removedImages,
+  ripen,
   youngAge,
 } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
 
 setDefaultTimeout(120_000);
 
@@ -218,4 +217,31 @@ async function expectNothingWritten(node: ContainerdNode, ...flags: string[]): P
 
 function expectWithin(value: number, expected: number, tolerance: number): void {
   expect(value).toBeWithin(expected - tolerance, expected + tolerance);
+}
+
+/**
+ * Paths with inode, size and times of change, down to the nanosecond. The runtime's own directories are left out, and so
+ * is its log; that it removed nothing is for its lists to show.
+ */
+function footprintOf(node: ContainerdNode): Readonly<Record<string, string>> {
+  const runtimes = [
+    join(node.directory, "state"),
+    join(node.directory, "containerd.log"),
+    join(node.imageDisk.path, "containerd"),
+    ...[node.disk, node.imageDisk].map(({ imageFile }) => imageFile),
+  ];
+  return filesBelow(node.directory, new Set(runtimes));
+}
+
+function filesBelow(
+  top: string,
+  except: ReadonlySet<string>,
+  found: Record<string, string> = {},
+): Readonly<Record<string, string>> {
+  const facts = lstatSync(top, { bigint: true, throwIfNoEntry: false });
+  if (facts === undefined || except.has(top)) return found;
+  found[top] = [facts.ino, facts.mode, facts.size, facts.mtimeNs, facts.ctimeNs].join(" ");
+  if (facts.isDirectory())
+    for (const name of readdirSync(top)) filesBelow(join(top, name), except, found);
+  return found;
 }

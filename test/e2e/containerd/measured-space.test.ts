@@ -1,12 +1,22 @@
 // What a pass frees is what the file system says: images that share layers, runtimes that are late, others that write.
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { type DiskUse, readDisk } from "../../support/containerd/disk-use.ts";
-import { type Disk, mebibyte, takeBytes } from "../../support/containerd/disk.ts";
+import {
+  type Disk,
+  type DiskUse,
+  mebibyte,
+  readDisk,
+  takeBytes,
+} from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { type ContainerdNode, type NodeOptions, startNode } from "../../support/containerd/node.ts";
-import { gc, type GcReport, removedImages, youngAge } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
+import {
+  gc,
+  type GcReport,
+  removedImages,
+  ripen,
+  youngAge,
+} from "../../support/containerd/reports.ts";
 
 setDefaultTimeout(180_000);
 

@@ -16,8 +16,13 @@ import {
   shortPeriods,
   startAgent,
 } from "../../support/containerd/agent.ts";
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { fillDiskTo, mebibyte, takeBytes, takeInodes } from "../../support/containerd/disk.ts";
+import {
+  fillDiskTo,
+  mebibyte,
+  readDisk,
+  takeBytes,
+  takeInodes,
+} from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, type NodeOptions, startNode } from "../../support/containerd/node.ts";
@@ -28,8 +33,7 @@ import {
   runToEnd,
   startContainer,
 } from "../../support/containerd/pods.ts";
-import { gc, removedImages, youngAge } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
+import { gc, removedImages, ripen, youngAge } from "../../support/containerd/reports.ts";
 import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(240_000);
@@ -83,7 +87,7 @@ describe("a disk that something else fills to 97 percent, under the agent for mo
     const left = minutes * 60_000 - (performance.now() - startedAt);
     if (left > 0) await Bun.sleep(left);
     for (const [index, agent] of agents.entries()) {
-      expect(agent.exitCode()).toBeUndefined();
+      expect(agent.exitCode()).toBeNull();
       expect(await imageTags(nodes[index]!)).toEqual(before[index]!);
       const { events, underPressure, lastPasses } = await agent.status();
       expect(underPressure).toBe(true);
@@ -95,7 +99,7 @@ describe("a disk that something else fills to 97 percent, under the agent for mo
       const expected = ["EvictionThresholdMet", "ImageGCFutile"];
       expect(events.filter(({ reason }) => !expected.includes(reason))).toEqual([]);
       expectThresholdsSaidOnce(agent);
-      expect(agent.words().match(/other data (?:at least )?[\d.]+ MiB/g)?.length).toBe(1);
+      expect(agent.said().match(/other data (?:at least )?[\d.]+ MiB/g)?.length).toBe(1);
     }
   });
 });
@@ -181,7 +185,7 @@ function onOneDisk(): void {
       );
       await Bun.sleep(2_000);
       expect(await imageTags(node)).toEqual(before);
-      expect(agent.words().match(/ImageGCFutile/g)).toHaveLength(1);
+      expect(agent.said().match(/ImageGCFutile/g)).toHaveLength(1);
     });
 
     test("gc frees inodes down to the low threshold", async () => {
@@ -273,7 +277,7 @@ const twoDisks: NodeOptions = {
 
 /** Each signal once, however many checks there were. */
 function expectThresholdsSaidOnce(agent: RunningAgent): void {
-  const said = [...agent.words().matchAll(/Disk pressure: (\S+) at .*EvictionThresholdMet/g)];
+  const said = [...agent.said().matchAll(/Disk pressure: (\S+) at .*EvictionThresholdMet/g)];
   const signals = said.map(([, signal]) => signal);
   expect(signals.length).toBeGreaterThan(0);
   expect(signals).toEqual([...new Set(signals)]);

@@ -4,14 +4,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 
 import { type RunningAgent, startAgent } from "../../support/containerd/agent.ts";
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { fillDiskTo, gibibyte, mebibyte } from "../../support/containerd/disk.ts";
+import { fillDiskTo, gibibyte, mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
 import { makeKubeletPodDirectory, runPod, startContainer } from "../../support/containerd/pods.ts";
-import { gc, removedImages, youngAge } from "../../support/containerd/reports.ts";
-import { ripen } from "../../support/containerd/ripe.ts";
+import { gc, removedImages, ripen, youngAge } from "../../support/containerd/reports.ts";
 
 setDefaultTimeout(240_000);
 

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 
 import { shellFilesOf } from "../../../src/install/layout.ts";
 import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
-import { program } from "../../support/containerd/program.ts";
+import { program } from "../../support/program.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
 
 setDefaultTimeout(120_000);

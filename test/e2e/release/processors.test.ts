@@ -3,8 +3,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { CommandResult } from "../../support/containerd/command.ts";
-import { readDisk } from "../../support/containerd/disk-use.ts";
-import { mebibyte } from "../../support/containerd/disk.ts";
+import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";

@@ -6,7 +6,6 @@ import { hours, minutes } from "../../../src/model/time.ts";
 import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
-  containerLimits,
   dead,
   goingContainers,
   goingLogs,
@@ -17,7 +16,7 @@ import {
   reasonOf,
   sandboxOf,
 } from "../../support/build/pods.ts";
-import { aContainer } from "../../support/build/values.ts";
+import { aContainer, containerLimits } from "../../support/build/values.ts";
 
 /** Exited instances of container c of pod a, by how many seconds ago they were made and ended. */
 const instances = (...secondsAgo: readonly number[]): readonly Container[] =>

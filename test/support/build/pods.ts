@@ -2,16 +2,13 @@
 
 import { containerId, type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
-import type { ContainerLimits, MemoryLimits } from "../../../src/model/limits.ts";
 import type { ContainerPlan } from "../../../src/model/plan.ts";
 import type { Container, LogFacts, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import {
   type Duration,
-  duration,
   hours,
   type Instant,
   instant,
-  minutes,
   seconds,
   watched,
 } from "../../../src/model/time.ts";
@@ -19,7 +16,7 @@ import type { ContainerInput } from "../../../src/policy/container/container-rul
 import { decideContainers } from "../../../src/policy/container/containers.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
-import { aContainer, aSandbox, NOW } from "./values.ts";
+import { aContainer, aSandbox, containerLimits, memoryLimits, NOW } from "./values.ts";
 
 /** Ends `secondsAgo` before now; the same instant is its creation, so that order by either is the same. */
 export const ago = (secondsAgo: number): Instant =>
@@ -44,23 +41,6 @@ export function dead(pod: string, name: string, change: Partial<Container> = {})
 
 export const sandboxOf = (pod: string, change: Partial<Sandbox> = {}): Sandbox =>
   aSandbox(pod, change);
-
-export const containerLimits: ContainerLimits = {
-  minimumAge: duration(0n),
-  maximumPerPodContainer: 1,
-  maximumContainers: -1,
-  stopGraceMax: seconds(30),
-  collectForeign: false,
-  compat: "none",
-};
-
-export const memoryLimits: MemoryLimits = {
-  detectionPeriod: minutes(5),
-  imageGcPeriod: minutes(5),
-  bootGrace: minutes(5),
-  deadPodTtl: hours(24),
-  compat: "none",
-};
 
 /** A judgement that says of the named pods what is given, and of all others that they are known. */
 export function judged(change: {

@@ -7,7 +7,12 @@ import {
   type ImageRecord,
   type Ledger,
 } from "../../../src/model/ledger.ts";
-import type { ImageLimits, Limits } from "../../../src/model/limits.ts";
+import type {
+  ContainerLimits,
+  ImageLimits,
+  Limits,
+  MemoryLimits,
+} from "../../../src/model/limits.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../../src/model/plan.ts";
 import type {
   Container,
@@ -189,23 +194,27 @@ export const defaultImageLimits: ImageLimits = {
   compat: "none",
 };
 
+export const containerLimits: ContainerLimits = {
+  minimumAge: duration(0n),
+  maximumPerPodContainer: 1,
+  maximumContainers: -1,
+  stopGraceMax: seconds(30),
+  collectForeign: false,
+  compat: "none",
+};
+
+export const memoryLimits: MemoryLimits = {
+  detectionPeriod: minutes(5),
+  imageGcPeriod: minutes(5),
+  bootGrace: minutes(5),
+  deadPodTtl: hours(24),
+  compat: "none",
+};
+
 export const defaultLimits: Limits = {
   images: defaultImageLimits,
-  containers: {
-    minimumAge: duration(0n),
-    maximumPerPodContainer: 1,
-    maximumContainers: -1,
-    stopGraceMax: seconds(30),
-    collectForeign: false,
-    compat: "none",
-  },
-  memory: {
-    detectionPeriod: minutes(5),
-    imageGcPeriod: minutes(5),
-    bootGrace: minutes(5),
-    deadPodTtl: hours(24),
-    compat: "none",
-  },
+  containers: containerLimits,
+  memory: memoryLimits,
   pressure: { thresholds: [], transitionPeriod: minutes(5) },
 };
 

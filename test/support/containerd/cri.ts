@@ -56,8 +56,7 @@ export interface ContainerSecurity {
 }
 
 export type SandboxState = "SANDBOX_READY" | "SANDBOX_NOTREADY";
-export type ContainerState =
-  "CONTAINER_CREATED" | "CONTAINER_RUNNING" | "CONTAINER_EXITED" | "CONTAINER_UNKNOWN";
+export type ContainerState = `CONTAINER_${"CREATED" | "RUNNING" | "EXITED" | "UNKNOWN"}`;
 
 export interface ListedSandbox {
   readonly id: string;
@@ -153,7 +152,7 @@ export interface CriClient {
   readonly close: () => void;
 }
 
-const protoFile = resolve(import.meta.dir, "../proto/pods.proto");
+const protoFile = resolve(import.meta.dir, "../fake-runtime/cri.proto");
 const maxMessageBytes = 16 * 1024 * 1024;
 
 export function connectCri(socket: string): CriClient {
@@ -184,7 +183,7 @@ function findMethod(definition: ReturnType<typeof loadSync>, name: string): Meth
     const method = methods?.[name];
     if (method !== undefined) return method;
   }
-  throw new Error(`pods.proto declares no method ${name}`);
+  throw new Error(`cri.proto declares no method ${name}`);
 }
 
 function callUnary<Answer>(

@@ -1,8 +1,7 @@
 // A disk of a chosen size for one test: a file with a file system in it, mounted over a loop device.
-import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 
 import { command, tryCommand } from "./command.ts";
-import { readDisk } from "./disk-use.ts";
 import { until } from "./until.ts";
 
 export interface DiskOptions {
@@ -97,4 +96,28 @@ export function takeInodes(disk: Disk, inodesFree: number, name = "many"): strin
   const count = readDisk(disk.path).inodesFree - inodesFree;
   for (let i = 0; i < count; i += 1) writeFileSync(`${directory}/${i}`, "");
   return directory;
+}
+
+export interface DiskUse {
+  readonly capacityBytes: number;
+  /** To unprivileged users: free blocks less the reserve. */
+  readonly availableBytes: number;
+  /** Capacity less available, of capacity: the reserve counts as used. */
+  readonly usedPercent: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+/** What the file system says of its own fullness, read the way the kubelet reads it. */
+export function readDisk(path: string): DiskUse {
+  const stat = statfsSync(path);
+  const capacityBytes = stat.blocks * stat.bsize;
+  const availableBytes = stat.bavail * stat.bsize;
+  return {
+    capacityBytes,
+    availableBytes,
+    usedPercent: ((capacityBytes - availableBytes) / capacityBytes) * 100,
+    inodes: stat.files,
+    inodesFree: stat.ffree,
+  };
 }

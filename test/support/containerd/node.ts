@@ -2,14 +2,10 @@
 import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 
 import { containerdToml, socketOf } from "./config.ts";
-import { connectCri } from "./cri.ts";
-import type { CriClient } from "./cri.ts";
-import { mountDisk } from "./disk.ts";
-import type { Disk, DiskOptions } from "./disk.ts";
-import { importImages } from "./import.ts";
-import { writePauseArchive } from "./pause.ts";
-import { programsOf } from "./release.ts";
-import type { Release, ReleasePrograms } from "./release.ts";
+import { connectCri, type CriClient } from "./cri.ts";
+import { type Disk, type DiskOptions, mountDisk } from "./disk.ts";
+import { loadImages } from "./import.ts";
+import { programsOf, type Release, type ReleasePrograms } from "./release.ts";
 import { makeNodeDirectory, tearDown, tearDownAbandoned } from "./teardown.ts";
 import { until } from "./until.ts";
 
@@ -96,7 +92,9 @@ export async function startNode(
   try {
     const node = await makeNode(directory, programs, { ...options, release });
     await node.startRuntime();
-    await importImages(node, await writePauseArchive(directory, node.sandboxImage));
+    // As the real one, it does nothing until it is killed.
+    const command = ["/bin/busybox", "sleep", "1000000"];
+    await loadImages(node, [{ names: [node.sandboxImage], command, identity: "pause" }]);
     return node;
   } catch (cause) {
     await tearDown(directory);

@@ -1,5 +1,5 @@
 // Where the programs of each containerd release lie once scripts/setup has fetched them.
-import { accessSync, constants } from "node:fs";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 /** Debian's: bookworm, trixie, sid. */
@@ -30,27 +30,11 @@ export function programsOf(release: Release): ReleasePrograms {
     ownCtr: `${binDirectory}/ctr`,
     busybox: busyboxPath,
   };
-  for (const program of [
-    programs.containerd,
-    programs.runc,
-    programs.ctr,
-    programs.ownCtr,
-    programs.busybox,
-  ]) {
-    assertExecutable(program);
-  }
+  for (const program of Object.values(programs))
+    if (!existsSync(program))
+      throw new Error(`${program} is missing: run scripts/setup containerd`);
   return programs;
 }
 
 /** Static, so that it is a whole root file system by itself. */
 export const busyboxPath = `${cache}/busybox/bin/busybox`;
-
-function assertExecutable(program: string): void {
-  try {
-    accessSync(program, constants.X_OK);
-  } catch (cause) {
-    throw new Error(`looked for the program ${program}, which is missing: run scripts/setup`, {
-      cause,
-    });
-  }
-}

@@ -1,6 +1,7 @@
 // Runs one pass or one plan of the built program on a test node and reads its JSON document.
 import type { ContainerdNode } from "./node.ts";
 import { runProgram } from "./program.ts";
+import { until } from "./until.ts";
 
 /** What a reason, a trigger or a block says, with its data beside the code. */
 export interface Coded {
@@ -161,3 +162,15 @@ export const keepCodes = (images: ImagePlanDocument): Readonly<Record<string, st
 /** Names of the images that went, in order. */
 export const removedImages = ({ images }: GcReport): readonly string[] =>
   (images?.items ?? []).filter(({ result }) => result.kind === "removed").map(({ name }) => name);
+
+/** Has the images of now remembered, waits out `youngAge`, and answers with the plan of that moment. */
+export async function ripen(
+  node: ContainerdNode,
+  ...flags: readonly string[]
+): Promise<ImagePlanDocument> {
+  await gc(node, "--containers");
+  return until("no image is too young", 10_000, async () => {
+    const images = await planImages(node, youngAge, ...flags);
+    return images.kept.every(({ reason }) => reason.code !== "too-young") && images;
+  });
+}

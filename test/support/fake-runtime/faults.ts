@@ -49,10 +49,6 @@ export class Faults {
     return () => this.#planted.delete(planted);
   }
 
-  clear(): void {
-    this.#planted.clear();
-  }
-
   before(method: string, hook: Hook): () => void {
     const hooks = this.#hooks.get(method) ?? new Set();
     this.#hooks.set(method, hooks.add(hook));

@@ -48,15 +48,12 @@ export interface FakeRuntime {
   readonly endpoint: string;
   readonly socket: string;
   readonly node: FakeNode;
-  /** Names of the methods that it serves. */
-  readonly methods: readonly string[];
   readonly calls: readonly ReceivedCall[];
   callsOf(method: string): readonly ReceivedCall[];
   /** Plants a fault in every call of a method ("*": of all); gives back what lifts it. */
   fail(method: string, fault: Fault, scope?: FaultScope): () => void;
   /** Runs before the runtime looks at a call; gives back what takes the hook away. */
   before(method: string, hook: Hook): () => void;
-  clearFaults(): void;
   /** Breaks every connection and stops listening. The node stays as it is. */
   crash(): Promise<void>;
   /** Listens again. */
@@ -92,12 +89,10 @@ export async function startFakeRuntime(options: FakeRuntimeOptions = {}): Promis
     endpoint: `unix://${socket}`,
     socket,
     node: speaker.node,
-    methods: serviceNames.flatMap((name) => Object.keys(definition[name] ?? {})),
     calls,
     callsOf: (method) => calls.filter((call) => call.method === method),
     fail: (method, fault, scope) => faults.plant(method, fault, scope),
     before: (method, hook) => faults.before(method, hook),
-    clearFaults: () => faults.clear(),
     crash,
     recover,
     stop: async () => {
