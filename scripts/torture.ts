@@ -2,8 +2,8 @@
 
 import { parseArgs } from "node:util";
 
-import type { Result, Torture } from "./torture-parts/result.ts";
-import { randomOf } from "./torture-parts/result.ts";
+import { Random } from "../test/support/random.ts";
+import type { Result, Torture } from "./torture-parts/common.ts";
 
 const kinds = {
   kills: async (torture: Torture) => (await import("./torture-parts/kills.ts")).kills(torture),
@@ -39,7 +39,7 @@ async function main(): Promise<number> {
     if (rounds === 0) continue;
     const deadlineMs =
       startMs + until[name as keyof typeof kinds] * Number(values.minutes) * 60_000;
-    const result = await run({ rounds, random: randomOf(seed), deadlineMs });
+    const result = await run({ rounds, random: new Random(seed), deadlineMs });
     results.push(result);
     console.log(`${name.padEnd(6)} ${String(result.tried).padStart(5)}  ${result.figures}`);
     for (const fault of result.faults) console.log(`  not ok ${fault}`);

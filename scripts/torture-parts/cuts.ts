@@ -14,12 +14,10 @@ import { join } from "node:path";
 
 import { command } from "../../test/support/containerd/command.ts";
 import { mebibyte, unmount } from "../../test/support/containerd/disk.ts";
-import type { ImageDescription } from "../../test/support/fake-runtime/describe.ts";
-import { imageIdOf } from "../../test/support/fake-runtime/describe.ts";
+import { type ImageDescription, imageIdOf } from "../../test/support/fake-runtime/describe.ts";
 import { type FakeRuntime, startFakeRuntime } from "../../test/support/fake-runtime/server.ts";
 import { runProgram, startProgram } from "../../test/support/program.ts";
-import type { Result, Torture } from "./result.ts";
-import { readState } from "./state.ts";
+import { nodeFlags, readState, type Result, type Torture } from "./common.ts";
 
 const MINIMUM_AGE_MS = 2_000;
 const IMAGES_MAX = 12;
@@ -76,13 +74,12 @@ export async function cuts({ rounds, random, deadlineMs }: Torture): Promise<Res
   const runtime = await startFakeRuntime({ node: onDisk(disk.home) });
   const world = new World(runtime);
   await disk.mount();
-  makePlaces(disk.home);
   const agent = startProgram(["run", ...flagsOf(disk.home, runtime, join(disk.path, "state"))]);
   const life = setInterval(() => world.live(), 150);
   try {
     await firstLedger(world, disk);
     for (; tried < rounds && performance.now() < deadlineMs; tried += 1) {
-      await Bun.sleep(100 + random() * 900);
+      await Bun.sleep(100 + random.next() * 900);
       const cutMs = Date.now();
       const node = world.copy();
       await disk.cut();
@@ -128,22 +125,8 @@ type Figures = { records: number; removals: number; lostMs: number; empty: numbe
 
 const onDisk = (home: string) => ({ imageFilesystems: [{ mountpoint: home }] });
 
-function makePlaces(home: string): void {
-  for (const name of ["root", "keep.d", "pods", "containers"])
-    mkdirSync(join(home, name), { recursive: true });
-}
-
 const flagsOf = (home: string, runtime: FakeRuntime, stateDir: string): readonly string[] => [
-  `--container-runtime-endpoint=${runtime.endpoint}`,
-  `--state-dir=${stateDir}`,
-  `--run-dir=${home}/run`,
-  `--keep-dir=${home}/keep.d`,
-  `--pod-logs-dir=${home}/pods`,
-  `--container-logs-dir=${home}/containers`,
-  `--root-dir=${home}/root`,
-  "--pod-source=cri",
-  "--space-accounting=reported",
-  "--boot-grace=0s",
+  ...nodeFlags(home, runtime, stateDir),
   `--minimum-image-ttl-duration=${MINIMUM_AGE_MS}ms`,
   `--max-images=${IMAGES_MAX}`,
   "--image-gc-period=300ms",
@@ -203,9 +186,7 @@ class World {
   }
 
   removed(): readonly string[] {
-    return this.#runtime
-      .callsOf("RemoveImage")
-      .map(({ request }) => (request as { image?: { image?: string } }).image?.image ?? "");
+    return this.#runtime.removedImages();
   }
 }
 
@@ -302,7 +283,6 @@ async function nextPassFaults(cut: Cut, stateDir: string): Promise<readonly stri
   });
   try {
     const home = join(disk.cutPath, "home");
-    makePlaces(home);
     const flags = flagsOf(home, runtime, stateDir);
     const startedMs = Date.now();
     const { exitCode, stderr } = await runProgram(["gc", "--all-unused", ...flags]);
@@ -310,9 +290,7 @@ async function nextPassFaults(cut: Cut, stateDir: string): Promise<readonly stri
     if (![0, 4].includes(exitCode)) faults.push(`the next pass ended with ${exitCode}: ${stderr}`);
     if (/broken|put aside|malformed/.test(stderr)) faults.push(`the next pass said ${stderr}`);
     const used = new Set(node.containers.map(({ image }) => image));
-    const removed = runtime
-      .callsOf("RemoveImage")
-      .map(({ request }) => (request as { image?: { image?: string } }).image?.image ?? "");
+    const removed = runtime.removedImages();
     figures.next += removed.length;
     for (const id of removed) {
       if (used.has(id)) faults.push(`the next pass removed ${id}, which was in use`);

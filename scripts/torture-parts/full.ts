@@ -1,15 +1,14 @@
 // A state directory on a disk without a byte, or without an inode: collection goes on, and nothing is lost once there is room.
 
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { mebibyte, mountDisk, takeInodes, unmount } from "../../test/support/containerd/disk.ts";
 import { imageIdOf } from "../../test/support/fake-runtime/describe.ts";
-import { type FakeRuntime, startFakeRuntime } from "../../test/support/fake-runtime/server.ts";
+import { startFakeRuntime } from "../../test/support/fake-runtime/server.ts";
 import { runProgram } from "../../test/support/program.ts";
-import type { Result, Torture } from "./result.ts";
-import { readState } from "./state.ts";
+import { nodeFlags, readState, type Result, type Torture } from "./common.ts";
 
 const IMAGES = 5;
 
@@ -24,7 +23,7 @@ export async function full({ rounds, random, deadlineMs }: Torture): Promise<Res
     const wish = {
       kind,
       known: tried % 4 < 2,
-      leftBytes: Math.floor(random() * 3) * 4096,
+      leftBytes: Math.floor(random.next() * 3) * 4096,
     } as const;
     const said = await oneFull(wish);
     faults.push(...said.map((fault) => `full ${tried + 1} (${JSON.stringify(wish)}): ${fault}`));
@@ -56,15 +55,16 @@ async function oneFull({ kind, known, leftBytes }: Wish): Promise<readonly strin
     node: { imageFilesystems: [{ mountpoint: home }], images: known ? images.slice(0, 1) : images },
   });
   try {
-    for (const name of ["root", "keep.d", "pods", "containers"]) mkdirSync(join(home, name));
     const stateDir = join(disk.path, "state");
+    const flags = [
+      ...nodeFlags(home, runtime, stateDir),
+      // At its end a pass waits that long for room for its records.
+      "--runtime-request-timeout=3s",
+      "--minimum-image-ttl-duration=0s",
+    ];
     const faults: string[] = [];
     const gc = async (what: string, exits: readonly number[] = [0]): Promise<void> => {
-      const { exitCode, stderr } = await runProgram([
-        "gc",
-        "--all-unused",
-        ...flagsOf(home, runtime),
-      ]);
+      const { exitCode, stderr } = await runProgram(["gc", "--all-unused", ...flags]);
       if (!exits.includes(exitCode)) faults.push(`${what} ended with ${exitCode}: ${stderr}`);
       if (runtime.node.images.length > 0)
         faults.push(`${what} left ${runtime.node.images.length} images`);
@@ -106,19 +106,3 @@ function takeBytes(directory: string, leftBytes: number): string {
   }
   return path;
 }
-
-const flagsOf = (home: string, runtime: FakeRuntime): readonly string[] => [
-  `--container-runtime-endpoint=${runtime.endpoint}`,
-  `--state-dir=${home}/disk/state`,
-  `--run-dir=${home}/run`,
-  `--keep-dir=${home}/keep.d`,
-  `--pod-logs-dir=${home}/pods`,
-  `--container-logs-dir=${home}/containers`,
-  `--root-dir=${home}/root`,
-  "--pod-source=cri",
-  "--space-accounting=reported",
-  "--boot-grace=0s",
-  // At its end a pass waits that long for room for its records.
-  "--runtime-request-timeout=3s",
-  "--minimum-image-ttl-duration=0s",
-];

@@ -1,18 +1,15 @@
 // Clocks that jump between passes: the time since the boot in a time namespace, the wall clock as the ledger remembers it.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { duration, instant, instantFromMs } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
-import { openStore } from "../../src/store/open.ts";
-import { directChannel } from "../../src/store/state-file.ts";
+import { instant } from "../../src/model/time.ts";
 import { imageIdOf } from "../../test/support/fake-runtime/describe.ts";
 import { startFakeRuntime } from "../../test/support/fake-runtime/server.ts";
+import { changeLedger } from "../../test/support/ledger.ts";
 import { runProgram } from "../../test/support/program.ts";
-import type { Result, Torture } from "./result.ts";
-import { readState } from "./state.ts";
+import { nodeFlags, readState, type Result, type Torture } from "./common.ts";
 
 const DAY_S = 86_400;
 /** Twice the period of detection: what one observation may add to an age at most. */
@@ -27,18 +24,8 @@ export async function jumps({ rounds, random, deadlineMs }: Torture): Promise<Re
     node: { imageFilesystems: [{ mountpoint: home }], images },
   });
   const stateDir = join(home, "state");
-  for (const name of ["root", "keep.d", "pods", "containers"]) mkdirSync(join(home, name));
   const flags = [
-    `--container-runtime-endpoint=${runtime.endpoint}`,
-    `--state-dir=${stateDir}`,
-    `--run-dir=${home}/run`,
-    `--keep-dir=${home}/keep.d`,
-    `--pod-logs-dir=${home}/pods`,
-    `--container-logs-dir=${home}/containers`,
-    `--root-dir=${home}/root`,
-    "--pod-source=cri",
-    "--space-accounting=reported",
-    "--boot-grace=0s",
+    ...nodeFlags(home, runtime, stateDir),
     `--minimum-image-ttl-duration=${MINIMUM_AGE_DAYS}d`,
   ];
   let tried = 0;
@@ -49,8 +36,10 @@ export async function jumps({ rounds, random, deadlineMs }: Torture): Promise<Re
     for (; tried < rounds && performance.now() < deadlineMs; tried += 1) {
       // A few forwards from the latest one, as after a suspend, and some to anywhere.
       latestS = Math.max(latestS, uptimeS);
-      uptimeS = Math.floor(random() < 0.6 ? latestS + random() * DAY_S : random() * 60 * DAY_S);
-      const wallS = Math.floor((random() - 0.5) * 800 * DAY_S);
+      uptimeS = Math.floor(
+        random.next() < 0.6 ? latestS + random.next() * DAY_S : random.next() * 60 * DAY_S,
+      );
+      const wallS = Math.floor((random.next() - 0.5) * 800 * DAY_S);
       if (tried > 0) await jumpWall(stateDir, wallS);
       const within = inTime(uptimeS);
       const { exitCode, stderr } = await runProgram(["gc", "--all-unused", ...flags], { within });
@@ -94,22 +83,7 @@ function inTime(uptimeS: number): readonly string[] {
 }
 
 /** As if the wall clock had been set since the last pass. */
-async function jumpWall(stateDir: string, seconds: number): Promise<void> {
-  const store = await openStore({
-    channel: directChannel({
-      directory: stateDir,
-      files: stateFiles,
-      now: () => instantFromMs(Date.now()),
-    }),
-    directory: stateDir,
-    notify: ({ message }) => {
-      throw new Error(message);
-    },
-  });
-  const ledger = store.ledger();
-  const span = duration(BigInt(seconds) * 1_000_000_000n);
-  if (ledger.observedAt !== null)
-    store.saveLedger({ ...ledger, observedAt: instant(ledger.observedAt - span) });
-  await store.flush();
-  await store.close();
-}
+const jumpWall = (stateDir: string, seconds: number): Promise<void> =>
+  changeLedger(stateDir, ({ observedAt }) => ({
+    observedAt: observedAt === null ? null : instant(observedAt - BigInt(seconds) * 1_000_000_000n),
+  }));

@@ -1,16 +1,15 @@
 // SIGKILL at random points of real passes on a real containerd; what is remembered and what the next pass does are judged.
 
-import { writeImageArchive } from "../../test/support/containerd/archive.ts";
+import { library, writeImageArchive } from "../../test/support/containerd/archive.ts";
 import { mebibyte } from "../../test/support/containerd/disk.ts";
 import { importImages, loadImages } from "../../test/support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../../test/support/containerd/node.ts";
 import { runPod, runToEnd, startContainer, stopPod } from "../../test/support/containerd/pods.ts";
 import { nodeFlags } from "../../test/support/containerd/program.ts";
 import { runProgram, startProgram } from "../../test/support/program.ts";
-import type { Result, Torture } from "./result.ts";
-import { readState, type Recorded } from "./state.ts";
+import type { Random } from "../../test/support/random.ts";
+import { readState, type Recorded, type Result, type Torture } from "./common.ts";
 
-const library = (name: string): string => `docker.io/library/${name}`;
 const UNUSED = 8;
 const unusedName = (at: number): string => library(`unused-${at}:1`);
 const spec = (name: string) => ({
@@ -89,7 +88,7 @@ const listed = async (node: ContainerdNode): Promise<ReadonlySet<string>> =>
   new Set((await node.cri.call("ListImages", {})).images.map(({ id }) => id));
 
 async function oneKill(
-  world: World & { readonly random: () => number; readonly figures: Figures },
+  world: World & { readonly random: Random; readonly figures: Figures },
   round: number,
 ): Promise<readonly string[]> {
   const { node, archive, random, figures } = world;
@@ -139,7 +138,7 @@ async function killSomewhere(
     before,
   }: {
     readonly node: ContainerdNode;
-    readonly random: () => number;
+    readonly random: Random;
     readonly before: ReadonlySet<string>;
   },
   round: number,
@@ -147,9 +146,9 @@ async function killSomewhere(
   const isAgent = round % 3 === 0;
   const words = isAgent ? ["run", ...agentFlags] : ["gc", "--all-unused", ...flags];
   const victim = startProgram([...words, ...nodeFlags(node)]);
-  if (random() < 0.5) await Bun.sleep(random() * 2_000);
+  if (random.next() < 0.5) await Bun.sleep(random.next() * 2_000);
   else {
-    const gone = 1 + Math.floor(random() * (UNUSED - 1));
+    const gone = 1 + Math.floor(random.next() * (UNUSED - 1));
     while (victim.exitCode() === null && before.size - (await listed(node)).size < gone)
       await Bun.sleep(1);
   }

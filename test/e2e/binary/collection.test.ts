@@ -5,8 +5,8 @@ import { join } from "node:path";
 
 import { hours } from "../../../src/model/time.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { observedFor, passesApart } from "../../support/ledger.ts";
 import { image, type Json, removable, startNode, type TestNode, usedAndUnused } from "./node.ts";
-import { observedFor, passesApart } from "./watched.ts";
 
 const flags = removable;
 const idsOf = (node: TestNode): readonly string[] => node.runtime.node.images.map(({ id }) => id);

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 
 import { until } from "../../support/containerd/until.ts";
 import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
+import { passesApart } from "../../support/ledger.ts";
 import { startNode, type TestNode } from "./node.ts";
-import { passesApart } from "./watched.ts";
 
 const flags = [
   "--boot-grace=0s",

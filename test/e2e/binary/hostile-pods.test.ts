@@ -12,9 +12,9 @@ import {
   imageIdOf,
   type SandboxDescription,
 } from "../../support/fake-runtime/describe.ts";
+import { passesApart } from "../../support/ledger.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
 import { startNode, type TestNode } from "./node.ts";
-import { passesApart } from "./watched.ts";
 
 const RUNS = Number(process.env["CRIGC_NODES"] ?? 10);
 const TIME_MS = 15_000;

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { hours } from "../../../src/model/time.ts";
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { observedFor } from "../../support/ledger.ts";
 import { startNode, type TestNode } from "./node.ts";
-import { observedFor } from "./watched.ts";
 
 const X = { id: imageIdOf(0), repoTags: ["r.example/i0:1"], sizeBytes: 1_000_000 };
 const images = [X, { ...X, id: imageIdOf(1), repoTags: ["r.example/i1:1"] }];

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 
 import { minutes } from "../../../src/model/time.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { observedFor } from "../../support/ledger.ts";
 import { startNode, type TestNode } from "./node.ts";
-import { observedFor } from "./watched.ts";
 
 const long = `registry.example/${"very-".repeat(20)}long/application`;
 const images = [

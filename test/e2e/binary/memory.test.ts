@@ -4,9 +4,9 @@ import { readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "no
 import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
+import { observedFor } from "../../support/ledger.ts";
 import { diskObstacle, MiB, smallDisk } from "./disk.ts";
 import { type Json, numberedImages, removable, startNode, type TestNode } from "./node.ts";
-import { observedFor } from "./watched.ts";
 
 const images = numberedImages(3);
 const flags = ["--space-accounting=reported"];

@@ -213,9 +213,7 @@ class Node implements TestNode {
   }
 
   removedImages(): readonly string[] {
-    return this.runtime
-      .callsOf("RemoveImage")
-      .map(({ request }) => (request as { image: { image: string } }).image.image);
+    return this.runtime.removedImages();
   }
 
   changes(): readonly string[] {

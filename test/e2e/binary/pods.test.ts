@@ -9,9 +9,9 @@ import { makeCertificate } from "../../support/certificate.ts";
 import { until } from "../../support/containerd/until.ts";
 import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kubelet.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { passesApart } from "../../support/ledger.ts";
 import { put } from "../../support/scratch.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
-import { passesApart } from "./watched.ts";
 
 setDefaultTimeout(30_000);
 

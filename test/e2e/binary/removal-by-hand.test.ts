@@ -5,8 +5,8 @@ import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { observedFor } from "../../support/ledger.ts";
 import { image, startNode, type TestNode } from "./node.ts";
-import { observedFor } from "./watched.ts";
 
 const node: NodeDescription = {
   images: [

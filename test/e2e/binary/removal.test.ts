@@ -5,8 +5,8 @@ import { hours } from "../../../src/model/time.ts";
 import { hexId, type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { criDockerd, crio137 } from "../../support/fake-runtime/traits.ts";
 import { familyImages } from "../../support/families.ts";
+import { observedFor, passesApart } from "../../support/ledger.ts";
 import { image as plainImage, type Json, startNode, type TestNode } from "./node.ts";
-import { observedFor, passesApart } from "./watched.ts";
 
 const flags = ["--minimum-image-ttl-duration=0s"];
 const image = (name: string, change: Partial<ImageDescription> = {}): ImageDescription =>

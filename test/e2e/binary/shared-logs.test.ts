@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { hexId } from "../../support/fake-runtime/describe.ts";
+import { passesApart } from "../../support/ledger.ts";
 import { startNode, type TestNode } from "./node.ts";
-import { passesApart } from "./watched.ts";
 
 const flags = ["--boot-grace=0s", "--dead-pod-ttl=0s", "--maximum-dead-containers-per-container=0"];
 const gc = async (node: TestNode) => {

@@ -1,7 +1,8 @@
-// The agent beside real runtimes that crash, beside signals, beside another agent and a `crigc gc`.
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { type RunningAgent, shortPeriods, startAgent } from "../../support/containerd/agent.ts";
+// The agent beside real runtimes that crash, beside signals, beside another agent and a `crigc gc`.
+import { library } from "../../support/containerd/archive.ts";
 import { command, tryCommand } from "../../support/containerd/command.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
@@ -15,7 +16,6 @@ import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 const unused = (number: number) => ({
   names: [library(`unused:${number}`)],
   layers: [{ seed: `unused-${number}`, sizeBytes: 8 * mebibyte }],

@@ -1,6 +1,7 @@
-// A node that can pull nothing: what fills its disk decides whether images go, and what came from archives can be kept.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
+// A node that can pull nothing: what fills its disk decides whether images go, and what came from archives can be kept.
+import { library } from "../../support/containerd/archive.ts";
 import { fillDiskTo, mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { ctr, loadImages } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
@@ -25,7 +26,6 @@ import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 const layer = (seed: string, sizeMib: number) => ({ seed, sizeBytes: sizeMib * mebibyte });
 const sized = (name: string, sizeMib: number) => ({
   names: [library(name)],

@@ -12,6 +12,7 @@ import {
 import { writeFileSync } from "node:fs";
 
 import { type RunningAgent, shortPeriods, startAgent } from "../../support/containerd/agent.ts";
+import { library } from "../../support/containerd/archive.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { ctr, loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
@@ -23,7 +24,6 @@ import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);
 
-const library = (name: string): string => `docker.io/library/${name}`;
 const image = (name: string, mebibytes: number) => ({
   names: [library(name)],
   layers: [{ seed: name, sizeBytes: mebibytes * mebibyte }],

@@ -1,6 +1,7 @@
-// What counts as use on real runtimes: names that moved, image volumes, containers that start while a pass runs.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
+// What counts as use on real runtimes: names that moved, image volumes, containers that start while a pass runs.
+import { library } from "../../support/containerd/archive.ts";
 import { mebibyte } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
@@ -26,7 +27,6 @@ import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(120_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 const image = (name: string, seed = name) => ({
   names: [library(`${name}:1`)],
   layers: [{ seed, sizeBytes: mebibyte }],

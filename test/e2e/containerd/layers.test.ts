@@ -1,7 +1,7 @@
-// Real runtimes tell the layers of their images: what frees nothing stays, and estimates come true on the disk.
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { ImageOptions } from "../../support/containerd/archive.ts";
+// Real runtimes tell the layers of their images: what frees nothing stays, and estimates come true on the disk.
+import { type ImageOptions, library } from "../../support/containerd/archive.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
@@ -23,7 +23,6 @@ const FAMILIES = 8;
 /** Those that are loaded first are due first. */
 const OLD_MEMBERS = 4;
 const MEMBERS = 12;
-const library = (name: string) => `docker.io/library/${name}`;
 /** The second half of the families is of layers that gzip makes a third of. */
 const layer = (family: number, name: string, sizeMib: number) => ({
   seed: `${name}-${family}`,

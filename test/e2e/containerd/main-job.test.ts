@@ -1,8 +1,9 @@
-// The main job on real runtimes: a disk full of images, and what one pass leaves of them.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+// The main job on real runtimes: a disk full of images, and what one pass leaves of them.
+import { library } from "../../support/containerd/archive.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages, pinnedLabel } from "../../support/containerd/import.ts";
 import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
@@ -29,7 +30,6 @@ import {
 
 setDefaultTimeout(120_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 const ownMib = 12;
 const baseMib = 12;
 const familySize = 4;

@@ -1,6 +1,7 @@
-// What a pass frees is what the file system says: images that share layers, runtimes that are late, others that write.
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
+// What a pass frees is what the file system says: images that share layers, runtimes that are late, others that write.
+import { library } from "../../support/containerd/archive.ts";
 import {
   type Disk,
   type DiskUse,
@@ -20,7 +21,6 @@ import {
 
 setDefaultTimeout(180_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 const layer = (seed: string, sizeMib: number) => ({ seed, sizeBytes: sizeMib * mebibyte });
 /** One layer of its own, which takes twice its size. */
 const lone = (name: string, sizeMib: number) => ({

@@ -20,8 +20,8 @@ import {
 } from "../../support/containerd/pods.ts";
 import { releases } from "../../support/containerd/release.ts";
 import { gc, plan } from "../../support/containerd/reports.ts";
+import { passesApart } from "../../support/ledger.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
-import { passesApart } from "../binary/watched.ts";
 
 setDefaultTimeout(120_000);
 

@@ -1,4 +1,3 @@
-// Disk pressure on real file systems: what is reclaimed, how far, how soon, and where nothing is.
 import {
   afterAll,
   afterEach,
@@ -16,6 +15,8 @@ import {
   shortPeriods,
   startAgent,
 } from "../../support/containerd/agent.ts";
+// Disk pressure on real file systems: what is reclaimed, how far, how soon, and where nothing is.
+import { library } from "../../support/containerd/archive.ts";
 import {
   fillDiskTo,
   mebibyte,
@@ -38,7 +39,6 @@ import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(240_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 const image = (number: number, sizeMib = 10, files = 1) => ({
   names: [library(`unused:${number}`)],
   layers: [{ seed: `unused-${number}`, sizeBytes: sizeMib * mebibyte, files }],

@@ -1,9 +1,10 @@
-// Free space on a real containerd while something else fills the disk, and images of containers whose creation is slow.
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 
 import { type RunningAgent, startAgent } from "../../support/containerd/agent.ts";
+// Free space on a real containerd while something else fills the disk, and images of containers whose creation is slow.
+import { library } from "../../support/containerd/archive.ts";
 import { fillDiskTo, gibibyte, mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
@@ -13,7 +14,6 @@ import { gc, removedImages, ripen, youngAge } from "../../support/containerd/rep
 
 setDefaultTimeout(240_000);
 
-const library = (name: string) => `docker.io/library/${name}`;
 let node: ContainerdNode | undefined;
 let agent: RunningAgent | undefined;
 afterEach(async () => {

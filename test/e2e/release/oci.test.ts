@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 
 import packaged from "../../../package.json" with { type: "json" };
+import { library } from "../../support/containerd/archive.ts";
 import { command, tryCommand } from "../../support/containerd/command.ts";
 import type { ContainerMount, ContainerSecurity } from "../../support/containerd/cri.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
@@ -189,7 +190,6 @@ interface PodSpec {
   }[];
 }
 
-const library = (name: string): string => `docker.io/library/${name}`;
 const thresholds = ["--image-gc-high-threshold=50", "--image-gc-low-threshold=45"];
 
 describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {

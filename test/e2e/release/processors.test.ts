@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
+import { library } from "../../support/containerd/archive.ts";
 import type { CommandResult } from "../../support/containerd/command.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
@@ -18,8 +19,6 @@ import { until } from "../../support/containerd/until.ts";
 import { released, run, starting, tooOld } from "./build.ts";
 
 setDefaultTimeout(300_000);
-
-const library = (name: string): string => `docker.io/library/${name}`;
 
 describe.each([
   ["arm64, under qemu-aarch64", "arm64"],

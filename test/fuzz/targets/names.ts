@@ -204,16 +204,10 @@ const mountinfo = textTarget(
   "mountinfo",
   textOf({
     words: [
-      "36",
+      ..."36 8:1 / rw shared:1 ext4 /dev/sda1".split(" "),
       " ",
-      "8:1",
-      "/",
       "/a\\040b",
-      "rw",
       " - ",
-      "shared:1",
-      "ext4",
-      "/dev/sda1",
       "\n",
       "\\777",
     ],

@@ -201,18 +201,11 @@ const kubeletFlags: Target = {
   name: "kubelet-flags",
   inputs: textOf({
     words: [
-      "--",
-      "root-dir",
-      "config",
-      "=",
+      ..."-- root-dir config = ' Environment= KUBELET_ARGS= /var".split(" "),
       " ",
       "\n",
       '"',
-      "'",
       "\\",
-      "Environment=",
-      "KUBELET_ARGS=",
-      "/var",
     ],
     samples: [
       'KUBELET_EXTRA_ARGS="--root-dir=/data --config /etc/kubelet.yaml"\n',

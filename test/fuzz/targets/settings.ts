@@ -22,18 +22,12 @@ import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
 
 const samplesYaml = SAMPLES.map(({ name, inFile }) => `${name}: ${JSON.stringify(inFile)}\n`);
 const yamlSigns = [
+  ..."[ ] { } , # *a".split(" "),
   "\n",
   "  ",
   "- ",
   ": ",
-  "[",
-  "]",
-  "{",
-  "}",
-  ",",
-  "#",
   "&a ",
-  "*a",
   "!!str ",
   "? ",
   "|\n",

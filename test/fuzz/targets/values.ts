@@ -27,18 +27,7 @@ const duration = textTarget(
       "1h",
       "30m",
     ],
-    samples: [
-      "5m",
-      "1h30m",
-      "1.5s",
-      "100ms",
-      "30d",
-      "2w",
-      "-1h",
-      "0",
-      "0s",
-      "9223372036854775807ns",
-    ],
+    samples: "5m 1h30m 1.5s 100ms 30d 2w -1h 0 0s 9223372036854775807ns".split(" "),
   }),
   (text) => {
     const span = parseDuration(text);

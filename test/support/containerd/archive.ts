@@ -1,8 +1,7 @@
 // Writes image archives as `docker save` and `skopeo copy` make them: one tar in the OCI layout, one or many images.
 import { closeSync, openSync, writeSync } from "node:fs";
 
-import { makeBusyboxLayer, makeLayer, sha256 } from "./layer.ts";
-import type { Layer, LayerOptions } from "./layer.ts";
+import { type Layer, type LayerOptions, makeBusyboxLayer, makeLayer, sha256 } from "./layer.ts";
 import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
 
 export interface ImageOptions {
@@ -33,6 +32,9 @@ export interface ImageArchive {
   readonly file: string;
   readonly images: readonly ArchivedImage[];
 }
+
+/** A name as a runtime lists it. */
+export const library = (name: string): string => `docker.io/library/${name}`;
 
 /** Ends with code 0 when it is asked to; a shell that is process 1 would not notice the signal otherwise. */
 export const waitForEnd = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait $!"] as const;

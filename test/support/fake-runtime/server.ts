@@ -50,6 +50,8 @@ export interface FakeRuntime {
   readonly node: FakeNode;
   readonly calls: readonly ReceivedCall[];
   callsOf(method: string): readonly ReceivedCall[];
+  /** What it was told to remove, in order. */
+  removedImages(): readonly string[];
   /** Plants a fault in every call of a method ("*": of all); gives back what lifts it. */
   fail(method: string, fault: Fault, scope?: FaultScope): () => void;
   /** Runs before the runtime looks at a call; gives back what takes the hook away. */
@@ -91,6 +93,10 @@ export async function startFakeRuntime(options: FakeRuntimeOptions = {}): Promis
     node: speaker.node,
     calls,
     callsOf: (method) => calls.filter((call) => call.method === method),
+    removedImages: () =>
+      calls
+        .filter(({ method }) => method === "RemoveImage")
+        .map(({ request }) => (request as { image: { image: string } }).image.image),
     fail: (method, fault, scope) => faults.plant(method, fault, scope),
     before: (method, hook) => faults.before(method, hook),
     crash,

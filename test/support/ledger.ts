@@ -1,6 +1,6 @@
-// Lets time pass for a node's images without waiting for it.
+// Changes the ledger of a state directory, so that a test need not wait for time to pass.
 
-import type { Ledger } from "../../../src/model/ledger.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
 import {
   type Duration,
   duration,
@@ -8,27 +8,28 @@ import {
   instantFromMs,
   seconds,
   watched,
-} from "../../../src/model/time.ts";
-import { stateFiles } from "../../../src/node/state-files.ts";
-import { openStore } from "../../../src/store/open.ts";
-import { directChannel } from "../../../src/store/state-file.ts";
+} from "../../src/model/time.ts";
+import { stateFiles } from "../../src/node/state-files.ts";
+import { openStore } from "../../src/store/open.ts";
+import { directChannel } from "../../src/store/state-file.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export const observedFor = (stateDir: string, time: Duration): Promise<void> =>
-  change(stateDir, ({ watched: before }) => ({ watched: watched(before + time) }));
+  changeLedger(stateDir, ({ watched: before }) => ({ watched: watched(before + time) }));
 
 /**
  * A pod is deleted when two passes this far apart lack it: as if the last one had been so much earlier, for
  * processes that go by the clocks too.
  */
 export const passesApart = (stateDir: string): Promise<void> =>
-  change(stateDir, ({ observedAt, uptime, watched: before }) => ({
+  changeLedger(stateDir, ({ observedAt, uptime, watched: before }) => ({
     watched: watched(before + seconds(10)),
     observedAt: observedAt === null ? null : instant(observedAt - seconds(10)),
     uptime: duration(uptime - seconds(10)),
   }));
 
-async function change(
+/** As if the last pass had left it so. */
+export async function changeLedger(
   stateDir: string,
   changed: (ledger: Ledger) => Partial<Ledger>,
 ): Promise<void> {
