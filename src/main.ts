@@ -1,9 +1,9 @@
 /** The composition root: connects the process with the commands. Code that opens the machine is loaded on demand. */
 
+import type { Openers } from "./agent/openers.ts";
 import { COMMIT_PROCESS, STATE_PROCESS } from "./agent/world.ts";
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
-import type { Openers } from "./cli/openers.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { nodeKubelet } from "./node/kubelet/settings.ts";

@@ -1,8 +1,7 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import { exit } from "../cli/exit.ts";
-import type { AgentRun } from "../cli/openers.ts";
-import type { Config } from "../config/config.ts";
+import type { Config, Written } from "../config/config.ts";
 import { shown } from "../config/settings.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
@@ -18,6 +17,13 @@ import type { World } from "./world.ts";
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
 const LOCK_LOOK_MS = 5_000;
+
+export interface AgentRun {
+  readonly first: Written;
+  /** Reads flags, environment and files again. Throws `ConfigError`. */
+  readonly read: () => Written;
+  readonly signal: AbortSignal;
+}
 
 /** Resolves with the exit code after `run.signal` aborted and everything is written. */
 export async function runAgent(run: AgentRun, world: World): Promise<number> {

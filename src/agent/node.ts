@@ -2,13 +2,12 @@
 
 import { realpath } from "node:fs/promises";
 
-import type { OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { Backoff } from "../gc/calls.ts";
 import { LogUsers } from "../gc/log-users.ts";
-import { type Engine, type PassLock, volatileMemory } from "../gc/ports.ts";
+import { type Engine, type PassLock, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError, usageError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
@@ -44,20 +43,23 @@ import { COMMIT_PROCESS, type Process } from "./world.ts";
 /** Where to look for holds and locks besides the configured directories. */
 const SYSTEM_RUN = "/run";
 
-export async function openNode(config: Config, kubelet: NodeKubelet): Promise<OpenNode> {
+export type OpenNode = Awaited<ReturnType<typeof openNode>>;
+
+/** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
+export async function openNode(config: Config, kubelet: NodeKubelet) {
   const notices: string[] = [];
-  const opened = async () => {
-    const host = await hostOf(() => config, kubelet.found);
-    return { host, ledger: ledgerOnDisk(config, ({ message }) => notices.push(message)) };
-  };
-  const [{ runtime }, { host, ledger }] = await Promise.all([connect(config), opened()]);
+  const notify = ({ message }: StoreNotice): void => void notices.push(message);
+  const opened = async () =>
+    [await hostOf(() => config, kubelet.found), ledgerOnDisk(config, notify)] as const;
+  const [{ runtime }, [host, ledger]] = await Promise.all([connect(config), opened()]);
+  const memory = volatileMemory(known(config, ledger));
+  const engine: ReadEngine = { ...reading(() => config, runtime, host), memory };
   return {
+    engine,
+    /** On disk; with `compat: kubelet` the engine has its own. */
     ledger,
-    engine: {
-      ...reading(() => config, runtime, host),
-      memory: volatileMemory(known(config, ledger)),
-    },
-    notices,
+    /** Warnings: the ledger is broken, of another version or unreadable. */
+    notices: notices as readonly string[],
     [Symbol.dispose]: () => runtime.close(),
   };
 }

@@ -1,31 +1,25 @@
-/** Implements what commands can open, with the real runtime, machine and state directory. */
+/** What commands can open: a node to read or to collect on, the state directory, the machine. */
 
 import { createReadStream } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type {
-  KeepFile,
-  KubeletFact,
-  Machine,
-  OpenCollector,
-  Openers,
-  SocketFact,
-} from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
+import type { Meter } from "../gc/meter.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
+import type { ImageCandidate } from "../model/plan.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
 import { reasonOf, writeAnswerFile } from "../node/files.ts";
-import { readHold, releaseHold, writeHold } from "../node/hold.ts";
+import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
-import { changeKeepFile, readKeepFile } from "../node/keep-files.ts";
+import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
-import { readKubelet } from "../node/kubelet/settings.ts";
+import { type Kubelet, readKubelet } from "../node/kubelet/settings.ts";
 import { stateFiles } from "../node/state-files.ts";
 import { terminalProgress } from "../report/progress.ts";
 import { clean } from "../report/terminal.ts";
@@ -37,6 +31,7 @@ import {
   snapshotText,
 } from "../store/snapshot-file.ts";
 import { StateFile } from "../store/state-file.ts";
+import type { AgentRun } from "./agent.ts";
 import { askAgent, CONTROL_SOCKET } from "./control.ts";
 import { eventCaller } from "./events.ts";
 import { keepRulesOf } from "./host.ts";
@@ -46,7 +41,10 @@ import type { World } from "./world.ts";
 
 const ANSWER_MS = 5_000;
 
-export function openersOf(world: World): Openers {
+export type Openers = ReturnType<typeof openersOf>;
+export type OpenCollector = Awaited<ReturnType<typeof openCollector>>;
+
+export function openersOf(world: World) {
   const { userId } = world.self;
   // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
@@ -61,45 +59,60 @@ export function openersOf(world: World): Openers {
     });
   return {
     userId,
-    node: (config) => openNode(config, world.kubelet),
-    collector: (config) => openCollector(config, world),
-    agent: async (run) => (await import("./agent.ts")).runAgent(run, world),
+    /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
+    node: (config: Config) => openNode(config, world.kubelet),
+    collector: (config: Config) => openCollector(config, world),
+    /** Runs the agent; resolves with the exit code. */
+    agent: async (run: AgentRun) => (await import("./agent.ts")).runAgent(run, world),
     state,
     recorded: recordedNode,
+    /** What `recorded` reads. */
     snapshotText,
     now: wallClock,
     hostName: hostname,
-    hold: ({ values }) => ({
+    /** The hold in the state directory or the run directory; either is in force. */
+    hold: ({ values }: Config) => ({
       read: () => readHold(values, wallClock()),
-      set: (hold) => writeHold(values, { ...hold, by: `crigc hold, user ${userId}` }),
+      /** Replaces any hold; returns its file and its end. Throws `HostError` `write`. */
+      set: (hold: Omit<HoldRequest, "by">) =>
+        writeHold(values, { ...hold, by: `crigc hold, user ${userId}` }),
+      /** `false`: there was none. Throws `HostError` `write` if one cannot be removed. */
       release: () => releaseHold(values),
     }),
-    keepRules: (config) => {
+    /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
+    keepRules: (config: Config) => {
       using store = state(config);
       return keepRulesOf(config, store.ledger().keepDirectories);
     },
     keepFile,
-    stamp: (config) => {
+    /** The stamp of `keep baseline --once`; `null`: none yet. */
+    stamp: (config: Config) => {
       using store = state(config);
       return store.setting(STAMP);
     },
     setStamp,
-    archivedImages: async (path) => (await import("../node/archive.ts")).archivedImages(path),
+    /** Throws `HostError` if the file is not an image archive. */
+    archivedImages: async (path: string) =>
+      (await import("../node/archive.ts")).archivedImages(path),
     filesIn,
+    /** Atomic. Throws `HostError` `write`. */
     writeFile: writeAnswerFile,
-    askAgent: ({ values }, path, timeoutMs = ANSWER_MS) =>
+    /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */
+    askAgent: ({ values }: Config, path: string, timeoutMs = ANSWER_MS) =>
       askAgent({
         socketPath: join(values.runDir, CONTROL_SOCKET),
         path,
         timeoutMs,
       }),
+    /** Tells whether another process has the same root directory. */
     rootDirectoryId,
     machine: machineOf,
     walkDirectories,
   };
 }
 
-async function openCollector(config: Config, world: World): Promise<OpenCollector> {
+/** A node for collection; disposing of it writes what is still to be written, for a bounded time. */
+async function openCollector(config: Config, world: World) {
   const progress = terminalProgress(world.errorScreen, world.stderr);
   const log = logOf(config, world, () => progress.clear());
   const hook = eventCaller(
@@ -122,13 +135,15 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
   return {
     engine,
     log,
-    starting: (candidate, meter) =>
+    /** Shows the progress of a pass on a terminal. */
+    starting: (candidate: ImageCandidate, meter: Meter) =>
       progress.starting({
         image: candidate.image,
         gainedBytes: meter.totals().measuredFreedBytes,
         wantedBytes: meter.wantedBytes(),
       }),
-    recorded: async (patience) => (await recorder?.settle(patience)) ?? 0,
+    /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
+    recorded: async (patience: AbortSignal) => (await recorder?.settle(patience)) ?? 0,
     [Symbol.asyncDispose]: async () => {
       connected.runtime.close();
       await recorder?.close();
@@ -140,11 +155,18 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
 
 const STAMP = "keep-baseline-written-at";
 
-function keepFile({ values }: Config, name: string): KeepFile {
+function keepFile({ values }: Config, name: string) {
   const path = join(values.keepDir, name);
-  return { path, read: () => readKeepFile(path), change: (next) => changeKeepFile(path, next) };
+  return {
+    path,
+    /** `null`: does not exist. Throws `HostError` if it cannot be read. */
+    read: () => readKeepFile(path),
+    /** Atomic, under a lock against other crigc commands. Throws `HostError`, and what `next` throws. */
+    change: <T>(next: (before: string | null) => TextChange<T>): T => changeKeepFile(path, next),
+  };
 }
 
+/** Throws `StoreError` if the state directory cannot be written. */
 function setStamp(config: Config, text: string): void {
   const { stateDir } = config.values;
   using file = new StateFile({ directory: stateDir, files: stateFiles, now: () => wallClock() });
@@ -158,16 +180,25 @@ function setStamp(config: Config, text: string): void {
   }
 }
 
-function machineOf(config: Config): Machine {
+/** The facts for `doctor`, read without changing anything. */
+function machineOf(config: Config) {
   return {
+    /** "" if unreadable. */
     bootId: () => readClocks().bootId,
     sockets: () => socketFacts(config.values.containerRuntimeEndpoint),
     directory: directoryFact,
-    device: (path) => deviceOf(path).catch(() => null),
+    /** The device of the filesystem that a path is or would be on, as in `Filesystem`; `null`: unknown. */
+    device: (path: string) => deviceOf(path).catch(() => null),
     executableFault,
     addressFault,
     kubelet: () => kubeletFact(config.values.rootDir),
   };
+}
+
+export interface KubeletFact extends Pick<Kubelet, "settings" | "problems"> {
+  /** Paths that suggest a kubelet on this node. */
+  readonly signs: readonly string[];
+  readonly running: readonly number[];
 }
 
 /** `rootDir`: the kubelet's, if configured and not `/`. */
@@ -180,6 +211,13 @@ function kubeletFact(rootDir: string | null): KubeletFact {
     settings,
     problems,
   };
+}
+
+export interface SocketFact {
+  readonly endpoint: string;
+  readonly answer:
+    | { readonly kind: "runtime"; readonly name: string; readonly version: string }
+    | { readonly kind: "error"; readonly message: string };
 }
 
 /** The configured socket and all existing well-known ones, each real one once. */
@@ -210,7 +248,7 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
   }
 }
 
-/** The file was named on the command line, so its errors are usage errors. */
+/** Reads a file that `crigc snapshot` wrote. It was named on the command line, so its errors are usage errors. */
 async function recordedNode(path: string): Promise<RecordedNode> {
   try {
     return readSnapshotText(await boundedText(path), path);

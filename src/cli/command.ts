@@ -1,5 +1,6 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
+import type { Openers } from "../agent/openers.ts";
 import type { Config, Written } from "../config/config.ts";
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
@@ -7,7 +8,6 @@ import type { KubeletOnNode } from "../config/kubelet.ts";
 import type { ConfigReader } from "../config/load.ts";
 import type { Environment } from "../config/settings.ts";
 import type { Screen } from "../report/terminal.ts";
-import type { Openers } from "./openers.ts";
 
 interface Argument {
   /** Operands in capitals: `REF`; options without dashes. */

@@ -1,5 +1,6 @@
 /** From the command line to the exit code: `main` without the process. */
 
+import type { Openers } from "../agent/openers.ts";
 import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config/agent.ts";
 import { type Config, configOf } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
@@ -18,7 +19,6 @@ import { versionAnswer } from "./commands/itself.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn } from "./help/help.ts";
-import type { Openers } from "./openers.ts";
 
 export async function dispatch(
   argv: readonly string[],

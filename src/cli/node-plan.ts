@@ -61,7 +61,7 @@ export async function planNode(
     const prepared = await recordedPlan(context, file, { purpose, parts, limits: config.limits });
     return assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
   }
-  using node = await context.open.node(config, context.signal);
+  using node = await context.open.node(config);
   for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
   const pass = { purpose, parts, allLayers, evictions: await dueEvictions(context) };
   const prepared = await readOnlyPass(node.engine, pass, context.signal);

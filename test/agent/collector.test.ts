@@ -3,8 +3,8 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { openersOf } from "../../src/agent/openers.ts";
+import type { OpenCollector, Openers } from "../../src/agent/openers.ts";
 import { systemdOf } from "../../src/agent/systemd.ts";
-import type { OpenCollector, Openers } from "../../src/cli/openers.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/settings.ts";
@@ -60,7 +60,7 @@ async function opened(
   flags: readonly FlagText[] = [],
 ): Promise<Omit<Opening, "openers" | "config"> & { readonly collector: OpenCollector }> {
   const { openers, config, ...rest } = await opening(flags);
-  return { ...rest, collector: await openers.collector(config, new AbortController().signal) };
+  return { ...rest, collector: await openers.collector(config) };
 }
 
 test("a command that looks goes by the kubelet that its configuration has read", async () => {
@@ -77,7 +77,7 @@ test("a command that looks goes by the kubelet that its configuration has read",
       problems: [],
     },
   );
-  const node = await openers.node(config, new AbortController().signal);
+  const node = await openers.node(config);
   expect(await node.engine.observe.host.pods(AbortSignal.timeout(5_000))).toMatchObject({
     pods: [{ uid: "uid-living" }],
   });

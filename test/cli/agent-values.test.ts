@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 
-import type { Openers } from "../../src/cli/openers.ts";
+import type { Openers } from "../../src/agent/openers.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { FILE, ours } from "../config/loading.ts";
 import { scratch } from "../support/scratch.ts";

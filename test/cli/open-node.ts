@@ -1,6 +1,7 @@
 // A node for commands that look: a snapshot and a ledger behind the ports that a real one has.
 
-import type { Openers, OpenNode } from "../../src/cli/openers.ts";
+import type { OpenNode } from "../../src/agent/node.ts";
+import type { Openers } from "../../src/agent/openers.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";

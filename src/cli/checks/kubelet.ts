@@ -1,5 +1,6 @@
 /** Doctor's checks of the node's kubelet, and of conflicts between its thresholds and crigc's. */
 
+import type { KubeletFact } from "../../agent/openers.ts";
 import type { Config } from "../../config/config.ts";
 import { fieldOf, isFieldName } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
@@ -9,7 +10,6 @@ import { printedText } from "../../config/values.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import type { KubeletFact } from "../openers.ts";
 import { ok, skipped, type Verdict, type Verdicts, warning } from "./check.ts";
 
 export interface KubeletFacts {

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import type { SocketFact } from "../../agent/openers.ts";
 import { isBootId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import { type Filesystem } from "../../model/snapshot.ts";
@@ -10,7 +11,6 @@ import { parsedJson } from "../../model/values.ts";
 import type { DirectoryFact } from "../../node/directories.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
 import { present } from "../../report/terminal.ts";
-import type { SocketFact } from "../openers.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
 export const userCheck = (userId: number): Verdict =>

@@ -1,5 +1,6 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
+import type { OpenNode } from "../../agent/node.ts";
 import type { Config } from "../../config/config.ts";
 import type { Prepared, SinglePassEvictions } from "../../gc/prepare.ts";
 import { readOnlyPass } from "../../gc/read-only.ts";
@@ -23,7 +24,6 @@ import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 import { print } from "../listing.ts";
 import { dueEvictions } from "../node-plan.ts";
-import type { OpenNode } from "../openers.ts";
 
 export const doctor = command({
   name: "doctor",
@@ -83,7 +83,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   const socket = socketCheck(await machine.sockets(), config.values.containerRuntimeEndpoint);
   const evictions = await dueEvictions({ config, open });
   const looked =
-    socket.result === "ok" ? await look(open.node(config, signal), { evictions, signal }) : null;
+    socket.result === "ok" ? await look(open.node(config), { evictions, signal }) : null;
   const { snapshot } = looked?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
   const { ledger, notices } = remembered(context, config);

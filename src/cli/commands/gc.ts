@@ -1,5 +1,6 @@
 /** `crigc gc` and `crigc rm`: run one pass, print a report, exit. */
 
+import type { OpenCollector } from "../../agent/openers.ts";
 import type { Config } from "../../config/config.ts";
 import { Announcer } from "../../gc/announcer.ts";
 import { runPass } from "../../gc/pass.ts";
@@ -16,7 +17,6 @@ import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
 import { print } from "../listing.ts";
 import { dueEvictions, IMAGES_ONLY } from "../node-plan.ts";
-import type { OpenCollector } from "../openers.ts";
 import {
   FORCE_YOUNG,
   forced,
@@ -35,7 +35,7 @@ export const gc = command({
   readOnly: false,
   run: async (context) => {
     const config = forced(context.config, context);
-    await using collector = await context.open.collector(config, context.signal);
+    await using collector = await context.open.collector(config);
     for (const notice of ageNotices(context.config)) collector.log.warning(notice);
     return await pass(context, collector, selectedBy(context));
   },
@@ -51,7 +51,7 @@ export const rm = command({
   readOnly: false,
   run: async (context) => {
     const config = forced(context.config, context);
-    await using collector = await context.open.collector(config, context.signal);
+    await using collector = await context.open.collector(config);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = context.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);

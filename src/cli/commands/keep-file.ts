@@ -204,7 +204,7 @@ export function archivesOf(invocation: Invocation, name: string): readonly strin
 }
 
 async function listedImages(context: CommandContext): Promise<readonly BaselineImage[]> {
-  using node = await context.open.node(context.config, context.signal);
+  using node = await context.open.node(context.config);
   const images = await node.engine.observe.runtime.listImages(context.signal);
   return images.map(({ id, repoTags, pinned }) => ({ id, names: repoTags, pinned }));
 }

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 
+import type { SocketFact } from "../../../src/agent/openers.ts";
 import type { Verdict } from "../../../src/cli/checks/check.ts";
 import {
   agentCheck,
@@ -11,7 +12,6 @@ import {
   socketCheck,
   userCheck,
 } from "../../../src/cli/checks/machine.ts";
-import type { SocketFact } from "../../../src/cli/openers.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import {
   type Duration,

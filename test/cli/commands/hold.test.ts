@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { HoldPlaces } from "../../../src/cli/openers.ts";
+import type { Openers } from "../../../src/agent/openers.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import { fromRfc3339, instant, minutes, plus } from "../../../src/model/time.ts";
@@ -16,6 +16,8 @@ interface Places {
   readonly path?: string;
   readonly error?: HostError;
 }
+
+type HoldPlaces = ReturnType<Openers["hold"]>;
 
 async function run(argv: readonly string[], places: Places = {}) {
   const set: Parameters<HoldPlaces["set"]>[0][] = [];

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { Openers } from "../../../src/cli/openers.ts";
+import type { Openers } from "../../../src/agent/openers.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { plainScreen } from "../../report/build.ts";
 import { crigc } from "../world.ts";

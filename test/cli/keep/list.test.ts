@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { KeepFile } from "../../../src/cli/openers.ts";
+import type { Openers } from "../../../src/agent/openers.ts";
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
 import type { ArchivedImage } from "../../../src/node/archive.ts";
@@ -165,7 +165,7 @@ interface Surroundings {
 async function baseline(words: readonly string[], around: Surroundings = {}) {
   let text = around.text ?? null;
   let stamp = around.stamp ?? null;
-  const file: KeepFile = {
+  const file: ReturnType<Openers["keepFile"]> = {
     path: "/etc/crigc/keep.d/baseline.list",
     read: () => text,
     change: (next) => {
