@@ -1,22 +1,18 @@
 /** The table of commands, in the order of help. */
 
 import type { Command } from "./command.ts";
-import { run, status } from "./commands/agent.ts";
-import { audit } from "./commands/audit.ts";
+import { hold, release, run, status } from "./commands/agent.ts";
 import { config } from "./commands/config.ts";
-import { df } from "./commands/df.ts";
 import { doctor } from "./commands/doctor.ts";
-import { explain } from "./commands/explain.ts";
 import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
-import { hold, release } from "./commands/hold.ts";
-import { images } from "./commands/images.ts";
 import { install, uninstall } from "./commands/install.ts";
 import { completion, help, version } from "./commands/itself.ts";
 import { keepAdd, keepBaseline, keepRemove } from "./commands/keep-file.ts";
 import { keepMissing } from "./commands/keep-missing.ts";
 import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
-import { plan, snapshot } from "./commands/plan.ts";
+import { audit, df, images } from "./commands/node.ts";
+import { explain, plan, snapshot } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
 

@@ -12,12 +12,16 @@ import {
   isInit,
 } from "../../install/layout.ts";
 import { type Step, stepWords } from "../../install/tree-plan.ts";
+import { usageError } from "../../model/errors.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { manualPage } from "../help/man.ts";
 import { completionScripts } from "./itself.ts";
-import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
+
+const ROOT_OPTION = option("root DIR", "file tree of a node image [this system]", {
+  completes: "directory",
+});
 
 export const install = command({
   name: "install",
@@ -77,7 +81,7 @@ function initOf(invocation: Invocation): Init | null {
   return isInit(text) ? text : null;
 }
 
-export function printPlanned(context: CommandContext, steps: readonly Step[]): void {
+function printPlanned(context: CommandContext, steps: readonly Step[]): void {
   if (steps.length === 0) context.stdout("nothing to do\n");
   for (const step of steps) context.stdout(`would ${clean(stepWords(step))}\n`);
 }
@@ -105,3 +109,28 @@ export const uninstall = command({
     return exit.done;
   },
 });
+
+/** "/" is the running system. Relative paths are below the working directory. */
+function rootOf(invocation: Invocation): string {
+  const text = textOf(invocation, "root");
+  if (text === null) return "/";
+  if (text === "") throw bad("root", text, "is not a directory; use the file tree of a node image");
+  return text.replace(/(?!^)\/+$/, "");
+}
+
+/** An absolute path inside the tree, in its shortest form; `null`: not given. */
+export function pathOf(invocation: Invocation, name: string): string | null {
+  const text = textOf(invocation, name);
+  if (text === null) return null;
+  const path = text.replace(/(?!^)\/+$/, "");
+  // Unit files split at blanks, and expand percent and dollar signs.
+  if (/^(\/[\w.+@-]+)+$/.test(path) && !/\/\.\.?(\/|$)/.test(path)) return path;
+  throw bad(
+    name,
+    text,
+    "is not a valid path: use an absolute path of letters, digits and . _ + @ -",
+  );
+}
+
+export const bad = (name: string, text: string, message: string) =>
+  usageError(`--${name}`, text, `${JSON.stringify(text.slice(0, 60))} ${message}`);

@@ -1,19 +1,33 @@
-/** `crigc plan`: show what `gc` would remove now, what it would keep, and why; and `crigc snapshot`, to plan from elsewhere. */
+/** `crigc plan`, `crigc explain` and `crigc snapshot`: what `gc` would remove now, why, and the node to plan from elsewhere. */
 
 import { parseDuration } from "../../config/units.ts";
 import { quoted } from "../../config/words.ts";
+import type { Prepared } from "../../gc/prepare.ts";
+import type { ImageLayers } from "../../model/disk-usage.ts";
 import { usageError } from "../../model/errors.ts";
+import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
+import type { Image } from "../../model/snapshot.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
-import { imageName, wholeImageName } from "../../report/names.ts";
+import { indexImages, listedImages } from "../../policy/image/image-index.ts";
+import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
+import { gainOf, scaled } from "../../policy/layer/gain.ts";
+import { forestOf } from "../../policy/layer/origins.ts";
+import {
+  explanationDocument,
+  explanationTable,
+  type ReferenceMatch,
+} from "../../report/explanation.ts";
+import { containerName, imageName, sandboxName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/plan.ts";
-import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
+import { clean } from "../../report/terminal.ts";
+import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
-import { forced, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
+import { forced, ID_PREFIX_MIN, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 
 export const plan = command({
   name: "plan",
@@ -88,3 +102,111 @@ export const snapshot = command({
     return exit.done;
   },
 });
+
+export const explain = command({
+  name: "explain",
+  summary: "show the rules that apply to one image, container or sandbox",
+  doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, the name of a container or pod, or a name as tables show it. With --compat kubelet, first seen and last used come from the ledger, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
+  operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
+  options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
+  json: true,
+  readOnly: true,
+  run: async (context) => {
+    const [reference = ""] = context.operands;
+    const prepared = await shownNode(context, {
+      allLayers: true,
+      purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
+    });
+    const matches: readonly ReferenceMatch[] = resolveReference(prepared, reference);
+    const report = {
+      reference,
+      observedAt: prepared.snapshot.observedAt,
+      matches,
+      layers: layersOf(prepared, matches),
+      blocks: prepared.plan.images?.blocks ?? [],
+    };
+    if (matches.length === 0) {
+      context.stderr(
+        `crigc: unknown image, container or sandbox ${clean(reference)}; crigc images and crigc plan list them\n`,
+      );
+      return exit.unknown;
+    }
+    await print(context, {
+      document: () => explanationDocument(report),
+      table: (screen) => explanationTable(report, screen),
+    });
+    return exit.done;
+  },
+});
+
+function layersOf(
+  { snapshot: { images, runtime }, ledger }: Prepared,
+  matches: readonly ReferenceMatch[],
+): ReadonlyMap<ImageId, ImageLayers> {
+  const forest = forestOf(images, ledger);
+  const gain = gainOf(ledger, runtime);
+  const sharersKnown = forest.isComplete;
+  return new Map(
+    matches.flatMap((match) => {
+      if (match.kind !== "kept-image" && match.kind !== "candidate-image") return [];
+      const { image } = match.kind === "kept-image" ? match.kept : match.candidate;
+      const chain = forest.chainOf(image.id);
+      const frees = forest.removals().remove(image.id);
+      if (chain === null || frees === null) return [];
+      return [[image.id, { chain, frees: scaled(frees, gain, { sharersKnown }) }] as const];
+    }),
+  );
+}
+
+/** Names as tables show them count, too. Exact names win over prefixes and repositories. */
+export function resolveReference(
+  { plan: planned, snapshot: { images } }: Prepared,
+  reference: string,
+): readonly ReferenceMatch[] {
+  const listed = listedImages(indexImages(images), reference);
+  const candidates = planned.images?.candidates ?? [];
+  const ofImage = (image: Image, match: ReferenceMatch) => ({
+    match,
+    isExact: listed.includes(image.id) || imageName(image) === reference,
+    isLoose: isIdPrefix(image.id, reference) || isRepository(image, reference),
+  });
+  const all = [
+    ...candidates.map((candidate, index) => {
+      const place = { place: index + 1, candidates: candidates.length };
+      return ofImage(candidate.image, { kind: "candidate-image", candidate, ...place });
+    }),
+    ...(planned.images?.kept ?? []).map((kept) =>
+      ofImage(kept.image, { kind: "kept-image", kept }),
+    ),
+    ...(planned.containers?.containers ?? []).map((one) => {
+      const { id, name, podName } = one.container;
+      return {
+        match: { kind: "container", planned: one } as const,
+        isExact: [id, name, containerName(one.container)].includes(reference),
+        isLoose: isIdPrefix(id, reference) || [podName, `${podName}/${name}`].includes(reference),
+      };
+    }),
+    ...(planned.containers?.sandboxes ?? []).map((one) => {
+      const { id, name } = one.sandbox;
+      return {
+        match: { kind: "sandbox", planned: one } as const,
+        isExact: [id, name, sandboxName(one.sandbox)].includes(reference),
+        isLoose: isIdPrefix(id, reference),
+      };
+    }),
+  ];
+  const exact = all.filter(({ isExact }) => isExact);
+  const found = exact.length > 0 ? exact : all.filter(({ isLoose }) => isLoose);
+  return found.map(({ match }) => match);
+}
+
+const isIdPrefix = (id: string, reference: string): boolean =>
+  reference.replace(/^sha256:/, "").length >= ID_PREFIX_MIN &&
+  (id.startsWith(reference) || id.startsWith(`sha256:${reference}`));
+
+/** A name without tag or digest matches every image of its repository. */
+function isRepository({ repoTags, repoDigests }: Image, reference: string): boolean {
+  if (/[@]|:[^/]*$/.test(reference)) return false;
+  const wanted = normaliseRepository(reference);
+  return [...repoTags, ...repoDigests].some((name) => repositoryOf(name) === wanted);
+}

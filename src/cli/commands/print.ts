@@ -19,7 +19,7 @@ import {
   textOf,
 } from "../command.ts";
 import { exit } from "../exit.ts";
-import { bad, pathOf } from "./root-option.ts";
+import { bad, pathOf } from "./install.ts";
 
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
   readonly options?: Command["options"];

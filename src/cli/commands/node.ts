@@ -1,20 +1,88 @@
-/** `crigc df`: show what fills the image filesystem. */
+/** `crigc images`, `crigc df` and `crigc audit`: what is on the node, what fills its disk, and what looks wrong. */
 
+import type { PastRemoval } from "../../model/audit.ts";
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
+import { auditFindings } from "../../policy/audit.ts";
+import { selectedImages } from "../../policy/selection.ts";
+import { auditDocument, auditTable } from "../../report/audit.ts";
 import {
   diskUsageDocument,
   type DiskUsageReport,
   diskUsageTable,
   type View,
 } from "../../report/disk-usage.ts";
+import {
+  entriesOf,
+  imageListDocument,
+  type ImageListEntry,
+  imageListTable,
+} from "../../report/images.ts";
+import { imageName, wholeImageName } from "../../report/names.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, option, textOf } from "../command.ts";
+import { ALL_OPTION, command, type CommandContext, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { print } from "../listing.ts";
-import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
+import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
+import {
+  IMAGES_ONLY,
+  imageUsageReport,
+  shownNode,
+  SNAPSHOT,
+  snapshotFileOf,
+} from "../node-plan.ts";
+import { criteriaOf, FILTER } from "../selection.ts";
+
+export const images = command({
+  name: "images",
+  summary: "list images with size, first seen, last used, in use by, kept by",
+  doc: "First seen and last used come from the ledger, even with --compat kubelet, whose plans ignore it. Changes nothing.",
+  options: [
+    ...LIST_OPTIONS,
+    sortOption(["size", "name", "first-seen", "last-used"]),
+    FILTER,
+    ALL_OPTION,
+    SNAPSHOT,
+  ],
+  json: true,
+  list: true,
+  readOnly: true,
+  run: async (context) => {
+    const { plan, snapshot, ledger } = await shownNode(context, { parts: IMAGES_ONLY });
+    const selection = criteriaOf(context.options.get("filter") ?? []);
+    const all = plan.images === null ? [] : entriesOf(plan.images);
+    const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
+    const selected = selectedImages(ranked, selection, { snapshot, watched: ledger.watched });
+    const compare = ORDERS[textOf(context, "sort") ?? "size"];
+    const chosen = selection.length === 0 ? all : all.filter(({ image }) => selected.has(image.id));
+    const entries = compare === undefined ? chosen : chosen.toSorted(compare);
+    const report = { observedAt: snapshot.observedAt, entries };
+    await print(context, {
+      document: () => imageListDocument(report),
+      table: (screen) => imageListTable(report, screen),
+      rows: entries.map(({ image }) => ({ id: image.id, name: wholeImageName(image) })),
+    });
+    return exit.done;
+  },
+});
+
+/** Largest first is the given order; never used comes before used long ago. */
+const ORDERS: Readonly<
+  Record<string, ((one: ImageListEntry, other: ImageListEntry) => number) | undefined>
+> = {
+  name: (one, other) => compared(imageName(one.image), imageName(other.image)),
+  "first-seen": (one, other) => compared(firstSeen(one), firstSeen(other)),
+  "last-used": (one, other) => compared(lastUse(one), lastUse(other)),
+};
+
+const firstSeen = ({ record }: ImageListEntry): bigint => record?.firstSeenAt ?? NEVER;
+
+const lastUse = ({ reason, record }: ImageListEntry): bigint =>
+  reason?.kind === "in-use" ? NOW : (record?.lastUsedAt ?? NEVER);
+
+const NEVER = -(2n ** 63n);
+const NOW = 2n ** 63n;
 
 const VIEWS: readonly View[] = ["repository", "namespace", "base"];
 /** Time limit of the whole walk; what it did not see is missing, and the table says so. */
@@ -118,4 +186,39 @@ function restOf(
     most: DIRECTORIES_MAX,
   };
   return context.open.walkDirectories(mountpoint, options, context.signal);
+}
+
+/** More than the store keeps. */
+const REMOVALS_MAX = 100_000;
+
+export const audit = command({
+  name: "audit",
+  summary: "report what looks leaked or inconsistent",
+  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries in the pod log directory, and suggests commands for a closer look. CRI shows only one namespace of the runtime, so images of other clients appear as unexplained usage. Changes nothing; exits 0 even with findings.",
+  options: [ALL_OPTION, SNAPSHOT],
+  json: true,
+  readOnly: true,
+  run: async (context) => {
+    const prepared = await shownNode(context);
+    const { snapshot } = prepared;
+    const report = {
+      runtime: snapshot.runtime,
+      observedAt: snapshot.observedAt,
+      findings: auditFindings({
+        ...prepared,
+        removals: snapshotFileOf(context) === null ? pastRemovals(context) : [],
+      }),
+    };
+    await print(context, {
+      document: () => auditDocument(report),
+      table: (screen) => auditTable(report, screen),
+    });
+    return exit.done;
+  },
+});
+
+/** An unreadable history counts as empty; the reason is on stderr. */
+function pastRemovals(context: CommandContext): readonly PastRemoval[] {
+  using store = context.open.state(context.config);
+  return store.removals({ kinds: ["image"], results: ["removed"], limit: REMOVALS_MAX });
 }
