@@ -16,7 +16,7 @@ import {
 } from "../../report/history.ts";
 import type { RemovalQuery } from "../../store/history.ts";
 import type { StoreReader } from "../../store/open.ts";
-import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";
+import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 
@@ -101,64 +101,58 @@ export interface HistoryRequest extends RemovalQuery {
 }
 
 /** Throws `ConfigError`. */
-export function historyRequest(given: Invocation, now: Instant): HistoryRequest {
-  const context = withFilters(given);
-  const image = textOf(context, "image");
-  const kinds = context.options.get("kind")?.filter(isRemovalKind);
-  if (image !== null && kinds !== undefined && !kinds.includes("image"))
+export function historyRequest({ options, output }: Invocation, now: Instant): HistoryRequest {
+  const given = withFilters(options);
+  const last = (name: string): string | undefined => given.get(name)?.at(-1);
+  const image = last("image");
+  const kinds = given.get("kind")?.filter(isRemovalKind);
+  if (image !== undefined && kinds !== undefined && !kinds.includes("image"))
     throw usageError("--image", image, "--image selects images, and --kind excludes them");
-  const moment = (name: string): Instant | undefined => {
-    const text = textOf(context, name);
-    return text === null ? undefined : momentOf(text, `--${name}`, now);
-  };
-  const [since, until] = [moment("since"), moment("until")];
+  const [since, until] = ["since", "until"].map((name) => {
+    const text = last(name);
+    return text === undefined ? undefined : momentOf(text, `--${name}`, now);
+  });
   if (since !== undefined && until !== undefined && since >= until)
-    throw usageError("--until", textOf(context, "until") ?? "", "it is not after --since");
+    throw usageError("--until", last("until") ?? "", "it is not after --since");
   return {
     since,
     until,
-    kinds: image === null ? kinds : ["image"],
-    reasons: context.options.get("reason"),
-    results: context.options.get("result")?.filter(isResult),
-    text: image ?? undefined,
-    passId: textOf(context, "pass") ?? undefined,
-    regrets: has(context, "regrets"),
-    hidesIdle: context.output === "table" && !["all", "q"].some((it) => has(context, it)),
-    limit: limitOf(textOf(context, "limit")),
+    kinds: image === undefined ? kinds : ["image"],
+    reasons: given.get("reason"),
+    results: given.get("result")?.filter(isResult),
+    text: image,
+    passId: last("pass"),
+    regrets: given.has("regrets"),
+    hidesIdle: output === "table" && !["all", "q"].some((it) => given.has(it)),
+    limit: limitOf(last("limit")),
   };
 }
 
 /** `--filter kind=image` means `--kind image`. */
-const FILTERS = ["kind", "reason", "result", "image", "pass"] as const;
+const FILTERS = ["kind", "reason", "result", "image", "pass"];
 
-function withFilters({ operands, output, ...invocation }: Invocation): Invocation {
-  const options = new Map(invocation.options);
-  for (const text of invocation.options.get("filter") ?? []) {
+function withFilters(options: Invocation["options"]): Invocation["options"] {
+  const all = new Map(options);
+  for (const text of options.get("filter") ?? []) {
     const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
-    const name = FILTERS.find((it) => it === key);
-    const { choices, placeholder } = QUERY_OPTIONS.find((it) => it.name === name) ?? {};
-    if (name === undefined)
-      throw usageError(
-        "--filter",
-        text,
-        `unknown filter ${quoted(key)}: use ${FILTERS.join(", ")}`,
-      );
-    if (value === "" || choices?.includes(value) === false)
-      throw usageError(
-        "--filter",
-        text,
-        `invalid ${key} ${quoted(value)}: use ${choices?.join(", ") ?? placeholder ?? ""}`,
-      );
-    options.set(key, [...(options.get(key) ?? []), value]);
+    const isKnown = FILTERS.includes(key);
+    const { choices, placeholder } = QUERY_OPTIONS.find((it) => isKnown && it.name === key) ?? {};
+    if (!isKnown || value === "" || choices?.includes(value) === false) {
+      const [what, words] = isKnown
+        ? [`invalid ${key} ${quoted(value)}`, choices ?? [placeholder ?? ""]]
+        : [`unknown filter ${quoted(key)}`, FILTERS];
+      throw usageError("--filter", text, `${what}: use ${words.join(", ")}`);
+    }
+    all.set(key, [...(all.get(key) ?? []), value]);
   }
-  return { operands, output, options };
+  return all;
 }
 
 /** The parser has rejected other values. */
 const isResult = (text: string): text is Removal["result"] => Object.hasOwn(RESULTS, text);
 
-function limitOf(text: string | null): number {
-  if (text === null) return LIMIT_DEFAULT;
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return LIMIT_DEFAULT;
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= EVERYTHING) return limit;
   throw usageError("--limit", text, `invalid number ${quoted(text)}: use 1 to ${EVERYTHING}`);
@@ -238,19 +232,19 @@ function passesOf(store: StoreReader, removals: readonly Removal[]): readonly Pa
 /** Oldest first, as read, by default. */
 function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
   const { passes, removals, events, regrets } = report;
-  if (key === "newest")
+  if (key === "time") return report;
+  if (key === "freed")
     return {
       ...report,
-      passes: passes.toReversed(),
-      removals: removals.toReversed(),
-      events: events.toReversed(),
-      regrets: regrets.toReversed(),
+      passes: passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
+      removals: removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
     };
-  if (key !== "freed") return report;
   return {
     ...report,
-    passes: passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
-    removals: removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
+    passes: passes.toReversed(),
+    removals: removals.toReversed(),
+    events: events.toReversed(),
+    regrets: regrets.toReversed(),
   };
 }
 
