@@ -68,6 +68,8 @@ export const findingWords = (finding: AuditFinding): string => entryOf(finding).
 export const auditCommands = (finding: AuditFinding, runtime: RuntimeInfo): readonly string[] =>
   entryOf(finding).commands(finding, toolsOf(runtime));
 
+type Tools = ReturnType<typeof toolsOf>;
+
 interface Entry<Finding> {
   /** Without a full stop. */
   text(finding: Finding): string;
@@ -189,34 +191,24 @@ const FINDINGS: {
   },
 };
 
-interface Tools {
-  readonly crictl: string;
-  readonly images: string;
-  /** containerd's own client; other runtimes have none that sees behind CRI. */
-  readonly ctr: readonly string[];
-  readonly namespaces: readonly string[];
-  inspect(id: string): string;
-  inspectImage(name: string): string;
-  /** Inspects the image, and removes it if no use, pin or rule keeps it. */
-  forImage(finding: { readonly image: Image; readonly removable: boolean }): readonly string[];
-}
-
-function toolsOf(runtime: RuntimeInfo): Tools {
+function toolsOf(runtime: RuntimeInfo) {
   const crictl = `crictl --runtime-endpoint ${quoted(runtime.endpoint)}`;
   const images = `crictl --image-endpoint ${quoted(runtime.imageEndpoint)}`;
+  const inspectImage = (name: string): string => `${images} inspecti ${quoted(name)}`;
+  // containerd's own client; other runtimes have none that sees behind CRI.
   const ctr =
     runtime.name === "containerd"
       ? [`ctr --address ${quoted(runtime.endpoint.replace(/^unix:\/\//, ""))}`]
       : [];
-  const inspectImage = (name: string): string => `${images} inspecti ${quoted(name)}`;
   return {
     crictl,
     images,
     ctr: ctr.map((it) => `${it} --namespace k8s.io`),
     namespaces: ctr.map((it) => `${it} namespaces ls`),
-    inspect: (id) => `${crictl} inspect ${quoted(id)}`,
+    inspect: (id: string) => `${crictl} inspect ${quoted(id)}`,
     inspectImage,
-    forImage: ({ image, removable }) => [
+    /** Inspects the image, and removes it if no use, pin or rule keeps it. */
+    forImage: ({ image, removable }: { readonly image: Image; readonly removable: boolean }) => [
       inspectImage(image.id),
       ...(removable ? [`${images} rmi ${quoted(image.id)}`] : []),
     ],

@@ -23,7 +23,7 @@ import { containerName, imageName, sandboxName, shortId } from "./names.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import type { Kind, Reasons } from "./reasons.ts";
-import { clean, type Screen } from "./terminal.ts";
+import { clean, present, type Screen } from "./terminal.ts";
 
 export type ReferenceMatch =
   | { readonly kind: "kept-image"; readonly kept: KeptImage }
@@ -84,94 +84,92 @@ function explained(match: ReferenceMatch, report: ExplanationReport): Explained 
   switch (match.kind) {
     case "kept-image": {
       const { kept } = match;
-      return {
-        ...ofImage(kept, report, kept.reason.kind === "in-use"),
-        verdict: "kept",
-        words: `kept: ${imageKeep.text(kept.reason)}`,
-        json: keptJson(kept),
-      };
+      const words = `kept: ${imageKeep.text(kept.reason)}`;
+      return { ...ofImage(kept, report), verdict: "kept", words, json: keptJson(kept) };
     }
     case "candidate-image": {
       const { candidate, place } = match;
-      const about = ofImage(candidate, report);
       return {
-        ...about,
+        ...ofImage(candidate, report),
         verdict: candidate.expected ? "would-go" : "behind-the-stop",
         words: candidateWords(match),
         json: { ...candidateJson(candidate, place), tried: candidate.tried },
-        details: [...about.details, `unused for: ${humanDuration(candidate.unusedFor)}`],
       };
     }
     case "container": {
       const { container, decision } = match.planned;
-      const [id, state, created] = ofPod(container, report.observedAt);
       return {
         kind: "container",
         name: containerName(container),
-        ...decided(decision, containerReasons),
+        ...ofPod(decision, containerReasons),
         json: plannedContainerJson(match.planned),
-        details: [id, state, `image: ${clean(container.imageName)}`, created],
+        details: podDetails(container, report.observedAt, container.imageName),
       };
     }
-    case "sandbox":
+    case "sandbox": {
+      const { sandbox, decision } = match.planned;
       return {
         kind: "sandbox",
-        name: sandboxName(match.planned.sandbox),
-        ...decided(match.planned.decision, sandboxReasons),
+        name: sandboxName(sandbox),
+        ...ofPod(decision, sandboxReasons),
         json: plannedSandboxJson(match.planned),
-        details: ofPod(match.planned.sandbox, report.observedAt),
+        details: podDetails(sandbox, report.observedAt),
       };
+    }
     default:
       return assertNever(match);
   }
 }
 
-function ofImage(
-  { image, record, tried }: KeptImage | ImageCandidate,
-  { observedAt: now, layers }: ExplanationReport,
-  isInUse = false,
-) {
-  const name = imageName(image);
-  const others = image.repoTags.map(clean).filter((tag) => tag !== name);
-  const { firstSeenAt, lastUsedAt } = record;
+function ofImage(it: KeptImage | ImageCandidate, { observedAt: now, layers }: ExplanationReport) {
+  const { id, repoTags, sizeBytes } = it.image;
+  const name = imageName(it.image);
+  const others = repoTags.map(clean).filter((tag) => tag !== name);
+  const { firstSeenAt, lastUsedAt } = it.record;
+  const isInUse = "reason" in it && it.reason.kind === "in-use";
   const details = [
-    `id: ${clean(image.id)}`,
-    ...(others.length === 0 ? [] : [`also: ${others.join(", ")}`]),
-    `size: ${humanBytes(image.sizeBytes)} (reported)`,
+    `id: ${clean(id)}`,
+    others.length > 0 && `also: ${others.join(", ")}`,
+    `size: ${humanBytes(sizeBytes)} (reported)`,
     `first seen: ${agoWords(firstSeenAt, now)}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : agoWords(lastUsedAt, now)}`,
+    "unusedFor" in it && `unused for: ${humanDuration(it.unusedFor)}`,
   ];
   return {
     kind: "image",
     name,
-    layers: layers.get(image.id),
-    details,
-    tried,
+    layers: layers.get(id),
+    details: present(details),
+    tried: it.tried,
     titleOf: imageKeep.title,
   } as const;
 }
 
-const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox, now: Instant) =>
-  [
+const podDetails = (
+  { id, state, attempt, createdAt }: Container | Sandbox,
+  now: Instant,
+  image?: string,
+): readonly string[] =>
+  present([
     `id: ${clean(id)}`,
     `state: ${state}, attempt ${attempt}`,
+    image !== undefined && `image: ${clean(image)}`,
     `created: ${agoWords(createdAt, now)}`,
-  ] as const;
+  ]);
 
 /** `4d3h ago (2026-01-31T12:00:00Z)`. */
 const agoWords = (at: Instant, now: Instant): string =>
   `${humanDuration(elapsed(now, at))} ago (${secondOf(at)})`;
 
-function decided<Reason extends Kind>(
+const ofPod = <Reason extends Kind>(
   { kind, reason, tried }: Decision<Reason, Reason>,
-  reasons: Reasons<Reason>,
-): Pick<Explained, "verdict" | "words" | "tried" | "titleOf"> {
-  const why = reasons.text(reason);
-  const titleOf = reasons.title;
-  return kind === "keep"
-    ? { verdict: "kept", words: `kept: ${why}`, tried, titleOf }
-    : { verdict: "would-go", words: `would be removed: ${why}`, tried, titleOf };
-}
+  { text, title }: Reasons<Reason>,
+) => ({
+  verdict: kind === "keep" ? ("kept" as const) : ("would-go" as const),
+  words: `${kind === "keep" ? "kept" : "would be removed"}: ${text(reason)}`,
+  tried,
+  titleOf: title,
+});
 
 function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image" }>): string {
   const place = `number ${match.place} of ${match.candidates} in the order of removal`;

@@ -129,12 +129,11 @@ export const statusDocument = (report: StatusReport): JsonObject =>
 const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
 
 /** Field names end in their unit: bytes, or inodes for inode signals. */
-const pressureJson = (it: PressureStatus): JsonObject => ({
-  ...jsonOf(it, "signal", "mountpoint", "due"),
-  ...(isOfInodes(it)
-    ? { availableInodes: it.available, limitInodes: it.limit }
-    : { availableBytes: it.available, limitBytes: it.limit }),
-});
+function pressureJson(it: PressureStatus): JsonObject {
+  const unit = isOfInodes(it) ? "Inodes" : "Bytes";
+  const amounts = { [`available${unit}`]: it.available, [`limit${unit}`]: it.limit };
+  return { ...jsonOf(it, "signal", "mountpoint", "due"), ...amounts };
+}
 
 const EVENTS_SHOWN = 5;
 

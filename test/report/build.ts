@@ -34,6 +34,16 @@ import {
 } from "../../src/model/time.ts";
 import type { StatusReport } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
+import {
+  aCandidate,
+  aContainer,
+  aFilesystem,
+  anImage,
+  anImagePlan,
+  aRecord,
+  aSandbox,
+  spaceTarget,
+} from "../support/build/values.ts";
 
 /** For text that goes to a file or a program: nothing is shortened, coloured or drawn. */
 export const plainScreen: Screen = { width: null, colour: false, unicode: false };
@@ -47,40 +57,34 @@ export const terminal: Screen = { width: 100, colour: false, unicode: true };
 
 export const hex = (seed: number): string => seed.toString(16).padStart(4, "0").repeat(16);
 
-export const image = (seed: number, differences: Partial<Image> = {}): Image => ({
-  id: imageId(`sha256:${hex(seed)}`),
-  repoTags: [`registry.example/team/app-${seed}:1.${seed}`],
-  repoDigests: [`registry.example/team/app-${seed}@sha256:${hex(seed + 4096)}`],
-  sizeBytes: BigInt(100 + seed * 17) * MIB,
-  pinned: false,
-  ...differences,
-});
+export const image = (seed: number, differences: Partial<Image> = {}): Image =>
+  anImage("", {
+    id: imageId(`sha256:${hex(seed)}`),
+    repoTags: [`registry.example/team/app-${seed}:1.${seed}`],
+    repoDigests: [`registry.example/team/app-${seed}@sha256:${hex(seed + 4096)}`],
+    sizeBytes: BigInt(100 + seed * 17) * MIB,
+    ...differences,
+  });
 
-export const record = (differences: Partial<ImageRecord> = {}): ImageRecord => ({
-  firstSeenAt: at("2026-01-01T00:00:00Z"),
-  firstSeenWatched: watched(0n),
-  lastUsedAt: at("2026-01-12T08:00:00Z"),
-  lastUsedWatched: watched(1n),
-  names: "",
-  earlierNames: [],
-  sizeBytes: 100n * MIB,
-  ageRestartedWatched: null,
-  ghost: null,
-  ...differences,
-});
+export const record = (differences: Partial<ImageRecord> = {}): ImageRecord =>
+  aRecord({
+    firstSeenAt: at("2026-01-01T00:00:00Z"),
+    lastUsedAt: at("2026-01-12T08:00:00Z"),
+    lastUsedWatched: watched(1n),
+    ...differences,
+  });
 
 export const candidate = (
   seed: number,
   differences: Partial<ImageCandidate> = {},
-): ImageCandidate => ({
-  image: image(seed),
-  record: record(),
-  triggers: [{ kind: "space" }],
-  unusedFor: hours(100 - seed),
-  expected: false,
-  tried: ["in-use"],
-  ...differences,
-});
+): ImageCandidate =>
+  aCandidate("", {
+    image: image(seed),
+    record: record(),
+    unusedFor: hours(100 - seed),
+    expected: false,
+    ...differences,
+  });
 
 export const kept = (seed: number, reason: ImageKeepReason): KeptImage => ({
   image: image(seed),
@@ -89,19 +93,18 @@ export const kept = (seed: number, reason: ImageKeepReason): KeptImage => ({
   tried: ["in-use", reason.kind],
 });
 
-export const filesystem = (differences: Partial<Filesystem> = {}): Filesystem => ({
-  roles: ["nodefs", "imagefs"],
-  path: "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs",
-  mountpoint: "/var/lib/containerd",
-  device: "8:1",
-  capacityBytes: 50n * GIB,
-  availableBytes: 6n * GIB,
-  inodes: 3_276_800n,
-  inodesFree: 2_900_000n,
-  imageUsedBytes: 20n * GIB,
-  containerUsedBytes: null,
-  ...differences,
-});
+export const filesystem = (differences: Partial<Filesystem> = {}): Filesystem =>
+  aFilesystem({
+    roles: ["nodefs", "imagefs"],
+    path: "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs",
+    mountpoint: "/var/lib/containerd",
+    capacityBytes: 50n * GIB,
+    availableBytes: 6n * GIB,
+    inodes: 3_276_800n,
+    inodesFree: 2_900_000n,
+    imageUsedBytes: 20n * GIB,
+    ...differences,
+  });
 
 export const measured = (differences: Partial<MeasuredFilesystem> = {}): MeasuredFilesystem => ({
   ...filesystem(),
@@ -136,33 +139,26 @@ export const runtime: RuntimeInfo = {
   instance: "",
 };
 
-export const container = (seed: number, differences: Partial<Container> = {}): Container => ({
-  id: containerId(hex(seed)),
-  sandboxId: sandboxId(hex(seed + 512)),
-  name: `worker-${seed}`,
-  attempt: seed,
-  podUid: podUid(`uid-${seed}`),
-  podName: `pod-${seed}`,
-  podNamespace: "default",
-  imageName: "registry.example/team/app:1",
-  imageRef: "",
-  imageId: "",
-  state: "exited",
-  createdAt: at("2026-01-10T00:00:00Z"),
-  ...differences,
-});
+export const container = (seed: number, differences: Partial<Container> = {}): Container =>
+  aContainer(`worker-${seed}`, {
+    id: containerId(hex(seed)),
+    sandboxId: sandboxId(hex(seed + 512)),
+    attempt: seed,
+    podUid: podUid(`uid-${seed}`),
+    podName: `pod-${seed}`,
+    imageName: "registry.example/team/app:1",
+    state: "exited",
+    createdAt: at("2026-01-10T00:00:00Z"),
+    ...differences,
+  });
 
-export const sandbox = (seed: number, differences: Partial<Sandbox> = {}): Sandbox => ({
-  id: sandboxId(hex(seed + 512)),
-  podUid: podUid(`uid-${seed}`),
-  metadataUid: podUid(`uid-${seed}`),
-  name: `pod-${seed}`,
-  namespace: "default",
-  attempt: 0,
-  state: "not-ready",
-  createdAt: at("2026-01-10T00:00:00Z"),
-  ...differences,
-});
+export const sandbox = (seed: number, differences: Partial<Sandbox> = {}): Sandbox =>
+  aSandbox(String(seed), {
+    id: sandboxId(hex(seed + 512)),
+    state: "not-ready",
+    createdAt: at("2026-01-10T00:00:00Z"),
+    ...differences,
+  });
 
 export const removedContainer = (seed: number): PlannedContainer => ({
   container: container(seed),
@@ -177,25 +173,13 @@ export const keptContainer = (seed: number): PlannedContainer => ({
 });
 
 export const imagePlan = (differences: Partial<ImagePlan> = {}): ImagePlan => ({
-  purpose: "periodic",
-  now: NOW,
-  triggers: [{ kind: "space" }],
-  targets: [
-    {
-      kind: "available-bytes",
-      trigger: { kind: "space" },
-      device: "8:1",
-      path: "/var/lib/containerd",
-      availableBytes: 10n * GIB,
-      wantedBytes: 4n * GIB,
-      relievedBytes: 8n * GIB,
-    },
-  ],
-  candidates: [
+  ...anImagePlan([
     candidate(1, { expected: true }),
     candidate(2, { expected: true }),
     candidate(3, { record: record({ lastUsedAt: null }) }),
-  ],
+  ]),
+  now: NOW,
+  targets: [spaceTarget(10n * GIB, 4n * GIB)],
   kept: [
     kept(20, {
       kind: "in-use",
@@ -218,11 +202,7 @@ export const imagePlan = (differences: Partial<ImagePlan> = {}): ImagePlan => ({
     }),
     kept(23, { kind: "too-young", age: seconds(40), minimumAge: minutes(2) }),
   ],
-  blocks: [],
-  futility: [],
   usage: [usage()],
-  accounting: "measured",
-  notes: [],
   ...differences,
 });
 

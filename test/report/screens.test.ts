@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import type { AuditFinding } from "../../src/model/audit.ts";
 import { chainId, containerId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
-import type { ImageKeepReason } from "../../src/model/reason.ts";
+import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
 import { auditDocument, auditTable } from "../../src/report/audit.ts";
 import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";
@@ -55,21 +55,58 @@ const breakdown = {
   otherBytes: 47n * GIB,
 };
 const frees = { lowerBytes: MIB, estimateBytes: 2n * MIB, upperBytes: 3n * MIB };
-const held = { kind: "on-hold", until: null, reason: "night" } as const;
+const blocks: readonly ImageBlock[] = [
+  { kind: "on-hold", until: null, reason: "night" },
+  { kind: "on-hold", until: NOW, reason: "" },
+  { kind: "boot-grace", because: "boot", remaining: minutes(3) },
+  {
+    kind: "keep-rules-invalid",
+    problems: [
+      { source: "a.list:3", message: "is no pattern" },
+      { source: "b.list", message: "is empty" },
+    ],
+  },
+  {
+    kind: "pod-starting",
+    containers: [
+      { sandboxId: sandboxId(hex(1)), name: "web" },
+      { sandboxId: sandboxId(hex(2)), name: "" },
+    ],
+    remaining: seconds(80),
+    until: NOW,
+  },
+  { kind: "futile", filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB },
+];
+const held = blocks.slice(0, 1);
+const user = { kind: "container", name: "web", podName: "s-0", state: "running" } as const;
 const reasons: readonly ImageKeepReason[] = [
   {
     kind: "in-use",
     users: [
-      { kind: "container", id: containerId(hex(7)), name: "web", podName: "s-0", state: "running" },
+      { ...user, id: containerId(hex(7)) },
       { kind: "static-pod", path: "/etc/kubernetes/manifests/etcd.yaml", invalid: true },
       { kind: "pod-spec", uid: podUid("u1") },
       { kind: "sandbox", id: sandboxId(hex(2)) },
     ],
   },
+  {
+    kind: "in-use",
+    users: [
+      { kind: "image-volume", id: containerId(hex(1)), name: "web", podName: "" },
+      { kind: "sandbox", id: sandboxId(hex(2)) },
+    ],
+  },
+  { kind: "pinned" },
+  { kind: "sandbox-image", by: "runtime", name: "pause:3.9" },
+  { kind: "keep-rule", pattern: "nginx", source: "--keep", name: "docker.io/library/nginx:1" },
   { kind: "keep-rule", pattern: "x/**", source: "--keep", name: "x/y:1", earlier: true },
+  { kind: "keep-per-repository", repository: "app", place: 2, limit: 3 },
   { kind: "shares-all-layers", images: [{ id: image(9).id, name: "x/z:1" }] },
+  { kind: "ghost", since: NOW, attempts: 1, isFinal: false },
   { kind: "ghost", since: NOW, attempts: 2, isFinal: true },
+  { kind: "too-young", age: seconds(40), minimumAge: minutes(2) },
   { kind: "too-young", age: seconds(40), minimumAge: minutes(2), restarted: true },
+  { kind: "blocked", block: "futile" },
 ];
 const images = imagePlan({
   usage: [
@@ -96,8 +133,8 @@ const containers = containerPlan({
   podSource: { kind: "not-ready", source: "kubelet-api", why: "status 401" },
 });
 const blocked = {
-  images: imagePlan({ candidates: [], blocks: [held] }),
-  containers: containerPlan({ blocks: [held] }),
+  images: imagePlan({ candidates: [], blocks: held }),
+  containers: containerPlan({ blocks: held }),
 };
 
 const failedPass = pass({
@@ -251,7 +288,7 @@ const explanation = {
     ],
   ]),
   observedAt: NOW,
-  blocks: [held],
+  blocks,
 };
 const checks = (["ok", "warning", "failed", "skipped"] as const).map((result) => ({
   name: result,

@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
-import type { ImageBlock, ImageKeepReason, ImageUser } from "../../src/model/reason.ts";
-import { hours, minutes, seconds } from "../../src/model/time.ts";
+import { containerId } from "../../src/model/ids.ts";
+import { hours, minutes } from "../../src/model/time.ts";
 import {
   containerReasons,
   logReasons,
@@ -21,63 +20,9 @@ import {
   imageResultWords,
   invalidDiskCapacityWords,
 } from "../../src/report/pass-words.ts";
-import { at, GIB, hex, image, MIB } from "./build.ts";
+import { GIB, hex, image, MIB } from "./build.ts";
 
-const user = (seed: number): ImageUser => ({
-  kind: "container",
-  id: containerId(hex(seed)),
-  name: `web-${seed}`,
-  podName: "shop-0",
-  state: "running",
-});
-const since = at("2026-01-15T12:00:00Z");
-
-const keeps: readonly ImageKeepReason[] = [
-  { kind: "in-use", users: [user(1)] },
-  { kind: "in-use", users: [1, 2, 3, 4, 5].map(user) },
-  {
-    kind: "in-use",
-    users: [
-      { kind: "image-volume", id: containerId(hex(1)), name: "web", podName: "" },
-      { kind: "pod-spec", uid: podUid("u1") },
-      { kind: "sandbox", id: sandboxId(hex(2)) },
-    ],
-  },
-  { kind: "pinned" },
-  { kind: "sandbox-image", by: "runtime", name: "pause:3.9" },
-  { kind: "keep-rule", pattern: "nginx", source: "--keep", name: "docker.io/library/nginx:1" },
-  { kind: "keep-per-repository", repository: "app", place: 2, limit: 3 },
-  { kind: "ghost", since, attempts: 1, isFinal: false },
-  { kind: "too-young", age: seconds(40), minimumAge: minutes(2) },
-  { kind: "blocked", block: "futile" },
-];
-
-const blocks: readonly ImageBlock[] = [
-  { kind: "on-hold", until: since, reason: "release night" },
-  { kind: "on-hold", until: null, reason: "" },
-  { kind: "boot-grace", because: "boot", remaining: minutes(3) },
-  {
-    kind: "keep-rules-invalid",
-    problems: [
-      { source: "a.list:3", message: "is no pattern" },
-      { source: "b.list", message: "is empty" },
-    ],
-  },
-  {
-    kind: "pod-starting",
-    containers: [
-      { sandboxId: sandboxId(hex(1)), name: "web" },
-      { sandboxId: sandboxId(hex(2)), name: "" },
-    ],
-    remaining: seconds(80),
-    until: since,
-  },
-  { kind: "futile", filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB },
-];
-
-test("every reason, block, trigger and event has the same sentence as before", () => {
-  expect(keeps.map(imageKeep.text)).toMatchSnapshot("why an image is kept");
-  expect(blocks.map(imageBlock.text)).toMatchSnapshot("what blocks removal");
+test("a reason, a trigger and an event have the same sentence as before", () => {
   const shortfall = {
     capacityBytes: 10n * GIB,
     availableBytes: (10n * GIB) / 20n,
@@ -103,7 +48,7 @@ test("every reason, block, trigger and event has the same sentence as before", (
       logsBytes: GIB,
       otherBytes: 6n * GIB,
     }),
-  ]).toMatchSnapshot("the rest");
+  ]).toMatchSnapshot();
 });
 
 test("text of the runtime cannot bring control characters into a sentence", () => {
