@@ -248,7 +248,7 @@ export async function connect(
     requestTimeout: config.values.runtimeRequestTimeout,
     onCall: (call) => {
       busy();
-      collectIfGrown(CALL_WEIGHT);
+      collectIfGrown(/^(?:List|Stream)/.test(call.method) ? 1 : CALL_WEIGHT);
       onCall(call);
     },
     onNewEntry: () => {
@@ -275,7 +275,7 @@ function instanceOf(endpoint: string): string {
   }
 }
 
-/** A call, as a part of a check of the memory. */
+/** A call, as a part of a check of the memory; a list that was read leaves tens of megabytes of garbage. */
 const CALL_WEIGHT = 1 / 32;
 /** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
 const CALLS_OF_ENTRY = 0.05;
