@@ -50,6 +50,8 @@ const words: Readonly<Record<string, string>> = {
   EIO: "the device reports an I/O error",
   EMFILE: "too many files are open",
   ENAMETOOLONG: "the name is too long",
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "the connection was closed",
 };
 
 /** The reason of a failure, without the path and the system call that node repeats. */

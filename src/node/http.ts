@@ -1,8 +1,7 @@
 // Bounded HTTP requests to the node's own kubelet and pods, and the check of an address to listen on.
 
-import { request as requestHttp } from "node:http";
-import { request as requestHttps, type RequestOptions } from "node:https";
 import { createServer } from "node:net";
+import type { checkServerIdentity } from "node:tls";
 
 import { HostError } from "../model/errors.ts";
 import type { HookRequest } from "../model/ports.ts";
@@ -14,7 +13,8 @@ export interface GetRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** For `https:` only. */
-  readonly tls: Pick<RequestOptions, "ca" | "cert" | "key" | "checkServerIdentity"> & {
+  readonly tls: Pick<Bun.TLSOptions, "ca" | "cert" | "key"> & {
+    readonly checkServerIdentity?: typeof checkServerIdentity;
     /** False only if the other side is a pod. */
     readonly rejectUnauthorized: boolean;
   };
@@ -29,61 +29,32 @@ export interface GetAnswer {
 }
 
 /**
- * One GET, with a deadline for the whole exchange and without redirects. Throws `HostError` `http`. Uses node:http, not
- * fetch, which obeys proxy variables of the environment: a request to the node itself, with a credential in it, must
- * not go through a proxy.
+ * One GET, with a deadline for the whole exchange and without redirects. Throws `HostError` `http`. Ignores the proxy
+ * variables of the environment: a request to the node itself, with a credential in it, must not go through a proxy. No
+ * connection is kept: there is one exchange per pass, and an old connection would keep an old identity.
  */
 export async function httpGet(get: GetRequest): Promise<GetAnswer> {
-  const deadline = AbortSignal.timeout(Math.min(get.timeoutMs, TIMER_MS_MAX));
+  const { url, headers, tls, timeoutMs, bytesMax } = get;
+  const deadline = AbortSignal.timeout(Math.min(timeoutMs, TIMER_MS_MAX));
   const signal = AbortSignal.any([get.signal, deadline]);
   try {
-    return await exchange(get, signal);
+    const options = { headers, tls, signal, redirect: "manual", proxy: false } as const;
+    const response = await fetch(url, { ...options, keepalive: false });
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new Error(`the response exceeds ${bytesMax} bytes`);
+      chunks.push(chunk);
+    }
+    return { status: response.status, body: Buffer.concat(chunks).toString() };
   } catch (error) {
     const reason = reasonOf(error);
     const code = codeOf(error);
     const coded = code === "" || reason.includes(code) ? reason : `${reason} (${code})`;
-    const why = deadline.aborted ? `no complete response within ${get.timeoutMs} ms` : coded;
-    throw new HostError("http", `GET ${get.url.href} failed: ${why}`, { cause: error });
+    const why = deadline.aborted ? `no complete response within ${timeoutMs} ms` : coded;
+    throw new HostError("http", `GET ${url.href} failed: ${why}`, { cause: error });
   }
-}
-
-function exchange(get: GetRequest, signal: AbortSignal): Promise<GetAnswer> {
-  const abortReason = (): Error =>
-    signal.reason instanceof Error ? signal.reason : new Error("it was cancelled");
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(abortReason());
-    const call = (get.url.protocol === "https:" ? requestHttps : requestHttp)(
-      get.url,
-      // No connection is kept: there is one exchange per pass, and an old connection would keep an old identity.
-      { method: "GET", headers: get.headers, agent: false, ...get.tls },
-      (response) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on("data", (chunk: Buffer) => {
-          bytes += chunk.length;
-          chunks.push(chunk);
-          if (bytes > get.bytesMax) fail(`the response exceeds ${get.bytesMax} bytes`);
-        });
-        response.on("error", reject);
-        response.on("aborted", () => fail("the response was truncated"));
-        response.on("end", () => {
-          if (!response.complete) return fail("the response was truncated");
-          const body = Buffer.concat(chunks).toString("utf8");
-          resolve({ status: response.statusCode ?? 0, body });
-        });
-      },
-    );
-    const end = (error: Error): void => {
-      reject(error);
-      call.destroy();
-    };
-    const fail = (why: string): void => end(new Error(why));
-    const abort = (): void => end(abortReason());
-    signal.addEventListener("abort", abort, { once: true });
-    call.on("close", () => signal.removeEventListener("abort", abort));
-    call.on("error", reject);
-    call.end();
-  });
 }
 
 /** The response of a hook is not read; this limits one that never ends. */

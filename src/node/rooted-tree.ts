@@ -54,22 +54,19 @@ export class RootedTree {
   }
 
   async look(path: string): Promise<Found> {
-    try {
-      return await this.#at(path, "reading", async (parent, name) => lookAt(parent.pathOf(name)));
-    } catch (error) {
-      if (error instanceof HostError && codeOf(error.cause) === "ENOENT") return { kind: "absent" };
-      throw error;
-    }
+    const found = this.#at(path, "read", async (parent, name) => lookAt(parent.pathOf(name)));
+    return await orIfAbsent<Found>({ kind: "absent" }, found);
   }
 
   /** The content of a regular file; `null` if it is not one, or is larger than anything that crigc writes. */
   async readText(path: string): Promise<string | null> {
-    if ((await this.look(path)).kind !== "file") return null;
-    return await this.#at(path, "reading", async (parent, name) => {
+    const text = this.#at(path, "read", async (parent, name) => {
+      if (!(await lstat(parent.pathOf(name))).isFile()) return null;
       await using file = await open(parent.pathOf(name), READING);
       const { size } = await file.stat();
       return size > TEXT_BYTES_MAX ? null : await file.readFile("utf8");
     });
+    return await orIfAbsent(null, text);
   }
 
   async makeDirectory(path: string, mode: number): Promise<void> {
@@ -87,12 +84,7 @@ export class RootedTree {
 
   /** `from` is a path outside the root, of this process. */
   async copyIn(path: string, from: string, mode: number): Promise<void> {
-    await this.#replace(path, mode, (fresh) =>
-      pipeline(
-        createReadStream(from),
-        createWriteStream(fresh, { flags: "wx", mode: 0o600, flush: true }),
-      ),
-    );
+    await this.#replace(path, mode, (fresh) => pipeline(createReadStream(from), newFile(fresh)));
   }
 
   async link(path: string, target: string): Promise<void> {
@@ -104,23 +96,19 @@ export class RootedTree {
   }
 
   async move(path: string, to: string): Promise<void> {
-    await this.#at(path, "move", async (parent, name) =>
-      this.#at(to, "move to", async (newParent, newName) => {
-        const [from, target] = [parent.pathOf(name), newParent.pathOf(newName)];
-        try {
-          await rename(from, target);
-        } catch (error) {
-          if (codeOf(error) !== "EXDEV") throw error;
-          const fresh = newParent.pathOf(freshName(newName));
-          await using file = await open(from, READING);
-          const copy = createWriteStream(fresh, { flags: "wx", mode: 0o600, flush: true });
-          await pipeline(file.createReadStream({ autoClose: false }), copy);
-          await setMode(fresh, 0, (await file.stat()).mode & 0o777);
-          await rename(fresh, target);
-          await parent.unlink(name);
-        }
-      }),
-    );
+    await this.#at(path, "move", async (parent, name) => {
+      const from = parent.pathOf(name);
+      const renamed = this.#at(to, "move to", async (other, newName) =>
+        rename(from, other.pathOf(newName)).then(() => true, isAcrossFilesystems),
+      );
+      if (await renamed) return;
+      await using file = await open(from, READING);
+      const { mode } = await file.stat();
+      await this.#replace(to, mode & 0o777, (fresh) =>
+        pipeline(file.createReadStream({ autoClose: false }), newFile(fresh)),
+      );
+      await parent.unlink(name);
+    });
   }
 
   /** A file or a link. */
@@ -190,6 +178,23 @@ export class RootedTree {
     }
   }
 }
+
+async function orIfAbsent<T>(absent: T, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof HostError && codeOf(error.cause) === "ENOENT") return absent;
+    throw error;
+  }
+}
+
+function isAcrossFilesystems(error: unknown): false {
+  if (codeOf(error) === "EXDEV") return false;
+  throw error;
+}
+
+const newFile = (path: string) =>
+  createWriteStream(path, { flags: "wx", mode: 0o600, flush: true });
 
 /** Opens the parents of the last component. `stack` holds the root, then the way to the current directory. */
 async function descend(
