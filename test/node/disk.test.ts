@@ -2,8 +2,18 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { HostError } from "../../src/model/errors.ts";
-import { defaultRootDirectory, diskOf } from "../../src/node/disk.ts";
+import fc from "fast-check";
+
+import {
+  asked,
+  commitBy,
+  commitHere,
+  defaultRootDirectory,
+  diskOf,
+  findMount,
+  parseMount,
+} from "../../src/node/disk.ts";
+import { failureOf } from "../support/failure.ts";
 import { scratch } from "../support/scratch.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -23,13 +33,6 @@ const entry = (path: string, usedBytes: bigint | null = null) => ({
   inodesUsed: null,
 });
 
-async function errorOf(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    (value) => value,
-    (error: unknown) => error,
-  );
-}
-
 describe("measure", () => {
   test.each(["/", "/dev/shm", "/proc"])("%s has the figures that stat -f gives", async (path) => {
     const reading = await diskOf(() => "/").measure(path);
@@ -42,9 +45,8 @@ describe("measure", () => {
   });
 
   test.each(["/does/not/exist", "relative", ""])("%j is an error of kind stat", async (path) => {
-    const error = await errorOf(diskOf(() => "/").measure(path));
-    expect(error).toBeInstanceOf(HostError);
-    expect(error).toMatchObject({ kind: "stat" });
+    const error = await failureOf(diskOf(() => "/").measure(path));
+    expect(error).toMatchObject({ name: "HostError", kind: "stat" });
   });
 });
 
@@ -102,7 +104,7 @@ describe("filesystems", () => {
   });
 
   test("one path that is missing fails the whole reading, naming it", async () => {
-    const error = await errorOf(
+    const error = await failureOf(
       diskOf(() => "/").filesystems({
         images: [entry("/"), entry("/does/not/exist")],
         containers: [],
@@ -165,4 +167,95 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
 test("the kubelet's directory is the default root directory if there is one", async () => {
   expect(await defaultRootDirectory(here)).toBe(here);
   expect(await defaultRootDirectory(join(here, "absent"))).toBe("/");
+});
+
+const root = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard";
+const bind =
+  "136 27 254:0 /var/lib/images /mnt/image\\040store rw shared:7 master:1 - ext4 /dev/vda rw";
+const overlay = "140 27 0:52 / /run/c/rootfs rw - overlay overlay rw,lowerdir=/l\\072x,upperdir=/u";
+
+describe("mountinfo", () => {
+  test("a bind mount has its own mount point and the device below it", () => {
+    expect(parseMount(bind)).toEqual({ device: "254:0", mountpoint: "/mnt/image store" });
+  });
+
+  test.each([
+    "",
+    "27",
+    "27 1 / / / rw - ext4 /dev/vda rw",
+    "27 1 254:0 / / rw,relatime",
+    "x 1 254:0 / / rw - a b c",
+  ])("%j is not a mount", (line) => {
+    expect(parseMount(line)).toBeNull();
+  });
+
+  test("a mount is found by its full ID, on any line", () => {
+    const text = `${root}\n${bind}\n${overlay}\n`;
+    expect(findMount(text, 27)?.mountpoint).toBe("/");
+    expect(findMount(text, 136)?.mountpoint).toBe("/mnt/image store");
+    expect(findMount(text, 140)?.device).toBe("0:52");
+    expect(findMount(text, 36)).toBeNull();
+    expect(findMount(text, 1)).toBeNull();
+    expect(findMount("", 1)).toBeNull();
+  });
+
+  test("every mount point is read back as the kernel wrote it", () => {
+    const escaped = (path: string): string =>
+      path.replace(/[ \t\n\\#]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`);
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (name) => {
+        const mountpoint = `/${name.replaceAll("\0", "")}`;
+        const line = `1 2 3:4 / ${escaped(mountpoint)} rw shared:1 - tmpfs none rw`;
+        expect(parseMount(line)?.mountpoint).toBe(mountpoint);
+      }),
+    );
+  });
+});
+
+test("a late answer is an error with the deadline", async () => {
+  expect(await asked("/in-time", async () => 3, 50)).toBe(3);
+  const never = new Promise(() => undefined);
+  expect(String(await failureOf(asked("/late", () => never, 5)))).toContain("within 5 ms");
+});
+
+test.each(["answered", "failed"])(
+  "an unanswered call is not repeated until it has %s",
+  async (end) => {
+    const path = `/${end}`;
+    const call = Promise.withResolvers<number>();
+    expect(String(await failureOf(asked(path, () => call.promise, 5)))).toContain("within 5 ms");
+    let isRepeated = false;
+    const repeat = async (): Promise<number> => {
+      isRepeated = true;
+      return 2;
+    };
+    expect(String(await failureOf(asked(path, repeat, 5)))).toContain("still pending");
+    expect(isRepeated).toBeFalse();
+    expect(await asked("/other", async () => 7, 5)).toBe(7);
+    if (end === "answered") call.resolve(1);
+    else call.reject(new Error("it is gone"));
+    await call.promise.catch(() => undefined);
+    expect(await asked(path, repeat, 5)).toBe(2);
+  },
+);
+
+const tookMs = async (work: Promise<void>): Promise<number> => {
+  const startMs = performance.now();
+  await work;
+  return performance.now() - startMs;
+};
+
+test("a process that hangs is waited for up to the limit, and not started again for the same path meanwhile", async () => {
+  const commit = commitBy(["sh", "-c", 'kill -STOP $$ "$@"'], 100);
+  const first = commit("/");
+  expect(await tookMs(commit("/"))).toBeLessThan(50);
+  expect(await tookMs(first)).toBeGreaterThanOrEqual(90);
+});
+
+test("a program that does not exist does not fail the pass", async () => {
+  expect(await tookMs(commitBy(["/does/not/exist"])("/"))).toBeLessThan(1_000);
+});
+
+test("the process itself commits the filesystem of its path", () => {
+  expect(commitHere("/dev/shm")).toBeTrue();
 });

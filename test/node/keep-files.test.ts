@@ -1,8 +1,24 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
-import { type KeepRulesRequest, readKeepRules } from "../../src/node/keep-files.ts";
+import { HostError } from "../../src/model/errors.ts";
+import type { KeepRule } from "../../src/model/snapshot.ts";
+import {
+  changeKeepFile,
+  type KeepRulesRequest,
+  readKeepRules,
+  steadyKeepRules,
+} from "../../src/node/keep-files.ts";
+import { tryFlock } from "../../src/node/libc.ts";
 import { put, scratch } from "../support/scratch.ts";
 
 /** A parser that shows what it was given: one rule for the text, or a problem for "wrong". */
@@ -56,19 +72,10 @@ describe("readKeepRules", () => {
     expect(read.rules).toHaveLength(1);
   });
 
-  test.each([
-    "a.list~",
-    ".a.list.swp",
-    ".hidden",
-    "#a.list#",
-    "a.list.bak",
-    "a.list.orig",
-    "a.list.dpkg-old",
-    "a.list.dpkg-dist",
-    "a.list.rpmnew",
-    "a.list.rpmsave",
-    "a.list.swp",
-  ])("%s is ignored", async (name) => {
+  const leftovers =
+    "a.list~ .a.list.swp .hidden #a.list# a.list.bak a.list.orig a.list.dpkg-old a.list.dpkg-dist a.list.rpmnew a.list.rpmsave a.list.swp";
+
+  test.each(leftovers.split(" "))("%s is ignored", async (name) => {
     const directory = scratch();
     put(directory, name, "wrong");
     expect(await rules(directory)).toEqual({ rules: [], problems: [], directoriesRead: [] });
@@ -121,19 +128,6 @@ describe("readKeepRules", () => {
     expect(await rules(link)).toMatchObject({ rules: [{ pattern: "right" }], problems: [] });
   });
 
-  test("an empty file reaches the parser, which refuses it", async () => {
-    const directory = scratch();
-    put(directory, "a.list", "");
-    const seen: string[] = [];
-    await rules(directory, {
-      parseFile: (text, source) => {
-        seen.push(text);
-        return parseFile(text, source);
-      },
-    });
-    expect(seen).toEqual([""]);
-  });
-
   test("the default directory may be absent until rules were read there; a configured one may not", async () => {
     const directory = join(scratch(), "absent");
     const nothing = { rules: [], problems: [], directoriesRead: [] };
@@ -151,4 +145,116 @@ describe("readKeepRules", () => {
     const path = put(scratch(), "keep.d");
     expect((await rules(path)).problems).toMatchObject([{ source: path }]);
   });
+});
+
+const LIST = "/etc/crigc/keep.d/site.list";
+const inList = (pattern: string, line: number): KeepRule => ({
+  pattern,
+  source: `${LIST}:${line}`,
+});
+
+/** Readings at seconds, each with the rules that the files hold then; the patterns in force after each. */
+async function inForce(
+  readings: readonly (readonly [number, readonly KeepRule[]])[],
+): Promise<readonly (readonly string[])[]> {
+  let now = 0n;
+  let current: readonly KeepRule[] = [];
+  const read = steadyKeepRules(
+    async () => ({ rules: current, problems: [], directoriesRead: [] }),
+    () => now,
+  );
+  const found: (readonly string[])[] = [];
+  for (const [second, held] of readings) {
+    now = BigInt(second) * 1_000_000_000n;
+    current = held;
+    found.push((await read([])).rules.map(({ pattern }) => pattern));
+  }
+  return found;
+}
+
+test("a rule that a keep file loses while it is rewritten stays in force", async () => {
+  const whole = [inList("app", 1), inList("db", 2)];
+  expect(
+    await inForce([
+      [0, whole],
+      [60, [inList("app", 7)]],
+      [64, whole],
+      [124, []],
+    ]),
+  ).toEqual([
+    ["app", "db"],
+    ["app", "db"],
+    ["app", "db"],
+    ["app", "db"],
+  ]);
+});
+
+test("a deleted rule ends with the first reading ten seconds after it was missed", async () => {
+  const left = [inList("app", 1)];
+  expect(
+    await inForce([
+      [0, [inList("app", 1), inList("db", 2)]],
+      [60, left],
+      [69, left],
+      [70, left],
+    ]),
+  ).toEqual([["app", "db"], ["app", "db"], ["app", "db"], ["app"]]);
+});
+
+test("a rule of a flag ends at once, because flags are never half-written", async () => {
+  expect(
+    await inForce([
+      [0, [{ pattern: "app", source: "--keep" }]],
+      [1, []],
+    ]),
+  ).toEqual([["app"], []]);
+});
+
+test("a change gets the current text, and null leaves the file unchanged", () => {
+  const path = join(scratch(), "keep.d/crigc.list");
+  expect(changeKeepFile(path, (before) => ({ text: "nginx\n", answer: before }))).toBeNull();
+  expect(changeKeepFile(path, (before) => ({ text: null, answer: before }))).toBe("nginx\n");
+  expect(readFileSync(path, "utf8")).toBe("nginx\n");
+});
+
+test("a change of a linked list changes the target, and the link stays", () => {
+  const top = scratch();
+  const target = put(top, "site/nodes.list", "nginx\n");
+  const path = join(scratch(), "site.list");
+  symlinkSync(target, path);
+  changeKeepFile(path, (before) => ({ text: `${before}redis\n`, answer: 0 }));
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  expect(readFileSync(target, "utf8")).toBe("nginx\nredis\n");
+});
+
+test("a list whose link leads nowhere is not replaced", () => {
+  const path = join(scratch(), "site.list");
+  symlinkSync("/does/not/exist.list", path);
+  const change = () => changeKeepFile(path, () => ({ text: "redis\n", answer: 0 }));
+  expect(change).toThrow(`cannot write ${path}: the target of the link`);
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+});
+
+test("a file that another process is changing is waited for, then refused and left unchanged", () => {
+  const top = scratch();
+  const path = put(top, "crigc.list", "nginx\n");
+  const held = openSync(put(top, ".crigc.list.lock"), "r+");
+  expect(tryFlock(held)).toEqual({ kind: "locked" });
+  const change = () => changeKeepFile(path, () => ({ text: "redis\n", answer: 0 }), 40);
+  expect(change).toThrow(HostError);
+  expect(change).toThrow("another crigc is changing it");
+  expect(readFileSync(path, "utf8")).toBe("nginx\n");
+  closeSync(held);
+  expect(change()).toBe(0);
+  expect(readFileSync(path, "utf8")).toBe("redis\n");
+});
+
+test("a change that fails drops the lock", () => {
+  const path = put(scratch(), "crigc.list", "nginx\n");
+  const failing = () =>
+    changeKeepFile(path, () => {
+      throw new Error("the list is damaged");
+    });
+  expect(failing).toThrow("the list is damaged");
+  expect(changeKeepFile(path, () => ({ text: null, answer: "free" }), 0)).toBe("free");
 });

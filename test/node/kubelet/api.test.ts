@@ -55,14 +55,23 @@ const expectFailed = (reading: PodReading, message: RegExp): void => {
   });
 };
 
+/** What crigc reads from a list of these pods. */
+async function podsFrom(pods: readonly object[]) {
+  kubelet.answer = { kind: "pods", pods };
+  return (await kubeletPods(options, signal)).map((pod) => ({ ...pod, uid: String(pod.uid) }));
+}
+const annotated = (uid: string, annotations: Readonly<Record<string, string>>, more = {}) =>
+  aPod(uid, {
+    annotations: Object.fromEntries(
+      Object.entries(annotations).map(([key, value]) => [`kubernetes.io/config.${key}`, value]),
+    ),
+    ...more,
+  });
+
 describe("the kubelet's list of pods", () => {
   test("is read over HTTPS with the bearer token of the file", async () => {
-    kubelet.answer = { kind: "pods", pods: [aPod("uid-a"), aPod("uid-b")] };
-    const reading = await read();
-    expect(reading.kind === "ready" && reading.pods.map((pod) => String(pod.uid))).toEqual([
-      "uid-a",
-      "uid-b",
-    ]);
+    const pods = await podsFrom([aPod("uid-a"), aPod("uid-b")]);
+    expect(pods.map(({ uid }) => uid)).toEqual(["uid-a", "uid-b"]);
     expect(kubelet.requests.at(-1)).toEqual({ path: "/pods", authorization: "Bearer s3cret" });
   });
 
@@ -75,17 +84,13 @@ describe("the kubelet's list of pods", () => {
         { name: "none", emptyDir: {} },
       ],
     };
-    kubelet.answer = {
-      kind: "pods",
-      pods: [
-        aPod("uid-a", { spec, status: { phase: "Succeeded" } }),
-        aPod("uid-b", { status: { phase: "Failed", reason: "Evicted" } }),
-        aPod("uid-c", { status: { phase: "Running", reason: "Evicted" } }),
-        aPod("uid-d", { status: { phase: "Pending" } }),
-      ],
-    };
-    const pods = await kubeletPods(options, signal);
-    expect(pods.map(({ uid, finished, evicted }) => [String(uid), finished, evicted])).toEqual([
+    const pods = await podsFrom([
+      aPod("uid-a", { spec, status: { phase: "Succeeded" } }),
+      aPod("uid-b", { status: { phase: "Failed", reason: "Evicted" } }),
+      aPod("uid-c", { status: { phase: "Running", reason: "Evicted" } }),
+      aPod("uid-d", { status: { phase: "Pending" } }),
+    ]);
+    expect(pods.map(({ uid, finished, evicted }) => [uid, finished, evicted])).toEqual([
       ["uid-a", true, false],
       ["uid-b", true, true],
       ["uid-c", false, false],
@@ -94,56 +99,33 @@ describe("the kubelet's list of pods", () => {
     expect(pods[0]?.images).toEqual(["init:1", "app:1", "volume:1"]);
   });
 
-  test("lists a static pod by its own UID and by its mirror's", async () => {
-    const annotations = { "kubernetes.io/config.hash": "0123abcd" };
-    kubelet.answer = { kind: "pods", pods: [aPod("uid-mirror", { annotations })] };
-    const pods = await kubeletPods(options, signal);
-    expect(pods.map((pod) => String(pod.uid))).toEqual(["uid-mirror", "0123abcd"]);
-  });
-
-  test("distinguishes pods of the API server from static ones by the kubelet's annotation", async () => {
-    const from = (source: string, more: object = {}) => ({
-      annotations: { "kubernetes.io/config.source": source, ...more },
-    });
-    kubelet.answer = {
-      kind: "pods",
-      pods: [
-        aPod("uid-api", from("api")),
-        aPod("uid-file", from("file", { "kubernetes.io/config.hash": "uid-file" })),
-        aPod("uid-mirror", from("api", { "kubernetes.io/config.mirror": "uid-of-file" })),
-        aPod("uid-plain"),
-      ],
-    };
-    const pods = await kubeletPods(options, signal);
-    expect(pods.map(({ uid, origin }) => [String(uid), origin])).toEqual([
+  test("has a static pod by its own UID and its mirror's, told from the API server's by annotation", async () => {
+    const pods = await podsFrom([
+      annotated("uid-api", { source: "api" }),
+      annotated("uid-file", { source: "file", hash: "uid-file" }),
+      annotated("uid-mirror", { source: "api", mirror: "uid-of-file" }),
+      annotated("uid-hashed", { hash: "0123abcd" }),
+      aPod("uid-plain"),
+    ]);
+    expect(pods.map(({ uid, origin }) => [uid, origin])).toEqual([
       ["uid-api", "api"],
       ["uid-file", "static"],
       ["uid-mirror", "api"],
       ["uid-of-file", "static"],
+      ["uid-hashed", "listed"],
+      ["0123abcd", "static"],
       ["uid-plain", "listed"],
     ]);
   });
 
   test("ignores a pod's annotations about another pod", async () => {
-    const forged = (uid: string) => ({
-      annotations: {
-        "kubernetes.io/config.source": "api",
-        "kubernetes.io/config.mirror": uid,
-      },
-      status: { phase: "Failed", reason: "Evicted" },
-    });
-    kubelet.answer = {
-      kind: "pods",
-      pods: [
-        aPod("uid-victim", { annotations: { "kubernetes.io/config.source": "api" } }),
-        aPod("uid-x", forged("uid-victim")),
-        aPod("uid-y", forged("uid-unlisted")),
-      ],
-    };
-    const pods = await kubeletPods(options, signal);
-    expect(
-      pods.map(({ uid, origin, finished, evicted }) => [String(uid), origin, finished, evicted]),
-    ).toEqual([
+    const evicted = { status: { phase: "Failed", reason: "Evicted" } };
+    const pods = await podsFrom([
+      annotated("uid-victim", { source: "api" }),
+      annotated("uid-x", { source: "api", mirror: "uid-victim" }, evicted),
+      annotated("uid-y", { source: "api", mirror: "uid-unlisted" }, evicted),
+    ]);
+    expect(pods.map((it) => [it.uid, it.origin, it.finished, it.evicted])).toEqual([
       ["uid-victim", "api", false, false],
       ["uid-x", "api", true, true],
       ["uid-y", "api", true, true],
@@ -151,21 +133,16 @@ describe("the kubelet's list of pods", () => {
     ]);
   });
 
-  test("is joined with the directories of pods that it lacks", async () => {
+  test("is joined with the directories of pods that it lacks, and fails without them", async () => {
     const root = join(directory, "another-root");
     for (const uid of ["uid-a", "uid-b"]) mkdirSync(join(root, "pods", uid), { recursive: true });
     kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
-    const reading = await read({}, root);
-    expect(
-      reading.kind === "ready" && reading.pods.map(({ uid, origin }) => [String(uid), origin]),
-    ).toEqual([
-      ["uid-a", "listed"],
-      ["uid-b", "directory"],
-    ]);
-  });
-
-  test("is a failed reading if the directories of pods cannot be read", async () => {
-    kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
+    expect(await read({}, root)).toMatchObject({
+      pods: [
+        { uid: "uid-a", origin: "listed" },
+        { uid: "uid-b", origin: "directory" },
+      ],
+    });
     expectFailed(
       await read({}, "/nowhere"),
       /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
@@ -223,23 +200,12 @@ describe("the identity of the kubelet's port", () => {
     expect(kubelet.requests).toHaveLength(before);
   });
 
-  test("is refused with a certificate of another CA", async () => {
-    const before = kubelet.requests.length;
-    const other = makeCertificate({ name: "cluster-ca", authority: true });
-    const reading = await read({ caFile: file("other.crt", other.certificate) });
-    expect(reading.kind).toBe("failed");
-    expect(kubelet.requests).toHaveLength(before);
-  });
-
-  test("is refused with a certificate for another node", async () => {
-    const elsewhere = makeCertificate({
-      name: "x",
-      dnsNames: ["another-node.example"],
-      issuer: ca,
-    });
-    await using impostor = await startFakeKubelet(elsewhere);
-    const reading = await read({ endpoint: impostor.endpoint });
-    expect(reading.kind).toBe("failed");
+  test.each([
+    ["of another CA", makeCertificate({ name: "cluster-ca", authority: true }), [hostname()]],
+    ["for another node", ca, ["another-node.example"]],
+  ])("is refused with a certificate %s", async (_, issuer, dnsNames) => {
+    await using impostor = await startFakeKubelet(makeCertificate({ name: "x", dnsNames, issuer }));
+    expect((await read({ endpoint: impostor.endpoint })).kind).toBe("failed");
     expect(impostor.requests).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import type { PodReading } from "../../../src/model/snapshot.ts";
-import { type PodSourceOptions, readPods } from "../../../src/node/kubelet/pods.ts";
+import { kubeletSigns, type PodSourceOptions, readPods } from "../../../src/node/kubelet/pods.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 const signal = new AbortController().signal;
@@ -24,77 +24,50 @@ const uidsOf = (reading: PodReading): readonly string[] =>
   reading.kind === "ready" ? reading.pods.map(({ uid }) => String(uid)).toSorted() : [reading.kind];
 
 describe("kubelet-dir", () => {
+  const inDirectory = (rootDirectory: string) => read({ source: "kubelet-dir", rootDirectory });
+
   test("lists a pod for each entry of ROOT/pods that can be a UID", async () => {
     const root = scratch();
-    for (const name of [
-      "0a1b2c3d-0000-4000-8000-000000000000",
-      "d41d8cd98f00b204e9800998ecf8427e",
-      "lost+found",
-      ".tmp",
-    ]) {
+    const uids = ["0a1b2c3d-0000-4000-8000-000000000000", "d41d8cd98f00b204e9800998ecf8427e"];
+    for (const name of [...uids, "lost+found", ".tmp"])
       mkdirSync(join(root, "pods", name), { recursive: true });
-    }
-    const reading = await read({ source: "kubelet-dir", rootDirectory: root });
-    expect(uidsOf(reading)).toEqual([
-      "0a1b2c3d-0000-4000-8000-000000000000",
-      "d41d8cd98f00b204e9800998ecf8427e",
-    ]);
+    expect(uidsOf(await inDirectory(root))).toEqual(uids);
   });
 
-  test("fails, naming the directory and what to do, if it is missing", async () => {
-    expect(await read({ source: "kubelet-dir", rootDirectory: "/nowhere" })).toMatchObject({
+  test("fails, naming the directory and what to do, if it is missing or a file", async () => {
+    expect(await inDirectory("/nowhere")).toMatchObject({
       kind: "failed",
       source: "kubelet-dir",
       message: expect.stringMatching(
         /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
       ),
     });
-  });
-
-  test("fails if ROOT/pods is a file", async () => {
     const root = scratch();
     put(root, "pods");
-    expect((await read({ source: "kubelet-dir", rootDirectory: root })).kind).toBe("failed");
+    expect((await inDirectory(root)).kind).toBe("failed");
   });
 });
 
-test("pod source cri reads nothing, because the runtime's lists decide", async () => {
-  expect(await read({ source: "cri" })).toEqual({ kind: "ready", source: "cri", pods: [] });
+test.each([
+  ["cri", { kind: "ready", source: "cri", pods: [] }],
+  ["none", { kind: "none", why: "as configured" }],
+] as const)("pod source %s reads nothing", async (source, reading) => {
+  expect(await read({ source })).toEqual(reading);
 });
 
-test("pod source none reads nothing, and is reported as configured", async () => {
-  expect(await read({ source: "none" })).toEqual({ kind: "none", why: "as configured" });
-});
-
-test("pod source kubelet-api reports a request that failed", async () => {
-  expect(await read({ source: "kubelet-api" })).toMatchObject({
-    kind: "failed",
-    source: "kubelet-api",
-  });
-});
-
-describe("auto", () => {
-  test("uses the kubelet's directory if it has pods", async () => {
-    const root = scratch();
+describe("pod source auto", () => {
+  test("uses the kubelet's directory if it has pods, and fails if that cannot be read", async () => {
+    const [root, broken] = [scratch(), scratch()];
     mkdirSync(join(root, "pods", "uid-a"), { recursive: true });
-    expect(await read({ rootDirectory: root })).toMatchObject({
-      kind: "ready",
-      source: "kubelet-dir",
-    });
+    symlinkSync("/nowhere", join(broken, "pods"));
+    const source = "kubelet-dir";
+    expect(await read({ rootDirectory: root })).toMatchObject({ kind: "ready", source });
+    expect(await read({ rootDirectory: broken })).toMatchObject({ kind: "failed", source });
   });
 
-  test("uses the kubelet's directory even if it cannot be read, and fails", async () => {
-    const root = scratch();
-    symlinkSync("/nowhere", join(root, "pods"));
-    expect(await read({ rootDirectory: root })).toMatchObject({
-      kind: "failed",
-      source: "kubelet-dir",
-    });
-  });
-
-  test("uses cri if nothing suggests a kubelet", async () => {
-    expect(await read({})).toEqual({ kind: "ready", source: "cri", pods: [] });
-    expect(await read({ rootDirectory: "/" })).toEqual({ kind: "ready", source: "cri", pods: [] });
+  test("uses cri if nothing suggests a kubelet, whatever /pods of the node is", async () => {
+    for (const rootDirectory of ["/nowhere", "/"])
+      expect(await read({ rootDirectory })).toEqual({ kind: "ready", source: "cri", pods: [] });
   });
 
   test.each([
@@ -104,13 +77,43 @@ describe("auto", () => {
   ])("uses no source if there is %s of a kubelet, and names it", async (_, sign, rootDirectory) => {
     const nodeRoot = scratch();
     put(nodeRoot, sign);
-    const reading = await read({ nodeRoot, rootDirectory });
-    expect(reading.kind).toBe("none");
-    expect(reading.kind === "none" && reading.why).toMatch(/suggests a kubelet.*set --pod-source/);
+    expect(await read({ nodeRoot, rootDirectory })).toEqual({
+      kind: "none",
+      why: expect.stringMatching(/suggests a kubelet.*set --pod-source/),
+    });
+  });
+});
+
+describe("signs of a kubelet", () => {
+  test.each([
+    "/etc/systemd/system/kubelet.service",
+    "/usr/lib/systemd/system/k3s-agent.service",
+    "/etc/init.d/kubelet",
+    "/etc/kubernetes/kubelet.conf",
+    "/etc/kubernetes/kubelet/kubelet-config.json",
+  ])("include %s", (path) => {
+    const root = scratch();
+    expect(kubeletSigns(root)).toEqual([]);
+    put(root, path);
+    expect(kubeletSigns(root)).toEqual([path]);
   });
 
-  test("ignores /pods of a node without a kubelet", async () => {
-    const reading = await read({ rootDirectory: "/" });
-    expect(reading).toMatchObject({ source: "cri" });
+  test("include an empty root directory, wherever it is configured", () => {
+    const root = scratch();
+    mkdirSync(join(root, "data/kubelet"), { recursive: true });
+    expect(kubeletSigns(root)).toEqual([]);
+    expect(kubeletSigns(root, "/data/kubelet")).toEqual(["/data/kubelet"]);
+  });
+
+  test("include a masked unit and an inaccessible path, but no file in place of a directory", () => {
+    const root = scratch();
+    const unit = "/etc/systemd/system/kubelet.service";
+    mkdirSync(join(root, "etc/systemd/system"), { recursive: true });
+    symlinkSync("/nowhere", join(root, unit));
+    const tooLong = `/${"x".repeat(300)}`;
+    expect(kubeletSigns(root, tooLong)).toEqual([unit, tooLong]);
+    const other = scratch();
+    put(other, "etc");
+    expect(kubeletSigns(other)).toEqual([]);
   });
 });

@@ -1,21 +1,18 @@
-// The walk that explains a full disk: bounded, and blind to links and other filesystems.
+// Facts about a directory, found without writing to it; and the walk that explains a full disk.
 
 import { expect, test } from "bun:test";
-import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { walkDirectories } from "../../src/node/directories.ts";
-import { scratch } from "../support/scratch.ts";
+import { directoryFact, walkDirectories } from "../../src/node/directories.ts";
+import { put, scratch } from "../support/scratch.ts";
 
 const KIB = 1024;
 const signal = new AbortController().signal;
 const options = { withinMs: 5000, apart: [], most: 10 };
 
-function write(root: string, path: string, kib: number): void {
-  const whole = join(root, path);
-  mkdirSync(join(whole, ".."), { recursive: true });
-  writeFileSync(whole, new Uint8Array(kib * KIB).fill(1));
-}
+const write = (root: string, path: string, kib: number): string =>
+  put(root, path, "x".repeat(kib * KIB));
 
 test("the largest directories come first, and a directory explained by its subdirectories is replaced by them", async () => {
   const root = scratch();
@@ -69,4 +66,39 @@ test("the search ends at once without time and is reported as incomplete", async
 test("the search of a missing directory is incomplete", async () => {
   const walk = await walkDirectories(join(scratch(), "gone"), options, signal);
   expect(walk).toEqual({ complete: false, directories: [], bytes: 0n });
+});
+
+const directory = scratch();
+
+test("an existing directory is reported as writable with its free space, and is unchanged", () => {
+  const path = join(directory, "state");
+  mkdirSync(path);
+  const fact = directoryFact(path);
+  expect(fact).toMatchObject({ kind: "present", writable: true });
+  if (fact.kind === "present") expect(fact.availableBytes).toBeGreaterThan(0n);
+  expect(readdirSync(path)).toEqual([]);
+});
+
+test("a missing directory can be created if its nearest parent is writable", () => {
+  expect(directoryFact(join(directory, "a/b/c"))).toEqual({ kind: "absent", creatable: true });
+});
+
+test("a file in place of a directory is reported", () => {
+  expect(directoryFact(put(directory, "file"))).toEqual({
+    kind: "failed",
+    message: "it is not a directory",
+  });
+  expect(directoryFact(join(directory, "file/inside"))).toMatchObject({ kind: "failed" });
+});
+
+test("a link that leads nowhere is reported, because no directory can be created over it", () => {
+  symlinkSync(join(directory, "unmounted"), join(directory, "dangling"));
+  expect(directoryFact(join(directory, "dangling"))).toEqual({
+    kind: "failed",
+    message: "it is a link to a directory that does not exist",
+  });
+  expect(directoryFact(join(directory, "dangling/state"))).toEqual({
+    kind: "absent",
+    creatable: false,
+  });
 });
