@@ -7,7 +7,7 @@ import { readClocks, timer } from "../node/clock.ts";
 import { defaultRootDirectory, diskOf } from "../node/disk.ts";
 import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
 import { readContainerMarks } from "../node/kubelet/container-marks.ts";
-import { MANIFEST_DIRECTORIES } from "../node/kubelet/manifests.ts";
+import { MANIFEST_DIRECTORIES } from "../node/kubelet/pod-documents.ts";
 import { readPods } from "../node/kubelet/pods.ts";
 import type { Kubelet } from "../node/kubelet/settings.ts";
 import { logReader } from "../node/log-reader.ts";

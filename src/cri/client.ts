@@ -78,7 +78,7 @@ export function makeReader(channels: Channels): RuntimeReader {
   ) => {
     const request = { pod_sandbox_id: id, verbose };
     const call = runtime.call("PodSandboxStatus", request, { ...options, about: id, decode });
-    return unless("not-found", call);
+    return nullIf("not-found", call);
   };
   return {
     info: async (signal) => runtimeInfo(channels, signal),
@@ -86,7 +86,7 @@ export function makeReader(channels: Channels): RuntimeReader {
     containerDetail: async (id, signal) => {
       const decode = ({ status }: Answer<"ContainerStatus">) => decodeDetail(id, status);
       const options = { about: id, signal, decode };
-      return unless("not-found", runtime.call("ContainerStatus", { container_id: id }, options));
+      return nullIf("not-found", runtime.call("ContainerStatus", { container_id: id }, options));
     },
     sandboxImage: async (id, signal) =>
       sandbox(id, { verbose: true, mostMs: SANDBOX_IMAGE_MS_MAX, signal }, ({ info }) =>
@@ -99,7 +99,7 @@ export function makeReader(channels: Channels): RuntimeReader {
     imageStatus: async (reference, signal) => {
       const decode = (it: ImageStatus) => (it.image === null ? null : decodeImage(it.image));
       const options = { about: reference, signal, decode };
-      return unless(
+      return nullIf(
         "not-found",
         image.call("ImageStatus", { image: { image: reference }, verbose: false }, options),
       );
@@ -108,11 +108,11 @@ export function makeReader(channels: Channels): RuntimeReader {
       // An image found by another ID, such as a prefix, says nothing about this one.
       const decode = (it: ImageStatus) => (it.image?.id === id ? imageOrigin(it.info) : null);
       const request = { image: { image: id }, verbose: true };
-      return unless("not-found", image.call("ImageStatus", request, { about: id, signal, decode }));
+      return nullIf("not-found", image.call("ImageStatus", request, { about: id, signal, decode }));
     },
     writableLayers: async (signal) => {
       const decode = ({ stats }: Answer<"ListContainerStats">) => decodeWritableLayers(stats);
-      return unless("unimplemented", runtime.call("ListContainerStats", {}, { signal, decode }));
+      return nullIf("unimplemented", runtime.call("ListContainerStats", {}, { signal, decode }));
     },
     reportedFilesystems: async (signal) => {
       const decode = (it: Answer<"ImageFsInfo">) => ({
@@ -140,7 +140,7 @@ async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<Run
 }
 
 /** `null` if the call fails with this kind. */
-async function unless<Result>(
+async function nullIf<Result>(
   kind: RuntimeErrorKind,
   asked: Promise<Result>,
 ): Promise<Result | null> {
@@ -183,7 +183,7 @@ async function change<M extends UnaryMethod>(
   [method, request]: readonly [method: M, request: Request<M>],
   options: CallOptions,
 ): Promise<void> {
-  await unless("not-found", channel.call(method, request, { ...options, decode: () => undefined }));
+  await nullIf("not-found", channel.call(method, request, { ...options, decode: () => undefined }));
 }
 
 export type ContainerEventKind = "created" | "started" | "stopped" | "deleted";

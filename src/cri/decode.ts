@@ -36,16 +36,16 @@ export function decodeImage(image: ImageMessage): Image {
   };
 }
 
-export const imageIn = ({ images }: Answer<ImageList>): Image => decodeImage(only(images));
+export const imageIn = ({ images }: Answer<ImageList>): Image => decodeImage(singleEntry(images));
 
 export const containerIn = ({ containers }: Answer<ContainerList>, shared: StringPool): Container =>
-  decodeContainer(only(containers), shared);
+  decodeContainer(singleEntry(containers), shared);
 
 export const sandboxIn = (list: Answer<SandboxList>, shared: StringPool): Sandbox =>
-  decodeSandbox(only("items" in list ? list.items : list.pod_sandboxes), shared);
+  decodeSandbox(singleEntry("items" in list ? list.items : list.pod_sandboxes), shared);
 
 /** For a list that was cut down to one entry. */
-function only<Message>([message, ...others]: readonly Message[]): Message {
+function singleEntry<Message>([message, ...others]: readonly Message[]): Message {
   if (message === undefined || others.length > 0)
     throw new MalformedError("an entry of a list does not hold one item");
   return message;

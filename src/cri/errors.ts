@@ -20,7 +20,7 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
   if (thrown instanceof RuntimeError) return thrown;
   const kind = kindOf(thrown, attempt);
   const about = attempt.about === "" ? "" : ` ${attempt.about}`;
-  const message = `cannot ${deeds[attempt.method]}${about}: ${reasonOf(kind, thrown, attempt)}`;
+  const message = `cannot ${actions[attempt.method]}${about}: ${reasonOf(kind, thrown, attempt)}`;
   return new RuntimeError(kind, message, { cause: thrown });
 }
 
@@ -132,7 +132,7 @@ function tooLargeAdvice(method: Method): string {
 }
 
 /** What each call does, to follow "cannot". */
-const deeds: Readonly<Record<Method, string>> = {
+const actions: Readonly<Record<Method, string>> = {
   Version: "get the runtime's version",
   Status: "get the runtime's status",
   ListPodSandbox: "list the sandboxes",

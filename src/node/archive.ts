@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 
 import { HostError } from "../model/errors.ts";
 import { isMap } from "../model/values.ts";
-import { pickFromTar } from "./tar.ts";
+import { extractFromTar } from "./tar.ts";
 
 export interface ArchivedImage {
   /** The digest of its configuration: the ID under which a runtime lists it after the import. */
@@ -14,7 +14,7 @@ export interface ArchivedImage {
 
 /** Each image once, in the order of the archive. Throws `HostError` `read` or `parse`. */
 export async function archivedImages(path: string): Promise<readonly ArchivedImage[]> {
-  const files = await pickFromTar(path, {
+  const files = await extractFromTar(path, {
     wanted: (name) => name.endsWith(".json") || /^blobs\/[a-z0-9]+\/[0-9a-f]+$/.test(name),
     fileBytesMax: 4 << 20,
     bytesMax: 64 << 20,

@@ -86,7 +86,7 @@ const added = (sum: bigint | null, bytes: bigint | null): bigint | null =>
 
 const placeOf = async (path: string): Promise<Mount & DiskReading> => ({
   ...(await measure(path)),
-  ...(await asked(path, () => mountOf(path))),
+  ...(await withinDeadline(path, () => mountOf(path))),
 });
 
 async function measure(path: string): Promise<DiskReading> {
@@ -95,7 +95,7 @@ async function measure(path: string): Promise<DiskReading> {
       "stat",
       `cannot measure the filesystem of "${path}": it is not an absolute path; check what the runtime reports in ImageFsInfo`,
     );
-  return readingOf(await asked(path, () => statfs(path, { bigint: true })));
+  return readingOf(await withinDeadline(path, () => statfs(path, { bigint: true })));
 }
 
 export function readingOf(fs: BigIntStatsFs): DiskReading {
@@ -173,19 +173,19 @@ export function parseMount(line: string): Mount | null {
 const unanswered = new Set<string>();
 
 /**
- * Asks one question about a path, which may never be answered (statfs on a dead network share), with a deadline and
+ * Asks one call about a path, which may never be answered (statfs on a dead network share), with a deadline and
  * crigc's own error message. Asks nothing more about the path until an answer comes, because each call would block
  * another thread forever.
  */
-export async function asked<T>(
+export async function withinDeadline<T>(
   path: string,
-  question: () => Promise<T>,
+  call: () => Promise<T>,
   withinMs = ANSWER_MS,
 ): Promise<T> {
   let handle: ReturnType<typeof setTimeout> | undefined;
   try {
     if (unanswered.has(path)) throw new Error("an earlier call is still pending");
-    const answer = question();
+    const answer = call();
     let isAnswered = false;
     const note = (): void => {
       isAnswered = true;

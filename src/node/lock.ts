@@ -11,10 +11,11 @@ import {
   openSync,
   readlinkSync,
   readSync,
+  realpathSync,
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 import { HostError } from "../model/errors.ts";
 import { timer } from "./clock.ts";
@@ -213,22 +214,16 @@ const MAX_LINKS = 40;
  * Where the path leads, whether anything is there or not: a socket is absent while its runtime restarts, and its name
  * must stay the same meanwhile, through links too.
  */
-function realPath(path: string): string {
-  let real = "/";
-  let links = 0;
-  const rest = path.split("/").toReversed();
-  for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
-    const next = join(real, part);
-    const target = part === "" || part === "." || part === ".." ? null : linkTarget(next);
-    if (target === null) real = next;
-    else {
-      links += 1;
-      if (links > MAX_LINKS) return normalize(path);
-      if (target.startsWith("/")) real = "/";
-      rest.push(...target.split("/").toReversed());
-    }
+function realPath(path: string, links = 0): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const target = links < MAX_LINKS ? linkTarget(path) : null;
+    const parent = dirname(path);
+    if (target !== null)
+      return realPath(target.startsWith("/") ? target : `${parent}/${target}`, links + 1);
+    return parent === path ? path : join(realPath(parent, links), basename(path));
   }
-  return real;
 }
 
 /** `null` if it is not a link, or does not exist. */

@@ -72,7 +72,7 @@ async function danglingLinks(
     const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
     // Almost no link dangles, and one look is all that it costs. A target that cannot be looked at may exist.
     if (containerId === null || !(await isDangling(directory.pathOf(name)))) continue;
-    if (await leadsBelow(directory, name, { containerLogs, podLogs }))
+    if (await pointsToPodLog(directory, name, { containerLogs, podLogs }))
       found.push({ entry: name, containerId });
   }
   return found;
@@ -85,7 +85,7 @@ const isDangling = (link: string): Promise<boolean> =>
   );
 
 /** Whether the link points to a pod log. Others belong to other programs. */
-export async function leadsBelow(
+export async function pointsToPodLog(
   directory: Directory,
   name: string,
   roots: LogRoots,

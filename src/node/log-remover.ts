@@ -6,7 +6,13 @@ import type { ContainerLogs, LogRemover, UsedLog } from "../model/ports.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
 import { type Directory, type EntryName, ifThere } from "./directory.ts";
 import { codeOf, hostError } from "./files.ts";
-import { leadsBelow, type LogPaths, type LogRoot, type LogRoots, rootsOf } from "./log-reader.ts";
+import {
+  type LogPaths,
+  type LogRoot,
+  type LogRoots,
+  pointsToPodLog,
+  rootsOf,
+} from "./log-reader.ts";
 
 interface Deleted {
   /** Relative to the log directory's parent; without directories. */
@@ -43,7 +49,7 @@ async function removeContainerLogs(
       for (const { name, raw, kind } of await directory.entries()) {
         if (kind === "directory" || !isLogOf(file, raw)) continue;
         if (!kept.some((other) => isLogOf(other, raw)))
-          await unlinked({ parent: directory, name: raw, path: name }, deleted);
+          await unlinkEntry({ parent: directory, name: raw, path: name }, deleted);
       }
     });
   });
@@ -76,7 +82,7 @@ async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean
     const facts = await ifThere(directory.facts(entry));
     if (facts === undefined) return false;
     if (facts.kind !== "link") throw refused(entry, "it is not a link");
-    if (!(await leadsBelow(directory, entry, roots)))
+    if (!(await pointsToPodLog(directory, entry, roots)))
       throw refused(entry, `it does not point below ${podLogs.given}`);
     await directory.unlink(entry);
     return true;
@@ -144,14 +150,14 @@ async function deleteDirectory(place: Place, deleted: Deleted, depth = 0): Promi
     for (const entry of await directory.entries()) {
       const below = { parent: directory, name: entry.raw, path: `${path}/${entry.name}` };
       if (entry.kind === "directory") await deleteDirectory(below, deleted, depth + 1);
-      else if (deleted.names.length < ENTRIES_MAX) await unlinked(below, deleted);
+      else if (deleted.names.length < ENTRIES_MAX) await unlinkEntry(below, deleted);
       else throw refusedInTree(below.path, `more than ${ENTRIES_MAX} entries were deleted already`);
     }
   }
   await ifThere(parent.removeDirectory(name));
 }
 
-async function unlinked({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
+async function unlinkEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
   const facts = await ifThere(parent.facts(name));
   if (facts === undefined || facts.kind === "directory") return;
   await ifThere(parent.unlink(name));

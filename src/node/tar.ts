@@ -6,7 +6,7 @@ import { createGunzip, createZstdDecompress } from "node:zlib";
 import { HostError } from "../model/errors.ts";
 import { codeOf, hostError } from "./files.ts";
 
-export interface Picked {
+export interface Selection {
   /** Whether to extract the file of this name; names have no leading `./`. */
   readonly wanted: (name: string) => boolean;
   /** Larger files are skipped. */
@@ -16,9 +16,9 @@ export interface Picked {
 }
 
 /** Throws `HostError` `read` if the file cannot be read, `parse` if it is not a complete tar archive. */
-export async function pickFromTar(
+export async function extractFromTar(
   path: string,
-  { wanted, fileBytesMax, bytesMax }: Picked,
+  { wanted, fileBytesMax, bytesMax }: Selection,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
   let keptBytes = 0;

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import fc from "fast-check";
 
 import {
-  asked,
   commitBy,
   commitHere,
   defaultRootDirectory,
   diskOf,
   findMount,
   parseMount,
+  withinDeadline,
 } from "../../src/node/disk.ts";
 import { failureOf } from "../support/failure.ts";
 import { scratch } from "../support/scratch.ts";
@@ -213,9 +213,9 @@ describe("mountinfo", () => {
 });
 
 test("a late answer is an error with the deadline", async () => {
-  expect(await asked("/in-time", async () => 3, 50)).toBe(3);
+  expect(await withinDeadline("/in-time", async () => 3, 50)).toBe(3);
   const never = new Promise(() => undefined);
-  expect(String(await failureOf(asked("/late", () => never, 5)))).toContain("within 5 ms");
+  expect(String(await failureOf(withinDeadline("/late", () => never, 5)))).toContain("within 5 ms");
 });
 
 test.each(["answered", "failed"])(
@@ -223,19 +223,21 @@ test.each(["answered", "failed"])(
   async (end) => {
     const path = `/${end}`;
     const call = Promise.withResolvers<number>();
-    expect(String(await failureOf(asked(path, () => call.promise, 5)))).toContain("within 5 ms");
+    expect(String(await failureOf(withinDeadline(path, () => call.promise, 5)))).toContain(
+      "within 5 ms",
+    );
     let isRepeated = false;
     const repeat = async (): Promise<number> => {
       isRepeated = true;
       return 2;
     };
-    expect(String(await failureOf(asked(path, repeat, 5)))).toContain("still pending");
+    expect(String(await failureOf(withinDeadline(path, repeat, 5)))).toContain("still pending");
     expect(isRepeated).toBeFalse();
-    expect(await asked("/other", async () => 7, 5)).toBe(7);
+    expect(await withinDeadline("/other", async () => 7, 5)).toBe(7);
     if (end === "answered") call.resolve(1);
     else call.reject(new Error("it is gone"));
     await call.promise.catch(() => undefined);
-    expect(await asked(path, repeat, 5)).toBe(2);
+    expect(await withinDeadline(path, repeat, 5)).toBe(2);
   },
 );
 

@@ -10,7 +10,7 @@ import type { KubeletClient } from "../../model/ports.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
 import { hostError } from "../files.ts";
 import { type GetRequest, httpGet } from "../http.ts";
-import { readPodList } from "./pod-list.ts";
+import { readPodList } from "./pod-documents.ts";
 
 export interface KubeletOptions extends KubeletClient {
   readonly timeoutMs: number;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { isMap, trimmed } from "../../model/values.ts";
 import { isAbsent, procText, reasonOf } from "../files.ts";
-import { unitDirectories } from "./pods.ts";
+import { environmentFiles, unitDirectories } from "./pods.ts";
 
 export interface KubeletProcess {
   readonly pid: number;
@@ -160,12 +160,6 @@ const wordsOf = (text: string): readonly string[] =>
     .flatMap((line) => line.replace(/^\s*(?:Environment=)?"?\w+=(?=["']?-)/, "").split(/\s+/))
     .map((word) => trimmed(word, "\"'", "\"'\\"))
     .filter((word) => word !== "");
-
-const environmentFiles = [
-  "/var/lib/kubelet/kubeadm-flags.env",
-  "/etc/default/kubelet",
-  "/etc/sysconfig/kubelet",
-] as const;
 
 /** What systemd would start, in about its order: a later file's flag wins. */
 function unitFlags(files: NodeFiles): Flags {

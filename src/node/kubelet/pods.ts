@@ -8,7 +8,7 @@ import { podUid } from "../../model/ids.ts";
 import type { PodReading, PodRecordSeen, PodSource } from "../../model/snapshot.ts";
 import { hostError, mayExist } from "../files.ts";
 import type { KubeletOptions } from "./api.ts";
-import { readManifests } from "./manifests.ts";
+import { readManifests } from "./pod-documents.ts";
 
 export interface PodSourceOptions {
   readonly source: "auto" | PodSource | "none";
@@ -121,8 +121,9 @@ async function directoryPods(rootDirectory: string): Promise<readonly PodRecordS
  * sign. `root` is the node's root directory, `rootDirectory` the kubelet's.
  */
 export function kubeletSigns(root = "/", rootDirectory = "/var/lib/kubelet"): readonly string[] {
-  return [...new Set([...units(), ...configurations, ...rootDirectories, rootDirectory])].filter(
-    (path) => mayExist(join(root, path)),
+  const files = [...units(), ...configurationFiles, ...environmentFiles, ...credentials];
+  return [...new Set([...files, ...rootDirectories, rootDirectory])].filter((path) =>
+    mayExist(join(root, path)),
   );
 }
 
@@ -155,16 +156,23 @@ const rootDirectories = [
   "/var/snap/microk8s/common/var/lib/kubelet",
 ] as const;
 
-const configurations = [
+/** Where a kubelet's configuration is if no flag names it; the first that can be read counts. */
+export const configurationFiles = [
   "/var/lib/kubelet/config.yaml",
-  "/var/lib/kubelet/kubeconfig",
-  "/etc/kubernetes/kubelet.conf",
-  "/etc/kubernetes/kubelet-config.yaml",
   "/etc/kubernetes/kubelet/config.json",
   "/etc/kubernetes/kubelet/kubelet-config.json",
+  "/etc/kubernetes/kubelet-config.yaml",
+  "/var/lib/k0s/kubelet-config.yaml",
+] as const;
+
+/** A later file's flag wins. */
+export const environmentFiles = [
+  "/var/lib/kubelet/kubeadm-flags.env",
   "/etc/default/kubelet",
   "/etc/sysconfig/kubelet",
 ] as const;
+
+const credentials = ["/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet.conf"] as const;
 
 function units(): readonly string[] {
   return [

@@ -3,6 +3,7 @@
 import type { KubeletSetting } from "../../model/ports.ts";
 import { isMap } from "../../model/values.ts";
 import { kubeletFlags, type KubeletProcess, kubeletProcesses, NodeFiles } from "./flags.ts";
+import { configurationFiles } from "./pods.ts";
 
 export interface Kubelet {
   readonly processes: readonly KubeletProcess[];
@@ -25,14 +26,6 @@ export interface KubeletPlaces {
   readonly root?: string;
 }
 
-const configurations = [
-  "/var/lib/kubelet/config.yaml",
-  "/etc/kubernetes/kubelet/config.json",
-  "/etc/kubernetes/kubelet/kubelet-config.json",
-  "/etc/kubernetes/kubelet-config.yaml",
-  "/var/lib/k0s/kubelet-config.yaml",
-] as const;
-
 const flagOfField = {
   imageGCHighThresholdPercent: "image-gc-high-threshold",
   imageGCLowThresholdPercent: "image-gc-low-threshold",
@@ -52,7 +45,7 @@ export function readKubelet({ proc = "/proc", root = "/" }: KubeletPlaces = {}):
   const problemsOfFlags = files.problems.length;
   const named = flags.get("config")?.text;
   const written = merged(files, {
-    base: named === undefined ? configurations : [named],
+    base: named === undefined ? configurationFiles : [named],
     dropIns: flags.get("config-dir")?.text ?? null,
   });
   if (named !== undefined && written.base === null && files.problems.length === problemsOfFlags)

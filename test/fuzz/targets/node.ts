@@ -12,10 +12,9 @@ import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-p
 import { HostError } from "../../../src/model/errors.ts";
 import { archivedImages } from "../../../src/node/archive.ts";
 import { loaderOf } from "../../../src/node/executable.ts";
-import { readManifests } from "../../../src/node/kubelet/manifests.ts";
-import { readPodList } from "../../../src/node/kubelet/pod-list.ts";
+import { readManifests, readPodList } from "../../../src/node/kubelet/pod-documents.ts";
 import { readKubelet } from "../../../src/node/kubelet/settings.ts";
-import { pickFromTar } from "../../../src/node/tar.ts";
+import { extractFromTar } from "../../../src/node/tar.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../support/containerd/tar.ts";
 import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, type Target, textTarget } from "../target.ts";
@@ -171,7 +170,7 @@ const tar: Target = {
   check: async (input) => {
     const path = fileOf("archive.tar", input);
     const bounds = { wanted: () => true, fileBytesMax: 4_096, bytesMax: 16_384 };
-    const picked = await refusedLater(pickFromTar(path, bounds));
+    const picked = await refusedLater(extractFromTar(path, bounds));
     if (picked !== null)
       for (const bytes of picked.values()) holds(bytes.length <= 4_096, "a file beyond its bound");
     const images = await refusedLater(archivedImages(path));

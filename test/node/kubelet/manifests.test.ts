@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { readManifests } from "../../../src/node/kubelet/manifests.ts";
+import { readManifests } from "../../../src/node/kubelet/pod-documents.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 const etcd = `apiVersion: v1
