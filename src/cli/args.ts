@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 
 import { dashed } from "../config/field.ts";
 import type { FlagText } from "../config/settings.ts";
-import { nearest, quoted, suggestion } from "../config/words.ts";
+import { quoted, suggestion } from "../config/words.ts";
 import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import {
   acceptedOptions,
@@ -212,18 +212,12 @@ function unknownCommand(
     const what =
       second === undefined
         ? `missing subcommand: ${names.join(", ")}`
-        : `unknown subcommand ${quoted(second)}${meant(second, names) || `; use ${names.join(", ")}`}`;
+        : `unknown subcommand ${quoted(second)}${suggestion(second, names, quoted) || `; use ${names.join(", ")}`}`;
     return [configIssue(`crigc ${first}`, second ?? "", what)];
   }
   const known = commands.map(({ name }) => name);
-  const next = meant(first, known) || "; crigc help lists the commands";
+  const next = suggestion(first, known, quoted) || "; crigc help lists the commands";
   return [configIssue("crigc", first, `unknown command ${quoted(first)}${next}`)];
-}
-
-/** "" if nothing is close. */
-function meant(text: string, names: readonly string[]): string {
-  const name = nearest(text, names);
-  return name === null ? "" : `; did you mean ${quoted(name)}?`;
 }
 
 function operandIssues(
@@ -244,7 +238,7 @@ function operandIssues(
       return [issue(text, `empty ${operand.name}; expected ${expected(operand)}`)];
     const { choices } = operand;
     if (choices === undefined || choices.includes(text)) return [];
-    const next = meant(text, choices) || `; use ${choices.join(", ")}`;
+    const next = suggestion(text, choices, quoted) || `; use ${choices.join(", ")}`;
     return [issue(text, `invalid ${operand.name} ${quoted(text)}${next}`)];
   });
   return [...absent, ...wrong];

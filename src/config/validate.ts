@@ -8,7 +8,7 @@ import { type Settings, shown } from "./settings.ts";
 export function contradictions(settings: Settings): readonly ConfigIssue[] {
   const { values } = settings;
   return [
-    ...ORDERS.filter(({ holds }) => !holds(values)).map((order) => orderIssue(settings, order)),
+    ...ordersOf(values).flatMap((order) => (order[3] ? [] : [orderIssue(settings, order)])),
     ...COMPANIONS.filter(([name, other]) => values[name] !== null && values[other] === null).map(
       ([name, other]) =>
         issueOf(settings, name, `has no effect without ${namedInFull(other)}; set both`),
@@ -22,35 +22,30 @@ export function contradictions(settings: Settings): readonly ConfigIssue[] {
   ];
 }
 
-interface Order {
-  readonly name: FieldName;
-  readonly must: string;
-  readonly other: FieldName;
-  readonly holds: (values: Values) => boolean;
-}
+/** `name must … other`, and whether it does. */
+type Order = readonly [name: FieldName, must: string, other: FieldName, holds: boolean];
 
-const ORDERS: readonly Order[] = [
-  {
-    name: "imageGCLowThresholdPercent",
-    must: "be below",
-    other: "imageGCHighThresholdPercent",
-    holds: (it) => it.imageGCLowThresholdPercent < it.imageGCHighThresholdPercent,
-  },
-  {
-    name: "imageMaximumGCAge",
-    must: "be 0s or above",
-    other: "imageMinimumGCAge",
-    holds: ({ imageMaximumGCAge: maximum, imageMinimumGCAge: minimum }) =>
+function ordersOf(values: Values): readonly Order[] {
+  const { imageGCLowThresholdPercent: low, imageGCHighThresholdPercent: high } = values;
+  const { imageMaximumGCAge: maximum, imageMinimumGCAge: minimum } = values;
+  const inodesLow = values.imageGCInodeLowThresholdPercent ?? -1;
+  const inodesHigh = values.imageGCInodeHighThresholdPercent ?? Infinity;
+  return [
+    ["imageGCLowThresholdPercent", "be below", "imageGCHighThresholdPercent", low < high],
+    [
+      "imageMaximumGCAge",
+      "be 0s or above",
+      "imageMinimumGCAge",
       maximum === 0n || maximum > minimum,
-  },
-  {
-    name: "imageGCInodeLowThresholdPercent",
-    must: "be below",
-    other: "imageGCInodeHighThresholdPercent",
-    holds: ({ imageGCInodeHighThresholdPercent: high, imageGCInodeLowThresholdPercent: low }) =>
-      high === null || low === null || low < high,
-  },
-];
+    ],
+    [
+      "imageGCInodeLowThresholdPercent",
+      "be below",
+      "imageGCInodeHighThresholdPercent",
+      inodesLow < inodesHigh,
+    ],
+  ];
+}
 
 /** The first has no effect without the second. */
 const COMPANIONS: readonly (readonly [FieldName, FieldName])[] = [
@@ -97,7 +92,7 @@ export function warningsOf(settings: Settings): readonly string[] {
     );
 }
 
-function orderIssue(settings: Settings, { name, must, other }: Order): ConfigIssue {
+function orderIssue(settings: Settings, [name, must, other]: Order): ConfigIssue {
   const [text, than] = [shown(settings, name), shown(settings, other)];
   // Blames the value that was set; a default is not to blame.
   if (!isDefault(settings, name) || isDefault(settings, other)) {

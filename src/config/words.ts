@@ -15,16 +15,20 @@ export function described(value: unknown): string {
 }
 
 /** `; did you mean X?`, or nothing. */
-export function suggestion(text: string, names: Iterable<string>): string {
+export function suggestion(
+  text: string,
+  names: Iterable<string>,
+  shown = (name: string): string => name,
+): string {
   const name = nearest(text, names);
-  return name === null ? "" : `; did you mean ${name}?`;
+  return name === null ? "" : `; did you mean ${shown(name)}?`;
 }
 
 /** Longer texts are not typos, and slow to compare. */
 const TEXT_MAX = 64;
 
 /** `null` if none is close: at most one edit per three characters; a swap of neighbours is one edit. */
-export function nearest(text: string, names: Iterable<string>): string | null {
+function nearest(text: string, names: Iterable<string>): string | null {
   if (text.length > TEXT_MAX) return null;
   let best: { readonly name: string; readonly edits: number } | null = null;
   for (const name of names) {

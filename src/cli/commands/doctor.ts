@@ -1,10 +1,9 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
-import type { OpenNode } from "../../agent/node.ts";
 import type { Config } from "../../config/config.ts";
-import type { Prepared, SinglePassEvictions } from "../../gc/prepare.ts";
 import { readOnlyPass } from "../../gc/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
 import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../../report/doctor.ts";
 import { failed, ok, skipped, type Verdict, type Verdicts, warning } from "../checks/check.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";
@@ -43,21 +42,16 @@ export const doctor = command({
 
 async function examine(context: CommandContext): Promise<readonly DoctorCheck[]> {
   const { config, verdict } = configured(context);
-  const verdicts: Verdicts = [
-    ["configuration", verdict],
-    ...(config === null
-      ? [["everything-else", skipped("the configuration is invalid")] as const]
-      : await verdictsOn(context, config)),
-  ];
-  return verdicts.flatMap(([name, it]) => (it === null ? [] : [{ name, ...it }]));
+  const verdicts: Verdicts =
+    config === null
+      ? [["everything-else", skipped("the configuration is invalid")]]
+      : await verdictsOn(context, config);
+  return [["configuration", verdict] as const, ...verdicts].flatMap(([name, it]) =>
+    it === null ? [] : [{ name, ...it }],
+  );
 }
 
-interface Configured {
-  readonly config: Config | null;
-  readonly verdict: Verdict;
-}
-
-function configured(context: CommandContext): Configured {
+function configured(context: CommandContext) {
   try {
     const { config } = context;
     const { files, warnings } = config;
@@ -77,23 +71,23 @@ function configured(context: CommandContext): Configured {
 
 /** All checks that a valid configuration allows, in display order. */
 async function verdictsOn(context: CommandContext, config: Config): Promise<Verdicts> {
-  const { open, build, signal } = context;
+  const { open, build } = context;
   const { stateDir, runDir, eventHook: hook, metricsBindAddress: address } = config.values;
   const machine = open.machine(config);
   const socket = socketCheck(await machine.sockets(), config.values.containerRuntimeEndpoint);
-  const evictions = await dueEvictions({ config, open });
-  const looked =
-    socket.result === "ok" ? await look(open.node(config), { evictions, signal }) : null;
+  const looked = socket.result === "ok" ? await look(context, config) : null;
   const { snapshot } = looked?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
-  const { ledger, notices } = remembered(context, config);
+  using store = open.state(config);
+  const ledger = store.ledger();
+  const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
   const agent = await agentStatus(context, config);
   const directory = (path: string, flag: string): Verdict =>
     directoryCheck({ path, flag, userId: open.userId }, machine.directory(path));
   return [
     ["user", userCheck(open.userId)],
     ["socket", socket],
-    ...nodeResults(looked, config),
+    ...nodeResults(looked, config.limits),
     ["state-directory", directory(stateDir, "--state-dir")],
     ["run-directory", directory(runDir, "--run-dir")],
     ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
@@ -122,22 +116,13 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   ];
 }
 
-interface Looked {
-  /** `null`: it could not be read. */
-  readonly prepared: Prepared | null;
-  readonly error: string;
-  readonly notices: readonly string[];
-}
-
-/** The node as planned from. */
-async function look(
-  opening: Promise<OpenNode>,
-  { evictions, signal }: { readonly evictions: SinglePassEvictions; readonly signal: AbortSignal },
-): Promise<Looked> {
+/** The node as planned from. `prepared`: `null` if it could not be read. */
+async function look({ open, signal }: CommandContext, config: Config) {
   let notices: readonly string[] = [];
   try {
-    using node = await opening;
+    using node = await open.node(config);
     ({ notices } = node);
+    const evictions = await dueEvictions({ config, open });
     const parts = { containers: "all", images: true } as const;
     const pass = { purpose: { kind: "periodic" }, parts, evictions } as const;
     return { prepared: await readOnlyPass(node.engine, pass, signal), error: "", notices };
@@ -147,27 +132,18 @@ async function look(
   }
 }
 
-function nodeResults(looked: Looked | null, { limits }: Config): Verdicts {
+function nodeResults(looked: Awaited<ReturnType<typeof look>> | null, limits: Limits): Verdicts {
   if (looked === null) return [["node", skipped("no usable container runtime found")]];
   if (looked.prepared === null)
     return [["node", failed(looked.error, "nothing is removed until this works")]];
   return nodeChecks(looked.prepared, limits);
 }
 
-function remembered({ open }: CommandContext, config: Config) {
-  using store = open.state(config);
-  const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
-  return { ledger: store.ledger(), notices };
-}
-
-async function agentStatus(
-  { open }: CommandContext,
-  config: Config,
-): Promise<Parameters<typeof agentCheck>[0]> {
+async function agentStatus({ open }: CommandContext, config: Config) {
   try {
-    return { kind: "answered", text: await open.askAgent(config, "/status") };
+    return { kind: "answered", text: await open.askAgent(config, "/status") } as const;
   } catch (thrown) {
     if (!(thrown instanceof HostError)) throw thrown;
-    return { kind: "none", why: thrown.message };
+    return { kind: "none", why: thrown.message } as const;
   }
 }

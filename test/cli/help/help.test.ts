@@ -26,9 +26,7 @@ test.each([
 
 test("help on a command shows the flags that concern it, in their groups", () => {
   const text = helpOn("gc", exampleCommands, terminal(100));
-  expect(text).toMatch(
-    /\nDisk pressure:\n|\nImage garbage collection:\n  --image-gc-high-threshold/,
-  );
+  expect(text).toMatch(/\nImage garbage collection:\n  --image-gc-high-threshold/);
   for (const name of fieldNames) {
     const { flag, commands: concerned } = fieldOf(name);
     const isShown = concerned.includes("gc");
