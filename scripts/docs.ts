@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { CommandOption, CommandWords } from "../src/cli/command.ts";
+import type { Command, CommandOption } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
 import { optionUsage, usageOf } from "../src/cli/help/help.ts";
@@ -102,7 +102,7 @@ const sharedOptions: ReadonlySet<string> = new Set(
     .map(([text]) => text),
 );
 
-function commandSection(command: CommandWords): string {
+function commandSection(command: Command): string {
   const rows = [
     ...command.operands.map(({ name, help }) => `${code(name)}: ${help}`),
     ...command.options.map(optionText).filter((text) => !sharedOptions.has(text)),

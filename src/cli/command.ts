@@ -36,7 +36,7 @@ export interface CommandOption extends Argument {
   readonly required?: true;
 }
 
-export interface CommandWords {
+export interface Command {
   /** One word, or two in a group: `keep list`. */
   readonly name: string;
   /** One line without a full stop. */
@@ -56,6 +56,8 @@ export interface CommandWords {
   /** Reloads its configuration on SIGHUP; other commands end as on SIGTERM. */
   readonly reloads?: true;
   readonly alwaysJson?: true;
+  /** Resolves to the exit code; throws what `exitOf` knows. */
+  readonly run: (context: CommandContext) => Promise<number>;
 }
 
 export interface Invocation {
@@ -115,7 +117,7 @@ export const LIST_FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
 export type Format = (typeof LIST_FORMATS)[number];
 
 /** The formats of a command's `-o`; empty: it prints text only. */
-export const formatsOf = ({ json, list }: CommandWords): readonly Format[] =>
+export const formatsOf = ({ json, list }: Command): readonly Format[] =>
   list === true ? LIST_FORMATS : json ? ["table", "json"] : [];
 
 export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);
@@ -123,11 +125,6 @@ export const has = (invocation: Invocation, name: string): boolean => invocation
 /** The value of an option, the last one if repeated; `null`: not given. */
 export const textOf = (invocation: Invocation, name: string): string | null =>
   invocation.options.get(name)?.at(-1) ?? null;
-
-export interface Command extends CommandWords {
-  /** Resolves to the exit code; throws what `exitOf` knows. */
-  readonly run: (context: CommandContext) => Promise<number>;
-}
 
 /** Defaults: no operands, no options, text only. */
 export const command = (
@@ -180,5 +177,5 @@ export interface CommandContext extends Omit<World, "open">, Invocation {
   /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */
   readonly given: () => Config;
   /** All commands, for help, completion and the manual. */
-  readonly commands: readonly CommandWords[];
+  readonly commands: readonly Command[];
 }

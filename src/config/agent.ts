@@ -60,7 +60,7 @@ const knownValues = ({ values }: RunningAgent): readonly AgentValue[] =>
   Object.entries(values).flatMap(([name, it]) => (isFieldName(name) ? [{ ...it, name }] : []));
 
 /** One warning per flag that differs from the running agent, and one for what was not adopted. */
-export function agentNotes(settings: Settings, agent: RunningAgent): readonly string[] {
+export function agentNotes(settings: Settings, agent: RunningAgent): string[] {
   const own = ownNames(agent);
   const differing = knownValues(agent).flatMap(({ name, value }) => {
     if (own.includes(name) || settings.sources[name].kind !== "flag") return [];

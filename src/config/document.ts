@@ -9,7 +9,6 @@ import {
   isScalar,
   LineCounter,
   type Node,
-  type Pair,
   parseAllDocuments,
   type YAMLMap,
 } from "yaml";
@@ -104,56 +103,40 @@ function read(document: Document.Parsed, path: string, lineAt: LineAt): ConfigDo
     const value: unknown = isCollection(contents) ? [] : (document.toJS() ?? null);
     return notAMap(path, value === null ? "it is empty" : `it is ${described(value)}`);
   }
-  const pairs = pairsIn(contents, "", lineAt);
-  const [kindValue, version] = ["kind", "apiVersion"].map((name) => contents.get(name) ?? null);
-  const kind = kindOf(kindValue, version);
-  if (kind === null) {
-    const line = ["kind", "apiVersion"]
-      .map((name) => pairs.findLast((pair) => pair.name === name)?.line)
-      .find((it) => it !== undefined);
-    const message = `kind is ${described(kindValue)} and apiVersion is ${described(version)}; ${EXPECTED_KINDS}`;
-    return broken(line === undefined ? path : `${path}:${line}`, message, described(kindValue));
-  }
   const entries = new Map<string, Entry>();
   const issues: ConfigIssue[] = [];
-  const first = new Map<string, number>();
-  const top = new Set(pairs);
-  for (const pair of pairs.flatMap((it) => [it, ...innerPairs(it, lineAt)])) {
-    const { name, value, line } = pair;
-    const before = first.get(name);
-    if (before === undefined) first.set(name, line);
-    else if (isOurs(name)) {
-      // The parser lets the last one win.
-      const message = `${name} is set twice, first on line ${before}; remove one of them`;
-      issues.push(configIssue(`${path}:${line}`, name, message));
+  const lines = new Map<string, number>();
+  const visit = (map: YAMLMap, outer: string): void => {
+    for (const { key, value } of map.items) {
+      const name = outer + (isScalar(key) ? String(key.value) : "");
+      const line = lineAt(isNode(key) ? key : null);
+      const node = isNode(value) ? value : null;
+      const before = lines.get(name);
+      if (before === undefined) lines.set(name, line);
+      else if (isOurs(name)) {
+        // The parser lets the last one win.
+        const message = `${name} is set twice, first on line ${before}; remove one of them`;
+        issues.push(configIssue(`${path}:${line}`, name, message));
+      }
+      if (isSetting(name, outer, node))
+        entries.set(name, { name, value: (node?.toJS(document) as unknown) ?? null, line });
+      if (outer === "" && isMap(node)) visit(node, `${name}.`);
     }
-    if (isSetting(pair, top.has(pair)))
-      entries.set(name, { name, value: (value?.toJS(document) as unknown) ?? null, line });
-  }
-  return { kind, entries: [...entries.values()], issues };
+  };
+  visit(contents, "");
+  const [kindValue, version] = ["kind", "apiVersion"].map((name) => contents.get(name) ?? null);
+  const kind = kindOf(kindValue, version);
+  if (kind !== null) return { kind, entries: [...entries.values()], issues };
+  const line = lines.get("kind") ?? lines.get("apiVersion");
+  const message = `kind is ${described(kindValue)} and apiVersion is ${described(version)}; ${EXPECTED_KINDS}`;
+  return broken(line === undefined ? path : `${path}:${line}`, message, described(kindValue));
 }
-
-interface KeyValue {
-  readonly name: string;
-  readonly value: Node | null;
-  readonly line: number;
-}
-
-const pairsIn = (map: YAMLMap, prefix: string, lineAt: LineAt): readonly KeyValue[] =>
-  map.items.map(({ key, value }: Pair) => ({
-    name: prefix + (isScalar(key) ? String(key.value) : ""),
-    value: isNode(value) ? value : null,
-    line: lineAt(isNode(key) ? key : null),
-  }));
-
-const innerPairs = ({ name, value }: KeyValue, lineAt: LineAt): readonly KeyValue[] =>
-  isMap(value) ? pairsIn(value, `${name}.`, lineAt) : [];
 
 /** A group's fields are settings, and what is in its place if it is not a map; one with only comments is empty. */
-function isSetting({ name, value }: KeyValue, isTop: boolean): boolean {
+function isSetting(name: string, outer: string, value: Node | null): boolean {
   if (name === "kind" || name === "apiVersion") return false;
   if (GROUPED.has(name)) return !isMap(value) && !(isScalar(value) && value.value === null);
-  return isTop || GROUPED.has(name.split(".")[0] ?? name);
+  return outer === "" || GROUPED.has(outer.slice(0, -1));
 }
 
 const broken = (source: string, message: string, text = ""): ConfigDocument => ({

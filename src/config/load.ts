@@ -41,22 +41,14 @@ export function readWritten({ flags, env, reader, agent = null }: ConfigInput): 
   const settings = builder.settings();
   throwIfAny(contradictions(settings));
   const isOfAgent = agent !== null && unread === null;
-  const notes =
-    unread === null
-      ? isOfAgent
-        ? agentNotes(settings, agent)
-        : []
-      : [
-          // From an agent of another version.
-          `using the configuration of this command, because that of the running agent is invalid in this version: ${unread}`,
-        ];
-  return {
-    settings,
-    files,
-    warnings: [...builder.warnings, ...notes],
-    waiting: [],
-    isOfAgent,
-  };
+  const notes = isOfAgent ? agentNotes(settings, agent) : [];
+  // From an agent of another version.
+  if (unread !== null)
+    notes.push(
+      `using the configuration of this command, because that of the running agent is invalid in this version: ${unread}`,
+    );
+  const warnings = [...builder.warnings, ...notes];
+  return { settings, files, warnings, waiting: [], isOfAgent };
 }
 
 interface ConfigFile extends ChosenFile {

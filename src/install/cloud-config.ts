@@ -1,6 +1,5 @@
 /** A cloud-config that installs the agent on a machine's first boot: from its image, a mirror or an attached disk. */
-import { filled, shellQuoted } from "./service.ts";
-import { type GivenSetting, settingsDocument } from "./settings.ts";
+import { filled, type GivenSetting, settingsDocument, shellQuoted } from "./service.ts";
 import template from "./templates/cloud-config.txt" with { type: "text" };
 
 export type BinarySource =

@@ -1,8 +1,7 @@
 /** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
 import type { Config } from "../config/config.ts";
 import { hostAndPort } from "../model/values.ts";
-import { ENGINE_ENVIRONMENT, filled } from "./service.ts";
-import type { GivenSetting } from "./settings.ts";
+import { ENGINE_ENVIRONMENT, filled, type GivenSetting } from "./service.ts";
 import template from "./templates/daemonset.txt" with { type: "text" };
 import rights from "./templates/kubelet-rights.txt" with { type: "text" };
 

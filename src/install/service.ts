@@ -1,4 +1,9 @@
-/** The files of the agent's service: systemd unit or OpenRC script, from templates. */
+/** The files of the agent's service, systemd unit or OpenRC script, from templates; and the settings given to `crigc print …`. */
+
+import { dashed, variablesOf } from "../config/field.ts";
+import { fieldNames, fieldOf } from "../config/fields.ts";
+import type { Settings } from "../config/settings.ts";
+import { type Printed, printed, printedText } from "../config/values.ts";
 import { assert } from "../model/assert.ts";
 import { type Init, installed } from "./layout.ts";
 import script from "./templates/openrc-script.txt" with { type: "text" };
@@ -136,3 +141,47 @@ export const serviceCommands = (
   when: keyof (typeof COMMANDS)["systemd"],
 ): readonly Step[] =>
   COMMANDS[init][when].map((line) => ({ kind: "command", words: line.split(" ") }));
+
+export interface GivenSetting {
+  /** `imageGCHighThresholdPercent`. */
+  readonly name: string;
+  readonly value: Printed;
+  /** `--image-gc-high-threshold=70`; for a list, one per item. */
+  readonly flags: readonly string[];
+  /** `CRIGC_IMAGE_GC_HIGH_THRESHOLD`. */
+  readonly variable: string;
+  /** In the syntax of flags and variables; for a list, one per item. */
+  readonly texts: readonly string[];
+}
+
+/** Settings of this command line and of the files that it names, not of this machine. */
+export function givenSettings({ values, sources }: Settings): readonly GivenSetting[] {
+  return fieldNames
+    .filter((name) => GIVEN.includes(sources[name].kind) && fieldOf(name).outsideFiles !== true)
+    .map((name) => {
+      const field = fieldOf(name);
+      const value = printed(field.type, values[name]);
+      const texts = Array.isArray(value) ? value : [printedText(field.type, values[name])];
+      const flags = texts.map((text) => `${dashed(field.flag)}=${text}`);
+      return { name, value, flags, variable: variablesOf(field)[0] ?? "", texts };
+    });
+}
+
+const GIVEN: readonly string[] = ["flag", "file", "drop-in"];
+
+/** A whole configuration file, with values in JSON, which is valid YAML. */
+export function settingsDocument(settings: readonly GivenSetting[]): string {
+  const groups = new Map<string, string[]>();
+  for (const { name, value } of settings) {
+    const [outer = "", inner] = name.split(".");
+    const text = JSON.stringify(value ?? "off");
+    if (inner === undefined) groups.set(outer, [`${outer}: ${text}`]);
+    else groups.set(outer, [...(groups.get(outer) ?? [`${outer}:`]), `  ${inner}: ${text}`]);
+  }
+  return [
+    "apiVersion: crigc/v1",
+    "kind: CrigcConfiguration",
+    ...[...groups.values()].flat(),
+    "",
+  ].join("\n");
+}

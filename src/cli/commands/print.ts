@@ -6,8 +6,7 @@ import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
 import { daemonSet, DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/daemonset.ts";
 import { DEFAULT_BIN_DIRECTORY } from "../../install/layout.ts";
-import { openrcScript, systemdUnit } from "../../install/service.ts";
-import { givenSettings } from "../../install/settings.ts";
+import { givenSettings, openrcScript, systemdUnit } from "../../install/service.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   type Command,

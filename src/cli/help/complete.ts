@@ -1,11 +1,6 @@
 /** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
 import { dashed } from "../../config/field.ts";
-import {
-  acceptedOptions,
-  type CommandOption,
-  type CommandWords,
-  type Operand,
-} from "../command.ts";
+import { acceptedOptions, type Command, type CommandOption, type Operand } from "../command.ts";
 import { outputOptions } from "./help.ts";
 
 /** A word with its help, or a request that the shell complete paths. */
@@ -15,7 +10,7 @@ type Proposal = { readonly word: string; readonly help: string } | "files" | "di
  * `words`: those up to the cursor, the incomplete one last. Prints one candidate per line, with its help after
  * a tab; `:files` and `:directories` are for the shell.
  */
-export function completions(words: readonly string[], commands: readonly CommandWords[]): string {
+export function completions(words: readonly string[], commands: readonly Command[]): string {
   const typed = words.at(-1) ?? "";
   const given: string[] = [];
   let valueOf: CommandOption | undefined;
@@ -43,11 +38,11 @@ export function completions(words: readonly string[], commands: readonly Command
   return [...new Set(lines)].join("");
 }
 
-const commandOf = (given: readonly string[], commands: readonly CommandWords[]) =>
+const commandOf = (given: readonly string[], commands: readonly Command[]) =>
   commands.find(({ name }) => name === given.slice(0, name.split(" ").length).join(" "));
 
 /** Its own options, the flags, and those of every command. */
-function optionsOf(given: readonly string[], commands: readonly CommandWords[]) {
+function optionsOf(given: readonly string[], commands: readonly Command[]) {
   const command = commandOf(given, commands);
   const accepted = acceptedOptions(command?.options ?? []).values();
   return [...accepted].flatMap((it) => {
@@ -62,13 +57,13 @@ const namesOf = ({ name, short }: CommandOption): readonly string[] =>
 function optionWithValue(
   word: string,
   given: readonly string[],
-  commands: readonly CommandWords[],
+  commands: readonly Command[],
 ): CommandOption | undefined {
   const option = optionsOf(given, commands).find((it) => namesOf(it).includes(word));
   return option?.placeholder === null ? undefined : option;
 }
 
-const optionsAfter = (given: readonly string[], commands: readonly CommandWords[]) =>
+const optionsAfter = (given: readonly string[], commands: readonly Command[]) =>
   optionsOf(given, commands).flatMap((option) =>
     namesOf(option).map((word) => ({ word, help: option.help })),
   );
@@ -82,10 +77,7 @@ function valuesOf({
   return [completes === "file" ? "files" : "directories"];
 }
 
-function wordsAfter(
-  given: readonly string[],
-  commands: readonly CommandWords[],
-): readonly Proposal[] {
+function wordsAfter(given: readonly string[], commands: readonly Command[]): readonly Proposal[] {
   const command = commandOf(given, commands);
   if (command === undefined) {
     const prefix = given.map((word) => `${word} `).join("");

@@ -6,7 +6,7 @@ import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
 import { wrapped } from "../../report/printer.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
-import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
+import { type Command, type CommandOption, formatsOf, type Operand } from "../command.ts";
 
 const WIDTH_DEFAULT = 80;
 /** Longer lines are hard to read, even on a wide terminal. */
@@ -14,13 +14,13 @@ const WIDTH_MAX = 100;
 const TEXT_COLUMN = 32;
 
 /** `topic` is a command, the first word of several, `flags`, or "" for everything. */
-export function helpOn(topic: string, commands: readonly CommandWords[], on: Screen): string {
+export function helpOn(topic: string, commands: readonly Command[], on: Screen): string {
   const screen = { ...on, width: Math.min(on.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
   const text = `${linesOn(topic, commands, screen).join("\n")}\n`;
   return screen.unicode ? text : text.replaceAll("…", "...");
 }
 
-function linesOn(topic: string, commands: readonly CommandWords[], screen: Screen) {
+function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
   if (topic === "") return overview(commands, screen);
   if (topic === "flags")
     return [...wrapped(ABOUT_FLAGS, screen), ...flagSections(fieldNames, screen)];
@@ -38,7 +38,7 @@ const ABOUT_FLAGS =
   "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
 
 /** Fits one screen. */
-const overview = (commands: readonly CommandWords[], screen: Screen): readonly string[] => [
+const overview = (commands: readonly Command[], screen: Screen): readonly string[] => [
   "Usage: crigc COMMAND [FLAG…]",
   "",
   ...wrapped(
@@ -52,7 +52,7 @@ const overview = (commands: readonly CommandWords[], screen: Screen): readonly s
   ...wrapped("crigc COMMAND --help explains a command; crigc help flags lists all flags.", screen),
 ];
 
-type Named = Pick<CommandWords, "name" | "summary">;
+type Named = Pick<Command, "name" | "summary">;
 
 const FAMILIES: Readonly<Record<string, string>> = {
   keep: "manage the keep rules",
@@ -63,7 +63,7 @@ const FAMILIES: Readonly<Record<string, string>> = {
 const SUMMARY_MAX = 66;
 
 /** A group of commands takes one line, which lists them if there is room. */
-function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
+function inFamilies(commands: readonly Command[]): readonly Named[] {
   const families = Map.groupBy(commands, ({ name }) => name.split(" ")[0] ?? name);
   return [...families].flatMap(([first, members]): readonly Named[] => {
     if (members.length === 1) return members;
@@ -79,7 +79,7 @@ function commandList(commands: readonly Named[], screen: Screen): readonly strin
   return commands.flatMap(({ name, summary }) => entryLines([name, summary], column, screen));
 }
 
-function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
+function commandHelp(command: Command, screen: Screen): readonly string[] {
   const { name, summary, doc, operands, options } = command;
   const concerned = fieldNames.filter(
     (it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly),
@@ -109,7 +109,7 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
 const HARD_SPACE = "\u00a0";
 
 /** `-o`, if the command has several formats. */
-export function outputOptions(command: CommandWords): readonly CommandOption[] {
+export function outputOptions(command: Command): readonly CommandOption[] {
   const choices = formatsOf(command);
   if (choices.length === 0) return [];
   const placeholder = choices.join("|");
@@ -118,7 +118,7 @@ export function outputOptions(command: CommandWords): readonly CommandOption[] {
 }
 
 /** `crigc explain REF [-o table|json] [FLAG…]`. */
-export function usageOf(command: CommandWords): string {
+export function usageOf(command: Command): string {
   const { name, operands, options } = command;
   const formats = formatsOf(command);
   const optional = (word: string, isRequired = false): string => (isRequired ? word : `[${word}]`);

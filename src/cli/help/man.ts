@@ -2,11 +2,11 @@
 import { dashed, defaultWords, type Field, variablesOf } from "../../config/field.ts";
 import { fieldGroups, fieldOf } from "../../config/fields.ts";
 import { capitalised } from "../../model/values.ts";
-import type { Build, CommandWords } from "../command.ts";
+import type { Build, Command } from "../command.ts";
 import { exitTable } from "../exit.ts";
 import { flagUsage, optionUsage, outputOptions, usageOf } from "./help.ts";
 
-export function manualPage(commands: readonly CommandWords[], build: Build): string {
+export function manualPage(commands: readonly Command[], build: Build): string {
   return [
     `.TH CRIGC 8 "" "crigc ${escaped(build.version)}" "System administration"`,
     ".SH NAME",
@@ -49,7 +49,7 @@ const FILES: readonly (readonly [string, string])[] = [
   ["/run/crigc", "The control socket of the agent."],
 ];
 
-function commandEntry(command: CommandWords): readonly string[] {
+function commandEntry(command: Command): readonly string[] {
   const options = [...command.options, ...outputOptions(command)];
   return [
     ".TP",
