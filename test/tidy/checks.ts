@@ -3,7 +3,7 @@
 import { posix } from "node:path";
 
 import { lineAt, type Source } from "./source.ts";
-import { type FolderRule, folderRules, globalRules, linesMax } from "./table.ts";
+import { type FolderRule, folderRules } from "./table.ts";
 
 /** Imports that the table does not allow. */
 export function forbiddenImports(sources: readonly Source[]): readonly string[] {
@@ -126,28 +126,6 @@ export function unusedFiles(sources: readonly Source[]): readonly string[] {
     .map((file) => `${file.path} is imported by no file of src`);
 }
 
-/** Imports of files that are not there. */
-export function missingFiles(
-  sources: readonly Source[],
-  exists: (path: string) => boolean,
-): readonly string[] {
-  return sources.flatMap((file) =>
-    importedPaths(file)
-      .filter((path) => !exists(path))
-      .map((path) => `${file.path} imports ${path}, which does not exist`),
-  );
-}
-
-export function longFiles(sources: readonly Source[]): readonly string[] {
-  return sources
-    .map((file) => ({ path: file.path, lines: file.text.trimEnd().split("\n").length }))
-    .filter(({ lines }) => lines > linesMax)
-    .map(
-      ({ path, lines }) =>
-        `${path} has ${lines} lines, at most ${linesMax} are allowed: split it by idea`,
-    );
-}
-
 // Spelled apart, so that this file does not hold what it looks for.
 const markers = new RegExp(
   ["T-O-D-O", "F-I-X-M-E", "X-X-X", "H-A-C-K"]
@@ -164,46 +142,31 @@ export function leftoverMarkers(sources: readonly Source[]): readonly string[] {
   );
 }
 
-const syntaxRules: readonly { readonly name: string; readonly pattern: RegExp }[] = [
-  { name: "an enum", pattern: /(?<![.\w$])enum\s+\w+\s*\{/ },
-  { name: "a default export", pattern: /(?<![.\w$])export\s+default\b|\bas\s+default\b/ },
-  {
-    name: "a re-export (import from the file itself)",
-    pattern: /(?<![.\w$])export\b[^;'"`()=]*?\bfrom\s*["']/,
-  },
-  { name: "a namespace", pattern: /(?<![.\w$])namespace\s+\w+\s*\{/ },
-];
+const RE_EXPORT = /(?<![.\w$])export\b[^;'"`()=]*?\bfrom\s*["']/;
 
-export function forbiddenSyntax(sources: readonly Source[]): readonly string[] {
-  return sources.flatMap((file) =>
-    syntaxRules.flatMap(({ name, pattern }) =>
-      found(file, file.code, pattern).map(({ line }) => `${file.path}:${line} has ${name}`),
+export const reExports = (sources: readonly Source[]): readonly string[] =>
+  sources.flatMap((file) =>
+    found(file, file.code, RE_EXPORT).map(
+      ({ line }) => `${file.path}:${line} re-exports: import from the file itself`,
     ),
   );
-}
 
-export function forbiddenGlobals(sources: readonly Source[]): readonly string[] {
-  return sources.flatMap((file) =>
-    globalRules
-      .filter(
-        (rule) => within(file.path, rule.examined ?? ["src/"]) && !within(file.path, rule.allowed),
-      )
-      .flatMap((rule) =>
-        found(file, file.code, rule.pattern).map(
-          ({ line }) => `${file.path}:${line} uses ${rule.name}: ${rule.instead}`,
-        ),
+export const forbiddenGlobals = (sources: readonly Source[]): readonly string[] =>
+  sources
+    .filter(({ path }) => path !== "src/main.ts")
+    .flatMap((file) =>
+      found(file, file.code, PROCESS).map(
+        ({ line, match }) =>
+          `${file.path}:${line} uses ${match}: take it as a parameter or a port that main.ts fills`,
       ),
-  );
-}
+    );
+
+const PROCESS = /(?<![.\w$])process\s*(?:\?\.|[.[])|\bBun\.(?:env|argv)\b|\bimport\.meta\.env\b/;
 
 export function missingOpenings(sources: readonly Source[]): readonly string[] {
   return sources
     .filter((file) => !/^(?:#![^\n]*\n)?\/(?:\/ \S|\*\*)/.test(file.text))
     .map((file) => `${file.path} does not open with a sentence on its job`);
-}
-
-function within(path: string, places: readonly string[]): boolean {
-  return places.some((place) => (place.endsWith("/") ? path.startsWith(place) : path === place));
 }
 
 function found(

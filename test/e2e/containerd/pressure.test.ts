@@ -142,29 +142,6 @@ function onOneDisk(): void {
       expectThresholdsSaidOnce(agent);
     });
 
-    test("inodes are freed by as many images as needed, not all", async () => {
-      const node = await start({ disk: { sizeBytes: 512 * mebibyte, inodes: 4_096 } });
-      await prepare(node, images(6, 2, 200));
-      const agent = await running(
-        noGc,
-        ...pressureOnly,
-        youngAge,
-        "--eviction-hard=nodefs.inodesFree<10%",
-        "--eviction-minimum-reclaim=nodefs.inodesFree=5%",
-      );
-      const { inodes } = readDisk(node.disk.path);
-      takeInodes(node.disk, Math.floor(inodes * 0.08));
-      await until("an image is gone", 10_000, async () => (await imageTags(node)).length < 8);
-      await until(
-        "the pressure is over",
-        10_000,
-        async () => (await agent.status()).pressure.length === 0,
-      );
-      // From 8 percent to 15: two images of 201 files each.
-      expect(readDisk(node.disk.path).inodesFree / inodes).toBeWithin(0.15, 0.2);
-      expect(await imageTags(node)).toHaveLength(6);
-    });
-
     test("no image is removed for inodes that other files take, and the agent says so", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte, inodes: 4_096 } });
       await prepare(node, images(4, 2, 20));
