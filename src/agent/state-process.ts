@@ -171,13 +171,12 @@ const ROWS_OF_PIECE = 256;
 function* lineOf(request: StateRequest): Generator<string> {
   if (request.kind !== "write") return yield `${JSON.stringify(request)}\n`;
   const { changes, ...head } = request;
-  const { puts, drops } = changes;
-  yield JSON.stringify({ ...head, changes: { drops, puts: [] } }).slice(0, -"]}}".length);
-  for (let at = 0; at < puts.length; at += ROWS_OF_PIECE) {
-    const rows = JSON.stringify(puts.slice(at, at + ROWS_OF_PIECE)).slice(1, -1);
+  yield JSON.stringify({ ...head, changes: [] }).slice(0, -"]}".length);
+  for (let at = 0; at < changes.length; at += ROWS_OF_PIECE) {
+    const rows = JSON.stringify(changes.slice(at, at + ROWS_OF_PIECE)).slice(1, -1);
     yield at === 0 ? rows : `,${rows}`;
   }
-  yield "]}}\n";
+  yield "]}\n";
 }
 
 async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

@@ -39,11 +39,8 @@ const imageRow = record({ ...imageFields, inUse: flag });
 
 export type LedgerRow = readonly [kind: string, id: string, document: string];
 
-/** Turns one ledger into another. */
-export interface LedgerChanges {
-  readonly puts: readonly LedgerRow[];
-  readonly drops: readonly (readonly [kind: string, id: string])[];
-}
+/** A row as it is to be; `null`: it is removed. */
+export type LedgerChange = readonly [kind: string, id: string, document: string | null];
 
 type MapName = keyof typeof ledgerMaps;
 type Maps = Pick<Ledger, MapName>;
@@ -117,14 +114,14 @@ const broken = (what: string): StoreError =>
   new StoreError("corrupt", `cannot read the ledger: ${what}`);
 
 /** The rows that differ. */
-export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
+export function ledgerChanges(next: Ledger, previous: Ledger): readonly LedgerChange[] {
   const lastUseBefore = lastUseOf(previous.images);
   const lastUse = lastUseOf(next.images);
-  const changes: MutableChanges = { puts: [], drops: [] };
+  const changes: LedgerChange[] = [];
   const state = stateText(next, lastUse);
   // A file without this row is read as the empty ledger, so the row must be written then.
   if (previous === emptyLedger || state !== stateText(previous, lastUseBefore))
-    changes.puts.push([STATE_KIND, "", state]);
+    changes.push([STATE_KIND, "", state]);
   // Rows of images in use say so by that observation.
   const isSameUse =
     lastUse?.at === lastUseBefore?.at && lastUse?.watched === lastUseBefore?.watched;
@@ -153,11 +150,6 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
   return changes;
 }
 
-interface MutableChanges extends LedgerChanges {
-  readonly puts: LedgerRow[];
-  readonly drops: (readonly [kind: string, id: string])[];
-}
-
 interface MapChange<Value> {
   readonly kind: MapName;
   /** The only keys under which rows can differ; `null`: all. */
@@ -168,15 +160,15 @@ interface MapChange<Value> {
   readonly document: (value: Value) => unknown;
 }
 
-function addChanges<Value>({ puts, drops }: MutableChanges, change: MapChange<Value>): void {
+function addChanges<Value>(changes: LedgerChange[], change: MapChange<Value>): void {
   const { kind, changed, after, before, isSame, document } = change;
   for (const id of changed ?? after.keys()) {
     const [value, known] = [after.get(id), before.get(id)];
     if (value !== undefined && (known === undefined || !isSame(value, known)))
-      puts.push([kind, id, rowJson(document(value))]);
+      changes.push([kind, id, rowJson(document(value))]);
   }
   for (const id of changed ?? before.keys())
-    if (!after.has(id) && before.has(id)) drops.push([kind, id]);
+    if (!after.has(id) && before.has(id)) changes.push([kind, id, null]);
 }
 
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
@@ -267,12 +259,13 @@ function firstSeenAfter(document: string, { watched, at }: LastRemoval): string 
 }
 
 /** Within the caller's transaction. */
-export function writeLedgerRows(db: Database, { puts, drops }: LedgerChanges): void {
-  if (puts.length + drops.length === 0) return;
+export function writeLedgerRows(db: Database, changes: readonly LedgerChange[]): void {
+  if (changes.length === 0) return;
   const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
   const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
-  for (const [kind, id, document] of puts) put.run(kind, id, document);
-  for (const [kind, id] of drops) drop.run(kind, id);
+  for (const [kind, id, document] of changes)
+    if (document === null) drop.run(kind, id);
+    else put.run(kind, id, document);
   // Random, so that a file restored from elsewhere is not taken for the known one.
   db.run(`INSERT OR REPLACE INTO setting VALUES ('${REVISION}', lower(hex(randomblob(8))))`);
 }

@@ -201,7 +201,7 @@ export class StateFile {
     const isBased = basis === this.#basis;
     const revision = revisionOf(db);
     const isKnown = isBased && revision === this.#known;
-    const hasChanges = changes.puts.length + changes.drops.length > 0;
+    const hasChanges = changes.length > 0;
     if (isKnown || hasChanges) this.#isBehind = !isKnown;
     if (!hasChanges) return null;
     if (isKnown) {

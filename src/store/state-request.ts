@@ -4,7 +4,7 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import type { HistoryRow, RecentHistory } from "./history.ts";
-import { type LedgerChanges, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
+import { type LedgerChange, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
 
 /** Answered in order. */
 export type StateRequest =
@@ -31,7 +31,7 @@ export interface StateWrite {
   /** `basis` of the last reply that brought the file's content; `null`: none did. */
   readonly basis: string | null;
   readonly records: readonly HistoryRow[];
-  readonly changes: LedgerChanges;
+  readonly changes: readonly LedgerChange[];
   /** Observed time, as digits. */
   readonly watched: string;
   /** After a pass: the log may be checkpointed, and the history pruned. */

@@ -226,7 +226,7 @@ export abstract class Store {
     // Of an earlier basis only the records were written, and they alone also to an earlier copy.
     else if (answer.kind === "done" && isNext && basis === this.#basis && batch.ledger !== null) {
       this.#written = batch.ledger;
-      if (changes.puts.length + changes.drops.length > 0) this.#isOlder = false;
+      if (changes.length > 0) this.#isOlder = false;
     }
     const isWritten = answer.kind === "fresh" ? answer.moved === null : answer.kind !== "failed";
     if (!isWritten) {

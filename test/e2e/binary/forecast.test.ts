@@ -64,7 +64,7 @@ function fill(
     kind: "write",
     isFirst: true,
     basis: null,
-    changes: { puts: [], drops: [] },
+    changes: [],
     watched: "0",
     tidy: false,
   } as const;
