@@ -12,7 +12,7 @@ import {
 import type { MemoryLimits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import { type Instant, type Watched, watched } from "../model/time.ts";
+import { type Instant, type ObservedTime, watched } from "../model/time.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import type { Recorder } from "../store/recorder.ts";
 
@@ -91,7 +91,7 @@ const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images
 /** The same records on another clock: this process counts time from its start, and that of the ledger on disk does not advance. */
 function onClock(
   pods: Ledger["pods"],
-  timeOf: (uid: PodUid, since: "absentSinceWatched" | "deadSinceWatched") => Watched,
+  timeOf: (uid: PodUid, since: "absentSinceWatched" | "deadSinceWatched") => ObservedTime,
 ): Ledger["pods"] {
   const moved = (uid: PodUid, record: PodRecord): PodRecord => ({
     ...record,

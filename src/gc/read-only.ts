@@ -9,7 +9,7 @@ import {
   instant,
   instantFromMs,
   instantToMs,
-  type Watched,
+  type ObservedTime,
   watched as watchedAt,
 } from "../model/time.ts";
 import { type Decide, decide } from "../policy/decide.ts";
@@ -102,7 +102,7 @@ const isRemoved = ({ decision }: { readonly decision: { readonly kind: string } 
 export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
   const { ledger, decided } = prepared;
   const { watched: now, graceUntil } = ledger;
-  const shifted = (at: Watched | null): Watched | null =>
+  const shifted = (at: ObservedTime | null): ObservedTime | null =>
     at === null ? null : watchedAt(at - span);
   const earlier = (record: ImageRecord): ImageRecord => ({
     ...record,

@@ -4,7 +4,7 @@
  */
 
 import { type ChainId, chainId } from "./ids.ts";
-import { type Duration, fromRfc3339, type Instant, toRfc3339, type Watched } from "./time.ts";
+import { type Duration, fromRfc3339, type Instant, type ObservedTime, toRfc3339 } from "./time.ts";
 
 export interface Codec<Value> {
   /** Reads what `write` returned; throws `FieldError`. */
@@ -125,7 +125,7 @@ const nanoseconds = integer(
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
 export const durationNs = { ...nanoseconds, unit: "Ns" } as Codec<Duration>;
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
-export const watchedNs = { ...nanoseconds, unit: "Ns" } as Codec<Watched>;
+export const watchedNs = { ...nanoseconds, unit: "Ns" } as Codec<ObservedTime>;
 
 /** Keeps nanoseconds, so that a plan from the document equals the plan of the node. */
 export const time: Codec<Instant> = {

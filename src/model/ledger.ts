@@ -31,7 +31,7 @@ import {
   podUid,
   sandboxId,
 } from "./ids.ts";
-import type { Duration, Instant, Watched } from "./time.ts";
+import type { Duration, Instant, ObservedTime } from "./time.ts";
 
 /** An image that is still listed after its removal, which was answered or may still be in progress. */
 const ghost = record({
@@ -181,7 +181,7 @@ export const noGain: GainRecord = {
   measuredBytes: 0n,
   recentRemovals: 0,
   largestPerMille: 0n,
-  measuredWatched: 0n as Watched,
+  measuredWatched: 0n as ObservedTime,
 };
 
 /** What an image was built from, by its verbose status; it never changes for an image ID. */
@@ -259,7 +259,7 @@ export const emptyLedger: Ledger = {
   bootId: "",
   observedAt: null,
   uptime: 0n as Duration,
-  watched: 0n as Watched,
+  watched: 0n as ObservedTime,
   graceUntil: null,
   graceReason: null,
   ageRestartedWatched: null,

@@ -3,12 +3,12 @@ import { isBootId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import { hours, seconds, type Watched, watched } from "../model/time.ts";
+import { hours, type ObservedTime, seconds, watched } from "../model/time.ts";
 import { atLeastZero, smaller } from "../model/values.ts";
 
-export interface ObservedTime {
+export interface ObservedClock {
   /** Observed time at this observation. */
-  readonly watched: Watched;
+  readonly watched: ObservedTime;
   /** The ledger was written during another boot. Never true of a fresh ledger, whose images are all new anyway. */
   readonly rebooted: boolean;
   /** Another process has observed since this observation began, so its clocks are later. */
@@ -20,12 +20,12 @@ export function observedTime(
   ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
   clocks: Clocks,
   limits: Pick<MemoryLimits, "detectionPeriod">,
-): ObservedTime {
+): ObservedClock {
   if (ledger.observedAt === null)
     return { watched: ledger.watched, rebooted: false, overtaken: false };
   const byUptime = clocks.uptime - ledger.uptime;
   const byWall = clocks.wall - ledger.observedAt;
-  const after = (passed: bigint, rebooted: boolean): ObservedTime => ({
+  const after = (passed: bigint, rebooted: boolean): ObservedClock => ({
     watched: watched(ledger.watched + smaller(atLeastZero(passed), 2n * limits.detectionPeriod)),
     rebooted,
     overtaken: !rebooted && passed < 0n,
@@ -44,5 +44,5 @@ export function observedTime(
 export const AGE_RESTART_MAX = hours(1);
 
 /** When the minimum age restarted, given that it is to restart now. */
-export const ageRestart = (previous: Watched | null, now: Watched): Watched =>
+export const ageRestart = (previous: ObservedTime | null, now: ObservedTime): ObservedTime =>
   previous === null || now - previous >= AGE_RESTART_MAX ? now : previous;

@@ -4,7 +4,7 @@ import { withEntry, withoutKeys } from "../model/layered-map.ts";
 import type { ContainerRecord, Ghost, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
-import { duration, hours, type Watched, watched } from "../model/time.ts";
+import { duration, hours, type ObservedTime, watched } from "../model/time.ts";
 import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
@@ -117,7 +117,7 @@ type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 
 /** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
-function graceOf(input: Remember, now: Watched, rebooted: boolean): Grace {
+function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
   const { ledger, snapshot, limits } = input;
   if (limits.compat === "kubelet" || limits.bootGrace <= duration(0n)) return NO_GRACE;
   const until = watched(now + limits.bootGrace);
@@ -131,7 +131,7 @@ function graceOf(input: Remember, now: Watched, rebooted: boolean): Grace {
   return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
 }
 
-function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
+function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRecord {
   const { ledger, snapshot, usage, limits } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
@@ -232,7 +232,7 @@ function ghostNow(
     names,
     runtime,
     now,
-  }: { readonly names: string; readonly runtime: RuntimeInfo; readonly now: Watched },
+  }: { readonly names: string; readonly runtime: RuntimeInfo; readonly now: ObservedTime },
 ): Ghost | null {
   if (ghost.isFinal) {
     if (ghost.runtime !== releaseKey(runtime)) return null;

@@ -9,7 +9,7 @@ import type {
   Selection,
 } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Watched } from "../model/time.ts";
+import type { ObservedTime } from "../model/time.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";
 import { usageOf } from "./image/usage.ts";
 import { imageNames, matchPattern, parseKeepPattern } from "./keep/keep-pattern.ts";
@@ -32,7 +32,7 @@ export function remainingPurpose(purpose: Purpose, plan: ImagePlan | null): Purp
 
 interface SelectionFacts {
   readonly snapshot: Snapshot;
-  readonly watched: Watched;
+  readonly watched: ObservedTime;
 }
 
 /** The selected images, in the order of removal. */

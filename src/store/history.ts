@@ -16,7 +16,7 @@ import {
   sample,
 } from "../model/history.ts";
 import { type Event, event } from "../model/pass.ts";
-import { hours, type Instant, type Watched } from "../model/time.ts";
+import { hours, type Instant, type ObservedTime } from "../model/time.ts";
 import { REMOVED_IMAGE } from "./connection.ts";
 
 interface HistoryRows {
@@ -228,7 +228,7 @@ const stepRows = 500;
  * Deletes at most `stepRows` rows of each kind that are too old or too many; returns how many. Age is observed time,
  * because a node's wall clock may be wrong by years until it is corrected.
  */
-export function prune(db: Database, now: Watched, bounds = rowsMax): number {
+export function prune(db: Database, now: ObservedTime, bounds = rowsMax): number {
   let deleted = 0;
   for (const [kind, rows] of bounds)
     deleted += db

@@ -2,7 +2,7 @@
 // counts.
 
 import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
-import type { Watched } from "../model/time.ts";
+import type { ObservedTime } from "../model/time.ts";
 import { mapNames } from "./ledger-rows.ts";
 
 export interface Diverged {
@@ -37,7 +37,7 @@ export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
   };
 }
 
-const latest = (a: Watched | null, b: Watched | null): Watched | null =>
+const latest = (a: ObservedTime | null, b: ObservedTime | null): ObservedTime | null =>
   (a ?? -1n) >= (b ?? -1n) ? a : b;
 
 interface Maps<Value> {
@@ -89,7 +89,7 @@ const livelierPod = (ours: PodRecord, theirs: PodRecord): PodRecord => ({
   origin: ours.origin ?? theirs.origin,
 });
 
-const later = (one: Watched | null, other: Watched | null): Watched | null =>
+const later = (one: ObservedTime | null, other: ObservedTime | null): ObservedTime | null =>
   one === null || other === null ? null : one >= other ? one : other;
 
 /** What counts if both changed a record; otherwise that of the later ledger. */

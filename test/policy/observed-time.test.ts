@@ -10,7 +10,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import { type ObservedTime, observedTime } from "../../src/policy/observed-time.ts";
+import { type ObservedClock, observedTime } from "../../src/policy/observed-time.ts";
 import { NOW } from "../support/build/values.ts";
 
 const limits = { detectionPeriod: minutes(5) };
@@ -24,7 +24,7 @@ function after(
   wall: bigint,
   sinceBoot: bigint,
   { before = "a", bootId = before }: { readonly before?: string; readonly bootId?: string } = {},
-): Omit<ObservedTime, "watched"> & { readonly counts: Duration } {
+): Omit<ObservedClock, "watched"> & { readonly counts: Duration } {
   const ledger = { bootId: before, observedAt: NOW, uptime, watched: watched(hours(3)) };
   const clocks = {
     wall: instant(NOW + wall),

@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { creationId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { instant, type Watched, watched } from "../../src/model/time.ts";
+import { instant, type ObservedTime, watched } from "../../src/model/time.ts";
 import { mergeLedgers } from "../../src/store/merge.ts";
 import { aLedger } from "./arbitrary.ts";
 
@@ -52,7 +52,7 @@ test("a merge of two changed ledgers makes no image older, and drops images that
 });
 
 test("a pod seen by one process is not absent for two passes because of another process", () => {
-  const pods = (since: Watched | null): Ledger => ({
+  const pods = (since: ObservedTime | null): Ledger => ({
     ...emptyLedger,
     pods: new Map([
       [podUid("u"), { absentSinceWatched: since, deadSinceWatched: since, origin: null }],

@@ -7,7 +7,7 @@ import type { PodRecord } from "../../model/ledger.ts";
 import type { MemoryLimits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
-import { type Instant, minutes, since, type Watched, watchedSince } from "../../model/time.ts";
+import { type Instant, minutes, type ObservedTime, since, watchedSince } from "../../model/time.ts";
 import type { Facts } from "../facts.ts";
 import { type Listed, listedOwners, livingKubernetesPods } from "./ownership.ts";
 
@@ -18,7 +18,7 @@ export interface PodView extends Listed {
   readonly observedAt: Instant;
   /** When the lists were requested, if that was after the source was read: during a pass. */
   readonly listedAt?: Instant;
-  readonly watched: Watched;
+  readonly watched: ObservedTime;
   readonly limits: MemoryLimits;
 }
 

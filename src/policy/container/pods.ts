@@ -3,7 +3,7 @@ import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type PodReading, type PodRecordSeen } from "../../model/snapshot.ts";
-import { seconds, type Watched, watchedSince } from "../../model/time.ts";
+import { type ObservedTime, seconds, watchedSince } from "../../model/time.ts";
 import { listedOwners, livingPods } from "./ownership.ts";
 import { podSourceState, type PodView } from "./pod-source.ts";
 
@@ -92,12 +92,13 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
   const { watched } = view;
   const state = podSourceState(view, records);
   const living = livingPods(view, view.limits.compat);
-  const isConfirmed = (uid: PodUid, since: Watched | null | undefined): boolean =>
+  const isConfirmed = (uid: PodUid, since: ObservedTime | null | undefined): boolean =>
     !living.has(uid) &&
     since !== null &&
     since !== undefined &&
     watchedSince(watched, since) >= PASSES_APART;
-  const deadSince = (uid: PodUid): Watched | null => records.get(uid)?.deadSinceWatched ?? null;
+  const deadSince = (uid: PodUid): ObservedTime | null =>
+    records.get(uid)?.deadSinceWatched ?? null;
   const isDead = (uid: PodUid): boolean => isConfirmed(uid, deadSince(uid));
   if (state.kind !== "ready") {
     return {

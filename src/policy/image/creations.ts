@@ -14,9 +14,9 @@ import {
   duration,
   type Instant,
   instant,
+  type ObservedTime,
   plus,
   seconds,
-  type Watched,
   watchedSince,
 } from "../../model/time.ts";
 import { sameOr } from "../by-object.ts";
@@ -115,7 +115,7 @@ export function creationsOf(
 export function rememberCreations(
   ledger: Pick<Ledger, "creations" | "sandboxImages">,
   seen: Listed & { readonly now: Instant; readonly creations: CreationReading | null },
-  watched: Watched,
+  watched: ObservedTime,
 ): Ledger["creations"] {
   const before = ledger.creations;
   const inProgress = seen.creations?.inProgress ?? null;
@@ -146,7 +146,7 @@ export function rememberCreations(
 
 const recordOf = (
   creation: Pick<CreationRecord, "sandboxId" | "name" | "markedAt">,
-  firstSeenWatched: Watched,
+  firstSeenWatched: ObservedTime,
 ): CreationRecord => ({ ...creation, firstSeenWatched, awaited: false });
 
 /** Of a pass that has not waited yet, and of a plan. */
@@ -187,7 +187,7 @@ export function creationBlock(
 function timeLeft(
   { name }: ContainerCreation,
   record: CreationRecord | undefined,
-  now: Watched,
+  now: ObservedTime,
 ): Duration {
   const most = name === "" ? NEW_SANDBOX_MAX : CREATION_MAX;
   // Of sandboxes, those without a record were known before they were empty.

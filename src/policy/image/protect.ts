@@ -7,7 +7,7 @@ import {
   type Duration,
   duration,
   type Instant,
-  type Watched,
+  type ObservedTime,
   watchedSince,
 } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";
@@ -40,9 +40,9 @@ export interface ProtectionContext {
   /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
-  readonly watched: Watched;
+  readonly watched: ObservedTime;
   /** When the minimum age of all images restarted. */
-  readonly ageRestartedWatched: Watched | null;
+  readonly ageRestartedWatched: ObservedTime | null;
 }
 
 export interface Protection {
@@ -174,7 +174,7 @@ function justUsed(
 
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
   const { minimumAge } = context.limits;
-  const ageSince = (since: Watched): Duration =>
+  const ageSince = (since: ObservedTime): Duration =>
     duration(atLeastZero(watchedSince(context.watched, since)));
   const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
   for (const restart of restarts) {

@@ -3,7 +3,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type Duration, duration, type Watched, watchedSince } from "../../model/time.ts";
+import { type Duration, duration, type ObservedTime, watchedSince } from "../../model/time.ts";
 import { atLeastZero, compared } from "../../model/values.ts";
 import { parseReference } from "./reference.ts";
 
@@ -43,14 +43,14 @@ const NEVER = -(2n ** 63n);
 const LAST = 2n ** 63n;
 
 /** The later of first seen and last used, in observed time. */
-export function unusedSince({ firstSeenWatched, lastUsedWatched }: ImageRecord): Watched {
+export function unusedSince({ firstSeenWatched, lastUsedWatched }: ImageRecord): ObservedTime {
   return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
     ? lastUsedWatched
     : firstSeenWatched;
 }
 
 /** Observed time since then; never negative. */
-export const unusedFor = (record: ImageRecord, now: Watched): Duration =>
+export const unusedFor = (record: ImageRecord, now: ObservedTime): Duration =>
   duration(atLeastZero(watchedSince(now, unusedSince(record))));
 
 export interface RepositoryPlace {

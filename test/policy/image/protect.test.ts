@@ -5,7 +5,7 @@ import type { ImageRecord, Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageKeepReason } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes, type Watched, watched } from "../../../src/model/time.ts";
+import { hours, instant, minutes, type ObservedTime, watched } from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import {
   isLoaded,
@@ -29,7 +29,7 @@ interface Case {
   readonly ledger?: Partial<Ledger>;
 }
 
-const ago = (span: number): Watched => watched(WATCHED - minutes(span));
+const ago = (span: number): ObservedTime => watched(WATCHED - minutes(span));
 
 function protection({
   image = {},
@@ -204,7 +204,7 @@ describe("compat kubelet", () => {
   const compat = { compat: "kubelet" } as const;
 
   test("an image used at or after the instant of the pass is skipped", () => {
-    const at = (ns: bigint, lastUsedWatched: Watched | null = WATCHED): Case => ({
+    const at = (ns: bigint, lastUsedWatched: ObservedTime | null = WATCHED): Case => ({
       record: { lastUsedAt: instant(ns), lastUsedWatched },
       limits: compat,
     });
