@@ -85,12 +85,41 @@ export function queryHistory<Kind extends HistoryKind>(
   kind: Kind,
   query: RemovalQuery & PassQuery,
 ): readonly RowOf<Kind>[] {
-  const { clauses, values } = conditions(kind, query);
-  const sql = `SELECT document FROM history WHERE ${clauses.join(" AND ")}
-    ORDER BY at DESC, seq DESC LIMIT ${Math.max(0, Math.trunc(query.limit))}`;
-  const rows = db.query<{ document: string }, Cell[]>(sql).all(...values);
+  const oneOf = (choices: readonly string[] | undefined) =>
+    choices === undefined ? null : JSON.stringify(choices);
+  const rows = db.query<{ document: string }, Record<string, Cell>>(SELECT).all({
+    $kind: kind,
+    $since: query.since ?? -(2n ** 63n),
+    $until: query.until ?? 2n ** 63n - 1n,
+    $kinds: oneOf(query.kinds),
+    $reasons: oneOf(query.reasons),
+    $results: oneOf(query.results),
+    $idle: query.idle ?? null,
+    $pass: query.passId ?? null,
+    $text: query.text?.toLowerCase() ?? "",
+    $limit: Math.max(0, Math.trunc(query.limit)),
+  });
   return rows.map(({ document }) => historyKinds[kind].codec.read(JSON.parse(document)));
 }
+
+type Cell = string | bigint | number | boolean | null;
+
+const field = (name: string): string => `document ->> '$.${name}'`;
+const isOneOf = (name: string, choices: string): string =>
+  `${field(name)} IN (SELECT value FROM json_each(${choices}))`;
+
+/** A condition without its parameter holds. Most passes have nothing to do and would hide the others. */
+const SELECT = `SELECT document FROM history
+  WHERE kind = $kind AND at >= $since AND at < $until
+    AND ($kinds IS NULL OR ${isOneOf("kind", "$kinds")})
+    AND ($reasons IS NULL OR ${isOneOf("reason", "$reasons")} OR ${isOneOf("trigger", "$reasons")})
+    AND ($results IS NULL OR ${isOneOf("result", "$results")})
+    AND ($pass IS NULL OR ${field("passId")} = $pass)
+    AND ($text = '' OR instr(lower(${field("subject")}), $text) OR instr(lower(${field("names")}), $text))
+    AND ($idle IS NULL OR $idle = ifnull(${field("imagesEnd")} = 'nothing-to-do'
+      AND ${field("error")} IS NULL AND ${field("endedAt")} IS NOT NULL
+      AND ${field("removed")} + ${field("failed")} = 0, FALSE))
+  ORDER BY at DESC, seq DESC LIMIT $limit`;
 
 /** Newest first. A pass that was killed or still runs counts what it has removed so far: its own row has that at its end only. */
 export const queryPasses = (db: Database, query: PassQuery): readonly PassRow[] =>
@@ -240,50 +269,4 @@ export function prune(db: Database, now: ObservedTime, bounds = rowsMax): number
       )
       .run(kind, BigInt(stepRows), now - ageMax, BigInt(rows)).changes;
   return deleted;
-}
-
-const field = (name: string): string => `document ->> '$.${name}'`;
-
-type Cell = string | bigint;
-
-interface Where {
-  readonly clauses: string[];
-  readonly values: Cell[];
-}
-
-/** Most passes have nothing to do and would hide the others. */
-const IS_IDLE = `(${field("imagesEnd")} = 'nothing-to-do' AND ${field("error")} IS NULL AND
-  ${field("endedAt")} IS NOT NULL AND ${field("removed")} + ${field("failed")} = 0)`;
-
-function conditions(kind: HistoryKind, query: RemovalQuery & PassQuery): Where {
-  const where: Where = { clauses: ["kind = ?"], values: [kind] };
-  if (query.since !== undefined) add(where, "at >= ?", query.since);
-  if (query.until !== undefined) add(where, "at < ?", query.until);
-  addChoice(where, ["kind"], query.kinds);
-  addChoice(where, ["reason", "trigger"], query.reasons);
-  addChoice(where, ["result"], query.results);
-  if (kind === "pass" && query.idle !== undefined)
-    add(where, `${IS_IDLE} IS ${query.idle ? "" : "NOT "}TRUE`);
-  if (query.passId !== undefined) add(where, `${field("passId")} = ?`, query.passId);
-  if (query.text !== undefined && query.text !== "") {
-    const part = query.text.toLowerCase();
-    const clauses = ["subject", "names"].map((name) => `instr(lower(${field(name)}), ?)`);
-    add(where, `(${clauses.join(" OR ")})`, part, part);
-  }
-  return where;
-}
-
-function add(where: Where, clause: string, ...values: readonly Cell[]): void {
-  where.clauses.push(clause);
-  where.values.push(...values);
-}
-
-function addChoice(
-  where: Where,
-  fields: readonly string[],
-  choices: readonly string[] | undefined,
-): void {
-  if (choices === undefined) return;
-  const clauses = fields.map((name) => `${field(name)} IN (${choices.map(() => "?").join(", ")})`);
-  add(where, `(${clauses.join(" OR ")})`, ...fields.flatMap(() => choices));
 }
