@@ -12,9 +12,9 @@ import type { Engine } from "../src/gc/ports.ts";
 import { stateFiles } from "../src/node/state-files.ts";
 import { openStore } from "../src/store/open.ts";
 import type { Recorder } from "../src/store/recorder.ts";
-import { directChannel } from "../src/store/state-file.ts";
 import { HOUR, MINUTE, Simulation } from "../test/sim/simulation.ts";
 import { Walk } from "../test/sim/walk.ts";
+import { directChannel } from "../test/support/direct-channel.ts";
 
 const bounds = {
   /** Of the heap, from the fifth part of the life to its end. */

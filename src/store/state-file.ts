@@ -21,9 +21,9 @@ import { storeError } from "./errors.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
-import type { StateChannel, StateReply, StateRequest, StateWrite } from "./state-request.ts";
+import type { StateReply, StateRequest, StateWrite } from "./state-request.ts";
 
-export interface StateFileOptions {
+interface StateFileOptions {
   /** `--state-dir`. */
   readonly directory: string;
   readonly files: StateFiles;
@@ -31,18 +31,6 @@ export interface StateFileOptions {
   readonly now: () => Instant;
   /** Of this process's mark; absent: it writes only settings. */
   readonly writer?: string | undefined;
-}
-
-/** Answers within the calling process. */
-export function directChannel(options: StateFileOptions): StateChannel {
-  const file = new StateFile(options);
-  return {
-    ask: async (request, onRows) => file.handle(request, onRows),
-    close: async (last) => {
-      for (const request of last) file.handle(request, () => undefined);
-      file[Symbol.dispose]();
-    },
-  };
 }
 
 const verbs: Readonly<Record<StateRequest["kind"], string>> = {

@@ -10,8 +10,8 @@ import { duration, type Instant, instant, instantFromMs, watched } from "../../s
 import { stateFiles } from "../../src/node/state-files.ts";
 import type { StoreNotice } from "../../src/store/errors.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
-import { directChannel } from "../../src/store/state-file.ts";
 import { aRecord } from "../support/build/values.ts";
+import { directChannel } from "../support/direct-channel.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 

@@ -11,7 +11,7 @@ import {
 } from "../../src/model/time.ts";
 import { stateFiles } from "../../src/node/state-files.ts";
 import { openStore } from "../../src/store/open.ts";
-import { directChannel } from "../../src/store/state-file.ts";
+import { directChannel } from "./direct-channel.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export const observedFor = (stateDir: string, time: Duration): Promise<void> =>
