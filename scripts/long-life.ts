@@ -9,7 +9,6 @@ import { parseArgs } from "node:util";
 import { journalOf } from "../src/agent/journal.ts";
 import { Log } from "../src/agent/log.ts";
 import type { Engine } from "../src/gc/ports.ts";
-import { stateFiles } from "../src/node/state-files.ts";
 import { openStore } from "../src/store/open.ts";
 import type { Recorder } from "../src/store/recorder.ts";
 import { HOUR, MINUTE, Simulation } from "../test/sim/simulation.ts";
@@ -38,7 +37,7 @@ class RealParts {
 
   async open(now: () => ReturnType<Simulation["node"]["wall"]>): Promise<void> {
     this.recorder = await openStore({
-      channel: directChannel({ directory: this.directory, files: stateFiles, now }),
+      channel: directChannel({ directory: this.directory, now }),
       directory: this.directory,
       notify: ({ message }) => notices.push(message),
     });

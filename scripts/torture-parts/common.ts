@@ -4,7 +4,6 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Ledger } from "../../src/model/ledger.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import type { FakeRuntime } from "../../test/support/fake-runtime/server.ts";
 import type { Random } from "../../test/support/random.ts";
@@ -58,7 +57,6 @@ export function readState(directory: string): Recorded {
   const notices: string[] = [];
   const reader = openStoreReader({
     directory,
-    files: stateFiles,
     notify: ({ message }) => notices.push(message),
   });
   try {

@@ -28,7 +28,6 @@ import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import { acquireLock, type LockPlaces } from "../node/lock.ts";
 import { logDeleter } from "../node/log-remover.ts";
 import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
-import { stateFiles } from "../node/state-files.ts";
 import { enterWriters, otherWriters } from "../node/writers.ts";
 import type { StoreNotice } from "../store/errors.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
@@ -158,7 +157,7 @@ function ledgerOnDisk({ values }: Config, notify: (notice: StoreNotice) => void)
   const { stateDir, runDir } = values;
   const others = () =>
     otherWriters(stateDir, { systemRun: SYSTEM_RUN, runDirectory: runDir, userId: 0 });
-  using store = openStoreReader({ directory: stateDir, files: stateFiles, notify, others });
+  using store = openStoreReader({ directory: stateDir, notify, others });
   return store.ledger();
 }
 

@@ -20,7 +20,6 @@ import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { type Kubelet, readKubelet } from "../node/kubelet/settings.ts";
-import { stateFiles } from "../node/state-files.ts";
 import { terminalProgress } from "../report/progress.ts";
 import { clean } from "../report/terminal.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
@@ -51,7 +50,6 @@ export function openersOf(world: World) {
   const state = ({ values }: Config): StoreReader =>
     openStoreReader({
       directory: values.stateDir,
-      files: stateFiles,
       notify: ({ message }) => {
         if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
         said.add(message);
@@ -169,7 +167,7 @@ function keepFile({ values }: Config, name: string) {
 /** Throws `StoreError` if the state directory cannot be written. */
 function setStamp(config: Config, text: string): void {
   const { stateDir } = config.values;
-  using file = new StateFile({ directory: stateDir, files: stateFiles, now: () => wallClock() });
+  using file = new StateFile({ directory: stateDir, now: () => wallClock() });
   try {
     file.setSetting(STAMP, text);
   } catch (thrown) {

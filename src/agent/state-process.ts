@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { HostError } from "../model/errors.ts";
 import { wallClock } from "../node/clock.ts";
 import { collectIfGrown } from "../node/process.ts";
-import { stateFiles } from "../node/state-files.ts";
 import type { LedgerRow } from "../store/ledger-rows.ts";
 import { StateFile } from "../store/state-file.ts";
 import type { StateChannel, StateReply, StateRequest } from "../store/state-request.ts";
@@ -20,7 +19,7 @@ type Line =
 
 /** Serves requests until its input ends. */
 export async function runStateProcess(directory: string, writer?: string): Promise<void> {
-  using file = new StateFile({ directory, files: stateFiles, now: () => wallClock(), writer });
+  using file = new StateFile({ directory, now: () => wallClock(), writer });
   const out = Bun.stdout.writer();
   // The requester may be gone; its pending records are still written.
   const tell = async (line: Line): Promise<void> => {

@@ -255,32 +255,6 @@ export interface WriterPresence {
   end(isComplete: boolean): void;
 }
 
-/** The files of the state directory. Throws the error of node:fs with its `code`, except where a result is documented. */
-export interface StateFiles {
-  /** With its parents; does nothing if it exists. */
-  makeDirectory(path: string, mode: number): void;
-  /** Creates an empty file if there is none. */
-  createFile(path: string, mode: number): void;
-  /** `null` if it does not exist. Throws if that cannot be determined. */
-  sizeBytes(path: string): number | null;
-  /** Distinguishes a file from another that replaced it; `null` if it does not exist. */
-  identity(path: string): string | null;
-  /** Changes whenever the file is written, replaced or restored; `null` if it does not exist. */
-  stamp(path: string): string | null;
-  /** `null` if it cannot be read. */
-  text(path: string): string | null;
-  write(path: string, text: string): void;
-  rename(from: string, to: string): void;
-  remove(path: string): void;
-  /** Removes the file, if there is one, also from the disk. */
-  removeForGood(path: string): void;
-  names(directory: string): readonly string[];
-  /** Copies files into a fresh private directory and returns its path. */
-  copyAside(paths: readonly string[]): string;
-  /** Removes what `copyAside` made. */
-  dropCopy(directory: string): void;
-}
-
 /**
  * How much is logged. 0: what an operator must know. 1: passes that removed something. 2 (default): every pass and
  * removal. 3: skipped removals. 4: steps. 5: why each image is kept or removed.

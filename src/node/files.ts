@@ -107,7 +107,7 @@ export function writeWholeFile(path: string, text: string): void {
   }
 }
 
-export function syncDirectory(path: string): void {
+function syncDirectory(path: string): void {
   const directory = openSync(path, "r");
   try {
     fsyncSync(directory);

@@ -3,8 +3,8 @@
 import { constants, Database, SQLiteError } from "bun:sqlite";
 
 import { StoreError } from "../model/errors.ts";
-import type { StateFiles } from "../model/ports.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
+import { files } from "./files.ts";
 
 export interface StatePaths {
   readonly directory: string;
@@ -27,15 +27,15 @@ export function statePaths(directory: string): StatePaths {
 }
 
 /** True if all writers closed the file and it is unchanged since. */
-export const isClosed = (paths: StatePaths, files: StateFiles): boolean =>
-  files.text(paths.closed) === closedStamp(paths, files);
+export const isClosed = (paths: StatePaths): boolean =>
+  files.text(paths.closed) === closedStamp(paths);
 
 /** A log stays if a reader has the file open at its end. */
-export const closedStamp = ({ database, wal }: StatePaths, files: StateFiles): string =>
+export const closedStamp = ({ database, wal }: StatePaths): string =>
   `${files.stamp(database)} ${(files.sizeBytes(wal) ?? 0) === 0 ? null : files.stamp(wal)}`;
 
 /** Creates what is missing; throws errors of SQLite, the files or the schema. */
-export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: number): Database {
+export function openForWriting(paths: StatePaths, busyMs: number): Database {
   files.makeDirectory(paths.directory, 0o700);
   const bytes = files.sizeBytes(paths.database);
   if (bytes === 0)
@@ -70,16 +70,15 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
  * Opens the file without creating or changing any, next to a running writer or after a killed one; an empty database if
  * there is none. Throws errors of SQLite, the files or the schema.
  */
-export function openForReading(paths: StatePaths, files: StateFiles): Database {
+export function openForReading(paths: StatePaths): Database {
   // A writer that starts or ends meanwhile changes which files exist; the next attempt sees them.
   const attempts = 3;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return openAsFound(paths, files);
+      return openAsFound(paths);
     } catch (error) {
       // A log with a broken header: SQLite waited ten seconds for a dead writer.
-      if (error instanceof SQLiteError && error.code === "SQLITE_PROTOCOL")
-        return openCopy(paths, files);
+      if (error instanceof SQLiteError && error.code === "SQLITE_PROTOCOL") return openCopy(paths);
       if (error instanceof StoreError || attempt === attempts) throw error;
     }
   }
@@ -91,7 +90,7 @@ export function openInMemory(): Database {
   return db;
 }
 
-function openAsFound(paths: StatePaths, files: StateFiles): Database {
+function openAsFound(paths: StatePaths): Database {
   const bytes = files.sizeBytes(paths.database);
   if (bytes === null || bytes === 0) return openInMemory();
   const walBytes = files.sizeBytes(paths.wal);
@@ -99,7 +98,7 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
   // SQLite cannot read a log without its index in place without creating one; and it waits half a minute in vain for a
   // log that ends after its header, as a power cut leaves it.
   if (walBytes !== null && walBytes > 0 && (!hasShm || walBytes <= walHeaderBytes))
-    return openCopy(paths, files);
+    return openCopy(paths);
   // Without a log nothing writes, and the file is complete; with one, the index is only read, and rebuilt in memory if
   // its writer is dead.
   const db = openUri(
@@ -122,7 +121,7 @@ const readBusyMs = 2000;
 const walHeaderBytes = 32;
 
 /** A copy may be recovered; it is unlinked once it is open. */
-function openCopy(paths: StatePaths, files: StateFiles): Database {
+function openCopy(paths: StatePaths): Database {
   const present = [paths.database, paths.wal].filter((path) => files.sizeBytes(path) !== null);
   const directory = files.copyAside(present);
   try {
@@ -202,7 +201,7 @@ const brokenMax = 3;
 const BROKEN = /^crigc\.db\.broken-(\d+)-/;
 
 /** Moves a broken file aside under a new name. Returns the file's new path. Its log and index move with it, so that SQLite can still read them together. */
-export function moveAside(paths: StatePaths, files: StateFiles, now: Instant): string {
+export function moveAside(paths: StatePaths, now: Instant): string {
   const before = files.names(paths.directory).filter((name) => BROKEN.test(name));
   const numberOf = (name: string): number => Number(BROKEN.exec(name)?.[1]);
   // Numbered, because the wall clock may be wrong and two files may break within a second; the time is for humans.

@@ -5,7 +5,7 @@ import type { Database } from "bun:sqlite";
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import type { OtherWriters, StateFiles } from "../model/ports.ts";
+import type { OtherWriters } from "../model/ports.ts";
 import {
   isClosed,
   openForReading,
@@ -39,7 +39,6 @@ export async function openStore(options: StoreOptions): Promise<Recorder> {
 export interface ReaderOptions {
   /** `--state-dir`. */
   readonly directory: string;
-  readonly files: StateFiles;
   /** Receives problems of the file. */
   readonly notify: (notice: StoreNotice) => void;
   /** The processes that write the directory; absent: none is looked for. */
@@ -54,8 +53,8 @@ export function openStoreReader(options: ReaderOptions) {
   const paths = statePaths(options.directory);
   try {
     const before = options.others?.();
-    const wasLeftOpen = !isClosed(paths, options.files);
-    const db = openForReading(paths, options.files);
+    const wasLeftOpen = !isClosed(paths);
+    const db = openForReading(paths);
     const ledger = ledgerOf(readLedgerRows(db));
     const marks = [...marksIn(db).keys()];
     const after = options.others?.();

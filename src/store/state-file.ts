@@ -4,7 +4,6 @@ import type { Database } from "bun:sqlite";
 
 import { assertNever } from "../model/assert.ts";
 import type { StoreErrorKind } from "../model/errors.ts";
-import type { StateFiles } from "../model/ports.ts";
 import { type Instant, watched } from "../model/time.ts";
 import {
   closedStamp,
@@ -18,6 +17,7 @@ import {
   writeSetting,
 } from "./connection.ts";
 import { storeError } from "./errors.ts";
+import { files } from "./files.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
@@ -26,7 +26,6 @@ import type { StateReply, StateRequest, StateWrite } from "./state-request.ts";
 interface StateFileOptions {
   /** `--state-dir`. */
   readonly directory: string;
-  readonly files: StateFiles;
   /** The wall clock. */
   readonly now: () => Instant;
   /** Of this process's mark; absent: it writes only settings. */
@@ -117,8 +116,8 @@ export class StateFile {
   }
 
   #read(onRows: OnRows): StateReply {
-    const closed = isClosed(this.#paths, this.#options.files);
-    using db = openForReading(this.#paths, this.#options.files);
+    const closed = isClosed(this.#paths);
+    using db = openForReading(this.#paths);
     const reply = this.#tell(db, onRows);
     this.#known = revisionOf(db);
     return { ...reply, isClosed: closed };
@@ -203,7 +202,7 @@ export class StateFile {
 
   /** The last process to close the file leaves a copy of its stamp beside it. */
   #close(): StateReply {
-    const { files, writer } = this.#options;
+    const { writer } = this.#options;
     if (this.#isBehind || this.#refusal !== null)
       return { kind: "failed", error: "write", message: "not everything is written" };
     const db = this.#connected();
@@ -212,7 +211,7 @@ export class StateFile {
       return marksIn(db).size;
     });
     this[Symbol.dispose]();
-    if (others === 0) files.write(this.#paths.closed, closedStamp(this.#paths, files));
+    if (others === 0) files.write(this.#paths.closed, closedStamp(this.#paths));
     return { kind: "done", marks: [] };
   }
 
@@ -223,7 +222,7 @@ export class StateFile {
 
   #tidy(db: Database, observed: string): void {
     prune(db, watched(BigInt(observed)));
-    if ((this.#options.files.sizeBytes(this.#paths.wal) ?? 0) < walBytesMax) return;
+    if ((files.sizeBytes(this.#paths.wal) ?? 0) < walBytesMax) return;
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     // The first write to an emptied log waits for the disk too: here, not in the next pass.
     writeSetting(db, "checkpointed-at", this.#options.now().toString());
@@ -231,15 +230,14 @@ export class StateFile {
 
   /** The connection, reopened if it was dropped or the file was replaced. */
   #connected(): Database {
-    const { files } = this.#options;
     if (this.#db !== null && files.identity(this.#paths.database) === this.#identity)
       return this.#db;
     const isFirst = this.#db === null;
     this[Symbol.dispose]();
-    this.#wasClosed ??= isClosed(this.#paths, files);
+    this.#wasClosed ??= isClosed(this.#paths);
     // Before anything else, because it needs no room on the disk.
     files.removeForGood(this.#paths.closed);
-    this.#db = openForWriting(this.#paths, files, isFirst ? openBusyMs : busyMs);
+    this.#db = openForWriting(this.#paths, isFirst ? openBusyMs : busyMs);
     this.#db.run(`PRAGMA busy_timeout = ${busyMs}`);
     this.#identity = files.identity(this.#paths.database);
     return this.#db;
@@ -259,10 +257,9 @@ export class StateFile {
   }
 
   #putAside(message: string, kind: StoreErrorKind = "corrupt"): StateReply {
-    const { files, now } = this.#options;
     this[Symbol.dispose]();
     try {
-      const aside = moveAside(this.#paths, files, now());
+      const aside = moveAside(this.#paths, this.#options.now());
       return this.#fresh(`${message}; the file is now ${aside}`);
     } catch (thrown) {
       const error = storeError(`move ${this.#paths.database} aside`, thrown);

@@ -8,7 +8,6 @@ import { loadConfig } from "../../src/config/load.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger, type PodRecord } from "../../src/model/ledger.ts";
 import { type Duration, hours, minutes, plus, seconds, watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
@@ -40,7 +39,7 @@ const open = (config: Config) =>
   );
 
 function onDisk(directory: string) {
-  const reader = openStoreReader({ directory, files: stateFiles, notify: () => undefined });
+  const reader = openStoreReader({ directory, notify: () => undefined });
   const ledger = reader.ledger();
   reader[Symbol.dispose]();
   return ledger;

@@ -3,7 +3,6 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageId } from "../../src/model/ids.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { StateChannel } from "../../src/store/state-request.ts";
@@ -55,7 +54,7 @@ describe("SIGKILL at any instant", () => {
 
   test("after the record of a removal was sent leaves nothing of that image in the ledger, and everything of the others", async () => {
     const directory = scratch();
-    const file = directChannel({ directory, files: stateFiles, now: () => now });
+    const file = directChannel({ directory, now: () => now });
     let sent = 0;
     // What a pipe took before the process died: only the first request with records.
     const channel: StateChannel = {

@@ -5,9 +5,8 @@ import { join } from "node:path";
 
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import type { OtherWriters, StateFiles, WriterPresence } from "../../src/model/ports.ts";
+import type { OtherWriters, WriterPresence } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import type { StoreNotice } from "../../src/store/errors.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
 import { aRecord } from "../support/build/values.ts";
@@ -16,14 +15,9 @@ import { directChannel } from "../support/direct-channel.ts";
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 
 /** As `gc` and `run` open it, but for the process of its own that writes the file there. */
-export async function write(
-  directory: string,
-  files: StateFiles = stateFiles,
-  at: Instant = now,
-  presence?: WriterPresence,
-) {
+export async function write(directory: string, at: Instant = now, presence?: WriterPresence) {
   const notices: StoreNotice[] = [];
-  const channel = directChannel({ directory, files, now: () => at, writer: presence?.id });
+  const channel = directChannel({ directory, now: () => at, writer: presence?.id });
   const store = await openStore({
     channel,
     directory,
@@ -33,15 +27,10 @@ export async function write(
   return { store, notices };
 }
 
-export function read(
-  directory: string,
-  files: StateFiles = stateFiles,
-  others?: () => OtherWriters,
-) {
+export function read(directory: string, others?: () => OtherWriters) {
   const notices: StoreNotice[] = [];
   const reader = openStoreReader({
     directory,
-    files,
     notify: (notice) => notices.push(notice),
     ...(others === undefined ? {} : { others }),
   });

@@ -13,7 +13,6 @@ import { join } from "node:path";
 
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import { StateFile } from "../../src/store/state-file.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
@@ -109,7 +108,7 @@ describe("openStore", () => {
     for (const [turn, at] of clocks.entries()) {
       writeFileSync(join(directory, "crigc.db"), `garbage ${turn}`);
       writeFileSync(join(directory, "crigc.db-wal"), "");
-      await (await write(directory, stateFiles, at)).store.close();
+      await (await write(directory, at)).store.close();
     }
     const kept = readdirSync(directory).filter((name) => name.includes(".broken-"));
     const names = [
@@ -174,7 +173,7 @@ describe("openStore", () => {
     const directory = await written();
     const { store } = await write(directory);
     expect(read(directory).reader.setting("baseline")).toBeNull();
-    const other = new StateFile({ directory, files: stateFiles, now: () => now });
+    const other = new StateFile({ directory, now: () => now });
     other.setSetting("baseline", "2026");
     other[Symbol.dispose]();
     store.saveLedger(ledgerOf(4, 2));
@@ -186,7 +185,7 @@ describe("openStore", () => {
   test("says why a setting cannot be written, and leaves a broken file in place", () => {
     const directory = scratch();
     writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
-    const file = new StateFile({ directory, files: stateFiles, now: () => now });
+    const file = new StateFile({ directory, now: () => now });
     expect(() => file.setSetting("baseline", "2026")).toThrow("cannot write");
     file[Symbol.dispose]();
     expect(readdirSync(directory).filter((name) => name.includes("broken"))).toEqual([]);

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { emptyLedger } from "../../src/model/ledger.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
+import { files } from "../../src/store/files.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, read, write } from "./fixture.ts";
 
@@ -83,7 +83,7 @@ describe("openStoreReader", () => {
     process.env["TMPDIR"] = room;
     try {
       const missing = join(directory, "missing");
-      expect(() => stateFiles.copyAside([join(directory, "crigc.db"), missing])).toThrow("ENOENT");
+      expect(() => files.copyAside([join(directory, "crigc.db"), missing])).toThrow("ENOENT");
     } finally {
       if (before === undefined) delete process.env["TMPDIR"];
       else process.env["TMPDIR"] = before;

@@ -1,13 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageId, passId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
-import type { StateFiles, WriterPresence } from "../../src/model/ports.ts";
+import type { WriterPresence } from "../../src/model/ports.ts";
 import { watched } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import { enterWriters, otherWriters } from "../../src/node/writers.ts";
+import { files } from "../../src/store/files.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 import { imageItem } from "./history-fixture.ts";
@@ -22,8 +22,8 @@ async function node() {
     userId: process.getuid?.() ?? 0,
   };
   const enter = () => enterWriters(directory, places);
-  const open = (files: StateFiles = stateFiles, presence: WriterPresence = enter()) =>
-    write(directory, files, now, presence).then(({ store, notices }) => ({
+  const open = (presence: WriterPresence = enter()) =>
+    write(directory, now, presence).then(({ store, notices }) => ({
       store,
       notices,
       /** As SIGKILL leaves it: the kernel drops the lock, and nobody removes the file. */
@@ -34,7 +34,7 @@ async function node() {
   first.store.saveLedger(ledgerOf(3, 1));
   await first.store.close();
   const look = () => {
-    using reader = read(directory, stateFiles, () => otherWriters(directory, places)).reader;
+    using reader = read(directory, () => otherWriters(directory, places)).reader;
     return reader.ledger();
   };
   return { base, directory, open, enter, look };
@@ -51,14 +51,6 @@ async function restarts(open: Awaited<ReturnType<typeof node>>["open"]): Promise
 
 const REMOVED = imageId("sha256:000000");
 const removal = imageItem(1, {}, REMOVED);
-
-/** Refuses to be written. */
-const full: StateFiles = {
-  ...stateFiles,
-  createFile: () => {
-    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-  },
-};
 
 describe("the minimum age restarts for the next process", () => {
   test("not after processes that closed the ledger, in whatever order", async () => {
@@ -105,9 +97,13 @@ describe("the minimum age restarts for the next process", () => {
       const { base, open } = await node();
       const agent = isBeside ? await open() : null;
       await agent?.store.refresh();
-      const gc = await open(full);
+      using full = spyOn(files, "createFile").mockImplementation(() => {
+        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+      });
+      const gc = await open();
       gc.store.saveLedger({ ...ledgerOf(3, 1), images: new Map() });
       await gc.store.close();
+      full.mockRestore();
       if (!isBeside) rmSync(join(base, "run"), { recursive: true });
       await agent?.store.refresh();
       if (agent === null) expect(await restarts(open)).toBeTrue();

@@ -9,7 +9,6 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import { stateFiles } from "../../src/node/state-files.ts";
 import { openStore } from "../../src/store/open.ts";
 import { directChannel } from "./direct-channel.ts";
 
@@ -36,7 +35,6 @@ export async function changeLedger(
   const store = await openStore({
     channel: directChannel({
       directory: stateDir,
-      files: stateFiles,
       now: () => instantFromMs(Date.now()),
     }),
     directory: stateDir,

@@ -19,7 +19,11 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     packages: ["@grpc/grpc-js", "@grpc/proto-loader", "Bun"],
   },
   node: { folders: ["model"], packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"] },
-  store: { folders: ["model"], packages: ["bun:sqlite", "Bun"] },
+  store: {
+    folders: ["model"],
+    packages: ["bun:sqlite", "Bun"],
+    oneFile: ["node:fs", "node:os", "node:path"],
+  },
   report: { folders: ["model"], packages: ["Bun"] },
   gc: { folders: ["model", "policy", "report"], packages: [] },
   cli: {

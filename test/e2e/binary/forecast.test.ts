@@ -5,7 +5,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
-import { stateFiles } from "../../../src/node/state-files.ts";
 import { historyRow } from "../../../src/store/history.ts";
 import { StateFile } from "../../../src/store/state-file.ts";
 import { until } from "../../support/containerd/until.ts";
@@ -38,7 +37,7 @@ function fill(
   spanMinutes: number,
   bytesPerHour = BigInt(disk.availableBytes) / 10n,
 ): void {
-  const file = new StateFile({ directory: node.stateDir, files: stateFiles, now });
+  const file = new StateFile({ directory: node.stateDir, now });
   const free = BigInt(disk.availableBytes);
   const records = Array.from({ length: spanMinutes / 5 }, (_, index) => {
     const ago = spanMinutes - 5 * index;

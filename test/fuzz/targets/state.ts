@@ -10,7 +10,6 @@ import { FieldError } from "../../../src/model/codec.ts";
 import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
-import { stateFiles } from "../../../src/node/state-files.ts";
 import { ledgerChanges, ledgerOf, type LedgerRow } from "../../../src/store/ledger-rows.ts";
 import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
 import { StateFile } from "../../../src/store/state-file.ts";
@@ -131,7 +130,7 @@ const state: Target = textTarget(
   jsonOf(requests, "kind dead basis changes isFirst records watched tidy".split(" ")),
   (text) => {
     const directory = mkdtempSync(join(memory, "crigc-fuzz-state-"));
-    const file = new StateFile({ directory, files: stateFiles, now: () => NOW });
+    const file = new StateFile({ directory, now: () => NOW });
     try {
       const request: never = JSON.parse(text) as never;
       // As the process does, which ends there.
