@@ -8,11 +8,20 @@ import { digestOf } from "./entries.ts";
 
 type Info = Readonly<Record<string, string>>;
 
-/** containerd 1.x and CRI-O name the sandbox image in "config"; containerd 2 and cri-dockerd name none. */
+const SANDBOX_IMAGE_KEY = /^(?:sandbox|pause|infra|podinfracontainer)image$/;
+
+/**
+ * Under any key that names it, in any spelling: containerd 1.x and CRI-O name the sandbox image in "config"; containerd 2
+ * and cri-dockerd name none.
+ */
 export function sandboxImagesOf(info: Info): readonly string[] {
   const found = new Set<string>();
-  for (const text of Object.values(info))
-    collect(parsed(text), { keys: sandboxImageKeys, found, depth: 0 });
+  const collect = (key: string, value: unknown): unknown => {
+    const isNamed = SANDBOX_IMAGE_KEY.test(key.toLowerCase().replaceAll(/[_-]/g, ""));
+    if (isNamed && typeof value === "string" && value !== "") found.add(value);
+    return value;
+  };
+  for (const text of Object.values(info)) parsed(text, collect);
   return [...found];
 }
 
@@ -79,36 +88,10 @@ function chainOf(diffIds: unknown): readonly ChainId[] | null {
 const at = (document: unknown, keys: readonly string[]): unknown =>
   keys.reduce((value, key) => (isMap(value) ? value[key] : undefined), document);
 
-const sandboxImageKeys: ReadonlySet<string> = new Set([
-  "sandboximage",
-  "pauseimage",
-  "infraimage",
-  "podinfracontainerimage",
-]);
-
-/** Deeper than any runtime's configuration. */
-const depthMax = 12;
-
-interface Search {
-  /** Lower case, without separators. */
-  readonly keys: ReadonlySet<string>;
-  readonly found: Set<string>;
-  readonly depth: number;
-}
-
-function collect(value: unknown, search: Search): void {
-  if (typeof value !== "object" || value === null || search.depth > depthMax) return;
-  for (const [key, inner] of Object.entries(value)) {
-    const isNamed = search.keys.has(key.toLowerCase().replaceAll(/[_-]/g, ""));
-    if (isNamed && typeof inner === "string" && inner !== "") search.found.add(inner);
-    collect(inner, { ...search, depth: search.depth + 1 });
-  }
-}
-
 /** Invalid JSON names nothing, and must not stop a pass. */
-function parsed(text: string): unknown {
+function parsed(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(text, reviver) as unknown;
   } catch {
     return null;
   }

@@ -1,5 +1,7 @@
 // The machine's clocks (the wall clock, the time since the boot, the boot ID), and waiting in real time.
 
+import { setTimeout } from "node:timers/promises";
+
 import { HostError } from "../model/errors.ts";
 import { PROCESS_BOOT } from "../model/ids.ts";
 import type { Timer } from "../model/ports.ts";
@@ -56,20 +58,9 @@ export const timer: Timer = {
   monotonicNs: () => BigInt(Bun.nanoseconds()),
   sleep: async (ms, signal) => {
     let leftMs = ms;
-    for (; leftMs > TIMER_MS_MAX && !signal.aborted; leftMs -= TIMER_MS_MAX)
-      await slept(TIMER_MS_MAX, signal);
-    await slept(leftMs, signal);
+    do {
+      await setTimeout(Math.min(leftMs, TIMER_MS_MAX), null, { signal }).catch(() => undefined);
+      leftMs -= TIMER_MS_MAX;
+    } while (leftMs > 0 && !signal.aborted);
   },
 };
-
-const slept = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = (): void => {
-      clearTimeout(handle);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const handle = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });

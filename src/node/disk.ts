@@ -182,21 +182,19 @@ export async function withinDeadline<T>(
   call: () => Promise<T>,
   withinMs = ANSWER_MS,
 ): Promise<T> {
-  let handle: ReturnType<typeof setTimeout> | undefined;
+  const returned = new AbortController();
   try {
     if (unanswered.has(path)) throw new Error("an earlier call is still pending");
     const answer = call();
-    let isAnswered = false;
     const note = (): void => {
-      isAnswered = true;
+      returned.abort();
       unanswered.delete(path);
     };
     answer.then(note, note);
-    const late = new Promise<never>((_, reject) => {
-      handle = setTimeout(() => {
-        if (!isAnswered) unanswered.add(path);
-        reject(new Error(`no answer within ${withinMs} ms`));
-      }, withinMs);
+    const late = timer.sleep(withinMs, returned.signal).then(() => {
+      if (returned.signal.aborted) return answer;
+      unanswered.add(path);
+      throw new Error(`no answer within ${withinMs} ms`);
     });
     return await Promise.race([answer, late]);
   } catch (error) {
@@ -206,8 +204,6 @@ export async function withinDeadline<T>(
       (why) =>
         `cannot measure the filesystem of ${path}: ${why}; check that the directory exists and is mounted`,
     );
-  } finally {
-    clearTimeout(handle);
   }
 }
 

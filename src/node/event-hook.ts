@@ -20,7 +20,8 @@ export class EventHook {
   readonly #failed: (message: string) => void;
   readonly #limitMs: number;
   readonly #waiting: Call[] = [];
-  readonly #running = new Map<Promise<void>, Bun.Subprocess | null>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #children = new Set<Bun.Subprocess>();
   #dropped = 0;
   #isClosed = false;
   #isHurried = false;
@@ -47,10 +48,10 @@ export class EventHook {
     const enough = setTimeout(() => {
       this.#isHurried = true;
       this.#dropped += this.#waiting.splice(0).length;
-      for (const child of this.#running.values()) if (child !== null) killProcessGroup(child);
+      for (const child of this.#children) killProcessGroup(child);
     }, patienceMs);
     // Each turn ends at least one of a bounded number of calls.
-    while (this.#running.size > 0) await Promise.race(this.#running.keys());
+    while (this.#running.size > 0) await Promise.race(this.#running);
     clearTimeout(enough);
   }
 
@@ -58,16 +59,19 @@ export class EventHook {
     while (this.#running.size < CONCURRENCY) {
       const call = this.#waiting.shift();
       if (call === undefined) break;
-      this.#start(call);
+      const running = this.#run(call).finally(() => {
+        this.#running.delete(running);
+        this.#next();
+      });
+      this.#running.add(running);
     }
     if (this.#dropped === 0 || this.#waiting.length > 0) return;
     this.#failed(`the event hook is too slow: dropped ${this.#dropped} events`);
     this.#dropped = 0;
   }
 
-  #start({ executable, text }: Call): void {
-    let child: Bun.Subprocess | null = null;
-    let fault: Promise<string | null>;
+  async #run({ executable, text }: Call): Promise<void> {
+    let child: Bun.Subprocess;
     try {
       child = Bun.spawn([executable], {
         stdin: new Blob([text]),
@@ -76,29 +80,24 @@ export class EventHook {
         // Its own process group, so that its child processes end with it.
         detached: true,
       });
-      fault = this.#faultOf(child, executable);
     } catch (error) {
-      fault = Promise.resolve(
-        `cannot start the event hook ${executable}: ${messageOf(error)}; check that it can be run`,
-      );
+      const why = `${messageOf(error)}; check that it can be run`;
+      return this.#failed(`cannot start the event hook ${executable}: ${why}`);
     }
-    const running: Promise<void> = fault.then((message) => {
-      this.#running.delete(running);
-      if (message !== null) this.#failed(message);
-      this.#next();
-    });
-    this.#running.set(running, child);
-  }
-
-  async #faultOf(child: Bun.Subprocess, executable: string): Promise<string | null> {
+    this.#children.add(child);
     const tooLong = setTimeout(() => killProcessGroup(child), this.#limitMs);
     const exitCode = await child.exited;
     clearTimeout(tooLong);
-    if (child.signalCode === "SIGKILL")
-      return `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes; make it faster, or hand the work to another service`;
-    return exitCode === 0
-      ? null
-      : `the event hook ${executable} failed with exit code ${exitCode}; run it by hand to see why`;
+    this.#children.delete(child);
+    if (child.signalCode === "SIGKILL") {
+      const when = this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`;
+      this.#failed(
+        `the event hook ${executable} was killed ${when}, with its child processes; make it faster, or hand the work to another service`,
+      );
+    } else if (exitCode !== 0)
+      this.#failed(
+        `the event hook ${executable} failed with exit code ${exitCode}; run it by hand to see why`,
+      );
   }
 }
 

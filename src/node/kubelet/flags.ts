@@ -5,7 +5,7 @@ import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { isMap, trimmed } from "../../model/values.ts";
-import { isAbsent, procText, reasonOf } from "../files.ts";
+import { isAbsent, namesIn, procText, reasonOf } from "../files.ts";
 import { environmentFiles, unitDirectories } from "./pods.ts";
 
 export interface KubeletProcess {
@@ -42,14 +42,6 @@ export function kubeletProcesses(proc = "/proc"): readonly KubeletProcess[] {
       return [{ pid: Number(pid), program, ...flagsOf(commandLine) }];
     })
     .toSorted((one, other) => programs.indexOf(one.program) - programs.indexOf(other.program));
-}
-
-function namesIn(proc: string): readonly string[] {
-  try {
-    return readdirSync(proc);
-  } catch {
-    return [];
-  }
 }
 
 /** Checked first, because reading a command line may block: it waits for the memory of a process that hangs. */
