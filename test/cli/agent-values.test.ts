@@ -116,7 +116,6 @@ const high = "imageGCHighThresholdPercent";
 
 test.each([
   ["was told another one", serving("unix:///run/a.sock", "unix:///run/a.sock")],
-  ["found another one by itself", serving("unix:///run/a.sock", null)],
   ["was told another one that does not answer", { ...serving("", "/run/a.sock"), runtime: null }],
 ])("an agent that %s than the given runtime is ignored with a note", async (_, theirs) => {
   const { values, stderr } = await config(["--container-runtime-endpoint=/run/b.sock"], {

@@ -39,17 +39,6 @@ describe("output", () => {
     expect((await crigc(["completion", "bash"], { files: broken })).code).toBe(0);
   });
 
-  test("warnings go to stderr and do not change the result", async () => {
-    const { code, stdout, stderr } = await crigc(["config", "-o", "json"], {
-      env: { CRIGC_MAX_IMAGE: "5" },
-    });
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout).warnings).toHaveLength(1);
-    expect(stderr).toBe(
-      "crigc: warning: unknown environment variable CRIGC_MAX_IMAGE; did you mean CRIGC_MAX_IMAGES?\n",
-    );
-  });
-
   test("control characters in foreign text never reach the terminal", async () => {
     const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);
     expect(stderr).not.toContain("\u001b");

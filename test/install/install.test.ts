@@ -395,15 +395,6 @@ describe("uninstall", () => {
     expect(it.tree()["opt/bin/other"]).toStartWith("file");
   });
 
-  test("as a dry run lists the steps and does none of them", async () => {
-    const it = machine();
-    await it.install();
-    const before = it.tree();
-    const steps = await it.uninstall({ purge: true, dryRun: true });
-    expect(it.tree()).toEqual(before);
-    expect(wordsOf(steps ?? [])).toContain("remove-tree /var/lib/crigc");
-  });
-
   test("ignores paths in a manifest that install never creates", async () => {
     const it = machine();
     await it.install();

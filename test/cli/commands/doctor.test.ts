@@ -167,15 +167,6 @@ describe("doctor", () => {
       { name: "everything-else", result: "skipped" },
     ]);
   });
-
-  test("shows warnings of the configuration", async () => {
-    const text = `apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-imageGCHighThresholdPercent: 100
-`;
-    const { code, results } = await doctor({ files: { "/etc/crigc/crigc.yaml": text } });
-    expect([code, results.get("configuration")]).toEqual([0, "warning"]);
-  });
 });
 
 describe("what the configuration names is tried before it is needed", () => {

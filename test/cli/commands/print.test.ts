@@ -150,19 +150,6 @@ describe("print", () => {
     expect(pod.volumes.at(-1).projected.sources[0].serviceAccountToken.path).toBe("token");
   });
 
-  test("credentials given for a DaemonSet's agent are unchanged", async () => {
-    const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
-    const { stdout } = await crigc([
-      ...argv,
-      "--kubelet-token-file=/etc/crigc/token",
-      "--kubelet-ca-file=/etc/crigc/ca.crt",
-      "--kubelet-endpoint=https://node:10250",
-    ]);
-    expect(stdout).toContain('{name: CRIGC_KUBELET_ENDPOINT, value: "https://node:10250"}');
-    for (const name of ["ENDPOINT", "TOKEN_FILE", "CA_FILE"])
-      expect(stdout.split(`CRIGC_KUBELET_${name}`)).toHaveLength(2);
-  });
-
   /** Host paths by volume, and where each is mounted. */
   async function mountsOf(...flags: readonly string[]) {
     const { stdout } = await crigc(["print", "daemonset", "--image", image, ...flags]);
@@ -192,8 +179,6 @@ describe("print", () => {
     ["--run-dir", "/data/run", "control"],
     ["--keep-dir", "/data/keep", "keep"],
     ["--root-dir", "/data/kubelet", "kubelet"],
-    ["--pod-logs-dir", "/data/pods", "pod-logs"],
-    ["--container-logs-dir", "/data/containers", "container-logs"],
   ])("%s of a DaemonSet's agent is a directory of the node", async (flag, path, volume) => {
     const { variables, mounts } = await mountsOf(flag, path);
     expect(variables).toContain(`CRIGC${flag.slice(1).toUpperCase().replaceAll("-", "_")}=${path}`);
