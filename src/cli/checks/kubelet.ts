@@ -34,10 +34,7 @@ export function kubeletChecks(facts: KubeletFacts): Verdicts {
     return [
       [
         "kubelet",
-        warning(
-          `this node has a kubelet (${sign}), but its settings cannot be read: ${theirs}`,
-          null,
-        ),
+        warning(`this node has a kubelet (${sign}), but its settings cannot be read: ${theirs}`),
       ],
     ];
   const from = new Set(settings.map(({ source }) => source));

@@ -93,7 +93,7 @@ export function clockCheck(facts: {
 }
 
 export function ledgerCheck(ledger: Ledger, notices: readonly string[]): Verdict {
-  if (notices.length > 0) return warning(notices.join("; "), null);
+  if (notices.length > 0) return warning(notices.join("; "));
   return ledger.observedAt === null
     ? ok("empty: every image counts as new")
     : ok(
@@ -148,9 +148,9 @@ export function agentCheck(
   version: string,
 ): Verdict {
   if (status.kind === "none")
-    return warning(`${status.why}; without an agent, only crigc gc removes anything`, null);
+    return warning(`${status.why}; without an agent, only crigc gc removes anything`);
   const read = v.safeParse(Status, parsedJson(status.text));
-  if (!read.success) return failed("another program answers at the control socket", null);
+  if (!read.success) return failed("another program answers at the control socket");
   const { pid, version: theirs, dryRun, configurationError: changed, ...errors } = read.output;
   const who = `process ${String(pid)}, version ${theirs ?? "unknown"}`;
   const problems = present([
@@ -165,7 +165,6 @@ export function agentCheck(
   if (changed != null)
     return warning(
       `running (${who}); its configuration files differ from what is in force: ${changed}`,
-      null,
     );
   if (theirs !== version)
     return warning(
@@ -181,9 +180,9 @@ export function socketCheck(facts: readonly SocketFact[], named: string | null):
 }
 
 function namedCheck([first, ...others]: readonly SocketFact[]): Verdict {
-  if (first === undefined) return failed("the configured socket was not checked", null);
+  if (first === undefined) return failed("the configured socket was not checked");
   const { answer } = first;
-  if (answer.kind === "error") return failed(answer.message, null);
+  if (answer.kind === "error") return failed(answer.message);
   const beside = others.filter((it) => it.answer.kind === "runtime");
   const also = beside.length === 0 ? "" : `; also ${beside.map(wordsOf).join(" and ")}`;
   return ok(`${wordsOf(first)}, as configured${also}`);
@@ -204,7 +203,7 @@ function foundCheck(facts: readonly SocketFact[]): Verdict {
       "none of the known sockets exists",
       "start the runtime, or specify its socket with --container-runtime-endpoint",
     );
-  return failed(errors.map(({ message }) => message).join("; "), null);
+  return failed(errors.map(({ message }) => message).join("; "));
 }
 
 const wordsOf = ({ endpoint, answer }: SocketFact): string =>

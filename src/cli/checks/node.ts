@@ -82,7 +82,7 @@ function blockCheck(block: ImageBlock): Verdict | null {
       return null;
     case "on-hold":
     case "futile":
-      return warning(imageBlock.text(block), null);
+      return warning(imageBlock.text(block));
     case "nothing-freed":
       return warning(
         imageBlock.text(block),
@@ -121,7 +121,6 @@ function podSourceCheck(state: PodSourceState): Verdict {
     case "none":
       return warning(
         `no pod source, so dead containers are removed only by their limits: ${state.why}`,
-        null,
       );
     case "not-ready": {
       const words = `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`;
