@@ -2,8 +2,12 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { type BinarySource, cloudConfig } from "../../src/install/cloud-config.ts";
-import { daemonSet, placesOf } from "../../src/install/daemonset.ts";
+import {
+  type BinarySource,
+  cloudConfig,
+  daemonSet,
+  placesOf,
+} from "../../src/install/manifests.ts";
 import { openrcScript, systemdUnit } from "../../src/install/service.ts";
 import { load } from "../config/loading.ts";
 import { put, scratch } from "../support/scratch.ts";

@@ -2,10 +2,16 @@
 
 import prometheusRules from "../../agent/prometheus-rules.txt" with { type: "text" };
 import type { Config } from "../../config/config.ts";
-import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
-import { daemonSet, DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/daemonset.ts";
 import { DEFAULT_BIN_DIRECTORY } from "../../install/layout.ts";
+import {
+  type BinarySource,
+  cloudConfig,
+  daemonSet,
+  DEFAULT_SOCKET,
+  directoryOf,
+  placesOf,
+} from "../../install/manifests.ts";
 import { givenSettings, openrcScript, systemdUnit } from "../../install/service.ts";
 import { clean } from "../../report/terminal.ts";
 import {

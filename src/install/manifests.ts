@@ -1,9 +1,65 @@
-/** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
+/** What `crigc print` writes for other machines: a cloud-config for their first boot, and a DaemonSet for a cluster. */
+
 import type { Config } from "../config/config.ts";
 import { hostAndPort } from "../model/values.ts";
-import { ENGINE_ENVIRONMENT, filled, type GivenSetting } from "./service.ts";
-import template from "./templates/daemonset.txt" with { type: "text" };
+import {
+  ENGINE_ENVIRONMENT,
+  filled,
+  type GivenSetting,
+  settingsDocument,
+  shellQuoted,
+} from "./service.ts";
+import cloudConfigTemplate from "./templates/cloud-config.txt" with { type: "text" };
+import daemonSetTemplate from "./templates/daemonset.txt" with { type: "text" };
 import rights from "./templates/kubelet-rights.txt" with { type: "text" };
+
+export type BinarySource =
+  /** Already in the machine's image. */
+  | { readonly kind: "image"; readonly path: string }
+  /** Fetched, and run only if its checksum matches. */
+  | { readonly kind: "mirror"; readonly url: string; readonly sha256: string }
+  /** On a disk, ISO or stick with this filesystem label. */
+  | { readonly kind: "disk"; readonly label: string; readonly path: string };
+
+export interface CloudConfigOptions {
+  readonly source: BinarySource;
+  readonly settings: readonly GivenSetting[];
+  /** Keep the images present at the first start. */
+  readonly baseline: boolean;
+}
+
+const SOURCE_WORDS = {
+  image: "from the machine's own image",
+  mirror: "from a mirror, after verifying its checksum,",
+  disk: "from an attached disk",
+} as const;
+
+/**
+ * Settings become a drop-in, so that `install` still writes its commented configuration. A script works below /var/lib,
+ * because /tmp and /var/tmp are often mounted noexec; its first failure stops it, and cloud-init's log names it.
+ */
+export function cloudConfig({ source, settings, baseline }: CloudConfigOptions): string {
+  const install = ["install", "--start", ...(baseline ? ["--baseline"] : [])];
+  const path = source.kind === "mirror" ? "" : source.path;
+  const { url, sha256 } = source.kind === "mirror" ? source : { url: "", sha256: "" };
+  const label = source.kind === "disk" ? source.label : "";
+  const lines = settings.length === 0 ? [] : settingsDocument(settings).trimEnd().split("\n");
+  return filled(cloudConfigTemplate, {
+    how: SOURCE_WORDS[source.kind],
+    settings: settings.length > 0,
+    document: lines.map((line) => `      ${line}\n`).join(""),
+    image: source.kind === "image",
+    mirror: source.kind === "mirror",
+    disk: source.kind === "disk",
+    script: source.kind !== "image",
+    arguments: [path, ...install].map((word) => JSON.stringify(word)).join(", "),
+    install: install.join(" "),
+    url: shellQuoted(url),
+    sum: shellQuoted(`${sha256}  `),
+    device: shellQuoted(`/dev/disk/by-label/${label}`),
+    path: shellQuoted(path.replace(/^\/+/, "")),
+  });
+}
 
 export interface DaemonSetOptions {
   /** With a digest, so that every node runs the same image. */
@@ -75,7 +131,7 @@ export function daemonSet(options: DaemonSetOptions): string {
       .map(({ variable, texts }) => [variable, texts.join(",").replaceAll("$", "$$$$")] as const),
   ].map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`);
   const certificatePath = `${rootDir}/pki/kubelet.crt`;
-  return filled(template, {
+  return filled(daemonSetTemplate, {
     ...inJson({ namespace, image: options.image, rootDir, podLogsDir, containerLogsDir, stateDir }),
     ...inJson({ socketDirectory, imageStore, arguments: ["run", ...flags], runDir, keepDir }),
     ...inJson({ certificatePath }),
