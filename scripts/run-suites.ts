@@ -135,6 +135,7 @@ async function runTests(suite: Suite, paths: readonly string[]): Promise<Attempt
     `--reporter-outfile=${report}`,
     // Of a scenario every step is shown as it ends, since one may take minutes.
     ...(suite.ordered === true ? [] : ["--randomize", "--only-failures"]),
+    ...(suite.parallel === true ? ["--parallel"] : []),
     ...(suite.except ?? []).map((path) => `--path-ignore-patterns=${path}/**`),
     ...paths.map((path) => `./${path}`),
   ];

@@ -10,6 +10,8 @@ export type Suite = {
   readonly except?: readonly string[];
   /** Its files walk through one scenario: keep the order in which they are written. */
   readonly ordered?: true;
+  /** Its files share nothing and measure no time: as many run side by side as there are cores. */
+  readonly parallel?: true;
   /** The suite runs dist/crigc, which is built first. */
   readonly needsExecutable?: true;
   /** Mounts, network namespaces and containers: skipped where that is impossible, but for CI. */
@@ -34,6 +36,7 @@ export const suites: readonly Suite[] = [
     name: "unit",
     run: { tests: ["test"] },
     except: otherSuites,
+    parallel: true,
     testSeconds: 20,
     suiteMinutes: 10,
   },
@@ -46,6 +49,7 @@ export const suites: readonly Suite[] = [
   {
     name: "property",
     run: { tests: ["test/property"] },
+    parallel: true,
     testSeconds: 120,
     suiteMinutes: 15,
   },
@@ -58,6 +62,7 @@ export const suites: readonly Suite[] = [
   {
     name: "sim",
     run: { tests: ["test/sim"] },
+    parallel: true,
     testSeconds: 120,
     suiteMinutes: 15,
   },
