@@ -2,7 +2,6 @@
 // lists and removals; grace periods, minimum reclaim, the transition period.
 import { describe, expect, test } from "bun:test";
 
-import { put, scratch } from "../support/scratch.ts";
 import { imageEffects, type ImageHistory } from "./image-history.ts";
 import { pressureEffects, type PressureHistory } from "./pressure-history.ts";
 import { ownVectors, readHistories, readVectors } from "./read-vectors.ts";
@@ -45,31 +44,6 @@ describe("a changed history fails", () => {
     const { policy } = images;
     const another = { ...images, policy: { ...policy, minimumAgeMs: policy.minimumAgeMs * 10 } };
     expect(await firstDifference(another, imageEffects)).toContain(`${images.name}, step `);
-  });
-
-  test.each([
-    ["recorded", 0],
-    ["changed", 1],
-  ] as const)("and decides on the exit of the suite: %s", async (kind, exit) => {
-    const [first = missing(), ...rest] = pressure.steps;
-    const flipped = {
-      ...first,
-      expect: { ...first.expect, diskPressure: !first.expect.diskPressure },
-    };
-    const steps = kind === "changed" ? [flipped, ...rest] : pressure.steps;
-    const directory = scratch();
-    put(directory, "pressure-histories.jsonl", `${JSON.stringify({ ...pressure, steps })}\n`);
-    const run = Bun.spawn(
-      [process.execPath, "test", import.meta.path, "--test-name-pattern", "each step"],
-      {
-        env: { ...process.env, CRIGC_VECTORS: directory },
-        stdout: "pipe",
-        stderr: "pipe",
-      },
-    );
-    const text = (await run.stdout.text()) + (await run.stderr.text());
-    expect(text).toContain("skipped: no image-histories.jsonl");
-    expect(await run.exited).toBe(exit);
   });
 });
 

@@ -11,6 +11,7 @@ import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { aSnapshot } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
 import type { Random } from "../support/random.ts";
 import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
@@ -99,6 +100,8 @@ export function simEngine(ports: SimPorts): Engine {
     return found;
   };
   return {
+    // Logs, hooks and locks have no part in a simulated life.
+    ...fakeEngine().engine,
     observe: {
       runtime: reader,
       disk: {
@@ -160,16 +163,8 @@ export function simEngine(ports: SimPorts): Engine {
     hold: () => weather.hold,
     startedAt: ports.startedAt,
     writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
-    remover: {
-      removeContainerLogs: async () => ({ names: [], bytes: 0n }),
-      removeLegacyLink: async () => false,
-      removePodLogs: async () => ({ names: [], bytes: 0n }),
-      placesOf: async () => [],
-    },
     logUsers: new LogUsers(reader, clock),
     backoff: new Backoff(clock),
-    hooks: { get: async () => 200 },
-    commit: async () => undefined,
     journal: {
       passStarted: ({ kind }) => {
         record.kind = kind;
@@ -188,7 +183,6 @@ export function simEngine(ports: SimPorts): Engine {
       failed: (_, message) => void record.said.push(message),
       succeeded: () => undefined,
     },
-    lock: { acquire: async () => () => undefined },
     events: { listen: (signal) => feedOf(ports, signal) },
   };
 }
