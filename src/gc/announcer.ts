@@ -9,7 +9,7 @@ import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
 import { apart, futilityDiffers } from "../policy/space/futility.ts";
 import { counted, humanBytes } from "../report/bytes.ts";
-import { BRING_BACK, namesWords } from "../report/missing.ts";
+import { BRING_BACK, namesWords } from "../report/keep.ts";
 import type { Journal } from "./ports.ts";
 
 /** Events about a disk, whose text always differs because free bytes do. */

@@ -68,11 +68,10 @@ const imageOutcomeJson = (outcome: ImageOutcome, pass: Pass): JsonObject => ({
   end: outcome.end,
   endText: imagePassWords(pass),
   ...jsonOf(outcome, "wantedBytes", "reportedFreedBytes", "measuredFreedBytes", "capacityBytes"),
+  ...jsonOf(outcome, "error", "nothingFreed"),
   estimatedFreedBytes: estimatedBytes(outcome),
   availableBeforeBytes: outcome.availableBefore,
   availableAfterBytes: outcome.availableAfter,
-  error: outcome.error,
-  nothingFreed: outcome.nothingFreed && jsonOf(outcome.nothingFreed),
   items: lazily(outcome.items, imageItemJson),
   ghosts: outcome.ghosts.map(imageJson),
 });

@@ -7,7 +7,7 @@ import type { Instant } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
 import { shortId } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
-import { clean } from "./terminal.ts";
+import { andMore, clean } from "./terminal.ts";
 
 export const imageKeep = reasons<ImageKeepReason>({
   "in-use": {
@@ -192,28 +192,23 @@ const SANDBOX_IMAGE_BY = {
 export const holdEnd = (until: Instant | null): string =>
   until === null ? "until it is released" : `until ${secondOf(until)}`;
 
-function issuesWords(issues: readonly string[]): string {
-  const [first = "no details", ...rest] = issues.map(clean);
-  return rest.length === 0 ? first : `${first}; and ${rest.length} more`;
-}
+const issuesWords = (issues: readonly string[]): string =>
+  andMore(issues.slice(0, 1).map(clean), issues.length, "; and ") || "no details";
 
 function creationWords(
   containers: Extract<ImageBlock, { readonly kind: "pod-starting" }>["containers"],
 ): string {
-  const [first] = containers;
-  if (first === undefined) return "";
-  const sandbox = `sandbox ${shortId(first.sandboxId)}`;
-  const named = first.name === "" ? sandbox : `${clean(first.name)} in ${sandbox}`;
-  return containers.length === 1 ? named : `${named}, and ${containers.length - 1} more`;
+  const first = containers.slice(0, 1).map(({ sandboxId, name }) => {
+    const sandbox = `sandbox ${shortId(sandboxId)}`;
+    return name === "" ? sandbox : `${clean(name)} in ${sandbox}`;
+  });
+  return andMore(first, containers.length, ", and ");
 }
 
 const USERS_NAMED = 3;
 
-function usersWords(users: readonly ImageUser[]): string {
-  const named = users.slice(0, USERS_NAMED).map(userWords);
-  const rest = users.length - named.length;
-  return rest > 0 ? `${named.join(", ")} and ${rest} more` : named.join(", ") || "something";
-}
+const usersWords = (users: readonly ImageUser[]): string =>
+  andMore(users.slice(0, USERS_NAMED).map(userWords), users.length, " and ") || "something";
 
 export function userWords(user: ImageUser): string {
   const name = userName(user);

@@ -10,7 +10,7 @@ import { document, imageJson, type JsonObject, jsonOf, recordJson, timeOf } from
 import { imageKeep, userName, userWords } from "./image-reasons.ts";
 import { imageName } from "./names.ts";
 import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
-import { clean, type Screen } from "./terminal.ts";
+import { andMore, clean, type Screen } from "./terminal.ts";
 
 export interface ImageListEntry {
   readonly image: Image;
@@ -132,10 +132,9 @@ function lastUsed({ reason, record }: ImageListEntry, now: Instant, screen: Scre
 }
 
 function usedBy({ reason }: ImageListEntry, screen: Screen): string | null {
-  const [first, ...rest] = reason?.kind === "in-use" ? reason.users : [];
-  if (first === undefined) return null;
-  const name = screen.width === null ? userWords(first) : userName(first);
-  return rest.length === 0 ? name : `${name}, ${rest.length} more`;
+  if (reason?.kind !== "in-use") return null;
+  const first = reason.users.slice(0, 1).map(screen.width === null ? userWords : userName);
+  return first.length === 0 ? null : andMore(first, reason.users.length);
 }
 
 // A short title on a terminal; else the whole sentence.

@@ -4,6 +4,7 @@ import type { RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { counted, secondOf } from "./bytes.ts";
 import {
+  andMore,
   clean,
   type Colour,
   type Cut,
@@ -235,19 +236,18 @@ const grouped = <Item>(
 const NAMES_SHOWN = 10;
 
 function namesThatFit(names: readonly string[], head: string, screen: Screen): string {
-  const tail = (rest: number): string => (rest <= 0 ? "" : `, ${rest} more`);
-  if (screen.width === null)
-    return names.slice(0, NAMES_SHOWN).join(", ") + tail(names.length - NAMES_SHOWN);
+  if (screen.width === null) return andMore(names.slice(0, NAMES_SHOWN), names.length);
   const room = screen.width - Bun.stringWidth(head);
-  let fitting = "";
-  for (const [index, name] of names.entries()) {
-    const rest = tail(names.length - index - 1);
-    const longer = fitting === "" ? name : `${fitting}, ${name}`;
-    if (Bun.stringWidth(longer + rest) <= room) fitting = longer;
-    else if (fitting !== "") return fitting + tail(names.length - index);
-    else return fitted(name, room - rest.length, cutFor(screen, "middle")) + rest;
+  let fitting = 0;
+  for (let count = 1; count <= names.length; count += 1) {
+    const words = andMore(names.slice(0, count), names.length);
+    if (Bun.stringWidth(words) <= room) fitting = count;
+    // The next name may be shorter than the count that it replaces.
+    else if (Bun.stringWidth(names.slice(0, count).join(", ")) > room) break;
   }
-  return fitting;
+  if (fitting > 0) return andMore(names.slice(0, fitting), names.length);
+  const rest = andMore([""], names.length);
+  return fitted(names[0] ?? "", room - rest.length, cutFor(screen, "middle")) + rest;
 }
 
 /** Wraps a sentence to the terminal's width, each line with `indent`. */

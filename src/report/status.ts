@@ -26,7 +26,7 @@ import {
 import { passHeadJson } from "./gc.ts";
 import { regretWords } from "./history.ts";
 import { holdEnd, imageBlock } from "./image-reasons.ts";
-import { baselineJson, baselineProblem } from "./missing.ts";
+import { baselineJson, baselineProblem } from "./keep.ts";
 import { eventWords, passSummary } from "./pass-words.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { dataJson } from "./reasons.ts";

@@ -94,3 +94,7 @@ export const padded = (text: string, columns: number, align: "left" | "right" = 
 /** The texts of a list, without those that a condition omits. */
 export const present = (texts: readonly (string | false)[]): readonly string[] =>
   texts.filter((text) => text !== false);
+
+/** The first texts of a list, and how many more there are: `a, b, 2 more`. */
+export const andMore = (first: readonly string[], count: number, joint = ", "): string =>
+  first.join(", ") + (count > first.length ? `${joint}${count - first.length} more` : "");

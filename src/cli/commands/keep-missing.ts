@@ -7,7 +7,7 @@ import { imageId } from "../../model/ids.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
 import { baselineOf } from "../../policy/keep/baseline.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
-import { missingDocument, missingTable } from "../../report/missing.ts";
+import { missingDocument, missingTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, option } from "../command.ts";
 import { exit } from "../exit.ts";

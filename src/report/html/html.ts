@@ -52,22 +52,20 @@ export function htmlTable<Item>(
   const columns = all.filter(
     ({ optional, cell }) => optional !== true || shown.some((item) => cell(item) !== "-"),
   );
-  const style = ({ align }: Column<Item>): Html | null =>
-    align === "right" ? html` class="number"` : null;
   // The whole ID can be selected and copied; the style shortens it.
   const cell = ({ title, cell: textOf }: Column<Item>, item: Item): Html =>
     title === "ID"
       ? html`<code class="id" title="${textOf(item)}">${textOf(item)}</code>`
       : html`<span>${textOf(item)}</span>`;
   const row = (item: Item): Html =>
-    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => html`<td${style(it)} data-label="${it.title}">${cell(it, item)}</td>`)}</tr>`;
+    html`<tr${isSoft(item) ? html` class="soft"` : null}>${columns.map((it) => html`<td${classOf(it)} data-label="${it.title}">${cell(it, item)}</td>`)}</tr>`;
   return html`<table>
       <caption>
         ${caption}
       </caption>
       <thead>
         <tr>
-          ${columns.map((it) => html`<th scope="col" ${style(it)}>${it.title}</th>`)}
+          ${columns.map((it) => html`<th scope="col" style="min-width:calc(${it.minimumWidth ?? 1}ch + .75rem)" ${classOf(it)}>${it.title}</th>`)}
         </tr>
       </thead>
       <tbody>
@@ -76,3 +74,11 @@ export function htmlTable<Item>(
     </table>
     ${items.length > most ? html`<p class="soft">and ${items.length - most} more.</p>` : null}`;
 }
+
+/** As in a terminal, only some columns may be narrower than their text. */
+const classOf = ({ align, minimumWidth }: Column<never>): Html | null =>
+  align === "right"
+    ? html` class="number"`
+    : minimumWidth === undefined
+      ? html` class="whole"`
+      : null;

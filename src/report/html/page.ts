@@ -190,8 +190,8 @@ function containersSection(plan: ContainerPlan): Html {
 const EVENTS_SHOWN = 50;
 const EVENT_COLUMNS: Columns<Event> = [
   column("AT", ({ at }) => secondOf(at)),
-  column("WARNING", ({ reason }) => `${eventTitle(reason)} (${reason})`),
-  column("MESSAGE", ({ message }) => message),
+  column("WARNING", ({ reason }) => `${eventTitle(reason)} (${reason})`, { minimumWidth: 16 }),
+  column("MESSAGE", ({ message }) => message, { minimumWidth: 16 }),
 ];
 
 const eventsSection = (events: readonly Event[]): Html =>
