@@ -71,14 +71,11 @@ export const jsonOf = <Value extends object>(
   Object.fromEntries(
     (names.length === 0 ? Object.keys(value) : names).map((name): [string, Json | undefined] => {
       const held: unknown = Reflect.get(value, name);
-      if (typeof held !== "bigint" || !INSTANTS.test(name))
-        return DURATIONS.test(name) ? [`${name}Ms`, milliseconds(held)] : [name, plain(held)];
-      return [name, timeOf(instant(held))];
+      if (typeof held !== "bigint" && held !== null) return [name, plain(held)];
+      if (DURATIONS.test(name)) return [`${name}Ms`, held === null ? null : toMs(duration(held))];
+      return [name, held !== null && INSTANTS.test(name) ? timeOf(instant(held)) : held];
     }),
   );
-
-const milliseconds = (span: unknown): number | null | undefined =>
-  typeof span === "bigint" ? toMs(duration(span)) : span === null ? null : undefined;
 
 function plain(held: unknown): Json {
   if (Array.isArray(held)) return held.map(plain);
