@@ -3,7 +3,7 @@
 import { type ChainId, chainId } from "../model/ids.ts";
 import type { ImageOrigin } from "../model/ledger.ts";
 import { fromRfc3339 } from "../model/time.ts";
-import { isMap } from "../model/values.ts";
+import { isMap, parsedJson } from "../model/values.ts";
 import { digestOf } from "./entries.ts";
 
 type Info = Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export function sandboxImagesOf(info: Info): readonly string[] {
     if (isNamed && typeof value === "string" && value !== "") found.add(value);
     return value;
   };
-  for (const text of Object.values(info)) parsed(text, collect);
+  for (const text of Object.values(info)) parsedJson(text, collect);
   return [...found];
 }
 
@@ -30,7 +30,7 @@ export function sandboxImagesOf(info: Info): readonly string[] {
  * name is then only in an annotation of the sandbox's runtime specification.
  */
 export function imageOfSandbox(info: Info): string | null {
-  const document = parsed(info["info"] ?? "");
+  const document = parsedJson(info["info"] ?? "");
   const names = [
     at(document, ["image"]),
     at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.ImageName"]),
@@ -43,7 +43,7 @@ export function imageOfSandbox(info: Info): string | null {
  * sandbox's own log, from an annotation. "" if the runtime does not say.
  */
 export function logDirectoryOfSandbox(info: Info): string {
-  const document = parsed(info["info"] ?? "");
+  const document = parsedJson(info["info"] ?? "");
   const directory = at(document, ["config", "log_directory"]);
   if (typeof directory === "string" && directory !== "") return directory;
   const log = at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.LogPath"]);
@@ -61,7 +61,7 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
  * a runtime without this document, or a diff ID that is not a SHA-256 digest.
  */
 export function imageOrigin(info: Info): ImageOrigin {
-  const document = parsed(info["info"] ?? "");
+  const document = parsedJson(info["info"] ?? "");
   const created = at(document, ["imageSpec", "created"]);
   return {
     chain: chainOf(at(document, ["imageSpec", "rootfs", "diff_ids"])),
@@ -87,12 +87,3 @@ function chainOf(diffIds: unknown): readonly ChainId[] | null {
 
 const at = (document: unknown, keys: readonly string[]): unknown =>
   keys.reduce((value, key) => (isMap(value) ? value[key] : undefined), document);
-
-/** Invalid JSON names nothing, and must not stop a pass. */
-function parsed(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
-  try {
-    return JSON.parse(text, reviver) as unknown;
-  } catch {
-    return null;
-  }
-}

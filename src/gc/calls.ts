@@ -6,25 +6,6 @@ import type { Timer } from "../model/ports.ts";
 /** Concurrent calls for details: enough to hide a socket's latency, too few to crowd out a kubelet. */
 export const CALLS_AT_ONCE = 16;
 
-/**
- * Runs `work` for each input, `limit` at once, and returns the results in input order. Rejects with the first error,
- * without waiting for calls in flight.
- */
-export async function mapBounded<In, Out>(
-  inputs: readonly In[],
-  limit: number,
-  work: (input: In) => Promise<Out>,
-): Promise<readonly Out[]> {
-  const results: Out[] = [];
-  // All workers share one iterator and take the next input when free.
-  const waiting = inputs.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, input] of waiting) results[index] = await work(input);
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, inputs.length) }, worker));
-  return results;
-}
-
 /** After this many calls without an answer no more are made: each would take its whole deadline. */
 export const UNANSWERED_MAX = 2;
 

@@ -6,8 +6,9 @@ import type { ImageOrigin, Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import { mapBounded } from "../model/values.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
-import { Breaker, CALLS_AT_ONCE, mapBounded } from "./calls.ts";
+import { Breaker, CALLS_AT_ONCE } from "./calls.ts";
 
 export interface ContainerDetails {
   readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;

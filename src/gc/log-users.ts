@@ -3,8 +3,9 @@
 import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { LogRemover, RuntimeReader, Timer, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
+import { mapBounded } from "../model/values.ts";
 import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
-import { Breaker, CALLS_AT_ONCE, mapBounded } from "./calls.ts";
+import { Breaker, CALLS_AT_ONCE } from "./calls.ts";
 
 /** How long to wait before reading a failed status again. */
 const RETRY_NS = 60_000_000_000n;

@@ -5,12 +5,12 @@ import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { Container, CreationReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import { mapBounded } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
-import { mapBounded } from "./calls.ts";
 import {
   type KnownDetails,
   knownFromLedger,

@@ -7,9 +7,10 @@ import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
+import { mapBounded } from "../model/values.ts";
 import { byParts } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
-import { CALLS_AT_ONCE, mapBounded } from "./calls.ts";
+import { CALLS_AT_ONCE } from "./calls.ts";
 
 export type ListedRuntime = Pick<
   RuntimeReader,

@@ -5,9 +5,12 @@ export const isMap = (value: unknown): value is Readonly<Record<string, unknown>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The value of JSON text; `null` if it is none. */
-export function parsedJson(text: string): unknown {
+export function parsedJson(
+  text: string,
+  reviver?: (key: string, value: unknown) => unknown,
+): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, reviver);
   } catch {
     return null;
   }
@@ -47,4 +50,23 @@ export function hostAndPort(address: string): { readonly host: string; readonly 
   const at = address.lastIndexOf(":");
   const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");
   return { host: host === "" ? "*" : host, port: Number(address.slice(at + 1)) };
+}
+
+/**
+ * Runs `work` for each input, `limit` at once, and returns the results in input order. Rejects with the first error,
+ * without waiting for calls in flight.
+ */
+export async function mapBounded<In, Out>(
+  inputs: readonly In[],
+  limit: number,
+  work: (input: In) => Promise<Out>,
+): Promise<readonly Out[]> {
+  const results: Out[] = [];
+  // All workers share one iterator and take the next input when free.
+  const waiting = inputs.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, input] of waiting) results[index] = await work(input);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, inputs.length) }, worker));
+  return results;
 }

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 
 import type { DirectorySize, DirectoryWalk } from "../model/disk-usage.ts";
 import type { DiskReading } from "../model/ports.ts";
-import { compared } from "../model/values.ts";
+import { compared, mapBounded } from "../model/values.ts";
 import { readingOf } from "./disk.ts";
 import { asRoot, codeOf, hostError, reasonOf } from "./files.ts";
 
@@ -107,7 +107,6 @@ export async function walkDirectories(
   let level = [root];
   for (let depth = 0; level.length > 0 && !isOver(); depth += 1) {
     const below: string[] = [];
-    const waiting = level.values();
     const bytesOf = async (path: string, isDirectory: boolean): Promise<bigint> => {
       const found = excluded.has(path)
         ? null
@@ -120,19 +119,17 @@ export async function walkDirectories(
       if (depth === 0 && !isDirectory) ownFiles += bytes;
       return bytes;
     };
-    const worker = async (): Promise<void> => {
-      for (const path of waiting) {
-        let bytes = 0n;
-        for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
-          if (isOver()) break;
-          bytes += await bytesOf(join(path, entry.name), entry.isDirectory());
-        }
-        // The directory and its ancestors, as far as they are reported.
-        for (let [at, up] = [path, depth]; up >= 0; [at, up] = [parentOf(at), up - 1])
-          if (up <= SHOWN_DEPTH) sizes.set(at, (sizes.get(at) ?? 0n) + bytes);
+    await mapBounded(level, CONCURRENCY, async (path) => {
+      if (isOver()) return;
+      let bytes = 0n;
+      for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
+        if (isOver()) break;
+        bytes += await bytesOf(join(path, entry.name), entry.isDirectory());
       }
-    };
-    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+      // The directory and its ancestors, as far as they are reported.
+      for (let [at, up] = [path, depth]; up >= 0; [at, up] = [parentOf(at), up - 1])
+        if (up <= SHOWN_DEPTH) sizes.set(at, (sizes.get(at) ?? 0n) + bytes);
+    });
     level = below;
   }
   const directories = [...explained(sizes, root), { path: root, bytes: ownFiles }]

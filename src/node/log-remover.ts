@@ -4,6 +4,7 @@ import { HostError } from "../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/log-names.ts";
 import type { ContainerLogs, LogRemover, UsedLog } from "../model/ports.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
+import { mapBounded } from "../model/values.ts";
 import { type Directory, type EntryName, ifThere } from "./directory.ts";
 import { codeOf, hostError } from "./files.ts";
 import {
@@ -96,23 +97,16 @@ const RESOLVED_AT_ONCE = 32;
  * Where logs are below the log directory, relative to it: by the text of each path and by its links. For a path in the
  * directory of the named pod, where the kubelet puts it, only the text counts.
  */
-async function placesOf(
+const placesOf = (
   root: LogRoot,
   logs: readonly UsedLog[],
-): Promise<readonly (readonly string[])[]> {
-  const places: (readonly string[])[] = [];
-  const waiting = logs.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, { path, podUid }] of waiting) {
-      const parts = root.below(path);
-      const usual = podUid !== "" && podUidOfLogDirectory(parts?.[0] ?? "") === podUid;
-      const found = usual && parts !== null ? [parts] : await root.placesOf(path);
-      places[index] = [...new Set(found.map((each) => each.join("/")))];
-    }
-  };
-  await Promise.all(Array.from({ length: RESOLVED_AT_ONCE }, worker));
-  return places;
-}
+): Promise<readonly (readonly string[])[]> =>
+  mapBounded(logs, RESOLVED_AT_ONCE, async ({ path, podUid }) => {
+    const parts = root.below(path);
+    const usual = podUid !== "" && podUidOfLogDirectory(parts?.[0] ?? "") === podUid;
+    const found = usual && parts !== null ? [parts] : await root.placesOf(path);
+    return [...new Set(found.map((each) => each.join("/")))];
+  });
 
 /** A pod's directory with everything in it: follows no link, enters no mount. */
 async function removePodLogs(podLogs: LogRoot, { entry, uid }: PodLogDirectory): Promise<Deleted> {

@@ -7,6 +7,7 @@ import type { PodUid } from "../../model/ids.ts";
 import type { ContainerMark } from "../../model/ledger.ts";
 import type { HostReader } from "../../model/ports.ts";
 import { instant } from "../../model/time.ts";
+import { mapBounded } from "../../model/values.ts";
 import { isAbsent } from "../files.ts";
 
 /** Pods read at once: 500 pods with 3 containers each take 10 ms. */
@@ -28,19 +29,15 @@ export async function readContainerMarks(
   if (!isReadable) return { marks: [], unreadable: new Set(pods) };
   const marks: ContainerMark[] = [];
   const unreadable = new Set<PodUid>();
-  const waiting = pods.values();
-  const work = async (): Promise<void> => {
-    for (const podUid of waiting) {
-      // A UID comes from a label, which must not lead to another directory.
-      if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(podUid)) continue;
-      try {
-        marks.push(...(await marksOf(join(directory, podUid, "containers"), podUid, isNew)));
-      } catch {
-        unreadable.add(podUid);
-      }
+  await mapBounded(pods, CONCURRENCY, async (podUid) => {
+    // A UID comes from a label, which must not lead to another directory.
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(podUid)) return;
+    try {
+      marks.push(...(await marksOf(join(directory, podUid, "containers"), podUid, isNew)));
+    } catch {
+      unreadable.add(podUid);
     }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  });
   return { marks, unreadable };
 }
 
