@@ -9,6 +9,7 @@ import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
 import { readContainerMarks } from "../node/kubelet/container-marks.ts";
 import { MANIFEST_DIRECTORIES } from "../node/kubelet/pod-documents.ts";
 import { readPods } from "../node/kubelet/pods.ts";
+import { PullRecords } from "../node/kubelet/pull-records.ts";
 import type { Kubelet } from "../node/kubelet/settings.ts";
 import { logReader } from "../node/log-reader.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
@@ -42,6 +43,11 @@ export async function hostOf(
     return root;
   };
   await rootDirectory(kubeletOfNode());
+  let pullRecords: PullRecords | null = null;
+  const pulls = (): PullRecords => {
+    if (pullRecords?.root !== root) pullRecords = new PullRecords(root, () => readClocks().wall);
+    return pullRecords;
+  };
   let hadKubelet = false;
   let manifestsOfKubelet: string | null = null;
   /** Likewise for the manifests, which that kubelet will run once it is back. */
@@ -71,6 +77,11 @@ export async function hostOf(
       },
       // Each pass has looked for the root directory before.
       containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
+      pulls: {
+        read: (images, isSettled) => pulls().read(images, isSettled),
+        intents: () => pulls().intents(),
+        records: () => pulls().records(),
+      },
       logs: logReader(first.values),
     },
   };

@@ -13,6 +13,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import type { Clocks } from "../model/snapshot.ts";
 import { type Instant, type ObservedTime, watched } from "../model/time.ts";
+import { isSettled } from "../policy/image/pulls.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import type { Recorder } from "../store/recorder.ts";
 
@@ -30,17 +31,21 @@ export function kubeletMemory(
   return {
     current: () => memory.current(),
     replace: (next) => {
-      const { keepDirectories, pods } = memory.current();
-      const learned = next.keepDirectories.length > keepDirectories.length || next.pods !== pods;
+      const { keepDirectories, pods, outlivedPulls } = memory.current();
+      const learned =
+        next.keepDirectories.length > keepDirectories.length ||
+        next.pods !== pods ||
+        next.outlivedPulls !== outlivedPulls;
       memory.replace(next);
       const before = recorder.ledger();
-      const images = stillThere(before.images, next.images);
+      const images = withPulls(stillThere(before.images, next.images), next.images, before);
       if (learned || images !== before.images)
         recorder.saveLedger({
           ...before,
           ...observedNow(before, next, start.limits),
           images,
           keepDirectories: next.keepDirectories,
+          outlivedPulls: since(next.outlivedPulls, before.watched),
           pods: onClock(next.pods, (uid, since) => before.pods.get(uid)?.[since] ?? before.watched),
         });
     },
@@ -74,19 +79,39 @@ export function forgotten(ledger: Ledger, { clocks, limits }: KubeletStart): Led
   return {
     ...emptyLedger,
     keepDirectories: ledger.keepDirectories,
+    outlivedPulls: since(ledger.outlivedPulls, emptyLedger.watched),
     images: seenNow(ledger.images, clocks.wall),
     pods: onClock(ledger.pods, () => watched(emptyLedger.watched - ago)),
   };
 }
 
-/** Only the names of images, for keep rules. */
+/** Only what keep rules need: the names of images, and whether the kubelet pulled them. */
 const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>
   new Map(
-    [...images].map(([id, { names, earlierNames, sizeBytes }]) => {
+    [...images].map(([id, { names, earlierNames, sizeBytes, pull }]) => {
       const firstSeenWatched = emptyLedger.watched;
-      return [id, unusedRecord({ firstSeenAt, firstSeenWatched, names, earlierNames, sizeBytes })];
+      const known = { firstSeenAt, firstSeenWatched, names, earlierNames, sizeBytes, pull };
+      return [id, unusedRecord(known)];
     }),
   );
+
+/** What is settled stays, also of images that the ledger on disk does not have: they are new there. */
+function withPulls(
+  images: Ledger["images"],
+  next: Ledger["images"],
+  { watched: firstSeenWatched }: Ledger,
+): Ledger["images"] {
+  const settled = [...next].filter(([id, it]) => isSettled(it) && images.get(id)?.pull !== it.pull);
+  if (settled.length === 0) return images;
+  const records = settled.map(([id, { pull, firstSeenAt, names, sizeBytes }]) => {
+    const fresh = unusedRecord({ firstSeenAt, firstSeenWatched, names, sizeBytes });
+    return [id, { ...(images.get(id) ?? fresh), pull }] as const;
+  });
+  return new Map([...images, ...records]);
+}
+
+const since = (outlived: Ledger["outlivedPulls"], at: ObservedTime): Ledger["outlivedPulls"] =>
+  new Map([...outlived.keys()].map((key) => [key, at]));
 
 /** The same records on another clock: this process counts time from its start, and that of the ledger on disk does not advance. */
 function onClock(

@@ -9,6 +9,7 @@ import {
   prepareRecorded,
   readOnlyPass,
   withMemory,
+  withPullRecords,
   withUsedLogs,
 } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
@@ -41,6 +42,8 @@ export interface PlanRequest {
   readonly assumeSeen?: Duration | null;
   /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
+  /** Whether to read the content of the kubelet's pull records. */
+  readonly pullRecords?: true;
   /** Shows the ledger's records even with `compat: kubelet`. */
   readonly showsLedger?: true;
 }
@@ -64,7 +67,8 @@ export async function planNode(
   using node = await context.open.node(config);
   for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
   const pass = { purpose, parts, allLayers, evictions: await dueEvictions(context) };
-  const prepared = await readOnlyPass(node.engine, pass, context.signal);
+  const seen = await readOnlyPass(node.engine, pass, context.signal);
+  const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
   if (assumeSeen !== null)
     return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
   if (request.showsLedger !== true || context.config.values.compat === "none") return prepared;

@@ -89,6 +89,7 @@ function limitsOf(values: Values): Limits {
       storeBudgetBytes: values.imageStoreBudget,
       maximumImages: values.maxImages,
       keepLoaded: values.keepLoaded,
+      keepPreloaded: values.keepPreloaded,
       keepPerRepository: values.keepPerRepository ?? 0,
       infraImages: values.podInfraContainerImage,
       whenFutile: values.whenFutile,

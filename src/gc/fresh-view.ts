@@ -223,7 +223,7 @@ export class FreshJudgement {
 
   /**
    * An image that was missing from a list of this pass, or that another loop or process saw missing, is not the one
-   * that was planned. The kubelet does not notice what others saw.
+   * that was planned. The kubelet does not notice what others saw, but the keep rules do.
    */
   #recreatedSincePlan(
     { image: { id } }: ImageCandidate,
@@ -233,8 +233,9 @@ export class FreshJudgement {
     const { limits, ledger } = facts;
     const back = changed("it was removed and created again");
     if (missed.has(id)) return back;
-    if (limits.images.compat === "kubelet") return null;
     const [now, planned] = [memory.current().images.get(id), ledger.images.get(id)];
+    if (limits.images.compat === "kubelet")
+      return limits.images.keepPreloaded && now?.pull !== planned?.pull ? back : null;
     const isSame =
       now?.firstSeenWatched === planned?.firstSeenWatched &&
       now?.ageRestartedWatched === planned?.ageRestartedWatched;

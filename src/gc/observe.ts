@@ -4,11 +4,13 @@ import { messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
+import type { PullIntent, PullReading } from "../model/pulls.ts";
 import type { Container, CreationReading, Resolution, Snapshot } from "../model/snapshot.ts";
 import { mapBounded } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
+import { isSettled } from "../policy/image/pulls.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import {
@@ -77,7 +79,8 @@ export class Observer {
       disk.filesystems(reported),
     ]);
     const pods = await host.pods(signal);
-    const facts = { runtime: info, ...lists, ...details, pods };
+    const pulls = await host.pulls.read(lists.images, (id) => isSettled(ledger.images.get(id)));
+    const facts = { runtime: info, ...lists, ...details, pods, pulls };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     const creations = null;
     const observedAt = host.clocks().wall;
@@ -112,7 +115,8 @@ export class Observer {
     const isPodListed = previous.pods.kind !== "none" && previous.pods.source === "kubelet-api";
     const isPodNeeded = creations.inProgress.length > 0 && isPodListed;
     const pods = isPodNeeded ? await host.pods(signal) : previous.pods;
-    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations, pods };
+    const pulls = withIntents(previous.pulls, await host.pulls.intents());
+    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations, pods, pulls };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     return { ...facts, observedAt, resolutions };
   }
@@ -169,6 +173,10 @@ export class Observer {
     }
   }
 }
+
+/** Those that can no longer be read stay as last read. */
+const withIntents = (pulls: PullReading, intents: readonly PullIntent[] | null): PullReading =>
+  intents === null ? pulls : { ...pulls, intents };
 
 const isSame = (one: Resolution, other: Resolution): boolean =>
   one.kind === "image"

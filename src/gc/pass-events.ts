@@ -9,6 +9,7 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { imageBlock, imageKeep } from "../report/image-reasons.ts";
+import { keptBackWords } from "../report/kept-back.ts";
 import { imageName } from "../report/names.ts";
 import {
   breakdownWords,
@@ -16,7 +17,6 @@ import {
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
   nothingFreedWords,
-  youngWords,
 } from "../report/pass-words.ts";
 
 /** Warning events in the order of occurrence. */
@@ -87,7 +87,7 @@ function shortfallMessage(
       wantedBytes,
       freedBytes,
     },
-    youngWords(plan),
+    keptBackWords(plan),
   );
   return withFilled(said, plan);
 }

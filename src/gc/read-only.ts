@@ -44,6 +44,14 @@ export async function readOnlyPass(
   return withUsedLogs(engine, prepared, signal);
 }
 
+/** With the content of the kubelet's pull records, for reports. */
+export async function withPullRecords(engine: ReadEngine, prepared: Prepared): Promise<Prepared> {
+  const { pulls } = prepared.snapshot;
+  if (pulls.kind === "failed") return prepared;
+  const records = await engine.observe.host.pulls.records();
+  return { ...prepared, snapshot: { ...prepared.snapshot, pulls: { ...pulls, records } } };
+}
+
 /** The basis of an offline plan: a recorded node instead of an observation. */
 export function prepareRecorded(
   recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },

@@ -67,6 +67,24 @@ export type AuditFinding =
   /** The log directories could not be read, so no log is removed. */
   | { readonly kind: "unread-logs"; readonly message: string }
   | { readonly kind: "stray-log-entry"; readonly directory: string; readonly entry: string }
+  /** The kubelet's record of a pulled image that is not on the node. `imageRef`: `null` if the record is not valid. */
+  | {
+      readonly kind: "stale-pull-record";
+      readonly path: string;
+      readonly imageRef: string | null;
+      readonly names: readonly string[];
+    }
+  /** A pull that a crash interrupted, of a name that no image on the node has. */
+  | { readonly kind: "stale-pull-intent"; readonly name: string; readonly directory: string }
+  /** The kubelet will ask the registry, although the image is here to stay. */
+  | {
+      readonly kind: "pull-needs-credentials";
+      readonly image: Image;
+      readonly path: string;
+      readonly because: "baseline" | "loaded";
+    }
+  /** A record that is not valid, such as one of 0 bytes after a power cut. */
+  | { readonly kind: "broken-pull-record"; readonly image: Image; readonly path: string }
   /** A container's reference that matches no image. */
   | { readonly kind: "unresolved-reference"; readonly reference: string; readonly message: string }
   /** What something uses could not be read, so no image is removed. */

@@ -31,6 +31,7 @@ import {
   podUid,
   sandboxId,
 } from "./ids.ts";
+import { pullIntentRecord, pullState } from "./pulls.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
 
 /** An image that is still listed after its removal, which was answered or may still be in progress. */
@@ -67,6 +68,8 @@ export const imageFields = {
   /** Former names of this image, the latest first, which keep rules match too. At most 32. */
   earlierNames: texts,
   sizeBytes: bytes,
+  /** `null`: the kubelet's pull records could not be read since the image was first seen. */
+  pull: rare(pullState),
   ghost: nullable(ghost),
 };
 export type ImageRecord = RecordOf<typeof imageFields>;
@@ -74,10 +77,11 @@ export type ImageRecord = RecordOf<typeof imageFields>;
 /** The record of an image that was not seen in use since it was first seen. */
 export const unusedRecord = (
   of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes"> &
-    Partial<Pick<ImageRecord, "earlierNames">>,
+    Partial<Pick<ImageRecord, "earlierNames" | "pull">>,
 ): ImageRecord => ({
   ageRestartedWatched: null,
   earlierNames: [],
+  pull: null,
   lastUsedAt: null,
   lastUsedWatched: null,
   ghost: null,
@@ -224,6 +228,13 @@ export const ledgerMaps = {
   gains: mapBy("runtime", String, gain),
   /** By the filesystem's path. */
   nothingFreed: mapBy("path", String, nothingFreed),
+  /** By image name, as the pod spells it. */
+  pullIntents: mapBy("image", String, pullIntentRecord),
+  /**
+   * Since when a complete list lacks the image of a pull record (by its file) or a dropped image (by ID): a record that
+   * outlived its image does not tell where one that comes back is from.
+   */
+  outlivedPulls: mapBy("of", String, under("sinceNs", watchedNs)),
 };
 
 /** The rest of the ledger: one row. */
@@ -275,5 +286,7 @@ export const emptyLedger: Ledger = {
   layers: new Map(),
   gains: new Map(),
   nothingFreed: new Map(),
+  pullIntents: new Map(),
+  outlivedPulls: new Map(),
   keepDirectories: [],
 };

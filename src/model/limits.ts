@@ -23,6 +23,8 @@ export interface ImageLimits {
   readonly maximumImages: number | null;
   /** Keep images that came from an archive. */
   readonly keepLoaded: boolean;
+  /** Keep images that the kubelet is not known to have pulled. */
+  readonly keepPreloaded: boolean;
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
   readonly infraImages: readonly string[];

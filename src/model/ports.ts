@@ -6,6 +6,7 @@
 import type { WritableLayers } from "./disk-usage.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { ContainerMark, ImageOrigin, Ledger, MarkReading } from "./ledger.ts";
+import type { PullIntent, PullReading, PullRecord } from "./pulls.ts";
 import type {
   Clocks,
   Container,
@@ -103,6 +104,16 @@ export interface DiskReader {
   measure(path: string): Promise<DiskReading>;
 }
 
+/** The kubelet's records of its pulls, which crigc never writes. No method throws. */
+export interface PullReader {
+  /** To be called after the lists; reads intents before records, and only records of images that are not settled. */
+  read(images: readonly Image[], isSettled: (id: ImageId) => boolean): Promise<PullReading>;
+  /** The intents alone; `null`: they cannot be read. */
+  intents(): Promise<readonly PullIntent[] | null>;
+  /** The records with their content. */
+  records(): Promise<readonly PullRecord[]>;
+}
+
 /** Other facts of the machine. */
 export interface HostReader {
   clocks(): Clocks;
@@ -115,6 +126,7 @@ export interface HostReader {
     pods: readonly PodUid[],
     isNew: (mark: ContainerMark) => boolean,
   ): Promise<MarkReading>;
+  readonly pulls: PullReader;
   /** `null` if the log directory does not exist. Never throws on read errors: these are a reading of kind `failed`. */
   logs(): Promise<LogReading | null>;
 }

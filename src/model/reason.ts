@@ -52,6 +52,15 @@ export type ImageKeepReason =
       readonly place: number;
       readonly limit: number;
     }
+  /** The kubelet is pulling this name. */
+  | { readonly kind: "pulling"; readonly name: string }
+  /** The kubelet is not known to have pulled it; no other rule keeps it. */
+  | {
+      readonly kind: "keep-preloaded";
+      readonly pull: "no-record" | "pulling" | "unknown";
+      /** Why the pull records say nothing; only if they cannot be read. */
+      readonly message?: string;
+    }
   /** Kept images have all of its layers, so its removal would free nothing. */
   | {
       readonly kind: "shares-all-layers";

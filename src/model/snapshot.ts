@@ -22,6 +22,7 @@ import {
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
 import { containerCreation, ledgerMaps } from "./ledger.ts";
+import { pullReading } from "./pulls.ts";
 import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */
@@ -285,6 +286,7 @@ export const snapshotFields = {
   sandboxImages: ledgerMaps.sandboxImages,
   filesystems: list(record(filesystemFields)),
   pods: podReading,
+  pulls: pullReading,
   /** `null`: not read, or none in progress. */
   creations: nullable(creationReading),
   /** `null`: there is no directory of pod logs, or it was not requested. */

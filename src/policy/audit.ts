@@ -7,8 +7,12 @@ import type { Plan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { ownership } from "./container/ownership.ts";
+import { indexImages, listedImages } from "./image/image-index.ts";
+import { isLoaded } from "./image/protect.ts";
+import { isUnderWay } from "./image/pulls.ts";
 import { isImportName, repositoryOf, repositoryOfNames } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
+import { compileKeepRules, matchKeepRules } from "./keep/keep.ts";
 import { gainOf, isWholeGain } from "./layer/gain.ts";
 import { forestOf } from "./layer/origins.ts";
 import { breakdownOf, BYTES_PER_REPORTED_BYTE } from "./space/futility.ts";
@@ -37,6 +41,7 @@ export function auditFindings({
     ...snapshot.images.flatMap((image) => nameFindings(image, usage, kept)),
     ...diskFindings(snapshot, ledger),
     ...keptContent(removals),
+    ...pullFindings(snapshot, ledger),
     ...useFindings(snapshot, usage),
     ...ownerFindings(snapshot),
     ...logFindings(snapshot),
@@ -128,6 +133,45 @@ function useFindings(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] 
         reference: id,
         message: "it is in use, but missing from the runtime's list of images",
       })),
+  ];
+}
+
+/** What `crigc keep baseline` wrote, as the source of a rule. */
+const BASELINE = /(?:^|\/)baseline\.list:\d+$/;
+
+/** Pull records that make the kubelet ask the registry, now or for an image that comes back. */
+export function pullFindings(snapshot: Snapshot, ledger: Ledger): readonly AuditFinding[] {
+  const { pulls, images } = snapshot;
+  if (pulls.kind === "failed") return [];
+  const content = new Map(pulls.records?.map((record) => [record.file, record]));
+  const pathOf = (file: string): string => `${pulls.directory}/pulled/${file}`;
+  const rules = snapshot.keep.rules.filter(({ source }) => BASELINE.test(source));
+  const baseline = compileKeepRules(rules);
+  const index = indexImages(images);
+  const isPreloaded = (image: Image): boolean =>
+    isLoaded(image) || ledger.images.get(image.id)?.pull === "no-record";
+  return [
+    ...images.flatMap((image) =>
+      (pulls.recorded.get(image.id) ?? []).flatMap((file): readonly AuditFinding[] => {
+        const record = content.get(file);
+        const path = pathOf(file);
+        if (record === undefined || record.isForAllPods) return [];
+        if (record.imageRef === null) return [{ kind: "broken-pull-record", image, path }];
+        const isNamed = matchKeepRules(baseline, image) !== null;
+        if (!isNamed && !isPreloaded(image)) return [];
+        const because = isNamed ? "baseline" : "loaded";
+        return [{ kind: "pull-needs-credentials", image, path, because }];
+      }),
+    ),
+    ...pulls.unlisted.map((file): AuditFinding => {
+      const { imageRef = null, names = [] } = content.get(file) ?? {};
+      return { kind: "stale-pull-record", path: pathOf(file), imageRef, names };
+    }),
+    ...[...ledger.pullIntents].flatMap(([name, intent]): readonly AuditFinding[] => {
+      const isOver = intent.endedWatched !== null || isUnderWay(intent, ledger.watched);
+      if (isOver || listedImages(index, name).length > 0) return [];
+      return [{ kind: "stale-pull-intent", name, directory: `${pulls.directory}/pulling` }];
+    }),
   ];
 }
 

@@ -8,6 +8,7 @@ import { duration, hours, type ObservedTime, watched } from "../model/time.ts";
 import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
+import { forgottenPulls, PullMemory } from "./image/pulls.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { ageRestart, observedTime } from "./observed-time.ts";
@@ -25,9 +26,15 @@ export interface Remember {
 }
 
 /** The next ledger. Applying the same snapshot twice changes nothing. */
-export function remember(input: Remember): Ledger {
-  const { ledger, snapshot } = input;
-  const now = observedTime(ledger, snapshot.clocks, input.limits);
+export function remember(given: Remember): Ledger {
+  const { snapshot } = given;
+  const now = observedTime(given.ledger, snapshot.clocks, given.limits);
+  const ledger = forgetUnlisted(given.ledger, snapshot.images);
+  const input = { ...given, ledger };
+  const pulls = new PullMemory(ledger, snapshot, now.watched);
+  const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
+    imageRecord(input, { image, pull: pulls.stateOf(image) }, now.watched),
+  );
   return {
     ...graceOf(input, now.watched, now.rebooted),
     bootId: snapshot.clocks.bootId,
@@ -41,9 +48,7 @@ export function remember(input: Remember): Ledger {
       : ledger.ageRestartedWatched,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
-    images: keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
-      imageRecord(input, image, now.watched),
-    ),
+    images,
     containers: keyed(ledger.containers, snapshot.containers, ({ id }) =>
       containerRecord(input, id),
     ),
@@ -59,6 +64,8 @@ export function remember(input: Remember): Ledger {
     ...rememberOrigins(ledger, snapshot.images, new Map()),
     gains: ledger.gains,
     nothingFreed: stillNothingFreed(ledger.nothingFreed, snapshot.filesystems),
+    pullIntents: pulls.intents,
+    outlivedPulls: pulls.outlived(images),
     keepDirectories: [
       ...new Set([...ledger.keepDirectories, ...snapshot.keep.directoriesRead]),
     ].toSorted(),
@@ -68,7 +75,9 @@ export function remember(input: Remember): Ledger {
 /** Drops the records of removed images, so that one that comes back is new. */
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
   const gone = [...removed].filter((id) => ledger.images.has(id));
-  return gone.length === 0 ? ledger : { ...ledger, images: withoutKeys(ledger.images, gone) };
+  if (gone.length === 0) return ledger;
+  const outlivedPulls = forgottenPulls(ledger, gone);
+  return { ...ledger, images: withoutKeys(ledger.images, gone), outlivedPulls };
 }
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
@@ -131,7 +140,11 @@ function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
   return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
 }
 
-function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRecord {
+function imageRecord(
+  input: Remember,
+  { image, pull }: { readonly image: Image; readonly pull: ImageRecord["pull"] },
+  now: ObservedTime,
+): ImageRecord {
   const { ledger, snapshot, usage, limits } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
@@ -143,6 +156,7 @@ function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRec
     !used &&
     before?.names === names &&
     before.sizeBytes === image.sizeBytes &&
+    before.pull === pull &&
     before.ghost === ghost
   )
     return before;
@@ -160,6 +174,7 @@ function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRec
     names,
     earlierNames: before === undefined ? [] : earlierNames(before, names),
     sizeBytes: image.sizeBytes,
+    pull,
     ghost,
   };
 }

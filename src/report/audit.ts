@@ -79,6 +79,8 @@ interface Entry<Finding> {
 
 const entryOf = ({ kind }: AuditFinding): Entry<AuditFinding> => FINDINGS[kind];
 
+const FREE_TO_USE =
+  "to let every pod use it without asking, stop the kubelet, delete the record and the intent of that image, and start the kubelet (deleting them under a running kubelet has no effect), or on a node that is offline for good set imagePullCredentialsVerificationPolicy: NeverVerify";
 const COLLECTED = "GC treats it like any other image";
 
 const FINDINGS: {
@@ -182,6 +184,32 @@ const FINDINGS: {
     text: ({ message }) => logsErrorWords(message),
     advice: "check what is at the path of that directory; log GC resumes once it can be read",
     commands: () => [],
+  },
+  "stale-pull-record": {
+    text: ({ imageRef, names, path }) =>
+      imageRef === null
+        ? `the kubelet has a pull record ${clean(path)} of an image that is not on this node`
+        : `the kubelet has a record of pulling ${clean(imageRef)}${names.length === 0 ? "" : ` (${names.map(clean).join(", ")})`}, which is not on this node`,
+    advice: `if that image is loaded again, the kubelet asks the registry unless a pod has the recorded credentials; ${FREE_TO_USE}`,
+    commands: ({ path }) => [`cat ${quoted(path)}`],
+  },
+  "stale-pull-intent": {
+    text: ({ name }) =>
+      `the kubelet began to pull ${clean(name)} more than an hour ago, and no image on this node has that name`,
+    advice: `if an image is loaded under that name, a kubelet that restarts counts it as pulled, by no credentials; ${FREE_TO_USE}`,
+    commands: ({ directory }) => [`ls -l ${quoted(directory)}`],
+  },
+  "pull-needs-credentials": {
+    text: ({ image, because }) =>
+      `the kubelet will ask the registry for ${imageName(image)} although it is here: its pull record demands credentials, and ${because === "baseline" ? "the baseline names it" : "it was not pulled, or came from an archive"}`,
+    advice: `offline, a pod without these credentials stays in ImagePullBackOff; ${FREE_TO_USE}`,
+    commands: ({ path }) => [`cat ${quoted(path)}`],
+  },
+  "broken-pull-record": {
+    text: ({ image, path }) =>
+      `the kubelet will ask the registry for ${imageName(image)} each time although it is here: its pull record ${clean(path)} is not valid`,
+    advice: `a power cut leaves records of 0 bytes; ${FREE_TO_USE}`,
+    commands: ({ path }) => [`ls -l ${quoted(path)}`],
   },
   "unresolved-reference": {
     text: ({ reference, message }) =>

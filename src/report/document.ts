@@ -90,8 +90,10 @@ export const imageJson = (image: Image): JsonObject => ({
   ...jsonOf(image, "repoTags", "repoDigests", "sizeBytes", "pinned"),
 });
 
-export const recordJson = (record: ImageRecord): JsonObject =>
-  jsonOf(record, "firstSeenAt", "lastUsedAt");
+export const recordJson = (record: ImageRecord): JsonObject => ({
+  ...jsonOf(record, "firstSeenAt", "lastUsedAt"),
+  pull: record.pull ?? "unknown",
+});
 
 export const containerJson = (container: Container): JsonObject => ({
   ...jsonOf(container, "id", "sandboxId", "name", "attempt", "podUid", "podName", "podNamespace"),

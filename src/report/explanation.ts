@@ -125,13 +125,14 @@ function ofImage(it: KeptImage | ImageCandidate, { observedAt: now, layers }: Ex
   const { id, repoTags, sizeBytes } = it.image;
   const name = imageName(it.image);
   const others = repoTags.map(clean).filter((tag) => tag !== name);
-  const { firstSeenAt, lastUsedAt } = it.record;
+  const { firstSeenAt, lastUsedAt, pull } = it.record;
   const isInUse = "reason" in it && it.reason.kind === "in-use";
   const details = [
     `id: ${clean(id)}`,
     others.length > 0 && `also: ${others.join(", ")}`,
     `size: ${humanBytes(sizeBytes)} (reported)`,
     `first seen: ${agoWords(firstSeenAt, now)}`,
+    pull !== null && `pulled by the kubelet: ${PULLED[pull]}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : agoWords(lastUsedAt, now)}`,
     "unusedFor" in it && `unused for: ${humanDuration(it.unusedFor)}`,
   ];
@@ -144,6 +145,12 @@ function ofImage(it: KeptImage | ImageCandidate, { observedAt: now, layers }: Ex
     titleOf: imageKeep.title,
   } as const;
 }
+
+const PULLED = {
+  pulled: "yes",
+  "no-record": "not known, it had no record when first seen",
+  pulling: "a pull is under way",
+} as const;
 
 const podDetails = (
   { id, state, attempt, createdAt }: Container | Sandbox,

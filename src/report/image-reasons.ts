@@ -33,6 +33,15 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ repository, place, limit }) =>
       `number ${place} of the ${limit} most recently used images of ${clean(repository)}`,
   },
+  pulling: {
+    title: "being pulled",
+    text: ({ name }) => `the kubelet is pulling ${clean(name)}`,
+  },
+  "keep-preloaded": {
+    title: "not known to have been pulled",
+    text: ({ pull, message }) =>
+      `${PRELOADED[pull]}${message === undefined ? "" : `: ${clean(message)}`} (keepPreloaded)`,
+  },
   "shares-all-layers": {
     title: "kept images have all of its layers",
     text: ({ images }) =>
@@ -64,6 +73,12 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ what }) => `changed since the plan was made: ${clean(what)}`,
   },
 });
+
+const PRELOADED = {
+  "no-record": "the kubelet has no record of pulling it",
+  pulling: "the kubelet has not finished pulling it",
+  unknown: "it is unknown whether the kubelet pulled it",
+} as const;
 
 export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
   space: { title: "disk usage", text: () => "disk usage over the high threshold" },

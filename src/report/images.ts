@@ -103,9 +103,11 @@ export function imageColumns(now: Instant, screen: Screen): Columns<ImageListEnt
     column("LAST USED", used),
     column("IN USE BY", (it) => user(it) ?? "-", { minimumWidth: 9 }),
     column("KEPT BY", kept, { minimumWidth: 9 }),
-    ...(isWide ? [column("NAMES", namesOf)] : []),
+    ...(isWide ? [column("PULL", pullOf), column("NAMES", namesOf)] : []),
   ];
 }
+
+const pullOf = ({ record }: ImageListEntry): string => record?.pull ?? "unknown";
 
 const namesOf = ({ image }: ImageListEntry): string =>
   [...image.repoTags, ...image.repoDigests].map(clean).join(",") || "-";

@@ -14,11 +14,12 @@ import {
 } from "../model/outcome.ts";
 import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
-import { duration, since } from "../model/time.ts";
+import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, humanRange, usedPercent } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
+import { keptBackWords, preloadedWords } from "./kept-back.ts";
 import { clean, present } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
@@ -128,9 +129,9 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
       ? "nothing to remove"
       : "done"
     : endWords(images.end, purpose.kind);
-  if (images.end !== "candidates-exhausted" || plan.images === null) return words;
-  const young = youngWords(plan.images);
-  return young === "" ? words : `${words}; ${young}`;
+  const isExhausted = images.end === "candidates-exhausted" && plan.images !== null;
+  const kept = isExhausted ? keptBackWords(plan.images) : preloadedWords(plan.images);
+  return kept === "" ? words : `${words}; ${kept}`;
 }
 
 /** The same for the container half. */
@@ -140,21 +141,6 @@ export function containerPassWords({ containers, plan }: Pass): string {
   if (containers.end !== "blocked") return containerEndWords(containers.end);
   // Of all blocks, only a hold begins in the middle of a container pass.
   return blocks.map(imageBlock.text).join("; ") || "a hold began, so the pass stopped";
-}
-
-/** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */
-export function youngWords({ kept }: ImagePlan): string {
-  const young = kept.flatMap(({ image, reason }) =>
-    reason.kind === "too-young"
-      ? [{ sizeBytes: image.sizeBytes, left: reason.minimumAge - reason.age }]
-      : [],
-  );
-  if (young.length === 0) return "";
-  const bytes = young.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
-  const last = young.reduce((most, { left }) => (left > most ? left : most), 0n);
-  const become = young.length === 1 ? "becomes" : "become";
-  const together = young.every(({ left }) => left === last);
-  return `${counted(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
 }
 
 /** How many removals failed, for `present`. */
@@ -250,9 +236,9 @@ export interface Shortfall {
   readonly freedBytes: bigint;
 }
 
-/** The text of event `FreeDiskSpaceFailed`; `young`: `youngWords` of the plan. */
-export const freeDiskSpaceFailedWords = (it: Shortfall, young: string): string =>
-  `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; ${young || "check what else uses the disk"}`;
+/** The text of event `FreeDiskSpaceFailed`; `kept`: `keptBackWords` of the plan. */
+export const freeDiskSpaceFailedWords = (it: Shortfall, kept: string): string =>
+  `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; ${kept || "check what else uses the disk"}`;
 
 /** The same if no disk is short of space, but the images exceed their budget. */
 export const budgetShortfallWords = (

@@ -13,8 +13,9 @@ import {
 } from "./container-reasons.ts";
 import { printUsage } from "./disk.ts";
 import { imageBlock, imageKeep, planNote, triggerTitle } from "./image-reasons.ts";
+import { preloadedWords, youngWords } from "./kept-back.ts";
 import { containerName, imageName, sandboxName, shortId } from "./names.ts";
-import { breakdownWords, stopWords, targetWords, youngWords } from "./pass-words.ts";
+import { breakdownWords, stopWords, targetWords } from "./pass-words.ts";
 import { type ImageOrder, type Placed, placed, plannedBytes, type PlanReport } from "./plan.ts";
 import {
   column,
@@ -68,6 +69,8 @@ export function printImagePlan(printer: Printer, plan: ImagePlan, sorted?: Image
       ({ reason }) => imageKeep.title(reason.kind),
       ({ image }) => imageName(image),
     );
+    const preloaded = preloadedWords(plan);
+    if (preloaded !== "") printer.say(`${preloaded}.`);
     printer.gap();
   }
   for (const note of plan.notes) printer.say(`Note: ${planNote.text(note)}`);

@@ -32,6 +32,7 @@ import {
   timeOf,
 } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
+import { preloadedOf } from "./kept-back.ts";
 import type { Kind, Reasons } from "./reasons.ts";
 
 export interface PlanReport {
@@ -83,6 +84,7 @@ const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder): JsonObject => ({
   notes: plan.notes.map(planNote.text),
   expectedRemovals: plan.candidates.filter((it) => it.expected).length,
   expectedFreedBytes: plannedBytes(plan),
+  keptByPreloadedAlone: preloadedOf(plan).length,
   candidates: lazily(placed(plan, sorted), (it) => candidateJson(it.candidate, it.place)),
   kept: lazily(plan.kept.toSorted(sorted), keptJson),
 });

@@ -27,6 +27,7 @@ import { passHeadJson } from "./gc.ts";
 import { regretWords } from "./history.ts";
 import { holdEnd, imageBlock } from "./image-reasons.ts";
 import { baselineJson, baselineProblem } from "./keep.ts";
+import { lastImagePlan, preloadedOf } from "./kept-back.ts";
 import { eventWords, passSummary } from "./pass-words.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { dataJson } from "./reasons.ts";
@@ -119,6 +120,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
       forecast: forecast && forecastJson(forecast),
     })),
     pressure: report.pressure.map(pressureJson),
+    keptByPreloadedAlone: preloadedOf(lastImagePlan(report.lastPasses)).length,
     baseline: report.baseline && baselineJson(report.baseline),
     events: report.events.map(eventJson),
     values: Object.fromEntries(

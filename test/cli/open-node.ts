@@ -6,7 +6,7 @@ import { volatileMemory } from "../../src/gc/ports.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { aLedger, aSnapshot } from "../support/build/values.ts";
-import { noMarks } from "../support/no-creations.ts";
+import { noMarks, noPulls } from "../support/no-creations.ts";
 
 export interface SeenNode {
   readonly snapshot?: Partial<Snapshot>;
@@ -56,6 +56,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
             keepRules: async () => snapshot.keep,
             pods: async () => snapshot.pods,
             containerMarks: noMarks,
+            pulls: noPulls,
             logs: async () => snapshot.logs,
           },
         },

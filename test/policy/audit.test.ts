@@ -6,8 +6,9 @@ import { prepareRecorded } from "../../src/gc/read-only.ts";
 import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
+import type { PullIntentRecord } from "../../src/model/pulls.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { minutes, plus } from "../../src/model/time.ts";
+import { hours, minutes, plus, watched } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
 import { auditCommands } from "../../src/report/audit.ts";
 import {
@@ -104,6 +105,81 @@ describe("the audit finds", () => {
     ]);
     const both = { ...untagged, repoDigests: [madeUp, digest] };
     expect(findings({ images: [app, both] })).toMatchObject([{ kind: "untagged-image" }]);
+  });
+
+  describe("of the kubelet's pull records", () => {
+    const record = { imageRef: "x", names: ["registry.example/app"], isForAllPods: false };
+    const pulls = (change: object = {}): Snapshot["pulls"] => ({
+      kind: "read",
+      directory: "/k",
+      unreadable: [],
+      unlisted: [],
+      intents: null,
+      recorded: new Map([[app.id, ["r"]]]),
+      records: [{ ...record, file: "r" }],
+      ...change,
+    });
+    const fromRegistry = anImage("app", { repoDigests: [digest] });
+    const images = [fromRegistry];
+    const keep = {
+      rules: [{ pattern: "registry.example/app", source: "/etc/crigc/keep.d/baseline.list:2" }],
+      problems: [],
+      directoriesRead: [],
+    };
+
+    test("those that demand credentials for an image of the baseline, or of an archive", () => {
+      const found = (because: string, image: Image) => [
+        { kind: "pull-needs-credentials", image, path: "/k/pulled/r", because },
+      ];
+      expect(findings({ images, pulls: pulls() })).toEqual([]);
+      expect(findings({ images, pulls: pulls(), keep })).toMatchObject(
+        found("baseline", fromRegistry),
+      );
+      const loaded = anImage("app", { repoDigests: [] });
+      expect(findings({ images: [loaded], pulls: pulls() })).toMatchObject(found("loaded", loaded));
+      const ledger = aLedger({ images: new Map([[app.id, aRecord({ pull: "no-record" })]]) });
+      expect(findings({ images, pulls: pulls() }, ledger)).toMatchObject(
+        found("loaded", fromRegistry),
+      );
+      const forAll = pulls({ records: [{ ...record, file: "r", isForAllPods: true }] });
+      expect(findings({ images: [loaded], pulls: forAll })).toEqual([]);
+      expect(findings({ images: [loaded], pulls: pulls({ records: undefined }) })).toEqual([]);
+    });
+
+    test("those that are not valid", () => {
+      const records = [{ file: "r", imageRef: null, names: [], isForAllPods: false }];
+      expect(findings({ images, pulls: pulls({ records }) })).toMatchObject([
+        { kind: "broken-pull-record", path: "/k/pulled/r" },
+      ]);
+    });
+
+    test("records and intents whose image is not on the node", () => {
+      const stale = pulls({ recorded: new Map(), unlisted: ["r", "s"] });
+      const intent: PullIntentRecord = {
+        markedAt: NOW,
+        firstSeenWatched: watched(0n),
+        endedWatched: null,
+      };
+      const ledger = aLedger({
+        images: new Map([[app.id, aRecord()]]),
+        pullIntents: new Map([
+          ["r.example/gone", intent],
+          ["registry.example/app:v1", intent],
+          ["r.example/now", { ...intent, firstSeenWatched: watched(hours(24)) }],
+          ["r.example/ended", { ...intent, endedWatched: watched(1n) }],
+        ]),
+      });
+      expect(findings({ images, pulls: stale }, ledger)).toEqual([
+        {
+          kind: "stale-pull-record",
+          path: "/k/pulled/r",
+          imageRef: "x",
+          names: ["registry.example/app"],
+        },
+        { kind: "stale-pull-record", path: "/k/pulled/s", imageRef: null, names: [] },
+        { kind: "stale-pull-intent", name: "r.example/gone", directory: "/k/pulling" },
+      ]);
+    });
   });
 
   test("an image that was removed and is still listed", () => {

@@ -31,7 +31,7 @@ import type {
 import { listStreams, Refusal, unaryMethods } from "../support/fake-runtime/methods.ts";
 import { FakeNode } from "../support/fake-runtime/node.ts";
 import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
-import { noMarks } from "../support/no-creations.ts";
+import { noMarks, noPulls } from "../support/no-creations.ts";
 
 const hex = (seed: string): string => new Bun.CryptoHasher("sha256").update(seed).digest("hex");
 const some = <const Item>(...items: readonly Item[]) => fc.constantFrom(...items);
@@ -273,6 +273,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
       }),
       pods: async () => world.pods,
       containerMarks: noMarks,
+      pulls: noPulls,
       logs: async () => null,
     },
   });

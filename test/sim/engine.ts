@@ -12,6 +12,7 @@ import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts"
 import { duration, type Instant } from "../../src/model/time.ts";
 import { aSnapshot } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
+import { noPulls } from "../support/no-creations.ts";
 import type { Random } from "../support/random.ts";
 import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
@@ -137,6 +138,7 @@ export function simEngine(ports: SimPorts): Engine {
             images: [],
           })),
         }),
+        pulls: noPulls,
         containerMarks: async (pods, isNew) => {
           record.marks = [...node.marks.values()].filter(({ podUid }) => pods.includes(podUid));
           return { marks: record.marks.filter(isNew), unreadable: new Set() };

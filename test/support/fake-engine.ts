@@ -22,6 +22,7 @@ import type {
 import { duration, hours, type Instant, instant } from "../../src/model/time.ts";
 import { aFilesystem, aSnapshot, defaultLimits, NOW } from "./build/values.ts";
 import { noAnnouncements } from "./no-announcements.ts";
+import { noPulls } from "./no-creations.ts";
 
 export interface FakeWorld {
   images: Image[];
@@ -211,6 +212,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         clocks: () => ({ wall: world.wall, uptime: duration(world.uptime), bootId: "boot-1" }),
         keepRules: async () => world.keep,
         pods: async () => world.pods,
+        pulls: noPulls,
         containerMarks: async (pods, isNew) => {
           await call("marks");
           if (world.marks === null) return { marks: [], unreadable: new Set(pods) };

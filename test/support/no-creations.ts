@@ -1,7 +1,7 @@
-/** A node on which no container is being created. */
+/** A node on which no container is being created, and without pull records. */
 
 import type { FreshNodeInput } from "../../src/gc/fresh-view.ts";
-import type { HostReader } from "../../src/model/ports.ts";
+import type { HostReader, PullReader } from "../../src/model/ports.ts";
 
 export const noCreations: FreshNodeInput["creations"] = {
   settled: async (snapshot) => ({ snapshot, block: null }),
@@ -11,3 +11,9 @@ export const noMarks: HostReader["containerMarks"] = async () => ({
   marks: [],
   unreadable: new Set(),
 });
+
+export const noPulls: PullReader = {
+  read: async () => ({ kind: "failed", message: "there are none", intents: null }),
+  intents: async () => null,
+  records: async () => [],
+};

@@ -1,7 +1,7 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
-import { readOnlyPass } from "../../gc/read-only.ts";
+import { readOnlyPass, withPullRecords } from "../../gc/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../../report/doctor.ts";
@@ -125,7 +125,8 @@ async function look({ open, signal }: CommandContext, config: Config) {
     const evictions = await dueEvictions({ config, open });
     const parts = { containers: "all", images: true } as const;
     const pass = { purpose: { kind: "periodic" }, parts, evictions } as const;
-    return { prepared: await readOnlyPass(node.engine, pass, signal), error: "", notices };
+    const prepared = await readOnlyPass(node.engine, pass, signal);
+    return { prepared: await withPullRecords(node.engine, prepared), error: "", notices };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
     return { prepared: null, error: messageOf(thrown), notices };

@@ -194,12 +194,12 @@ const REMOVALS_MAX = 100_000;
 export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries in the pod log directory, and suggests commands for a closer look. CRI shows only one namespace of the runtime, so images of other clients appear as unexplained usage. Changes nothing; exits 0 even with findings.",
+  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, pull records of the kubelet that are stale or make it ask the registry, and stray entries in the pod log directory, and suggests commands for a closer look. CRI shows only one namespace of the runtime, so images of other clients appear as unexplained usage. Changes nothing; exits 0 even with findings.",
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,
   run: async (context) => {
-    const prepared = await shownNode(context);
+    const prepared = await shownNode(context, { pullRecords: true });
     const { snapshot } = prepared;
     const report = {
       runtime: snapshot.runtime,

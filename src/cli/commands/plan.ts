@@ -97,7 +97,10 @@ export const snapshot = command({
   readOnly: true,
   alwaysJson: true,
   run: async (context) => {
-    const { snapshot: seen, ledger } = await shownNode(context, { allLayers: true });
+    const { snapshot: seen, ledger } = await shownNode(context, {
+      allLayers: true,
+      pullRecords: true,
+    });
     context.stdout(context.open.snapshotText({ snapshot: seen, ledger }));
     return exit.done;
   },

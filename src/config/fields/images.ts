@@ -150,6 +150,12 @@ export const keepFields = {
     help: "keep images loaded from an archive",
     doc: "These have no repository digest, or only `import-YYYY-MM-DD` ones. A node that cannot pull never gets them back.",
   },
+  keepPreloaded: {
+    type: boolean,
+    default: "false",
+    help: "keep images that the kubelet is not known to have pulled",
+    doc: "By the kubelet's own pull records (on by default since Kubernetes 1.35). What an image is, is settled when it is first seen with readable records, and stays while it is listed. Where there are no records, or they cannot be read, that is every image; `crigc status`, `crigc doctor` and each report say so.",
+  },
   keepPerRepository: {
     type: optional(integer(0)),
     defaultWords: "off",

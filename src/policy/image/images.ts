@@ -66,6 +66,7 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
       evictions: evictionMarks(usage.filesystem, pressure),
     })),
     accounting: limits.accounting,
+    keepsPreloaded: limits.keepPreloaded,
     notes: notesOf(facts, demand),
   };
   const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));

@@ -13,6 +13,7 @@ import { selectedImages } from "../selection.ts";
 import { creationBlock } from "./creations.ts";
 import { distinctImages, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
+import { pullsUnderWay } from "./pulls.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
@@ -59,6 +60,8 @@ export function judgeImages(
     keep,
     tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
+    pulling: pullsUnderWay(snapshot, ledger),
+    pullsUnread: snapshot.pulls.kind === "failed" ? snapshot.pulls.message : null,
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images()) : new Map(),
     selected:
       selection === null

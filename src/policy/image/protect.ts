@@ -37,6 +37,10 @@ export interface ProtectionContext {
   readonly tags: ReadonlySet<string>;
   readonly sandbox: SandboxNames;
   readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
+  /** Images with a name that the kubelet is pulling, and that name. */
+  readonly pulling: ReadonlyMap<ImageId, string>;
+  /** Why the kubelet's pull records cannot be read; `null`: they can. */
+  readonly pullsUnread: string | null;
   /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
@@ -85,6 +89,14 @@ const RULES: readonly Rule[] = [
     judge: recentInRepository,
     isInForce: ({ limits }) => limits.keepPerRepository > 0,
   },
+  {
+    code: "pulling",
+    judge: ({ image }, { pulling }) => {
+      const name = pulling.get(image.id);
+      return name === undefined ? null : { kind: "pulling", name };
+    },
+    isInForce: ({ limits, pulling }) => limits.compat === "none" && pulling.size > 0,
+  },
   { code: "ghost", judge: ghost },
   {
     code: "just-used",
@@ -95,6 +107,12 @@ const RULES: readonly Rule[] = [
     code: "too-young",
     judge: tooYoung,
     isInForce: ({ limits }, purpose) => limits.compat === "none" || purpose !== "age",
+  },
+  // The last: the images that it alone keeps are counted.
+  {
+    code: "keep-preloaded",
+    judge: preloaded,
+    isInForce: ({ limits }) => limits.keepPreloaded,
   },
 ];
 
@@ -144,6 +162,14 @@ export function isLoaded(image: Image): boolean {
     const repository = repositoryOf(text);
     return repository === null || isImportName(repository);
   });
+}
+
+/** Keeps what is not known to have been pulled, not what is known to be preloaded: records vanish. */
+function preloaded({ record }: Ranked, { pullsUnread }: ProtectionContext): ImageKeepReason | null {
+  if (record.pull === "pulled") return null;
+  const pull = record.pull ?? "unknown";
+  const isUnread = pull === "unknown" && pullsUnread !== null;
+  return { kind: "keep-preloaded", pull, ...(isUnread && { message: pullsUnread }) };
 }
 
 function recentInRepository(

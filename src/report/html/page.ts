@@ -12,8 +12,9 @@ import type { ImageUsageReport } from "../disk-usage.ts";
 import { type HistoryReport, REGRET_COLUMNS, removalColumns } from "../history.ts";
 import { imageBlock, imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns } from "../images.ts";
+import { keptBackWords } from "../kept-back.ts";
 import { kindTitle } from "../names.ts";
-import { breakdownWords, eventTitle, stopWords, targetWords, youngWords } from "../pass-words.ts";
+import { breakdownWords, eventTitle, stopWords, targetWords } from "../pass-words.ts";
 import { candidateColumns, printContainerPlan } from "../plan-table.ts";
 import { placed } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
@@ -106,7 +107,7 @@ const collapsed = (title: string, content: Part): Html =>
 
 function nextSection(plan: ImagePlan): Html {
   const expected = plan.candidates.filter((it) => it.expected).length;
-  const young = youngWords(plan);
+  const kept = keptBackWords(plan);
   const end =
     expected === 0
       ? "No image is removed now."
@@ -115,7 +116,7 @@ function nextSection(plan: ImagePlan): Html {
     plan.triggers.length === 0 ? html`<p>No threshold exceeded.</p>` : null,
     plan.targets.map((target) => html`<p>Target: ${targetWords(target)}.</p>`),
     plan.candidates.length === 0
-      ? html`<p class="soft">No candidates.${young === "" ? "" : ` ${young}.`}</p>`
+      ? html`<p class="soft">No candidates.${kept === "" ? "" : ` ${kept}.`}</p>`
       : htmlTable(candidateColumns(SCREEN), placed(plan), {
           caption: `Candidates (images that no rule keeps) in order of removal. ${end}`,
           isSoft: ({ candidate }) => !candidate.expected,

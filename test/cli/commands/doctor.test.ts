@@ -114,6 +114,7 @@ describe("doctor", () => {
       "pod-source",
       "owners",
       "sandbox-image",
+      "pull-records",
       "pod-logs",
       "state-directory",
       "run-directory",

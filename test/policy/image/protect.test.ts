@@ -57,6 +57,16 @@ const young: Partial<ImageRecord> = {
   firstSeenAt: instant(NOW - minutes(1)),
 };
 
+const preloaded: Partial<ImageLimits> = { keepPreloaded: true };
+const pulling = (image: string): Snapshot["pulls"] => ({
+  kind: "read",
+  directory: "/k",
+  recorded: new Map(),
+  unreadable: [],
+  unlisted: [],
+  intents: [{ image, markedAt: NOW }],
+});
+
 describe("each rule keeps its image and names the cause", () => {
   const keep = {
     rules: [{ pattern: "**/app:v*", source: "/k/a.list:2" }],
@@ -98,6 +108,17 @@ describe("each rule keeps its image and names the cause", () => {
     ],
     ["ghost", { record: { ghost: aGhost({ isFinal: true }) } }, { isFinal: true }],
     ["too-young", { record: young }, { age: minutes(1), minimumAge: minutes(2) }],
+    ["pulling", { snapshot: { pulls: pulling("registry.example/app:v1") } }, {}],
+    // A short name that a runtime may complete in another way.
+    ["pulling", { snapshot: { pulls: pulling("app:v1") } }, { name: "app:v1" }],
+    ["keep-preloaded", { limits: preloaded, record: { pull: "no-record" } }, { pull: "no-record" }],
+    ["keep-preloaded", { limits: preloaded, record: { pull: "pulling" } }, { pull: "pulling" }],
+    ["keep-preloaded", { limits: preloaded }, { pull: "unknown", message: "a test" }],
+    [
+      "keep-preloaded",
+      { limits: preloaded, snapshot: { pulls: pulling("other") } },
+      { pull: "unknown" },
+    ],
   ];
   for (const [kind, given, fields] of rows) {
     test(`${kind} ${JSON.stringify(Object.keys(given))}`, () => {
@@ -119,13 +140,46 @@ test("rules are tried in order and the deciding one is last", () => {
     "ghost",
     "too-young",
   ]);
-  const all = protection({ limits: { keepLoaded: true, keepPerRepository: 0 } }).tried;
+  const all = protection({
+    limits: { keepLoaded: true, keepPreloaded: true, keepPerRepository: 0 },
+    record: { pull: "pulled" },
+    snapshot: { pulls: pulling("other:1") },
+    others: [anImage("other", { repoTags: ["other:1"] })],
+  }).tried;
   expect(all).toEqual(
     PROTECTION_ORDER.filter(
       (code) =>
-        !["not-selected", "keep-per-repository", "just-used", "shares-all-layers"].includes(code),
+        !(["not-selected", "keep-per-repository", "just-used", "shares-all-layers"] as const).some(
+          (other) => other === code,
+        ),
     ),
   );
+});
+
+test("keepPreloaded keeps no image that was pulled, and a pull keeps none with compat kubelet", () => {
+  expect(protection({ limits: preloaded, record: { pull: "pulled" } }).reason).toBeNull();
+  const snapshot = { pulls: pulling("registry.example/app:v1") };
+  expect(protection({ snapshot, limits: { compat: "kubelet" } }).reason).toBeNull();
+  const both = { ...preloaded, compat: "kubelet" } as const;
+  expect(protection({ snapshot, limits: both }).reason).toMatchObject({ kind: "keep-preloaded" });
+});
+
+test("a pull keeps images of its name for an hour of observed time", () => {
+  const kept = (since: number, change: object = {}) =>
+    protection({
+      snapshot: { pulls: { kind: "failed", message: "unmounted", intents: null } },
+      ledger: {
+        pullIntents: new Map([
+          [
+            "registry.example/app:v1",
+            { markedAt: NOW, firstSeenWatched: ago(since), endedWatched: null, ...change },
+          ],
+        ]),
+      },
+    }).reason;
+  expect(kept(59)).toMatchObject({ kind: "pulling" });
+  expect(kept(60)).toBeNull();
+  expect(kept(59, { endedWatched: ago(1) })).toBeNull();
 });
 
 test("keep-per-repository keeps the most recent tags of each repository, and no other image", () => {

@@ -1,0 +1,244 @@
+// Reads the kubelet's records of its image pulls in ROOT/image_manager: `pulling` has an intent for each pull under way,
+// `pulled` a record for each pulled image. They belong to the kubelet; crigc never writes there.
+
+import { constants } from "node:fs";
+import { lstat, open, realpath } from "node:fs/promises";
+import { join } from "node:path";
+
+import * as v from "valibot";
+
+import type { ImageId } from "../../model/ids.ts";
+import type { PullReader } from "../../model/ports.ts";
+import type { PullIntent, PullReading, PullRecord } from "../../model/pulls.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { type Instant, instant } from "../../model/time.ts";
+import { parsedJson } from "../../model/values.ts";
+import { Directory } from "../directory.ts";
+import { codeOf, reasonOf, sha256OfText } from "../files.ts";
+
+/** About 100,000 entries; Bun reads a directory as a whole. */
+const DIRECTORY_BYTES_MAX = 16n * 1024n * 1024n;
+/** A kubelet pulls far fewer images at once. */
+const INTENTS_MAX = 1_000;
+/** A record has some 100 bytes for each pod secret that pulled the image. */
+const FILE_BYTES_MAX = 1024 * 1024;
+/** For reports. */
+const RECORDS_MAX = 20_000;
+/** A file written within a tick of the kernel's clock, or a second on coarse filesystems, leaves the time as it was. */
+const COARSE_NS = 2_000_000_000n;
+const CONCURRENCY = 16;
+
+type Part = "pulling" | "pulled";
+
+interface Listing {
+  readonly stamp: string;
+  readonly names: ReadonlySet<string>;
+}
+
+export class PullRecords implements PullReader {
+  readonly root: string;
+  readonly #directory: string;
+  readonly #now: () => Instant;
+  readonly #listings = new Map<Part, Listing>();
+  #intents: { readonly of: ReadonlySet<string>; readonly intents: readonly PullIntent[] } | null =
+    null;
+  #matched: Matched | null = null;
+
+  /** `root`: the kubelet's directory; "/" without one. */
+  constructor(root: string, now: () => Instant) {
+    this.root = root;
+    this.#directory = join(root, "image_manager");
+    this.#now = now;
+  }
+
+  async read(...[images, isSettled]: Parameters<PullReader["read"]>): Promise<PullReading> {
+    const intents = await this.intents();
+    try {
+      const files = await this.#list("pulled");
+      if (this.#matched?.files !== files || this.#matched.images !== images)
+        this.#matched = { files, images, ...matchedTo(files, images) };
+      const { recorded, unlisted } = this.#matched;
+      const isOpen = ([id]: readonly [ImageId, unknown]): boolean => !isSettled(id);
+      const unreadable = await this.#unreadable([...recorded].filter(isOpen));
+      return { kind: "read", directory: this.#directory, recorded, unreadable, unlisted, intents };
+    } catch (error) {
+      return { kind: "failed", message: this.#failure(error), intents };
+    }
+  }
+
+  async intents(): Promise<readonly PullIntent[] | null> {
+    try {
+      const files = await this.#list("pulling");
+      if (this.#intents?.of !== files)
+        this.#intents = { of: files, intents: await this.#readIntents(files) };
+      return this.#intents.intents;
+    } catch {
+      return null;
+    }
+  }
+
+  async records(): Promise<readonly PullRecord[]> {
+    try {
+      const files = [...(await this.#list("pulled"))].slice(0, RECORDS_MAX);
+      return (await this.#filesOf("pulled", files)).map(recordOf);
+    } catch {
+      return [];
+    }
+  }
+
+  async #unreadable(
+    recorded: readonly (readonly [ImageId, readonly string[]])[],
+  ): Promise<readonly ImageId[]> {
+    if (recorded.length === 0) return [];
+    const read = await this.#filesOf(
+      "pulled",
+      recorded.flatMap(([, files]) => files),
+    );
+    const valid = new Set(read.filter((it) => recordOf(it).imageRef !== null).map((it) => it.file));
+    return recorded.flatMap(([id, files]) => (files.every((it) => valid.has(it)) ? [] : [id]));
+  }
+
+  /** One that is not valid is of no pull under way: the kubelet renames a file once it is written. */
+  async #readIntents(files: ReadonlySet<string>): Promise<readonly PullIntent[]> {
+    if (files.size > INTENTS_MAX) throw new Error(`more than ${INTENTS_MAX} pull intents`);
+    const read = await this.#filesOf("pulling", files);
+    return read.flatMap(({ file, text, changedAt: markedAt }) => {
+      if (text === null) throw new Error(`cannot read ${file}`);
+      const parsed = v.safeParse(INTENT, parsedJson(text));
+      const isOne = parsed.success && fileOf(parsed.output.image) === file;
+      return isOne ? [{ image: parsed.output.image, markedAt }] : [];
+    });
+  }
+
+  /** The names of its files; the same object while the directory is unchanged, which costs one stat. */
+  async #list(part: Part): Promise<ReadonlySet<string>> {
+    if (this.root === "/") throw new Error("no directory of a kubelet was found");
+    const known = this.#listings.get(part);
+    const path = join(this.#directory, part);
+    const { dev, ino, mtimeNs, ctimeNs, size } = await lstat(path, { bigint: true });
+    const stamp = [dev, ino, mtimeNs, ctimeNs].join(":");
+    if (known?.stamp === stamp) return known.names;
+    if (size > DIRECTORY_BYTES_MAX) throw new Error(`${path} has too many entries to read`);
+    const isCoarse = this.#now() - mtimeNs < COARSE_NS || this.#now() - ctimeNs < COARSE_NS;
+    const entries = await this.#within(part, (directory) => directory.entries());
+    const names = new Set(entries.flatMap(({ name }) => (FILE_NAME.test(name) ? [name] : [])));
+    // An unsettled time is not compared next time.
+    this.#listings.set(part, { stamp: isCoarse ? "" : stamp, names });
+    return names;
+  }
+
+  /** Opened without following a link below the root. */
+  async #within<T>(part: Part, use: (directory: Directory) => Promise<T>): Promise<T> {
+    await using manager = await Directory.open(join(await realpath(this.root), "image_manager"));
+    await using directory = await manager.openBelow(part);
+    return await use(directory);
+  }
+
+  /** Without files that no longer exist. */
+  async #filesOf(part: Part, files: Iterable<string>): Promise<readonly Read[]> {
+    return await this.#within(part, async (directory) => {
+      const found: Read[] = [];
+      const waiting = new Set(files).values();
+      const work = async (): Promise<void> => {
+        for (const file of waiting) {
+          const read = await readOne(directory, file);
+          if (read !== null) found.push(read);
+        }
+      };
+      await Promise.all(Array.from({ length: CONCURRENCY }, work));
+      return found;
+    });
+  }
+
+  #failure(error: unknown): string {
+    const path = join(this.#directory, "pulled");
+    return codeOf(error) === "ENOENT"
+      ? `${path} does not exist (a kubelet keeps pull records since Kubernetes 1.35)`
+      : `cannot read ${path}: ${reasonOf(error)}`;
+  }
+}
+
+interface Matched {
+  readonly files: ReadonlySet<string>;
+  readonly images: readonly Image[];
+  readonly recorded: ReadonlyMap<ImageId, readonly string[]>;
+  readonly unlisted: readonly string[];
+}
+
+function matchedTo(
+  files: ReadonlySet<string>,
+  images: readonly Image[],
+): Pick<Matched, "recorded" | "unlisted"> {
+  const recorded = new Map<ImageId, readonly string[]>();
+  const named = new Set<string>();
+  for (const image of images) {
+    const own = filesOf(image).filter((file) => files.has(file));
+    if (own.length > 0) recorded.set(image.id, [...(recorded.get(image.id) ?? []), ...own]);
+    for (const file of own) named.add(file);
+  }
+  return { recorded, unlisted: [...files].filter((file) => !named.has(file)) };
+}
+
+const filesOfImage = new WeakMap<Image, readonly string[]>();
+
+/** A record is named by what the runtime returned from the pull: the ID, or on CRI-O a digest. */
+function filesOf(image: Image): readonly string[] {
+  const known = filesOfImage.get(image);
+  if (known !== undefined) return known;
+  const id = image.id.replace(/^sha256:/, "");
+  const files = [...new Set([id, `sha256:${id}`, ...image.repoDigests])].map(fileOf);
+  filesOfImage.set(image, files);
+  return files;
+}
+
+/** Also skips drafts, which end in `.tmp`. */
+const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
+const fileOf = (name: string): string => `sha256-${sha256OfText(name)}`;
+
+/** v1alpha1 in Kubernetes 1.33 and 1.34, v1beta1 since. */
+const API = v.pipe(v.string(), v.startsWith("kubelet.config.k8s.io/"));
+const NAME = v.pipe(v.string(), v.minLength(1));
+const INTENT = v.object({ apiVersion: API, kind: v.literal("ImagePullIntent"), image: NAME });
+const RECORD = v.object({
+  apiVersion: API,
+  kind: v.literal("ImagePulledRecord"),
+  imageRef: NAME,
+  credentialMapping: v.nullish(
+    v.record(v.string(), v.nullish(v.object({ nodePodsAccessible: v.nullish(v.boolean()) }))),
+  ),
+});
+
+function recordOf({ file, text }: Read): PullRecord {
+  const parsed = v.safeParse(RECORD, parsedJson(text ?? ""));
+  if (!parsed.success || fileOf(parsed.output.imageRef) !== file)
+    return { file, imageRef: null, names: [], isForAllPods: false };
+  const mapping = Object.entries(parsed.output.credentialMapping ?? {});
+  return {
+    file,
+    imageRef: parsed.output.imageRef,
+    names: mapping.map(([name]) => name),
+    isForAllPods: mapping.length > 0 && mapping.every(([, to]) => to?.nodePodsAccessible === true),
+  };
+}
+
+interface Read {
+  readonly file: string;
+  /** "" for what is no regular file, or too large; `null`: it cannot be read. */
+  readonly text: string | null;
+  readonly changedAt: Instant;
+}
+
+/** `null`: it no longer exists. */
+async function readOne(directory: Directory, file: string): Promise<Read | null> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  try {
+    await using handle = await open(directory.pathOf(file), flags);
+    const found = await handle.stat({ bigint: true });
+    const isReadable = found.isFile() && found.size <= FILE_BYTES_MAX;
+    const text = isReadable ? await handle.readFile("utf8") : "";
+    return { file, text, changedAt: instant(found.mtimeNs) };
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    return { file, text: codeOf(error) === "ELOOP" ? "" : null, changedAt: instant(0n) };
+  }
+}

@@ -1,0 +1,194 @@
+// What the kubelet's records make of an image, from when it is first seen until it is gone.
+
+import { describe, expect, test } from "bun:test";
+
+import type { ImageId } from "../../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
+import type { PullReading } from "../../../src/model/pulls.ts";
+import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
+import { hours, instant, minutes, type ObservedTime } from "../../../src/model/time.ts";
+import { usageOf } from "../../../src/policy/image/usage.ts";
+import { forgetImages, remember } from "../../../src/policy/remember.ts";
+import { anImage, aSnapshot, defaultLimits, NOW } from "../../support/build/values.ts";
+
+const FILE = "sha256-of-app";
+const tagged = { repoTags: ["registry.example/app:v1"] };
+/** As containerd lists an image that it pulled, and one from an archive. */
+const pulled = anImage("app", {
+  ...tagged,
+  repoDigests: [`registry.example/app@sha256:${"1".repeat(64)}`],
+});
+const loaded = anImage("app", { ...tagged, repoDigests: [] });
+
+interface Seen {
+  readonly image?: Image | null;
+  /** Whether the file of the image's record exists. */
+  readonly record?: boolean | "unreadable";
+  readonly intent?: boolean;
+  readonly markedAt?: bigint;
+  readonly unread?: boolean;
+  readonly runtime?: string;
+}
+
+/** A node that is observed every five minutes. */
+class Node {
+  ledger: Ledger = emptyLedger;
+  #passed = 0n;
+
+  sees({ image = loaded, record = false, intent = false, unread = false, ...more }: Seen = {}) {
+    this.#passed += minutes(5);
+    const listed = image === null ? [] : [image];
+    const intents = intent
+      ? [{ image: "registry.example/app:v1", markedAt: instant(more.markedAt ?? NOW) }]
+      : [];
+    const exists = record !== false;
+    const reading: PullReading = unread
+      ? { kind: "failed", message: "unmounted", intents: null }
+      : {
+          kind: "read",
+          directory: "/k",
+          recorded: new Map<ImageId, readonly string[]>(
+            exists ? listed.map(({ id }) => [id, [FILE]]) : [],
+          ),
+          unreadable: record === "unreadable" ? listed.map(({ id }) => id) : [],
+          unlisted: exists && image === null ? [FILE] : [],
+          intents,
+        };
+    const base = aSnapshot({ images: listed, pulls: reading });
+    const snapshot: Snapshot = {
+      ...base,
+      clocks: { ...base.clocks, uptime: (base.clocks.uptime + this.#passed) as never },
+      runtime: { ...base.runtime, name: more.runtime ?? "containerd" },
+    };
+    const limits = defaultLimits.memory;
+    const { ledger } = this;
+    this.ledger = remember({ ledger, snapshot, usage: usageOf(snapshot), limits, pods: new Map() });
+    return this.ledger.images.get(loaded.id)?.pull;
+  }
+}
+
+describe("an image that is first seen", () => {
+  const rows: readonly [string, readonly Seen[], string | null][] = [
+    ["with a record was pulled", [{ record: true }], "pulled"],
+    ["without a record has none", [{}], "no-record"],
+    ["while its name is pulled is not settled", [{ intent: true }], "pulling"],
+    ["while records cannot be read is unknown", [{ unread: true }], null],
+    ["with a record of 0 bytes is unknown", [{ record: "unreadable" }], null],
+    ["stays pulled when the kubelet prunes its record", [{ record: true }, {}], "pulled"],
+    ["stays without when the kubelet makes a record for it", [{}, { record: true }], "no-record"],
+    ["was pulled once its intent became a record", [{ intent: true }, { record: true }], "pulled"],
+    ["has no record if its intent ended without one", [{ intent: true }, {}], "no-record"],
+    ["is settled once records can be read", [{ unread: true }, { record: true }], "pulled"],
+    ["is settled once its record is valid", [{ record: "unreadable" }, { record: true }], "pulled"],
+    ["stays settled while records cannot be read", [{}, { unread: true }], "no-record"],
+  ];
+  for (const [title, seen, state] of rows)
+    test(title, () => {
+      const node = new Node();
+      expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
+    });
+
+  test("has no record if its name has been pulled for an hour, as after a crash", () => {
+    const node = new Node();
+    const states = Array.from({ length: 13 }, () => node.sees({ intent: true }));
+    expect(states.slice(0, 12)).toEqual(Array(12).fill("pulling"));
+    expect(states[12]).toBe("no-record");
+  });
+
+  test("is still being pulled if a new pull began, whatever the wall clock says", () => {
+    const node = new Node();
+    for (let at = 0; at < 12; at += 1) node.sees({ intent: true });
+    expect(node.sees({ intent: true, markedAt: NOW - hours(1) })).toBe("pulling");
+  });
+});
+
+describe("an image that comes back", () => {
+  const back: readonly [string, readonly Seen[], string][] = [
+    ["has no record, although one outlived it", [{ record: true }], "no-record"],
+    [
+      "has no record on CRI-O either",
+      [{ record: true, image: pulled, runtime: "cri-o" }],
+      "no-record",
+    ],
+    ["was pulled if containerd knows its digest", [{ record: true, image: pulled }], "pulled"],
+    [
+      "was pulled if an intent was seen while it was gone",
+      [{ record: true, image: null, intent: true }, { record: true }],
+      "pulled",
+    ],
+    [
+      "was pulled if an intent of its name ended only after it was listed",
+      [{ record: true, intent: true }, { record: true }],
+      "pulled",
+    ],
+    [
+      "has no record if the intent was left by a crash",
+      [
+        ...Array.from({ length: 13 }, () => ({ record: true, image: null, intent: true })),
+        { record: true },
+      ],
+      "no-record",
+    ],
+    [
+      "was pulled if its old record was pruned meanwhile",
+      [{ image: null }, { record: true }],
+      "pulled",
+    ],
+    [
+      "has no record after a time in which records could not be read",
+      [{ unread: true }, { record: true }],
+      "no-record",
+    ],
+  ];
+  for (const [title, seen, state] of back)
+    test(title, () => {
+      const node = new Node();
+      node.sees({ record: true, image: pulled });
+      node.sees({ record: true, image: null });
+      expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
+    });
+
+  test("has no record if an intent was only seen before it was gone", () => {
+    const node = new Node();
+    node.sees({ intent: true });
+    node.sees({ record: true });
+    node.sees({ record: true, image: null });
+    expect(node.sees({ record: true })).toBe("no-record");
+  });
+
+  test("has no record if it was removed and loaded between two observations", () => {
+    const node = new Node();
+    node.sees({ record: true });
+    node.ledger = forgetImages(node.ledger, [loaded.id]);
+    expect(node.sees({ record: true })).toBe("no-record");
+    expect([...node.ledger.outlivedPulls]).toEqual([]);
+  });
+
+  test("has no record if it was never seen before, but its record was", () => {
+    const node = new Node();
+    node.sees({ record: true, image: null });
+    expect(node.sees({ record: true })).toBe("no-record");
+  });
+});
+
+test("an image that was dropped before it was settled leaves nothing behind", () => {
+  const node = new Node();
+  node.sees({ unread: true });
+  const before = node.ledger.outlivedPulls;
+  node.ledger = forgetImages(node.ledger, [loaded.id]);
+  expect(node.ledger.outlivedPulls).toBe(before);
+});
+
+test("an intent that ended is forgotten after a day, and an unchanged node keeps its maps", () => {
+  const node = new Node();
+  node.sees({ intent: true });
+  node.sees();
+  const { pullIntents, outlivedPulls } = node.ledger;
+  expect(pullIntents.size).toBe(1);
+  node.sees();
+  expect(node.ledger.pullIntents).toBe(pullIntents);
+  expect(node.ledger.outlivedPulls).toBe(outlivedPulls);
+  node.ledger = { ...node.ledger, watched: (node.ledger.watched + hours(24)) as ObservedTime };
+  node.sees();
+  expect(node.ledger.pullIntents.size).toBe(0);
+});
