@@ -12,15 +12,13 @@ import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { ok, skipped, type Verdict, type Verdicts, warning } from "./check.ts";
 
-export interface KubeletFacts {
-  readonly kubelet: KubeletFact;
-  readonly ours: Config;
-  /** `null`: the node could not be looked at. */
-  readonly imageFilesystem: Filesystem | null;
-}
-
-export function kubeletChecks(facts: KubeletFacts): Verdicts {
-  const { signs, running, settings, problems } = facts.kubelet;
+/** `images`: the image filesystem; `null`: the node could not be read. */
+export function kubeletChecks(
+  kubelet: KubeletFact,
+  ours: Config,
+  images: Filesystem | null,
+): Verdicts {
+  const { signs, running, settings, problems } = kubelet;
   // A file with its settings is a sign too.
   const [sign] = [
     ...running.map((pid) => `process ${pid}`),
@@ -46,7 +44,7 @@ export function kubeletChecks(facts: KubeletFacts): Verdicts {
     ["kubelet", ok(`this node has a kubelet (${sign}), ${where}`)],
     ["kubelet-image-gc", thresholdCheck(theirs)],
     ["kubelet-image-age", ageCheck(theirs)],
-    ["kubelet-eviction", evictionCheck(theirs, facts)],
+    ["kubelet-eviction", evictionCheck(theirs, ours, images)],
   ];
 }
 
@@ -84,9 +82,9 @@ function ageCheck({ limits }: Config): Verdict | null {
 }
 
 /** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
-function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
-  const nearest = nearestOf(theirs, facts.imageFilesystem);
-  const first = nearestOf(facts.ours, facts.imageFilesystem);
+function evictionCheck(theirs: Config, ours: Config, images: Filesystem | null): Verdict {
+  const nearest = nearestOf(theirs, images);
+  const first = nearestOf(ours, images);
   if (nearest === "unknown" || first === "unknown")
     return skipped("thresholds in bytes need the image filesystem, which could not be read");
   if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
@@ -95,7 +93,7 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
     return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
   return warning(
     `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
-    `${isDefault(facts.ours) ? "set --eviction-hard to" : "omit --eviction-hard, whose default is above the kubelet's, or set it to"} ${thresholdsAbove(nearest, facts.ours)}`,
+    `${isDefault(ours) ? "set --eviction-hard to" : "omit --eviction-hard, whose default is above the kubelet's, or set it to"} ${thresholdsAbove(nearest, ours)}`,
   );
 }
 

@@ -66,12 +66,7 @@ export function directoryCheck(
 const EARLIEST_YEAR = 2024;
 const SLACK = minutes(1);
 
-export function clockCheck(facts: {
-  readonly now: Instant;
-  readonly bootId: string;
-  readonly ledger: Ledger;
-}): Verdict {
-  const { now, bootId, ledger } = facts;
+export function clockCheck(now: Instant, bootId: string, ledger: Ledger): Verdict {
   const shown = secondOf(now);
   if (new Date(Number(now / 1_000_000n)).getUTCFullYear() < EARLIEST_YEAR)
     return warning(
@@ -119,13 +114,13 @@ export const addressCheck = (address: string, fault: string | null): Verdict =>
 
 /** The state directory belongs on another disk than the images, if the node has one. */
 export function stateDiskCheck(
-  state: { readonly directory: string; readonly device: string | null },
+  directory: string,
+  device: string | null,
   images: Filesystem | null,
 ): Verdict | null {
-  if (images === null || images.roles.includes("nodefs") || state.device !== images.device)
-    return null;
+  if (images === null || images.roles.includes("nodefs") || device !== images.device) return null;
   return warning(
-    `${state.directory} is on the image filesystem: when that is full, crigc cannot save ledger and history`,
+    `${directory} is on the image filesystem: when that is full, crigc cannot save ledger and history`,
     "move it to another filesystem with --state-dir",
   );
 }

@@ -91,7 +91,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["state-directory", directory(stateDir, "--state-dir")],
     ["run-directory", directory(runDir, "--run-dir")],
     ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
-    ["clock", clockCheck({ now: open.now(), bootId: machine.bootId(), ledger })],
+    ["clock", clockCheck(open.now(), machine.bootId(), ledger)],
     [
       "keep-rules",
       keepCheck(
@@ -99,7 +99,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
         snapshot === undefined ? null : { images: snapshot.images, ledger },
       ),
     ],
-    ...kubeletChecks({ kubelet: machine.kubelet(), ours: config, imageFilesystem: images }),
+    ...kubeletChecks(machine.kubelet(), config, images),
     ["event-hook", hook === null ? null : hookCheck(hook, machine.executableFault(hook))],
     // A running agent uses the address itself.
     [
@@ -108,10 +108,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
         ? null
         : addressCheck(address, await machine.addressFault(address)),
     ],
-    [
-      "state-filesystem",
-      stateDiskCheck({ directory: stateDir, device: await machine.device(stateDir) }, images),
-    ],
+    ["state-filesystem", stateDiskCheck(stateDir, await machine.device(stateDir), images)],
     ["agent", agentCheck(agent, build.version)],
   ];
 }

@@ -16,8 +16,8 @@ interface Node {
 }
 
 function checks({ settings = {}, ours = [], filesystem, kubelet }: Node) {
-  const found = kubeletChecks({
-    kubelet: {
+  const found = kubeletChecks(
+    {
       signs: ["/etc/systemd/system/kubelet.service"],
       running: [],
       settings: Object.entries(settings).map(([field, text]) => ({
@@ -28,9 +28,9 @@ function checks({ settings = {}, ours = [], filesystem, kubelet }: Node) {
       problems: [],
       ...kubelet,
     },
-    ours: load({ flags: ours }),
-    imageFilesystem: filesystem === undefined ? aFilesystem() : filesystem,
-  });
+    load({ flags: ours }),
+    filesystem === undefined ? aFilesystem() : filesystem,
+  );
   return new Map(found.filter(([, check]) => check !== null));
 }
 

@@ -12,11 +12,12 @@ import {
   socketCheck,
   userCheck,
 } from "../../../src/cli/checks/machine.ts";
-import { emptyLedger } from "../../../src/model/ledger.ts";
+import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
 import {
   type Duration,
   duration,
   hours,
+  type Instant,
   instant,
   minutes,
   plus,
@@ -60,7 +61,13 @@ test("a user without access to a directory is advised to run as root, not to cho
   );
 });
 
-test.each<[string, Partial<Parameters<typeof clockCheck>[0]>, string]>([
+interface Clock {
+  readonly now?: Instant;
+  readonly bootId?: string;
+  readonly ledger?: Ledger;
+}
+
+test.each<[string, Clock, string]>([
   ["is right", {}, "ok"],
   ["has no ledger to compare with", { ledger: emptyLedger }, "ok"],
   ["was set back a second, as by NTP", { ledger: ahead(seconds(1)) }, "ok"],
@@ -71,9 +78,8 @@ test.each<[string, Partial<Parameters<typeof clockCheck>[0]>, string]>([
     "warning: the clock says 1970-01-01T00:05:00Z",
   ],
   ["has no boot ID", { bootId: "" }, "warning: cannot read the boot ID"],
-])("a clock that %s", (_, change, words) => {
-  const facts = { now: NOW, bootId: "boot-1", ledger: aLedger(), ...change };
-  expect(shown(clockCheck(facts))).toStartWith(words);
+])("a clock that %s", (_, { now = NOW, bootId = "boot-1", ledger = aLedger() }, words) => {
+  expect(shown(clockCheck(now, bootId, ledger))).toStartWith(words);
 });
 
 test("notices of the state directory are warnings", () => {
