@@ -24,7 +24,12 @@ import {
   idOf,
   NOW,
 } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+import {
+  type FakeEngine,
+  fakeEngine,
+  type FakeWorld,
+  passRequest,
+} from "../support/fake-engine.ts";
 
 const WORDS = ["a", "b", "c", "d"] as const;
 
@@ -62,23 +67,11 @@ function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
 }
 
 async function run(
-  { engine, world }: FakeEngine,
+  fake: FakeEngine,
   change: Partial<PassRequest> = {},
   signal: AbortSignal = new AbortController().signal,
 ): Promise<PassEnd> {
-  const request: PassRequest = {
-    kind: "gc",
-    purpose: { kind: "periodic" },
-    containers: "none",
-    images: true,
-    dryRun: false,
-    lockWaitMs: 0,
-    now: () => world.wall,
-    random: () => 0,
-    announcer: new Announcer(engine.journal),
-    ...change,
-  };
-  return runPass(engine, request, signal);
+  return runPass(fake.engine, passRequest(fake, { containers: "none", ...change }), signal);
 }
 
 const removed = (...words: readonly string[]): readonly string[] =>

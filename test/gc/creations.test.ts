@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { type PassRequest, runPass } from "../../src/gc/pass.ts";
 import type { ContainerMark } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
@@ -21,7 +20,12 @@ import {
   idOf,
   NOW,
 } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+import {
+  type FakeEngine,
+  fakeEngine,
+  type FakeWorld,
+  passRequest,
+} from "../support/fake-engine.ts";
 
 const WORDS = ["a", "b", "c"] as const;
 const pod = aSandbox("pod", { createdAt: instant(NOW - seconds(60)) });
@@ -67,23 +71,12 @@ const PRESSURE: Partial<PassRequest> = {
 };
 
 async function pass(
-  { engine, world }: FakeEngine,
+  fake: FakeEngine,
   change: Partial<PassRequest>,
   signal = new AbortController().signal,
 ): Promise<Pass> {
-  const request: PassRequest = {
-    kind: "gc",
-    purpose: { kind: "periodic" },
-    containers: "none",
-    images: true,
-    dryRun: false,
-    lockWaitMs: 0,
-    now: () => world.wall,
-    random: () => 0,
-    announcer: new Announcer(engine.journal),
-    ...change,
-  };
-  return (await runPass(engine, request, signal)).pass;
+  const request = passRequest(fake, { containers: "none", ...change });
+  return (await runPass(fake.engine, request, signal)).pass;
 }
 
 const waitedMs = ({ steps }: Pass): number => {

@@ -1,36 +1,26 @@
 import { describe, expect, test } from "bun:test";
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { failureOf } from "../../src/gc/pass-events.ts";
 import { type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+import {
+  type FakeEngine,
+  fakeEngine,
+  type FakeWorld,
+  passRequest,
+} from "../support/fake-engine.ts";
 
 async function gc(
   fake: FakeEngine,
   change: Partial<PassRequest> = {},
   signal = new AbortController().signal,
 ): Promise<Pass> {
-  const { pass } = await runPass(
-    fake.engine,
-    {
-      kind: "gc",
-      purpose: { kind: "all-unused" },
-      containers: "all",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now: () => NOW,
-      random: () => 0,
-      announcer: new Announcer(fake.engine.journal),
-      ...change,
-    },
-    signal,
-  );
-  return pass;
+  const purpose = { kind: "all-unused" } as const;
+  const request = passRequest(fake, { purpose, now: () => NOW, ...change });
+  return (await runPass(fake.engine, request, signal)).pass;
 }
 
 const limitsOf = (maximumRemovals: number | null): Limits => ({

@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import { PodLists } from "../../src/gc/pod-lists.ts";
 import { podUid, sandboxId } from "../../src/model/ids.ts";
@@ -10,7 +9,12 @@ import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+import {
+  type FakeEngine,
+  fakeEngine,
+  type FakeWorld,
+  passRequest,
+} from "../support/fake-engine.ts";
 
 const never = new AbortController().signal;
 
@@ -48,23 +52,10 @@ function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {
   });
 }
 
-async function collect({ engine, world }: FakeEngine): Promise<string | null> {
-  const ended = await runPass(
-    engine,
-    {
-      kind: "gc",
-      purpose: { kind: "all-unused" },
-      containers: "all",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now: () => world.wall,
-      random: () => 0,
-      announcer: new Announcer(engine.journal),
-    },
-    never,
-  );
-  return ended.pass.error ?? ended.pass.containers?.errors.join("; ") ?? null;
+async function collect(fake: FakeEngine): Promise<string | null> {
+  const request = passRequest(fake, { purpose: { kind: "all-unused" } });
+  const { pass } = await runPass(fake.engine, request, never);
+  return pass.error ?? pass.containers?.errors.join("; ") ?? null;
 }
 
 const old = { createdAt: instant(0n) };

@@ -1,10 +1,9 @@
 // How many calls a pass with removals makes: as many as it removes, and nothing that grows with the node.
 import { expect, test } from "bun:test";
 
-import { Announcer } from "../../src/gc/announcer.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import { aContainer, aLedger, anImage, aRecord, aSandbox, idOf } from "../support/build/values.ts";
-import { fakeEngine } from "../support/fake-engine.ts";
+import { fakeEngine, passRequest } from "../support/fake-engine.ts";
 
 /** Calls by method of a pass that removes every unused image but ten that are in use. */
 async function callsAt(count: number): Promise<Readonly<Record<string, number>>> {
@@ -13,28 +12,16 @@ async function callsAt(count: number): Promise<Readonly<Record<string, number>>>
   const records = words.map(
     (word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1` })] as const,
   );
-  const { engine, world, calls, writes } = fakeEngine({
+  const fake = fakeEngine({
     // Nothing is expected of them, or the pass would end because they free nothing.
     images: words.map((word) => anImage(word, { sizeBytes: 0n })),
     sandboxes: [aSandbox("a")],
     containers: used.map((word) => aContainer(word, { imageId: idOf(word) })),
     ledger: aLedger({ images: new Map(records) }),
   });
-  const { pass } = await runPass(
-    engine,
-    {
-      kind: "gc",
-      purpose: { kind: "all-unused" },
-      containers: "none",
-      images: true,
-      dryRun: false,
-      lockWaitMs: 0,
-      now: () => world.wall,
-      random: () => 0,
-      announcer: new Announcer(engine.journal),
-    },
-    new AbortController().signal,
-  );
+  const { calls, writes } = fake;
+  const request = passRequest(fake, { purpose: { kind: "all-unused" }, containers: "none" });
+  const { pass } = await runPass(fake.engine, request, new AbortController().signal);
   expect(pass.images?.items).toHaveLength(count - 10);
   const byMethod = Object.groupBy(calls, (method) => method);
   const { ImageStatus, statfs, ...rest } = Object.fromEntries(

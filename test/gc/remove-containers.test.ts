@@ -8,13 +8,18 @@ import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
 import type { UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
-import { duration, seconds } from "../../src/model/time.ts";
+import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
 import { ownership } from "../../src/policy/container/ownership.ts";
 import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
 import { containerLimits } from "../support/build/values.ts";
-import { FakeNode, type FakeNodeState, type PortsChange } from "../support/fake-node.ts";
+import {
+  FakeNode,
+  type FakeNodeState,
+  type PortsChange,
+  removalRequest,
+} from "../support/fake-node.ts";
 
 interface Scene {
   readonly containers?: readonly Container[];
@@ -38,17 +43,9 @@ async function collect(
     { containers, sandboxes, logs: scene.logs ?? null },
     { pods: judged({ gone: ["uid-a"] }), ...scene.input },
   );
-  const outcome = await removeContainers(decideContainers(input), node.ports(scene.ports), {
-    signal: new AbortController().signal,
-    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
-    held: () => false,
-    maximumRemovals: null,
-    stopGraceMax: seconds(30),
-    inOrder: false,
-    listedNs: 0n,
-    removalInterval: duration(0n),
-    ...scene.options,
-  });
+  const request = removalRequest(input, scene.options);
+  const plan = decideContainers(input);
+  const outcome = await removeContainers(plan, node.ports(scene.ports), request);
   return { node, outcome };
 }
 
