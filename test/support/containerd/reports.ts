@@ -10,113 +10,59 @@ export interface Coded {
   readonly [data: string]: unknown;
 }
 
+/** An image of a plan or a report; of what is told of candidates alone, those that are kept have nothing. */
 export interface ImageEntry {
   readonly id: string;
   readonly name: string;
   readonly sizeBytes: number;
-  readonly pinned: boolean;
-}
-
-export interface KeptEntry extends ImageEntry {
   readonly reason: Coded;
-  readonly tried: readonly string[];
-}
-
-export interface CandidateEntry extends ImageEntry {
-  readonly place: number;
+  readonly expected?: boolean;
   /** Absent where its layers are not known. */
   readonly freesBytes?: number;
   readonly freesAtLeastBytes?: number;
   readonly freesAtMostBytes?: number;
-  readonly triggers: readonly Coded[];
-  readonly expected: boolean;
-}
-
-export interface Breakdown {
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-  readonly imagesBytes: number;
-  readonly logsBytes: number | null;
-  readonly otherBytes: number;
-}
-
-export interface Target {
-  readonly kind: string;
-  readonly trigger: Coded;
-  readonly availableBytes?: number;
-  readonly wantedBytes?: number;
 }
 
 export interface ImagePlanDocument {
   readonly blocks: readonly Coded[];
   readonly triggers: readonly Coded[];
-  readonly targets: readonly Target[];
   readonly futility: readonly {
     readonly boundBytes: number;
     readonly neededBytes: number;
     readonly futile: boolean;
-    readonly breakdown: Breakdown;
+    readonly breakdown: Record<"capacityBytes" | "imagesBytes" | "otherBytes", number>;
   }[];
-  readonly candidates: readonly CandidateEntry[];
-  readonly kept: readonly KeptEntry[];
-  readonly notes: readonly string[];
-}
-
-export interface DecidedEntry {
-  readonly decision: "keep" | "remove";
-  readonly reason: Coded;
-}
-
-export interface ContainerPlanDocument {
-  readonly blocks: readonly Coded[];
-  readonly podSource: { readonly kind: string; readonly text: string };
-  readonly containers: readonly (DecidedEntry & { readonly id: string })[];
-  readonly sandboxes: readonly (DecidedEntry & { readonly id: string })[];
-  readonly podLogs: readonly (DecidedEntry & { readonly entry: string })[];
-  readonly strays: readonly string[];
+  readonly candidates: readonly ImageEntry[];
+  readonly kept: readonly ImageEntry[];
 }
 
 export interface PlanDocument {
   readonly images: ImagePlanDocument | null;
-  readonly containers: ContainerPlanDocument | null;
+  readonly containers: {
+    readonly podSource: { readonly kind: string };
+    readonly strays: readonly string[];
+  } | null;
 }
 
-export interface ImageItem extends Omit<ImageEntry, "pinned"> {
-  /** Absent where its layers are not known. */
-  readonly freesBytes?: number;
-  readonly freesAtLeastBytes?: number;
-  readonly freesAtMostBytes?: number;
-  readonly trigger: Coded;
+export interface ImageItem extends ImageEntry {
   readonly result: {
     readonly kind: "removed" | "ghost" | "skipped" | "failed";
     readonly measuredBytes?: number;
-    readonly settled?: string;
     readonly reason?: Coded;
   };
-  readonly tookMs: number;
 }
 
 export interface GcReport {
-  readonly dryRun: boolean;
-  readonly error: string | null;
   readonly tookMs: number;
   readonly images: {
     readonly end: string;
-    readonly wantedBytes: number | null;
     readonly reportedFreedBytes: number;
     readonly measuredFreedBytes: number;
     readonly estimatedFreedBytes: number | null;
-    readonly availableBeforeBytes: number;
     readonly availableAfterBytes: number;
     readonly items: readonly ImageItem[];
   } | null;
-  readonly containers: {
-    readonly end: string;
-    readonly errors: readonly string[];
-    readonly containers: readonly { readonly id: string; readonly result: { kind: string } }[];
-    readonly sandboxes: readonly { readonly id: string; readonly result: { kind: string } }[];
-    readonly logs: readonly { readonly entry: string; readonly result: { kind: string } }[];
-  } | null;
+  readonly containers: object | null;
   readonly events: readonly { readonly reason: string; readonly message: string }[];
   readonly plan: PlanDocument;
 }
