@@ -4,7 +4,6 @@ import { exit } from "../cli/exit.ts";
 import type { Config, Written } from "../config/config.ts";
 import { shown } from "../config/settings.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
-import { toMs } from "../model/time.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import { acquireLock, type Lock } from "../node/lock.ts";
 import { type Log, logForm, logOf } from "./log.ts";
@@ -112,14 +111,7 @@ class RunningAgent {
       onEvent: (event) => this.#statusServer.event(event),
     });
     this.#closers.push(() => recorder?.close());
-    const agent = new Agent({
-      engine,
-      periods: () => this.#live.current().periods,
-      dryRun: () => this.#live.current().values.dryRun,
-      lockWaitMs: () => toMs(this.#live.current().values.runtimeRequestTimeout),
-      now: () => engine.observe.host.clocks().wall,
-      random: () => Math.floor(Math.random() * 2 ** 24),
-    });
+    const agent = new Agent(engine, this.#live.current);
     this.#agent = agent;
     this.#statusServer.attach({ agent, engine, recorder });
     systemd.ready(`watching ${connected.endpoint}`);

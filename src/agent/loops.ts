@@ -1,5 +1,6 @@
 /** The agent: five loops over one engine, one pass at a time, until it is stopped. */
 
+import type { Config } from "../config/config.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { failureOf } from "../gc/pass-events.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
@@ -10,7 +11,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
-import { duration, type Instant } from "../model/time.ts";
+import { duration, type Instant, toMs } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/judge.ts";
 import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
@@ -18,18 +19,10 @@ import { LayerReading } from "./layer-reading.ts";
 import { type Ended, Loop, type LoopState } from "./loop.ts";
 import { checkPressure, Measurements, PressurePace, reclaimTargets } from "./pressure.ts";
 
-/** Milliseconds between the end of one run and the start of the next. */
-export type Periods = Readonly<Record<LoopName, number>>;
-
-export interface AgentOptions {
-  readonly engine: Engine;
-  readonly periods: () => Periods;
-  readonly dryRun: () => boolean;
-  /** How long a pass waits for another process's pass. */
-  readonly lockWaitMs: () => number;
-  readonly now: () => Instant;
-  readonly random: () => number;
-}
+/** Read for each run, so that a reload applies to the next one. */
+export type AgentConfig = Pick<Config, "periods"> & {
+  readonly values: Pick<Config["values"], "dryRun" | "runtimeRequestTimeout">;
+};
 
 /** Read by status, health and metrics, written only by the loops. */
 export interface AgentState {
@@ -66,7 +59,9 @@ export const emptyState: AgentState = {
 };
 
 export class Agent {
-  readonly #options: AgentOptions;
+  /** Measures disks through `#measurements`. */
+  readonly #engine: Engine;
+  readonly #config: () => AgentConfig;
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
@@ -78,13 +73,13 @@ export class Agent {
   /** Ends a container pass, and the reading of layers, while pressure is due. */
   #yield = new AbortController();
 
-  constructor(options: AgentOptions) {
-    const { engine, periods, now } = options;
-    this.#measurements = new Measurements(now);
+  constructor(engine: Engine, config: () => AgentConfig) {
+    this.#config = config;
+    this.#measurements = new Measurements(() => this.#now());
     const disk = this.#measurements.noting(engine.observe.disk);
-    this.#options = { ...options, engine: { ...engine, observe: { ...engine.observe, disk } } };
+    this.#engine = { ...engine, observe: { ...engine.observe, disk } };
     this.#announcer = new Announcer(engine.journal);
-    this.#pace = new PressurePace(engine, () => periods().pressure);
+    this.#pace = new PressurePace(engine, () => config().periods.pressure);
     const cache = (signal: AbortSignal) => this.#refreshCache(signal);
     const periodic = { purpose: { kind: "periodic" } } as const;
     this.#loops = {
@@ -116,14 +111,17 @@ export class Agent {
     await Promise.all(Object.values(this.#loops).map((loop) => loop.repeat(signal)));
   }
 
+  #now(): Instant {
+    return this.#engine.observe.host.clocks().wall;
+  }
+
   #loop(name: LoopName, run: (signal: AbortSignal) => Promise<Ended>): Loop {
-    const { engine, periods, now } = this.#options;
     return new Loop({
       name,
-      engine,
-      now,
+      engine: this.#engine,
+      now: () => this.#now(),
       run,
-      periodMs: () => periods()[name],
+      periodMs: () => this.#config().periods[name],
       pauseMs: () => this.#pauseMs(name),
       isEnabled: () => this.#isEnabled(name),
       failed: (thrown) => this.#noteSilence(thrown),
@@ -132,7 +130,7 @@ export class Agent {
   }
 
   #pauseMs(name: LoopName): number {
-    const periods = this.#options.periods();
+    const { periods } = this.#config();
     if (name === "pressure") return this.#pace.pauseMs(this.#state.pressure);
     // Without an observation there are no filesystems to check for pressure.
     const isBlind = name === "image-detection" && this.#state.seen === null;
@@ -140,7 +138,7 @@ export class Agent {
   }
 
   #isEnabled(name: LoopName): boolean {
-    const limits = this.#options.engine.limits();
+    const limits = this.#engine.limits();
     if (name === "image-gc") return collectsImages(limits.images);
     return name !== "pressure" || limits.pressure.thresholds.length > 0;
   }
@@ -150,7 +148,7 @@ export class Agent {
     const { engine } = this.#loops["image-cache"];
     const listed = await engine.observe.runtime.listImages(signal);
     const images = listed.toSorted(largerFirst);
-    this.#state = { ...this.#state, images, cachedAt: this.#options.now() };
+    this.#state = { ...this.#state, images, cachedAt: this.#now() };
     this.#noteAnswer();
     forgetGone(engine, listed);
     return null;
@@ -179,24 +177,31 @@ export class Agent {
     },
     signal: AbortSignal,
   ): Promise<Ended> {
-    const { lockWaitMs, dryRun, now, random } = this.#options;
     const loop = this.#loops[request.kind];
     const { engine } = loop;
     if (request.kind === "pressure") {
       this.#yield.abort();
       this.#yield = new AbortController();
     }
-    const waits: PassRequest["waits"] = (waiting) => (this.#state = { ...this.#state, waiting });
-    const common = { waits, now, random, announcer: this.#announcer };
-    const [startedAt, startNs] = [now(), engine.timer.monotonicNs()];
+    const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       const hurry = this.#yield.signal;
-      const turn = { startedAt, took: duration(engine.timer.monotonicNs() - startNs) };
-      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs(), hurry, turn };
       const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
-      const end = await runPass(engine, { ...request, ...common, ...rest }, stop);
+      const { dryRun, runtimeRequestTimeout } = this.#config().values;
+      const pass: PassRequest = {
+        ...request,
+        dryRun,
+        lockWaitMs: toMs(runtimeRequestTimeout),
+        hurry,
+        turn: { startedAt, took: duration(engine.timer.monotonicNs() - startNs) },
+        waits: (waiting) => (this.#state = { ...this.#state, waiting }),
+        now: () => this.#now(),
+        random: () => Math.floor(Math.random() * 2 ** 24),
+        announcer: this.#announcer,
+      };
+      const end = await runPass(engine, pass, stop);
       return { ...end, gaveWay: stop.aborted && end.prepared === null };
     });
     if (ended === null) return null;
@@ -223,7 +228,7 @@ export class Agent {
     const verdict = await check();
     if (verdict === null) return null;
     const { compat } = engine.limits().images;
-    this.#announcer.pressure(verdict, this.#options.now(), compat);
+    this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
     if (!this.#pace.beginsPass(verdict)) return this.#pace.rests() ? undefined : null;
@@ -251,7 +256,7 @@ export class Agent {
   }
 
   #noteAnswer(): void {
-    this.#state = { ...this.#state, runtimeAnsweredAt: this.#options.now(), runtimeError: null };
+    this.#state = { ...this.#state, runtimeAnsweredAt: this.#now(), runtimeError: null };
   }
 
   /** A disk that cannot be measured, or a lock that is taken, says nothing about the runtime. */

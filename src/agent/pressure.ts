@@ -16,15 +16,12 @@ import {
 } from "../policy/pressure/judge.ts";
 import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
 
-interface Measurement {
-  readonly reading: DiskReading;
-  readonly at: Instant;
-}
+type Figures = Pick<DiskReading, "capacityBytes" | "availableBytes" | "inodes" | "inodesFree">;
 
 /** The newest measurement of each filesystem by any part of the agent, so that showing the disks costs no call. */
 export class Measurements {
   readonly #now: () => Instant;
-  readonly #newest = new Map<string, Measurement>();
+  readonly #newest = new Map<string, Figures & { readonly measuredAt: Instant }>();
 
   constructor(now: () => Instant) {
     this.#now = now;
@@ -54,18 +51,17 @@ export class Measurements {
    */
   newest(seen: Pick<Seen, "filesystems" | "observedAt"> | null): readonly MeasuredFilesystem[] {
     if (seen === null) return [];
-    return seen.filesystems.map((filesystem) => {
-      const newer = this.#newest.get(filesystem.path);
-      return newer === undefined
-        ? { ...filesystem, measuredAt: seen.observedAt }
-        : { ...filesystem, ...newer.reading, measuredAt: newer.at };
-    });
+    const { filesystems, observedAt } = seen;
+    return filesystems.map((filesystem) => ({
+      ...filesystem,
+      measuredAt: observedAt,
+      ...this.#newest.get(filesystem.path),
+    }));
   }
 
-  #note(path: string, reading: DiskReading): void {
-    const { capacityBytes, availableBytes, inodes, inodesFree } = reading;
-    const figures = { capacityBytes, availableBytes, inodes, inodesFree };
-    this.#newest.set(path, { reading: figures, at: this.#now() });
+  #note(path: string, { capacityBytes, availableBytes, inodes, inodesFree }: Figures): void {
+    const measuredAt = this.#now();
+    this.#newest.set(path, { capacityBytes, availableBytes, inodes, inodesFree, measuredAt });
   }
 }
 

@@ -1,6 +1,6 @@
 // One simulated node with an agent on it, which can be stopped, killed and started again; and the judge of what it does.
 
-import { Agent, type Periods } from "../../src/agent/loops.ts";
+import { Agent, type AgentConfig } from "../../src/agent/loops.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { creationId, type ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
@@ -44,7 +44,7 @@ export const simLimits: Limits = {
   },
 };
 
-export const simPeriods: Periods = {
+export const simPeriods: AgentConfig["periods"] = {
   "image-cache": 30 * SECOND,
   "image-detection": 5 * MINUTE,
   "image-gc": 5 * MINUTE,
@@ -57,7 +57,7 @@ export interface SimOptions {
   readonly disks?: readonly SimDisk[];
   readonly lateMs?: number;
   readonly weather?: Partial<Weather>;
-  readonly periods?: Partial<Periods>;
+  readonly periods?: Partial<AgentConfig["periods"]>;
   /** Puts other parts into the engine of each agent that starts. */
   readonly refit?: (engine: Engine, sim: Simulation) => Engine;
   /** The runtime lies in spells: what depends on its word for sizes is not judged. */
@@ -71,7 +71,7 @@ export class Simulation {
   readonly record = new SimRecord();
   readonly weather: Weather;
   readonly hostility: Hostility | null;
-  readonly #periods: Periods;
+  readonly #periods: AgentConfig["periods"];
   readonly #refit: (engine: Engine, sim: Simulation) => Engine;
   #agent: Agent | null = null;
   #life: { alive: boolean; readonly stop: AbortController; ended: boolean } | null = null;
@@ -121,14 +121,9 @@ export class Simulation {
       startedAt: this.node.wall(),
       hostility: this.hostility,
     });
-    this.#agent = new Agent({
-      engine: this.#refit(engine, this),
-      periods: () => this.#periods,
-      dryRun: () => false,
-      lockWaitMs: () => 2 * MINUTE,
-      now: () => this.node.wall(),
-      random: () => this.random.between(0, 2 ** 24),
-    });
+    const values = { dryRun: false, runtimeRequestTimeout: minutes(2) };
+    const config = { periods: this.#periods, values };
+    this.#agent = new Agent(this.#refit(engine, this), () => config);
     this.#life = life;
     void this.#agent.run(life.stop.signal).then(() => {
       life.ended = true;
