@@ -85,24 +85,125 @@ describe("a line", () => {
   });
 });
 
+/** What the log says after its header. */
+const sentences = (lines: readonly string[]): readonly string[] =>
+  lines.map((line) => line.slice(line.indexOf("] ") + 2));
+
+const fail = (log: Log, ...messages: readonly string[]): void => {
+  for (const message of messages) log.failure("pass", message);
+};
+
+const series: readonly (readonly [string, (it: Recorded) => void, readonly string[]])[] = [
+  [
+    "identical failures are one line, and one with their count after the fold window",
+    ({ log, wait }) => {
+      for (let i = 0; i < 11; i += 1) {
+        fail(log, "a");
+        wait(1);
+      }
+    },
+    ["a", "a repeated=10"],
+  ],
+  [
+    "a count that is due is written with the next line of any kind",
+    ({ log, wait }) => {
+      fail(log, "a", "a", "a");
+      wait(11);
+      log.info(0, "Something else");
+    },
+    ["a", "a repeated=2", "Something else"],
+  ],
+  [
+    "another failure of the same topic is written at once, after the count of the one before",
+    ({ log }) => fail(log, "a", "a", "a", "b"),
+    ["a", "a repeated=2", "b"],
+  ],
+  [
+    "the first success after failures says how many there were, and ends the series",
+    ({ log, wait }) => {
+      fail(log, "a");
+      wait(5);
+      fail(log, "b");
+      for (const _ of [1, 2]) log.success("pass", "Image collection");
+      fail(log, "b");
+    },
+    ["a", "b", "Image collection succeeded after 2 failures in 5m", "b"],
+  ],
+  [
+    "failures are still logged when the clock was set back",
+    ({ log, wait }) => {
+      fail(log, "a");
+      wait(-600);
+      fail(log, "a");
+    },
+    ["a", "a"],
+  ],
+  [
+    "counts that are still held back are written once at the end",
+    ({ log }) => {
+      fail(log, "a", "a", "a");
+      for (const _ of [1, 2]) log.flush();
+    },
+    ["a", "a repeated=2"],
+  ],
+  [
+    "failures of pod logs alone are logged in addition to the pass summary, and so is their end",
+    ({ log }) => {
+      const containers = containerOutcome({ errors: ["logs stay, because of x"] });
+      journalTo(log).passEnded(pass({ containers }), null);
+      journalTo(log).passEnded(pass(), null);
+    },
+    [
+      expect.stringMatching(/^GC: containers and logs: logs stay, because of x /),
+      expect.stringContaining("GC: 1 container, 1 sandbox, 1 log entry removed"),
+      expect.stringContaining("GC: containers and logs succeeded after 1 failure"),
+      expect.stringContaining("GC: 1 container"),
+    ],
+  ],
+  [
+    "a pass that fails each time is logged once, and so is its recovery",
+    ({ log }) => {
+      const failed = pass({ error: "cannot list images", images: null, containers: null });
+      for (let i = 0; i < 5; i += 1) logPass(log, failed);
+      logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
+    },
+    [
+      expect.stringMatching(/^GC failed: cannot list images passId/),
+      "GC succeeded after 5 failures in 0s",
+      expect.stringMatching(/^GC: target reached/),
+    ],
+  ],
+  [
+    "a removal or an event that repeats in every pass is logged once",
+    ({ log }) => {
+      const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "failed" } });
+      const event = {
+        reason: "GhostImage",
+        message: "x is listed",
+        at: NOW,
+        passId: null,
+      } as const;
+      for (let i = 0; i < 5; i += 1) {
+        journalTo(log).imageDone(pass().id, item);
+        journalTo(log).event(event);
+      }
+    },
+    [expect.stringContaining("app-1:1.1: failed: busy"), 'x is listed event="GhostImage"'],
+  ],
+];
+
 describe("failures", () => {
-  test("identical failures are one line, and one line with their count after the fold window", () => {
-    const { log, lines, wait } = recorded();
-    for (let i = 0; i < 11; i += 1) {
-      log.failure("pass", "Cannot list images");
-      wait(1);
-    }
-    expect(lines.map((line) => line.slice(1))).toEqual([
-      "0115 12:00:00.250000 crigc] Cannot list images",
-      "0115 12:10:00.250000 crigc] Cannot list images repeated=10",
-    ]);
+  test.each(series)("%s", (_, act, expected) => {
+    const it = recorded();
+    act(it);
+    expect(sentences(it.lines)).toEqual(expected);
   });
 
   test("a failure is still folded after the format of the log has changed", () => {
     const { log, lines } = recorded();
-    log.failure("pass", "Cannot list images");
+    fail(log, "a");
     const next = log.reconfigured({ format: "json", verbosity: 4 });
-    next.failure("pass", "Cannot list images");
+    fail(next, "a");
     expect(lines).toHaveLength(1);
     next.success("pass", "Listing images");
     expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
@@ -110,80 +211,13 @@ describe("failures", () => {
     expect(next.enabled(4)).toBe(true);
   });
 
-  test("a count that is due is written with the next line of any kind", () => {
-    const { log, lines, wait } = recorded();
-    log.failure("pass", "Cannot list images");
-    log.failure("pass", "Cannot list images");
-    log.failure("pass", "Cannot list images");
-    wait(11);
-    log.info(0, "Something else");
-    expect(lines.map((line) => line.split("] ")[1])).toEqual([
-      "Cannot list images",
-      "Cannot list images repeated=2",
-      "Something else",
-    ]);
-  });
-
-  test("failures of pod logs alone are logged in addition to the pass summary, and so is their end", () => {
-    const { log, lines } = recorded();
-    const containers = containerOutcome({ errors: ["logs stay, because of x"] });
-    journalTo(log).passEnded(pass({ containers }), null);
-    expect(lines.map((line) => [line[0], line.split("] ")[1]])).toEqual([
-      ["E", expect.stringMatching(/^GC: containers and logs: logs stay, because of x /)],
-      ["I", expect.stringContaining("GC: 1 container, 1 sandbox, 1 log entry removed")],
-    ]);
-    journalTo(log).passEnded(pass(), null);
-    expect(lines.at(-2)).toContain("GC: containers and logs succeeded after 1 failure");
-  });
-
-  test("another failure of the same topic is written at once, after the count of the one before", () => {
-    const { log, lines } = recorded();
-    log.failure("pass", "a");
-    log.failure("pass", "a");
-    log.failure("pass", "a");
-    log.failure("pass", "b");
-    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2", "b"]);
-  });
-
-  test("the first success after failures says how many there were, and ends the series", () => {
-    const { log, lines, wait } = recorded();
-    log.failure("pass", "a");
-    wait(5);
-    log.failure("pass", "b");
-    log.success("pass", "Image collection");
-    log.success("pass", "Image collection");
-    expect(lines.at(-1)).toEndWith("] Image collection succeeded after 2 failures in 5m");
-    expect(lines).toHaveLength(3);
-    log.failure("pass", "b");
-    expect(lines.at(-1)).toEndWith("] b");
-  });
-
-  test("failures are still logged when the clock was set back", () => {
-    const { log, lines, wait } = recorded();
-    log.failure("pass", "a");
-    wait(-600);
-    log.failure("pass", "a");
-    expect(lines).toHaveLength(2);
-  });
-
   test("failures of very many topics take bounded memory, and no count is lost", () => {
     const { log, lines } = recorded();
-    log.failure("first", "a");
-    log.failure("first", "a");
+    for (const _ of [1, 2]) log.failure("first", "a");
     for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
     expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
     log.failure("first", "a");
     expect(lines).toHaveLength(1003);
-  });
-
-  test("counts that are still held back are written at the end", () => {
-    const { log, lines } = recorded();
-    log.failure("pass", "a");
-    log.failure("pass", "a");
-    log.failure("pass", "a");
-    log.flush();
-    log.flush();
-    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2"]);
   });
 });
 
@@ -303,17 +337,6 @@ describe("a pass in the log", () => {
     expect(passSummary(idle)).toBe("GC: no threshold exceeded (1.8s)");
   });
 
-  test("a pass that fails each time is logged once, and so is its recovery", () => {
-    const { log, lines } = recorded("text", 1);
-    const failed = pass({ error: "cannot list images", images: null, containers: null });
-    for (let i = 0; i < 5; i += 1) logPass(log, failed);
-    logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
-    expect(lines.map((line) => line.split("] ")[1]?.split(" passId")[0])).toEqual([
-      "GC failed: cannot list images",
-      "GC succeeded after 5 failures in 0s",
-    ]);
-  });
-
   test("the log names removed containers, sandboxes and logs with the reason", () => {
     const { log, lines } = recorded();
     logPass(log, pass({ images: null }));
@@ -322,20 +345,5 @@ describe("a pass in the log", () => {
       "Sandbox default/pod-1: removed (empty, its pod was deleted)",
       "Pod logs default_pod-1_uid-1: removed (its pod was deleted)",
     ]);
-  });
-
-  test("an event that repeats itself is logged once", () => {
-    const { log, lines } = recorded();
-    const event = { reason: "GhostImage", message: "x is listed", at: NOW, passId: null } as const;
-    for (const _ of [1, 2]) journalTo(log).event(event);
-    expect(lines).toEqual(['W0115 12:00:00.250000 crigc] x is listed event="GhostImage"']);
-  });
-
-  test("a removal that fails in every pass is logged once", () => {
-    const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "failed" } });
-    const { log, lines } = recorded();
-    for (let i = 0; i < 5; i += 1)
-      logPass(log, pass({ images: imageOutcome({ items: [item] }), containers: null }));
-    expect(lines.filter((line) => line.includes("failed: busy"))).toHaveLength(1);
   });
 });
