@@ -5,11 +5,12 @@ import type { Config, Written } from "../config/config.ts";
 import { shown } from "../config/settings.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
-import { acquireLock, type Lock } from "../node/lock.ts";
+import type { Lock } from "../node/lock.ts";
 import { type Log, logForm, logOf } from "./log.ts";
 import { Agent } from "./loops.ts";
-import { connect, type Connected, lockPlaces, openEngine } from "./node.ts";
-import { type LiveConfig, liveConfig } from "./reload.ts";
+import { type LockHolder, openEngine, takeLock } from "./node.ts";
+import { LiveConfig } from "./reload.ts";
+import { connect, type Connected } from "./runtime.ts";
 import { StatusServer } from "./status-server.ts";
 import type { World } from "./world.ts";
 
@@ -39,28 +40,16 @@ class RunningAgent {
   #log: Log;
   #agent: Agent | null = null;
   #agentLock: Lock | null = null;
-  #reached = false;
   /** Ends a pause between connection attempts: on reload or stop. */
   #wake = new AbortController();
 
   constructor(run: AgentRun, world: World) {
     this.#run = run;
     this.#world = world;
-    this.#live = liveConfig({
-      first: run.first,
-      read: run.read,
-      kubelet: world.kubelet.found,
-      connected: () => this.#reached,
-      reloaded: (config) => this.#reloaded(config),
-      rejected: (message) =>
-        this.#log.error(
-          `configuration not reloaded, the last valid one stays in force: ${message}`,
-        ),
-      followed: (config) => {
-        const places = config.sources.evictionHard.from.join(", ");
-        const thresholds = shown(config, "evictionHard");
-        this.#log.info(0, `eviction thresholds are now ${thresholds}, ${places}`);
-      },
+    this.#live = new LiveConfig(run, world.kubelet.found, (config) => {
+      const places = config.sources.evictionHard.from.join(", ");
+      const thresholds = shown(config, "evictionHard");
+      this.#log.info(0, `eviction thresholds are now ${thresholds}, ${places}`);
     });
     this.#log = logOf(this.#live.current(), world);
     this.#statusServer = new StatusServer({
@@ -71,7 +60,7 @@ class RunningAgent {
       startedAt: wallClock(),
     });
     run.signal.addEventListener("abort", () => this.#wake.abort());
-    this.#closers.push(world.onHangup(this.#live.reload));
+    this.#closers.push(world.onHangup(() => this.#reload()));
   }
 
   async run(): Promise<number> {
@@ -98,19 +87,16 @@ class RunningAgent {
   }
 
   async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
-    const { self, systemd, kubelet } = this.#world;
-    const { engine, recorder } = await openEngine({
-      config: this.#live.current,
-      connected,
-      self,
+    const { systemd, kubelet } = this.#world;
+    const { engine, recorder, close } = await openEngine({
+      ...this.#holder(connected),
       kubelet,
       log: () => this.#log,
       startedAt: wallClock(),
-      holder: "crigc run",
       onPass: (pass) => this.#statusServer.passEnded(pass),
       onEvent: (event) => this.#statusServer.event(event),
     });
-    this.#closers.push(() => recorder?.close());
+    this.#closers.push(close);
     const agent = new Agent(engine, this.#live.current);
     this.#agent = agent;
     this.#statusServer.attach({ agent, engine, recorder });
@@ -142,7 +128,7 @@ class RunningAgent {
           connected.runtime.close();
           continue;
         }
-        this.#reached = true;
+        this.#live.isConnected = true;
         this.#log.success("connect", "Connecting to the runtime");
         this.#log.info(1, `connected to the runtime at ${connected.endpoint}`);
         return connected;
@@ -160,17 +146,19 @@ class RunningAgent {
     return null;
   }
 
+  #holder(connected: Connected): LockHolder {
+    return {
+      config: this.#live.current,
+      connected,
+      self: this.#world.self,
+      holder: "crigc run",
+    };
+  }
+
   /** `false`: another agent has it, which is logged. */
   async #lock(connected: Connected): Promise<boolean> {
-    const { self } = this.#world;
-    const request = {
-      name: "agent",
-      endpoint: connected.endpoint,
-      holder: `crigc run, process ${self.pid}`,
-      waitMs: 0,
-      signal: this.#run.signal,
-    } as const;
-    const attempt = await acquireLock(request, lockPlaces(this.#live.current(), self));
+    const { signal } = this.#run;
+    const attempt = await takeLock(this.#holder(connected), { name: "agent", waitMs: 0, signal });
     if (attempt.kind === "acquired") {
       this.#agentLock = attempt.lock;
       return true;
@@ -194,7 +182,16 @@ class RunningAgent {
     }
   }
 
-  #reloaded(config: Config): void {
+  #reload(): void {
+    let config: Config;
+    try {
+      config = this.#live.reload();
+    } catch (thrown) {
+      this.#log.error(
+        `configuration not reloaded, the last valid one stays in force: ${messageOf(thrown)}`,
+      );
+      return;
+    }
     this.#log = this.#log.reconfigured(logForm(config));
     this.#log.info(0, "configuration reloaded");
     for (const warning of config.warnings) this.#log.warning(warning);

@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 
 import { HostError, messageOf } from "../model/errors.ts";
+import { boundedText } from "../node/files.ts";
 import { printedJson } from "../report/document.ts";
 import { imageListDocument, type ImageListReport, imageListTable } from "../report/images.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
@@ -28,7 +29,7 @@ export interface HttpProviders {
 /** `metrics`: others can reach this address, so it reveals no image and no configuration. */
 export type Surface = "control" | "metrics";
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -43,7 +44,7 @@ export function answered(
   { method, url }: HttpRequest,
   surface: Surface,
   providers: HttpProviders,
-): Answer {
+): HttpResponse {
   const routes = ROUTES[surface];
   const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined;
   if (route === undefined)
@@ -53,7 +54,7 @@ export function answered(
   return route(providers, url);
 }
 
-type Routes = Readonly<Record<string, (from: HttpProviders, url: URL) => Answer>>;
+type Routes = Readonly<Record<string, (from: HttpProviders, url: URL) => HttpResponse>>;
 
 const OPEN_ROUTES: Routes = {
   "/metrics": (from) => typed("text/plain; version=0.0.4; charset=utf-8", from.metrics()),
@@ -89,7 +90,7 @@ function screenFrom(url: URL): Screen {
   };
 }
 
-function health(checks: readonly HealthCheck[]): Answer {
+function health(checks: readonly HealthCheck[]): HttpResponse {
   const ill = checks.some((check) => check.problem !== null);
   const lines = checks.map((check) =>
     check.problem === null
@@ -99,9 +100,9 @@ function health(checks: readonly HealthCheck[]): Answer {
   return plain(ill ? 503 : 200, `${[...lines, ill ? "failed" : "passed"].join("\n")}\n`);
 }
 
-const json = (body: string): Answer => typed("application/json; charset=utf-8", body);
+const json = (body: string): HttpResponse => typed("application/json; charset=utf-8", body);
 
-const typed = (type: string, body: string): Answer => ({
+const typed = (type: string, body: string): HttpResponse => ({
   status: 200,
   headers: { "content-type": type, ...SAFE },
   body,
@@ -111,7 +112,7 @@ export const plain = (
   status: number,
   body: string,
   headers: Readonly<Record<string, string>> = {},
-): Answer => ({
+): HttpResponse => ({
   status,
   headers: { "content-type": "text/plain; charset=utf-8", ...SAFE, ...headers },
   body,
@@ -142,7 +143,7 @@ export async function askAgent(request: ControlRequest): Promise<string> {
   );
 }
 
-async function exchange(request: ControlRequest): Promise<Pick<Answer, "status" | "body">> {
+async function exchange(request: ControlRequest): Promise<Pick<HttpResponse, "status" | "body">> {
   const deadline = AbortSignal.timeout(request.timeoutMs);
   try {
     // Cheaper than a failing request if the socket is missing.
@@ -152,23 +153,13 @@ async function exchange(request: ControlRequest): Promise<Pick<Answer, "status" 
       signal: deadline,
       redirect: "error",
     });
-    return { status: response.status, body: await boundedText(response) };
+    return {
+      status: response.status,
+      body: await boundedText(response.body ?? [], ANSWER_BYTES_MAXIMUM),
+    };
   } catch (error) {
     throw new HostError("http", failure(request, error), { cause: error });
   }
-}
-
-async function boundedText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > ANSWER_BYTES_MAXIMUM)
-      throw new Error(`the answer is larger than ${ANSWER_BYTES_MAXIMUM} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 function failure(request: ControlRequest, error: unknown): string {

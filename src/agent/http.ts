@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 import { HostError, messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { codeOf, socketFiles } from "../node/files.ts";
-import { type Answer, type HttpRequest, plain } from "./control.ts";
+import { type HttpRequest, type HttpResponse, plain } from "./control.ts";
 import type { Log } from "./log.ts";
 
 /** Port 0: any free one. */
@@ -25,7 +25,7 @@ export interface HttpServer {
 
 export interface HttpOptions {
   /** Must not wait: only slow clients hold a connection. */
-  readonly answer: (request: HttpRequest) => Answer;
+  readonly answer: (request: HttpRequest) => HttpResponse;
   readonly onError: (message: string) => void;
 }
 
@@ -105,7 +105,7 @@ function limitedServer(connections: Set<Socket>, options: HttpOptions): Server {
 /** RFC 3986: a name or an address, and a port. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w\-.~%!$&'()*+,;=]*)(?::\d{0,5})?$/;
 
-function answerTo(request: IncomingMessage, options: HttpOptions): Answer {
+function answerTo(request: IncomingMessage, options: HttpOptions): HttpResponse {
   const { method = "", httpVersion, rawHeaders } = request;
   const hosts = rawHeaders.filter(
     (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "host",
@@ -171,7 +171,7 @@ async function hasListener(path: string): Promise<boolean> {
 /** Until then an agent whose run directory was emptied is unreachable; a check costs one lstat. */
 const LOOK_MS = 5_000;
 
-export interface Place {
+export interface Listener {
   /** Such as `control socket`. */
   readonly name: string;
   readonly open: () => Promise<HttpServer>;
@@ -179,7 +179,7 @@ export interface Place {
 }
 
 /** Opens it now, and again while that fails or whenever its socket was deleted. Logs what fails; resolves to `close`. */
-export async function keepOpen({ name, open, log }: Place): Promise<() => Promise<void>> {
+export async function keepOpen({ name, open, log }: Listener): Promise<() => Promise<void>> {
   let server: HttpServer | null = null;
   const stop = new AbortController();
   const reopen = async (): Promise<void> => {

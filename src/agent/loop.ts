@@ -36,13 +36,15 @@ export interface LoopOptions {
   readonly ended: (end: LoopEnd) => void;
 }
 
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
 const NS_PER_MS = 1_000_000n;
 
 export class Loop {
   readonly #options: LoopOptions;
   /** What this loop calls: every answer, and every intended wait, counts as progress of this loop only. */
   readonly engine: Engine;
-  #status: Omit<LoopStatus, "name" | "periodMs" | "enabled"> = {
+  readonly #status: Mutable<Omit<LoopStatus, "name" | "periodMs" | "enabled">> = {
     lastStartedAt: null,
     lastEndedAt: null,
     nextAt: null,
@@ -60,7 +62,7 @@ export class Loop {
 
   constructor(options: LoopOptions) {
     this.#options = options;
-    this.engine = notingProgress(options.engine, (mayTakeMs) => this.works(mayTakeMs));
+    this.engine = recordingProgress(options.engine, (mayTakeMs) => this.progressed(mayTakeMs));
     this.#progress = { kind: "pausing", ns: this.#nsIn(0) };
   }
 
@@ -85,13 +87,13 @@ export class Loop {
     before.abort();
   }
 
-  /** Waits for its turn. */
-  waits(): void {
+  /** It waits for its turn. */
+  queued(): void {
     this.#progress = { kind: "waiting", ns: this.#nsIn(0) };
   }
 
   /** Starts to work, or makes progress; `mayTakeMs` if something expected to take long is in progress. */
-  works(mayTakeMs = 0): void {
+  progressed(mayTakeMs = 0): void {
     const ns = this.#nsIn(mayTakeMs);
     const { kind, ns: before } = this.#progress;
     this.#progress = { kind: "working", ns: kind === "working" && before > ns ? before : ns };
@@ -100,32 +102,35 @@ export class Loop {
   async #run(signal: AbortSignal): Promise<void> {
     const { isEnabled, now, run, failed, ended } = this.#options;
     if (!isEnabled()) return;
-    this.works();
-    this.#status = { ...this.#status, lastStartedAt: now(), nextAt: null };
+    this.progressed();
+    const status = this.#status;
+    [status.lastStartedAt, status.nextAt] = [now(), null];
     const error = await run(signal).catch((thrown: unknown) => {
       failed(thrown);
       return messageOf(thrown);
     });
     if (signal.aborted) return;
     const at = now();
-    this.#status = { ...this.#status, lastEndedAt: at };
+    status.lastEndedAt = at;
     if (error === undefined) return;
-    this.#status = { ...this.#status, lastError: error };
+    status.lastError = error;
     if (error !== null && !this.#isAnotherFailure()) return;
-    const failures = error === null ? 0 : this.#status.consecutiveFailures + 1;
-    this.#status = { ...this.#status, consecutiveFailures: failures };
-    ended({ error, failures, at });
+    status.consecutiveFailures = error === null ? 0 : status.consecutiveFailures + 1;
+    ended({ error, failures: status.consecutiveFailures, at });
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
     const { engine, now, pauseMs } = this.#options;
     const endedNs = engine.timer.monotonicNs();
-    const leftMs = (): number =>
-      pauseMs() - Number((engine.timer.monotonicNs() - endedNs) / NS_PER_MS);
-    for (let ms = leftMs(); ms > 0 && !signal.aborted; ms = leftMs()) {
+    let reload = this.#reload;
+    let wholeMs = pauseMs();
+    while (!signal.aborted) {
+      if (reload.signal.aborted) [reload, wholeMs] = [this.#reload, pauseMs()];
+      const ms = wholeMs - Number((engine.timer.monotonicNs() - endedNs) / NS_PER_MS);
+      if (ms <= 0) return;
       this.#progress = { kind: "pausing", ns: this.#nsIn(ms) };
-      this.#status = { ...this.#status, nextAt: instantFromMs(instantToMs(now()) + ms) };
-      await engine.timer.sleep(ms, AbortSignal.any([signal, this.#reload.signal]));
+      this.#status.nextAt = instantFromMs(instantToMs(now()) + ms);
+      await engine.timer.sleep(ms, AbortSignal.any([signal, reload.signal]));
     }
   }
 
@@ -151,52 +156,51 @@ export class Loop {
   }
 }
 
-/** `works` is called after every answer, and before every wait, with its length. */
-function notingProgress(engine: Engine, works: (mayTakeMs?: number) => void): Engine {
-  const { observe, writer, timer } = engine;
-  const noting = <T extends object>(port: T): T => notingAnswers(port, () => works());
-  const noted = noting(writer);
+/**
+ * `progressed` is called after every answer, and before every wait, with its length. A refusal is an answer too; a missing
+ * answer is not.
+ */
+function recordingProgress(engine: Engine, progressed: (mayTakeMs?: number) => void): Engine {
+  const recording = <T extends object>(port: T): T =>
+    new Proxy(port, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== "function") return method;
+        return async (...args: readonly unknown[]): Promise<unknown> => {
+          try {
+            const answer: unknown = await Reflect.apply(method, target, args);
+            progressed();
+            return answer;
+          } catch (thrown) {
+            if (!wasUnanswered(thrown)) progressed();
+            throw thrown;
+          }
+        };
+      },
+    });
+  const { observe, timer } = engine;
+  const writer = recording(engine.writer);
   return {
     ...engine,
-    observe: { ...observe, runtime: noting(observe.runtime), disk: noting(observe.disk) },
+    observe: { ...observe, runtime: recording(observe.runtime), disk: recording(observe.disk) },
     writer: {
-      ...noted,
+      ...writer,
       stopContainer: (id, graceSeconds, signal) => {
-        works(graceSeconds * 1000);
-        return noted.stopContainer(id, graceSeconds, signal);
+        progressed(graceSeconds * 1000);
+        return writer.stopContainer(id, graceSeconds, signal);
       },
       execSync: (id, command, signal) => {
-        works(command.timeoutSeconds * 1000);
-        return noted.execSync(id, command, signal);
+        progressed(command.timeoutSeconds * 1000);
+        return writer.execSync(id, command, signal);
       },
     },
-    remover: noting(engine.remover),
+    remover: recording(engine.remover),
     timer: {
       monotonicNs: () => timer.monotonicNs(),
       sleep: (ms, signal) => {
-        works(ms);
+        progressed(ms);
         return timer.sleep(ms, signal);
       },
     },
   };
-}
-
-/** A refusal is an answer too; a missing answer is not. */
-function notingAnswers<T extends object>(port: T, note: () => void): T {
-  return new Proxy(port, {
-    get: (target, name) => {
-      const method: unknown = Reflect.get(target, name);
-      if (typeof method !== "function") return method;
-      return async (...args: readonly unknown[]): Promise<unknown> => {
-        try {
-          const answer: unknown = await Reflect.apply(method, target, args);
-          note();
-          return answer;
-        } catch (thrown) {
-          if (!wasUnanswered(thrown)) note();
-          throw thrown;
-        }
-      };
-    },
-  });
 }

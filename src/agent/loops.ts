@@ -76,14 +76,13 @@ export class Agent {
   constructor(engine: Engine, config: () => AgentConfig) {
     this.#config = config;
     this.#measurements = new Measurements(() => this.#now());
-    const disk = this.#measurements.noting(engine.observe.disk);
+    const disk = this.#measurements.recording(engine.observe.disk);
     this.#engine = { ...engine, observe: { ...engine.observe, disk } };
     this.#announcer = new Announcer(engine.journal);
     this.#pace = new PressurePace(engine, () => config().periods.pressure);
-    const cache = (signal: AbortSignal) => this.#refreshCache(signal);
     const periodic = { purpose: { kind: "periodic" } } as const;
     this.#loops = {
-      "image-cache": this.#loop("image-cache", cache),
+      "image-cache": this.#loop("image-cache", (signal) => this.#refreshCache(signal)),
       "image-detection": this.#loop("image-detection", (signal) => this.#detect(signal)),
       "image-gc": this.#loop("image-gc", (signal) =>
         this.#pass({ ...periodic, kind: "image-gc", containers: "none", images: true }, signal),
@@ -102,7 +101,7 @@ export class Agent {
 
   /** After a reload: measures the current pauses by the new periods, and lets a pass under pressure begin. */
   reloaded(): void {
-    this.#pace.forget();
+    this.#pace.reset();
     for (const loop of Object.values(this.#loops)) loop.reloaded();
   }
 
@@ -148,8 +147,7 @@ export class Agent {
     const { engine } = this.#loops["image-cache"];
     const listed = await engine.observe.runtime.listImages(signal);
     const images = listed.toSorted(largerFirst);
-    this.#state = { ...this.#state, images, cachedAt: this.#now() };
-    this.#noteAnswer();
+    this.#noteAnswer({ images, cachedAt: this.#now() });
     forgetGone(engine, listed);
     return null;
   }
@@ -162,9 +160,9 @@ export class Agent {
 
   /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
   #inTurn<T>(loop: Loop, work: () => Promise<T>): Promise<T> {
-    loop.waits();
+    loop.queued();
     const turn = this.#last.then(() => {
-      loop.works();
+      loop.progressed();
       return work();
     });
     this.#last = turn.catch(() => undefined);
@@ -190,27 +188,29 @@ export class Agent {
       const hurry = this.#yield.signal;
       const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
       const { dryRun, runtimeRequestTimeout } = this.#config().values;
-      const pass: PassRequest = {
+      const whole: PassRequest = {
         ...request,
         dryRun,
         lockWaitMs: toMs(runtimeRequestTimeout),
         hurry,
         turn: { startedAt, took: duration(engine.timer.monotonicNs() - startNs) },
-        waits: (waiting) => (this.#state = { ...this.#state, waiting }),
+        waits: (waiting) => this.#note({ waiting }),
         now: () => this.#now(),
         random: () => Math.floor(Math.random() * 2 ** 24),
         announcer: this.#announcer,
       };
-      const end = await runPass(engine, pass, stop);
-      return { ...end, gaveWay: stop.aborted && end.prepared === null };
+      const end = await runPass(engine, whole, stop);
+      return { ...end, wasPreempted: stop.aborted && end.prepared === null };
     });
     if (ended === null) return null;
-    this.#notePass(ended.pass);
+    const { pass } = ended;
+    const lastPasses = new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass));
+    this.#note({ lastPasses });
     if (ended.seen !== null) this.#noteSeen(ended.seen);
     // A pass under pressure interrupted it before it had a plan: neither it nor the runtime failed.
-    if (ended.gaveWay) return undefined;
+    if (ended.wasPreempted) return undefined;
     this.#noteSilence(ended.failure);
-    return failureOf(ended.pass);
+    return failureOf(pass);
   }
 
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
@@ -221,17 +221,16 @@ export class Agent {
       if (filesystems.length === 0) return null;
       const state = this.#state.pressure?.state ?? noPressure;
       const pressure = await checkPressure(engine, { filesystems, state });
-      this.#state = { ...this.#state, pressure };
+      this.#note({ pressure });
       return pressure;
     };
-    this.#pace.checks();
     const verdict = await check();
     if (verdict === null) return null;
     const { compat } = engine.limits().images;
     this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.beginsPass(verdict)) return this.#pace.rests() ? undefined : null;
+    if (!this.#pace.shouldBeginPass(verdict)) return this.#pace.isResting() ? undefined : null;
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const failure = await this.#pass(
       {
@@ -245,29 +244,26 @@ export class Agent {
     );
     const after = await check();
     const pass = this.#state.lastPasses.get("pressure");
-    if (pass !== undefined) this.#pace.passed(pass, after?.due ?? []);
+    if (pass !== undefined) this.#pace.passEnded(pass, after?.due ?? []);
     return failure;
   }
 
-  #noteSeen(seen: Seen): void {
-    this.#state = { ...this.#state, seen };
-    this.#announcer.baseline(seen.baseline, seen.observedAt);
-    this.#noteAnswer();
+  #note(change: Partial<AgentState>): void {
+    this.#state = { ...this.#state, ...change };
   }
 
-  #noteAnswer(): void {
-    this.#state = { ...this.#state, runtimeAnsweredAt: this.#now(), runtimeError: null };
+  #noteAnswer(change: Partial<AgentState>): void {
+    this.#note({ ...change, runtimeAnsweredAt: this.#now(), runtimeError: null });
+  }
+
+  #noteSeen(seen: Seen): void {
+    this.#noteAnswer({ seen });
+    this.#announcer.baseline(seen.baseline, seen.observedAt);
   }
 
   /** A disk that cannot be measured, or a lock that is taken, says nothing about the runtime. */
   #noteSilence(failure: unknown): void {
-    if (failure instanceof RuntimeError)
-      this.#state = { ...this.#state, runtimeError: failure.message };
-  }
-
-  #notePass(pass: Pass): void {
-    const lastPasses = new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass));
-    this.#state = { ...this.#state, lastPasses };
+    if (failure instanceof RuntimeError) this.#note({ runtimeError: failure.message });
   }
 }
 

@@ -114,25 +114,17 @@ function labelText(names: readonly string[], values: readonly string[]): string 
   return `{${names.map((name, index) => `${name}="${escaped(values[index])}"`).join(",")}}`;
 }
 
-/** Counters without labels, and those of events, exist from the start, so that their first increase is seen. */
-const FROM_THE_START: readonly MetricName[] = [
-  "crigc_image_wanted_bytes_total",
-  "crigc_image_freed_reported_bytes_total",
-  "crigc_image_freed_measured_bytes_total",
-  "crigc_container_freed_measured_bytes_total",
-  "crigc_log_removed_bytes_total",
-  "crigc_ghost_images_total",
-  "crigc_futile_passes_total",
-  "crigc_futile",
-];
-
 export class Metrics {
   readonly #registry = new MetricRegistry();
   readonly #failures = new Map<Pass["kind"], number>();
   #plan: ImagePlan | null = null;
 
   constructor() {
-    for (const name of FROM_THE_START) this.#registry.add(name, 0);
+    // Metrics without labels, and those of events, exist from the start, so that their first increase is seen.
+    for (const name of METRIC_NAMES) {
+      const { labels, read } = definitionOf(name);
+      if (labels.length === 0 && read === undefined) this.#registry.add(name, 0);
+    }
     for (const reason of eventReasons) this.#registry.add("crigc_events_total", 0, [reason]);
   }
 
@@ -224,21 +216,11 @@ function countImages(metrics: MetricRegistry, pass: Pass): void {
   metrics.add("crigc_image_wanted_bytes_total", outcome.wantedBytes ?? 0n);
   metrics.add("crigc_image_freed_reported_bytes_total", outcome.reportedFreedBytes);
   metrics.add("crigc_image_freed_measured_bytes_total", outcome.measuredFreedBytes);
-  for (const item of outcome.items) countImage(metrics, item);
-}
-
-function countImage(metrics: MetricRegistry, { result, trigger, took }: ImageItem): void {
-  if (result.kind === "skipped") {
-    metrics.add("crigc_removal_skipped_total", 1, ["image", result.reason.kind]);
-    return;
-  }
-  metrics.observe("crigc_removal_duration_seconds", inSeconds(took), ["image"]);
-  if (result.kind === "failed")
-    metrics.add("crigc_removal_failures_total", 1, ["image", result.code]);
-  if (result.kind === "ghost") metrics.add("crigc_ghost_images_total", 1);
-  if (result.kind === "removed") {
+  for (const { result, trigger, took } of outcome.items) {
     const reason = trigger.kind === "pressure" ? trigger.signal : trigger.kind;
-    metrics.add("crigc_removed_total", 1, ["image", trigger.kind, reason]);
+    countRemoval(metrics, result, ["image", trigger.kind, reason]);
+    if (result.kind !== "skipped")
+      metrics.observe("crigc_removal_duration_seconds", inSeconds(took), ["image"]);
   }
 }
 
@@ -246,26 +228,29 @@ function countContainerItems(metrics: MetricRegistry, pass: Pass): void {
   const outcome = pass.containers;
   if (outcome === null) return;
   metrics.add("crigc_container_freed_measured_bytes_total", outcome.measuredFreedBytes ?? 0n);
-  const count = (
-    kind: string,
-    it: { readonly reason: { readonly kind: string }; readonly result: RemovalResult },
-  ): void => {
-    const { result, reason } = it;
-    if (result.kind === "failed")
-      metrics.add("crigc_removal_failures_total", 1, [kind, result.code]);
-    else if (result.kind === "skipped")
-      metrics.add("crigc_removal_skipped_total", 1, [kind, "changed"]);
-    else metrics.add("crigc_removed_total", 1, [kind, pass.purpose.kind, reason.kind]);
-  };
-  for (const it of outcome.containers) {
-    count("container", it);
-    metrics.add("crigc_log_removed_bytes_total", it.logBytes);
+  for (const item of outcomeItems(outcome)) {
+    const kind = "planned" in item ? "container" : "sandbox" in item ? "sandbox" : item.kind;
+    countRemoval(metrics, item.result, [kind, pass.purpose.kind, item.reason.kind]);
+    const logBytes = "planned" in item ? item.logBytes : "sandbox" in item ? 0n : item.bytes;
+    metrics.add("crigc_log_removed_bytes_total", logBytes);
   }
-  for (const it of outcome.sandboxes) count("sandbox", it);
-  for (const it of outcome.logs) {
-    count(it.kind, it);
-    metrics.add("crigc_log_removed_bytes_total", it.bytes);
-  }
+}
+
+/** `labels` of a removal: kind, trigger and reason. */
+function countRemoval(
+  metrics: MetricRegistry,
+  result: ImageItem["result"] | RemovalResult,
+  labels: readonly [kind: string, trigger: string, reason: string],
+): void {
+  const [kind] = labels;
+  if (result.kind === "failed") metrics.add("crigc_removal_failures_total", 1, [kind, result.code]);
+  else if (result.kind === "ghost") metrics.add("crigc_ghost_images_total", 1);
+  else if (result.kind === "skipped")
+    metrics.add("crigc_removal_skipped_total", 1, [
+      kind,
+      "reason" in result ? result.reason.kind : "changed",
+    ]);
+  else metrics.add("crigc_removed_total", 1, labels);
 }
 
 const inSeconds = (span: Duration): number => toMs(span) / 1000;

@@ -1,46 +1,40 @@
-/** Connects to the runtime, and opens a node for reading, without anything that could remove, or for collection. */
-
-import { realpath } from "node:fs/promises";
+/** Opens a node for reading, without anything that could remove, or for collection; and the machine as it is observed. */
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
-import { parseEndpoint } from "../cri/endpoint.ts";
 import { Backoff } from "../gc/calls.ts";
 import { LogUsers } from "../gc/log-users.ts";
 import { type Engine, type PassLock, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError } from "../model/assert.ts";
-import { HostError, usageError } from "../model/errors.ts";
-import type { Ledger } from "../model/ledger.ts";
-import type {
-  CallRecord,
-  LedgerMemory,
-  RuntimeReader,
-  UsedLog,
-  WriterPresence,
-} from "../model/ports.ts";
-import type { Instant } from "../model/time.ts";
+import { HostError } from "../model/errors.ts";
+import type { Event, Pass } from "../model/pass.ts";
+import type { DiskReader, HostReader, UsedLog } from "../model/ports.ts";
+import { type Instant, toMs } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
-import { commitBy } from "../node/disk.ts";
-import { socketFiles } from "../node/files.ts";
+import { commitBy, defaultRootDirectory, diskOf } from "../node/disk.ts";
+import { EventHook } from "../node/event-hook.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
-import type { NodeKubelet } from "../node/kubelet/settings.ts";
-import { acquireLock, type LockPlaces } from "../node/lock.ts";
+import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
+import { readContainerMarks } from "../node/kubelet/container-marks.ts";
+import { MANIFEST_DIRECTORIES } from "../node/kubelet/pod-documents.ts";
+import { readPods } from "../node/kubelet/pods.ts";
+import { PullRecords } from "../node/kubelet/pull-records.ts";
+import type { Kubelet, NodeKubelet } from "../node/kubelet/settings.ts";
+import { acquireLock, type LockRequest } from "../node/lock.ts";
+import { logReader } from "../node/log-reader.ts";
 import { logDeleter } from "../node/log-remover.ts";
-import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
-import { enterWriters, otherWriters } from "../node/writers.ts";
+import { collectIfGrown } from "../node/process.ts";
+import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
+import { parseKeepFile } from "../policy/keep/keep.ts";
+import { document, eventJson, toJson } from "../report/document.ts";
 import type { StoreNotice } from "../store/errors.ts";
-import { openStore, openStoreReader } from "../store/open.ts";
 import type { Recorder } from "../store/recorder.ts";
-import { eventSource } from "./events.ts";
-import { type Host, hostOf } from "./host.ts";
-import { journalOf, type JournalOptions } from "./journal.ts";
-import { forgotten, kubeletMemory, type KubeletStart } from "./kubelet-memory.ts";
-import { processChannel } from "./state-process.ts";
-import { COMMIT_PROCESS, type Process } from "./world.ts";
-
-/** Where to look for holds and locks besides the configured directories. */
-const SYSTEM_RUN = "/run";
+import { journalOf } from "./journal.ts";
+import { knownLedger, ledgerOnDisk, openState } from "./ledger.ts";
+import type { Log } from "./log.ts";
+import { connect, type Connected, eventSource } from "./runtime.ts";
+import { COMMIT_PROCESS, lockPlaces, type Process } from "./world.ts";
 
 export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 
@@ -51,7 +45,7 @@ export async function openNode(config: Config, kubelet: NodeKubelet) {
   const opened = async () =>
     [await hostOf(() => config, kubelet.found), ledgerOnDisk(config, notify)] as const;
   const [{ runtime }, [host, ledger]] = await Promise.all([connect(config), opened()]);
-  const memory = volatileMemory(known(config, ledger));
+  const memory = volatileMemory(knownLedger(config, ledger));
   const engine: ReadEngine = { ...reading(() => config, runtime, host), memory };
   return {
     engine,
@@ -75,27 +69,29 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
   stepDone: () => collectIfGrown(),
 });
 
-export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" | "onEvent"> {
-  readonly config: () => Config;
-  readonly connected: Connected;
-  readonly self: Process;
+export interface CollectorOptions extends LockHolder {
   readonly kubelet: NodeKubelet;
+  readonly log: () => Log;
   readonly startedAt: Instant | null;
-  /** Name of the holder, for others that find the lock held: `crigc gc`. */
-  readonly holder: string;
+  /** Told of each pass and each event; must not throw. */
+  readonly onPass: (pass: Pass) => void;
+  readonly onEvent: (event: Event) => void;
 }
 
-/** What a removing pass of `gc` or the agent needs, with its recorder; none for a dry run. */
-export async function openEngine(
-  options: CollectorOptions,
-): Promise<{ readonly engine: Engine; readonly recorder: Recorder | null }> {
+/** What `gc` or the agent needs to remove. */
+export async function openEngine(options: CollectorOptions) {
   const { config, connected, self, log, startedAt } = options;
   const { values } = config();
   const { runtime } = connected;
   const host = await hostOf(config, options.kubelet.look);
-  const { memory, recorder } = await openState(config(), self, ({ message }) =>
-    log().warning(message),
-  );
+  const warn = (message: string): void => log().warning(message);
+  const { memory, recorder } = await openState(config(), self, ({ message }) => warn(message));
+  const hook = new EventHook(warn);
+  const onEvent = (event: Event): void => {
+    const executable = config().values.eventHook;
+    if (executable !== null) hook.send(executable, eventText(event));
+    options.onEvent(event);
+  };
   const reader = reading(config, runtime, host);
   const engine: Engine = {
     ...reader,
@@ -107,69 +103,23 @@ export async function openEngine(
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
-    journal: journalOf({ ...options, recorder, now: () => host.reader.clocks().wall }),
+    journal: journalOf({ ...options, onEvent, recorder, now: () => host.reader.clocks().wall }),
     lock: passLock(options, recorder),
     events: eventSource(runtime, () => timer.monotonicNs()),
   };
-  return { engine, recorder };
+  return {
+    engine,
+    /** `null`: a dry run. */
+    recorder,
+    /** Writes what is still to be written, and waits for the event hook, both for a bounded time. */
+    close: async (): Promise<void> => {
+      await recorder?.close();
+      await hook.close();
+    },
+  };
 }
 
-/** The ledger and the recorder; a dry run records nothing and has its own ledger. */
-export interface OpenState {
-  readonly memory: LedgerMemory;
-  readonly recorder: Recorder | null;
-}
-
-/**
- * The kubelet forgets images when its process ends. crigc keeps its ledger on disk, and with compat kubelet leaves valid
- * records there.
- */
-export async function openState(
-  config: Config,
-  self: Process,
-  notify: (notice: StoreNotice) => void,
-): Promise<OpenState> {
-  const directory = config.values.stateDir;
-  if (config.values.dryRun) {
-    const ledger = ledgerOnDisk(config, notify);
-    return { memory: volatileMemory(known(config, ledger)), recorder: null };
-  }
-  const presence = enteredWriters(directory, lockPlaces(config, self));
-  const channel = processChannel({ program: self.program, directory, writer: presence?.id });
-  const recorder = await openStore({ channel, directory, presence, notify });
-  const memory: LedgerMemory =
-    config.values.compat === "kubelet"
-      ? kubeletMemory(recorder, kubeletStart(config))
-      : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
-  return { memory, recorder };
-}
-
-/** What a process that starts now knows. */
-const known = (config: Config, ledger: Ledger): Ledger =>
-  config.values.compat === "kubelet" ? forgotten(ledger, kubeletStart(config)) : ledger;
-
-const kubeletStart = (config: Config): KubeletStart => ({
-  clocks: readClocks(),
-  limits: config.limits.memory,
-});
-
-function ledgerOnDisk({ values }: Config, notify: (notice: StoreNotice) => void): Ledger {
-  const { stateDir, runDir } = values;
-  const others = () =>
-    otherWriters(stateDir, { systemRun: SYSTEM_RUN, runDirectory: runDir, userId: 0 });
-  using store = openStoreReader({ directory: stateDir, notify, others });
-  return store.ledger();
-}
-
-/** Where no lock can be taken, no pass begins either, and says why. */
-function enteredWriters(directory: string, places: LockPlaces): WriterPresence | undefined {
-  try {
-    return enterWriters(directory, places);
-  } catch (thrown) {
-    if (thrown instanceof HostError) return undefined;
-    throw thrown;
-  }
-}
+const eventText = (event: Event): string => `${toJson(document("Event", eventJson(event)))}\n`;
 
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");
@@ -189,20 +139,30 @@ const noRemover: Omit<Engine["remover"], "placesOf"> = {
   removePodLogs: refuse,
 };
 
-function passLock(options: CollectorOptions, recorder: Recorder | null): PassLock {
-  const { config, connected, self, holder } = options;
+/** Who takes a lock of the runtime. */
+export interface LockHolder {
+  readonly config: () => Config;
+  readonly connected: Connected;
+  readonly self: Process;
+  /** For others that find the lock held: `crigc gc`. */
+  readonly holder: string;
+}
+
+type LockWait = Pick<LockRequest, "name" | "waitMs" | "signal">;
+
+export const takeLock = (
+  { config, connected: { endpoint }, self, holder }: LockHolder,
+  wait: LockWait,
+): ReturnType<typeof acquireLock> =>
+  acquireLock(
+    { ...wait, endpoint, holder: `${holder}, process ${self.pid}` },
+    lockPlaces(config(), self),
+  );
+
+function passLock(holder: LockHolder, recorder: Recorder | null): PassLock {
   return {
     acquire: async (waitMs, signal) => {
-      const attempt = await acquireLock(
-        {
-          name: "pass",
-          endpoint: connected.endpoint,
-          holder: `${holder}, process ${self.pid}`,
-          waitMs,
-          signal,
-        },
-        lockPlaces(config(), self),
-      );
+      const attempt = await takeLock(holder, { name: "pass", waitMs, signal });
       if (attempt.kind === "aborted")
         throw new HostError("lock", "stopped while waiting for the lock");
       if (attempt.kind !== "acquired") return null;
@@ -213,86 +173,95 @@ function passLock(options: CollectorOptions, recorder: Recorder | null): PassLoc
   };
 }
 
-export const lockPlaces = (config: Config, self: Pick<Process, "userId">): LockPlaces => ({
-  systemRun: SYSTEM_RUN,
-  runDirectory: config.values.runDir,
-  userId: self.userId,
-});
-
-export interface Connected {
-  readonly runtime: Runtime;
-  /** `unix:///…`, for the lock and for messages. */
-  readonly endpoint: string;
+export interface Host {
+  readonly disk: DiskReader;
+  readonly reader: HostReader;
 }
 
-/** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
-const discovery = async () => import("../cri/discover.ts");
+type KubeletPaths = Pick<Kubelet, "rootDirectory"> & Partial<Pick<Kubelet, "staticPodPath">>;
 
-/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
-export async function connect(
-  config: Config,
-  onCall: (call: CallRecord) => void = () => undefined,
-): Promise<Connected> {
-  const endpoint = await runtimeEndpoint(config);
-  const imageEndpoint =
-    config.values.imageServiceEndpoint === null
-      ? endpoint
-      : parsed(config.values.imageServiceEndpoint);
-  if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
-  const { openRuntime } = await import("../cri/client.ts");
-  const busy = compileWhenBusy(() => performance.now());
-  const runtime = openRuntime({
-    endpoint,
-    imageEndpoint,
-    requestTimeout: config.values.runtimeRequestTimeout,
-    onCall: (call) => {
-      busy();
-      collectIfGrown(/^(?:List|Stream)/.test(call.method) ? 1 : CALL_WEIGHT);
-      onCall(call);
-    },
-    onNewEntry: () => {
-      busy(CALLS_OF_ENTRY);
-      collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);
-    },
-  });
-  const reader: RuntimeReader = {
-    ...runtime.reader,
-    info: async (signal) => ({
-      ...(await runtime.reader.info(signal)),
-      instance: instanceOf(imageEndpoint),
-    }),
+/** Reads `config` each time, so that a reload applies to the next pass. */
+export async function hostOf(
+  config: () => Config,
+  kubeletOfNode: () => KubeletPaths | null,
+  usualRoot: () => Promise<string> = defaultRootDirectory,
+): Promise<Host> {
+  const first = config();
+  let root = first.values.rootDir ?? "/";
+  let isOfRunning = false;
+  /**
+   * Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. Looks
+   * for the default one until it exists: on its first boot a node may run crigc before its kubelet.
+   */
+  const rootDirectory = async (kubelet: KubeletPaths | null): Promise<string> => {
+    if (first.values.rootDir !== null) return root;
+    const own = kubelet?.rootDirectory ?? null;
+    if (own !== null) [root, isOfRunning] = [own, true];
+    else if (!isOfRunning && root === "/") root = await usualRoot();
+    return root;
   };
-  return { runtime: { ...runtime, reader }, endpoint };
+  await rootDirectory(kubeletOfNode());
+  let pullRecords: PullRecords | null = null;
+  const pulls = (): PullRecords => {
+    if (pullRecords?.root !== root) pullRecords = new PullRecords(root, () => readClocks().wall);
+    return pullRecords;
+  };
+  let hadKubelet = false;
+  let manifestsOfKubelet: string | null = null;
+  /** Likewise for the manifests, which that kubelet will run once it is back. */
+  const manifestPaths = (kubelet: KubeletPaths | null) => {
+    const named = kubelet?.staticPodPath ?? null;
+    manifestsOfKubelet = named ?? manifestsOfKubelet;
+    const known = manifestsOfKubelet === null ? [] : [manifestsOfKubelet];
+    return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
+  };
+  return {
+    disk: diskOf(() => root),
+    reader: {
+      clocks: () => readClocks(),
+      keepRules: steadyKeepRules(
+        (known) => keepRulesOf(config(), known),
+        () => timer.monotonicNs(),
+      ),
+      pods: async (signal) => {
+        const kubelet = kubeletOfNode();
+        const source = podSource(config(), await rootDirectory(kubelet));
+        const pods = await readPods(
+          { ...source, hadKubelet, manifestPaths: manifestPaths(kubelet) },
+          signal,
+        );
+        hadKubelet ||= pods.kind === "none" || pods.source !== "cri";
+        return pods;
+      },
+      // Each pass has looked for the root directory before.
+      containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
+      pulls: {
+        read: (images, isSettled) => pulls().read(images, isSettled),
+        intents: () => pulls().intents(),
+        records: () => pulls().records(),
+      },
+      logs: logReader(first.values),
+    },
+  };
 }
 
-/** A runtime creates its socket anew at each start. */
-function instanceOf(endpoint: string): string {
-  try {
-    return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";
-  } catch {
-    return "";
-  }
-}
+/** The current keep rules; `known`: directories that had rules before. */
+export const keepRulesOf = (
+  config: Config,
+  known: readonly string[],
+): ReturnType<HostReader["keepRules"]> =>
+  readKeepRules({
+    directory: config.values.keepDir,
+    isNamed: config.sources.keepDir.kind !== "default",
+    patterns: config.values.keep,
+    infraImages: config.limits.images.infraImages,
+    known,
+    parseFile: parseKeepFile,
+    parsePattern: parseKeepPattern,
+  });
 
-/** A call, as a part of a check of the memory; a list that was read leaves tens of megabytes of garbage. */
-const CALL_WEIGHT = 1 / 32;
-/** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
-const CALLS_OF_ENTRY = 0.05;
-
-/** Longer than when probing several: a configured runtime may be busy. */
-const NAMED_PROBE_MS = 1_500;
-
-async function runtimeEndpoint(config: Config): Promise<string> {
-  const named = config.values.containerRuntimeEndpoint;
-  const { discoverEndpoint, probeEndpoint } = await discovery();
-  if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
-  return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
-}
-
-/** The configuration has validated the text already; errors read the same. */
-function parsed(text: string): string {
-  const endpoint = parseEndpoint(text);
-  if (endpoint.kind === "refused")
-    throw usageError("endpoint", text, `invalid endpoint ${text}: ${endpoint.message}`);
-  return endpoint.endpoint;
-}
+const podSource = (config: Config, rootDirectory: string): Parameters<typeof readPods>[0] => ({
+  source: config.values.podSource,
+  rootDirectory,
+  kubelet: { ...config.kubelet, timeoutMs: toMs(config.values.runtimeRequestTimeout) },
+});

@@ -14,12 +14,12 @@ import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
-import { reasonOf, writeAnswerFile } from "../node/files.ts";
+import { boundedText, reasonOf, writeAnswerFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
-import { type Kubelet, readKubelet } from "../node/kubelet/settings.ts";
+import { readKubelet } from "../node/kubelet/settings.ts";
 import { terminalProgress } from "../report/progress.ts";
 import { clean } from "../report/terminal.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
@@ -32,10 +32,9 @@ import {
 import { StateFile } from "../store/state-file.ts";
 import type { AgentRun } from "./agent.ts";
 import { askAgent, CONTROL_SOCKET } from "./control.ts";
-import { eventCaller } from "./events.ts";
-import { keepRulesOf } from "./host.ts";
 import { logOf } from "./log.ts";
-import { connect, openEngine, openNode } from "./node.ts";
+import { keepRulesOf, openEngine, openNode } from "./node.ts";
+import { connect } from "./runtime.ts";
 import type { World } from "./world.ts";
 
 const ANSWER_MS = 5_000;
@@ -97,11 +96,7 @@ export function openersOf(world: World) {
     writeFile: writeAnswerFile,
     /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */
     askAgent: ({ values }: Config, path: string, timeoutMs = ANSWER_MS) =>
-      askAgent({
-        socketPath: join(values.runDir, CONTROL_SOCKET),
-        path,
-        timeoutMs,
-      }),
+      askAgent({ socketPath: join(values.runDir, CONTROL_SOCKET), path, timeoutMs }),
     /** Tells whether another process has the same root directory. */
     rootDirectoryId,
     machine: machineOf,
@@ -113,12 +108,8 @@ export function openersOf(world: World) {
 async function openCollector(config: Config, world: World) {
   const progress = terminalProgress(world.errorScreen, world.stderr);
   const log = logOf(config, world, () => progress.clear());
-  const hook = eventCaller(
-    () => config.values.eventHook,
-    (message) => log.warning(message),
-  );
   const connected = await connect(config);
-  const { engine, recorder } = await openEngine({
+  const { engine, recorder, close } = await openEngine({
     config: () => config,
     connected,
     self: world.self,
@@ -128,7 +119,7 @@ async function openCollector(config: Config, world: World) {
     holder: "crigc gc",
     // Erase progress before the report.
     onPass: () => progress.clear(),
-    onEvent: (event) => hook.call(event),
+    onEvent: () => undefined,
   });
   return {
     engine,
@@ -144,8 +135,7 @@ async function openCollector(config: Config, world: World) {
     recorded: async (patience: AbortSignal) => (await recorder?.settle(patience)) ?? 0,
     [Symbol.asyncDispose]: async () => {
       connected.runtime.close();
-      await recorder?.close();
-      await hook.close();
+      await close();
       log.flush();
     },
   };
@@ -193,18 +183,14 @@ function machineOf(config: Config) {
   };
 }
 
-export interface KubeletFact extends Pick<Kubelet, "settings" | "problems"> {
-  /** Paths that suggest a kubelet on this node. */
-  readonly signs: readonly string[];
-  readonly running: readonly number[];
-}
+export type KubeletFact = ReturnType<typeof kubeletFact>;
 
 /** `rootDir`: the kubelet's, if configured and not `/`. */
-function kubeletFact(rootDir: string | null): KubeletFact {
+function kubeletFact(rootDir: string | null) {
   const { processes, settings, problems } = readKubelet();
-  const signs = kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir);
   return {
-    signs,
+    /** Paths that suggest a kubelet on this node. */
+    signs: kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir),
     running: processes.map(({ pid }) => pid),
     settings,
     problems,
@@ -226,13 +212,11 @@ async function socketFacts(named: string | null): Promise<readonly SocketFact[]>
     if (target !== null && !real.has(target)) real.set(target, path);
   }
   const found = Array.from(real.values(), (path) => `unix://${path}`);
-  const endpoints = named === null ? found : new Set([endpointOf(named), ...found]);
-  return Promise.all(Array.from(endpoints, socketFact));
-}
-
-function endpointOf(text: string): string {
-  const parsed = parseEndpoint(text);
-  return parsed.kind === "unix" ? parsed.endpoint : text;
+  if (named !== null) {
+    const parsed = parseEndpoint(named);
+    found.unshift(parsed.kind === "unix" ? parsed.endpoint : named);
+  }
+  return Promise.all(Array.from(new Set(found), socketFact));
 }
 
 async function socketFact(endpoint: string): Promise<SocketFact> {
@@ -246,34 +230,19 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
   }
 }
 
-/** Reads a file that `crigc snapshot` wrote. It was named on the command line, so its errors are usage errors. */
+/** Reads a file that `crigc snapshot` wrote. It was named on the command line, so its errors are usage errors. Pipes are allowed. */
 async function recordedNode(path: string): Promise<RecordedNode> {
+  let text: string;
   try {
-    return readSnapshotText(await boundedText(path), path);
+    text = await boundedText(createReadStream(path), SNAPSHOT_BYTES_MAX);
+  } catch (thrown) {
+    const message = `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`;
+    throw usageError("--snapshot", path, message);
+  }
+  try {
+    return readSnapshotText(text, path);
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown;
     throw usageError("--snapshot", path, thrown.message);
-  }
-}
-
-async function boundedText(path: string): Promise<string> {
-  try {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    // Pipes are allowed, but a device or a growing file may have no end.
-    for await (const chunk of createReadStream(path)) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      length += chunk.length;
-      if (length > SNAPSHOT_BYTES_MAX)
-        throw new Error(`it is larger than ${SNAPSHOT_BYTES_MAX} bytes`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString("utf8");
-  } catch (thrown) {
-    throw new StoreError(
-      "unreadable",
-      `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`,
-      { cause: thrown },
-    );
   }
 }

@@ -28,7 +28,7 @@ export class Measurements {
   }
 
   /** Wraps the reader, so that every measurement is recorded here. */
-  noting(disk: DiskReader): DiskReader {
+  recording(disk: DiskReader): DiskReader {
     return {
       filesystems: async (reported) => {
         const filesystems = await disk.filesystems(reported);
@@ -114,66 +114,60 @@ export class PressurePace {
   /** Passes in a row that removed nothing. */
   #idle = 0;
   #rest: Rest | null = null;
-  /** What was left of the rest when the last check or pass ended; of one that failed it is not known. */
-  #restMs = Infinity;
 
   constructor(engine: Pick<Engine, "timer" | "hold" | "limits">, periodMs: () => number) {
     this.#engine = engine;
     this.#periodMs = periodMs;
   }
 
-  /** Before each check. */
-  checks(): void {
-    this.#restMs = this.#rest === null ? Infinity : SOONEST_MS;
-  }
-
   /** Whether the check begins a pass: not soon after one, unless something has changed since. */
-  beginsPass({ due, reclaim }: PressureVerdict): boolean {
+  shouldBeginPass({ due, reclaim }: PressureVerdict): boolean {
     const isReclaimable = due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
     const rest = this.#rest;
     const isNew = rest !== null && due.some((one) => !rest.due.has(keyOf(one)));
     const isReleased = rest?.wasHeld === true && !this.#isHeld();
-    if (!isReclaimable || isNew || isReleased) this.forget();
-    const leftMs = this.#rest === null ? 0 : this.#leftMs(this.#rest);
-    if (leftMs > 0) this.#restMs = leftMs;
-    return isReclaimable && leftMs <= 0;
+    if (!isReclaimable || isNew || isReleased) this.reset();
+    return isReclaimable && this.#restMs() <= 0;
   }
 
   /** Whether the last pass is too recent for another one. */
-  rests(): boolean {
+  isResting(): boolean {
     return this.#rest !== null;
   }
 
   /** `due`: after the pass. */
-  passed(pass: Pick<Pass, "images" | "containers">, due: PressureVerdict["due"]): void {
+  passEnded(pass: Pick<Pass, "images" | "containers">, due: PressureVerdict["due"]): void {
     const effect = effectOf(pass);
     this.#idle = effect === "nothing" ? this.#idle + 1 : 0;
     const { compat } = this.#engine.limits().images;
     const facts = { effect, idle: this.#idle, periodMs: this.#periodMs(), compat };
-    this.#restMs = pauseAfter(facts);
+    const restNs = BigInt(Math.round(pauseAfter(facts) * 1e6));
     this.#rest = {
-      untilNs: this.#engine.timer.monotonicNs() + BigInt(Math.round(this.#restMs * 1e6)),
+      untilNs: this.#engine.timer.monotonicNs() + restNs,
       due: new Set(due.map(keyOf)),
       wasHeld: compat === "none" && this.#isHeld(),
     };
   }
 
   /** After a reload: the next check begins a pass if one is due. */
-  forget(): void {
+  reset(): void {
     this.#idle = 0;
     this.#rest = null;
-    this.#restMs = Infinity;
   }
 
   /** Until the next check. Before the first verdict there is nothing to wait for. */
   pauseMs(verdict: PressureVerdict | null): number {
     const soonestMs = Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0);
-    const holdMs = this.#rest?.wasHeld === true ? HOLD_LOOK_MS : Infinity;
-    return Math.min(this.#periodMs(), soonestMs, holdMs, this.#restMs);
+    if (this.#rest === null) return Math.min(this.#periodMs(), soonestMs);
+    const holdMs = this.#rest.wasHeld ? HOLD_LOOK_MS : Infinity;
+    const restMs = this.#restMs();
+    return Math.min(this.#periodMs(), soonestMs, holdMs, restMs > 0 ? restMs : SOONEST_MS);
   }
 
-  #leftMs({ untilNs }: Rest): number {
-    return Number(untilNs - this.#engine.timer.monotonicNs()) / 1e6;
+  /** What is left of the rest. */
+  #restMs(): number {
+    if (this.#rest === null) return 0;
+    return Number(this.#rest.untilNs - this.#engine.timer.monotonicNs()) / 1e6;
   }
 
   #isHeld(): boolean {

@@ -22,7 +22,7 @@ export async function runStateProcess(directory: string, writer?: string): Promi
   using file = new StateFile({ directory, now: () => wallClock(), writer });
   const out = Bun.stdout.writer();
   // The requester may be gone; its pending records are still written.
-  const tell = async (line: Line): Promise<void> => {
+  const send = async (line: Line): Promise<void> => {
     try {
       await out.write(`${JSON.stringify(line)}\n`);
       await out.flush();
@@ -30,18 +30,10 @@ export async function runStateProcess(directory: string, writer?: string): Promi
   };
   for await (const text of linesOf(Bun.stdin.stream())) {
     // Both ends are the same build; only the last line may be truncated, if its writer was killed.
-    const request = requestOf(text);
+    const request: StateRequest | null = parsedLine(text);
     if (request === null) break;
-    const reply = file.handle(request, (rows) => void tell({ kind: "rows", rows }));
-    await tell({ kind: "reply", reply });
-  }
-}
-
-function requestOf(text: string): StateRequest | null {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
+    const reply = file.handle(request, (rows) => void send({ kind: "rows", rows }));
+    await send({ kind: "reply", reply });
   }
 }
 
@@ -65,7 +57,7 @@ export function processChannel(options: StateProcessOptions): StateChannel {
   };
 }
 
-interface Unanswered {
+interface PendingRequest {
   readonly onRows: (rows: readonly LedgerRow[]) => void;
   readonly resolve: (reply: StateReply) => void;
   readonly reject: (error: HostError) => void;
@@ -75,7 +67,7 @@ class StateChild {
   readonly #exited: Promise<number>;
   readonly #input: { write(text: string): unknown; flush(): unknown; end(): unknown };
   /** Answers come in the order of the requests. */
-  #unanswered: Unanswered[] = [];
+  #pending: PendingRequest[] = [];
   hasEnded = false;
 
   constructor({ program, directory, writer }: StateProcessOptions) {
@@ -95,17 +87,17 @@ class StateChild {
     child.unref();
     this.#exited = child.exited;
     this.#input = child.stdin;
-    const complaint = lastWords(child.stderr);
-    void this.#listen(child.stdout).then(async (wrong) => {
+    const tail = stderrTail(child.stderr);
+    void this.#listen(child.stdout).then(async (fault) => {
       this.hasEnded = true;
-      if (wrong !== "") child.kill("SIGKILL");
-      this.#reject(wrong === "" ? await complaint : wrong);
+      if (fault !== "") child.kill("SIGKILL");
+      this.#reject(fault === "" ? await tail : fault);
     });
   }
 
   ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply> {
     return new Promise((resolve, reject) => {
-      this.#unanswered.push({ onRows, resolve, reject });
+      this.#pending.push({ onRows, resolve, reject });
       this.#send(request);
     });
   }
@@ -124,30 +116,31 @@ class StateChild {
     } catch {}
   }
 
-  /** Returns what is wrong with a line; an empty text: the output ended. */
+  /** Returns the fault of a line; an empty text: the output ended. */
   async #listen(output: AsyncIterable<Uint8Array>): Promise<string> {
     for await (const text of linesOf(output)) {
-      const line = lineIn(text);
-      if (line === null) return `it sent ${JSON.stringify(text.slice(0, 100))}`;
+      const line: Line | null = parsedLine(text);
+      if (line?.kind !== "rows" && line?.kind !== "reply")
+        return `it sent ${JSON.stringify(text.slice(0, 100))}`;
       collectIfGrown(1 / 8);
-      if (line.kind === "rows") this.#unanswered[0]?.onRows(line.rows);
-      else this.#unanswered.shift()?.resolve(line.reply);
+      if (line.kind === "rows") this.#pending[0]?.onRows(line.rows);
+      else this.#pending.shift()?.resolve(line.reply);
     }
     return "";
   }
 
   #reject(why: string): void {
-    const unanswered = this.#unanswered;
-    this.#unanswered = [];
+    const pending = this.#pending;
+    this.#pending = [];
     const message = `the ledger process ended${why === "" ? "" : `: ${why}`}`;
-    for (const { reject } of unanswered) reject(new HostError("read", message));
+    for (const { reject } of pending) reject(new HostError("read", message));
   }
 }
 
-function lineIn(text: string): Line | null {
+/** `null`: not JSON. */
+function parsedLine(text: string): ReturnType<typeof JSON.parse> {
   try {
-    const line: Line | null = JSON.parse(text);
-    return line?.kind === "rows" || line?.kind === "reply" ? line : null;
+    return JSON.parse(text);
   } catch {
     return null;
   }
@@ -156,7 +149,7 @@ function lineIn(text: string): Line | null {
 const STDERR_CHARACTERS = 1000;
 
 /** The end of what a process that crashed printed, on one line. */
-async function lastWords(stderr: AsyncIterable<Uint8Array>): Promise<string> {
+async function stderrTail(stderr: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let end = "";
   for await (const chunk of stderr)

@@ -22,7 +22,6 @@ import {
   type HttpProviders,
   type Surface,
 } from "./control.ts";
-import { eventCaller } from "./events.ts";
 import { type HttpAddress, keepOpen, serve } from "./http.ts";
 import type { Log } from "./log.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
@@ -49,7 +48,6 @@ export interface StatusServerOptions {
 export class StatusServer implements HttpProviders {
   readonly #options: StatusServerOptions;
   readonly #metrics = new Metrics();
-  readonly #hook: ReturnType<typeof eventCaller>;
   readonly #closers: (() => Promise<void>)[] = [];
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
@@ -57,10 +55,6 @@ export class StatusServer implements HttpProviders {
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
-    this.#hook = eventCaller(
-      () => options.config().values.eventHook,
-      (message) => options.log().warning(message),
-    );
   }
 
   /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
@@ -99,7 +93,6 @@ export class StatusServer implements HttpProviders {
   event(event: Event): void {
     this.#metrics.observeEvent(event.reason);
     this.#events = [...this.#events, event].slice(-EVENTS_MAX);
-    this.#hook.call(event);
   }
 
   isAlive(): boolean {
@@ -121,7 +114,6 @@ export class StatusServer implements HttpProviders {
 
   async close(): Promise<void> {
     for (const close of this.#closers) await close();
-    await this.#hook.close();
   }
 
   metrics(): string {

@@ -1,6 +1,8 @@
-/** The process environment, which main passes to everything that is opened. Only types and names: main loads it at once. */
+/** The process environment, which main passes to everything that is opened. Loads no other file, because main loads it at once. */
 
+import type { Config } from "../config/config.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
+import type { LockPlaces } from "../node/lock.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { LogStream } from "./log.ts";
 import type { Systemd } from "./systemd.ts";
@@ -17,6 +19,14 @@ export interface Process {
   /** Command that starts this program: the executable, or Bun and the entry point. */
   readonly program: readonly string[];
 }
+
+/** Where to look for holds and locks besides the configured directories. */
+const SYSTEM_RUN = "/run";
+
+export const lockPlaces = (
+  { values }: Config,
+  { userId }: Pick<Process, "userId">,
+): LockPlaces => ({ systemRun: SYSTEM_RUN, runDirectory: values.runDir, userId });
 
 export interface World extends LogStream {
   readonly self: Process;

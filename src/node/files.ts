@@ -179,6 +179,21 @@ export const socketFiles = {
   restrict: (path: string): void => chmodSync(path, 0o600),
 };
 
+/** The text of a stream that may have no end. Throws if it is longer than `bytesMax`. */
+export async function boundedText(
+  chunks: AsyncIterable<Uint8Array> | readonly Uint8Array[],
+  bytesMax: number,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let [text, bytes] = ["", 0];
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw new Error(`it is larger than ${bytesMax} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
 /** In hex. */
 export const sha256OfText = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("hex");

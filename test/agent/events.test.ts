@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { eventSource } from "../../src/agent/events.ts";
+import { eventSource } from "../../src/agent/runtime.ts";
 import type { ContainerEvent } from "../../src/cri/client.ts";
 import { containerId } from "../../src/model/ids.ts";
 

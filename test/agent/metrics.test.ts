@@ -67,29 +67,12 @@ const images = (end: Parameters<typeof imageOutcome>[0]): Pass =>
   pass({ images: imageOutcome(end), containers: null });
 
 describe("metrics of a pass", () => {
-  test("metrics of a pass count its outcome, its removals and the freed bytes", () => {
-    expectSeries(after(pass()).expose(node()), {
-      'crigc_passes_total{kind="gc",outcome="done"}': 1,
-      'crigc_pass_duration_seconds_count{kind="gc"}': 1,
-      'crigc_pass_duration_seconds_bucket{kind="gc",le="1"}': 0,
-      'crigc_pass_duration_seconds_bucket{kind="gc",le="2.5"}': 1,
-      'crigc_pass_duration_seconds_bucket{kind="gc",le="+Inf"}': 1,
-      'crigc_pass_duration_seconds_sum{kind="gc"}': 1.85,
-      'crigc_step_duration_seconds_count{step="execute"}': 1,
-      crigc_image_wanted_bytes_total: 4_294_967_296,
-      crigc_image_freed_reported_bytes_total: 263_192_576,
-      crigc_image_freed_measured_bytes_total: 526_385_152,
-      crigc_container_freed_measured_bytes_total: 12_582_912,
-      crigc_log_removed_bytes_total: 5_242_880,
-      'crigc_removed_total{kind="image",trigger="space",reason="space"}': 2,
-      'crigc_removed_total{kind="container",trigger="periodic",reason="pod-gone"}': 1,
-      'crigc_removed_total{kind="pod-logs",trigger="periodic",reason="pod-gone"}': 1,
-      'crigc_images_kept{reason="pinned"}': 1,
-      crigc_image_candidates: 3,
-      crigc_in_use_unknown: 0,
-      crigc_futile: 0,
-      'crigc_pass_last_success_timestamp_seconds{kind="gc"}': 1_768_478_402.1,
-    });
+  test("the metrics of a node after a pass are as in the snapshot", () => {
+    const metrics = after(pass());
+    metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+    const lines = metrics.expose(node()).split("\n");
+    // Of the buckets those of one histogram.
+    expect(lines.filter((line) => !/^# |^(?!crigc_pass).*_bucket/.test(line))).toMatchSnapshot();
   });
 
   test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", async () => {
@@ -198,18 +181,6 @@ describe("metrics of the node", () => {
     Record<string, number | null>,
   ])[] = [
     [
-      "a filesystem has one series for each of its roles, with its forecast",
-      {},
-      {
-        [disk("available_bytes", "nodefs")]: 6_442_450_944,
-        [disk("available_bytes", "imagefs")]: 6_442_450_944,
-        [disk("measured_timestamp_seconds", "nodefs")]: Date.UTC(2026, 0, 15, 12) / 1000 + 0.25,
-        [disk("growth_bytes_per_second", "imagefs")]: 1_073_741_824 / 3600,
-        [disk("high_threshold_in_seconds", "imagefs")]: 21_600,
-        [disk("full_in_seconds", "imagefs")]: 75_600,
-      },
-    ],
-    [
       "a filesystem without an end of its growth has no series for it",
       { filesystems: [{ filesystem: measured(), thresholds: null, forecast: far }] },
       {
@@ -224,16 +195,6 @@ describe("metrics of the node", () => {
       {
         [disk("inodes", "nodefs")]: null,
         [disk("capacity_bytes", "nodefs", "/other")]: Number(measured().capacityBytes),
-      },
-    ],
-    [
-      "thresholds are ratios, and each signal with a threshold says whether it is met",
-      {},
-      {
-        crigc_image_gc_high_threshold_ratio: 0.85,
-        'crigc_eviction_threshold_met{signal="imagefs.available"}': 1,
-        'crigc_eviction_threshold_met{signal="nodefs.available"}': 0,
-        crigc_boot_grace_remaining_seconds: 120,
       },
     ],
     [
@@ -262,15 +223,6 @@ describe("metrics of the node", () => {
       "a hold is shown with its end",
       { hold: { kind: "held", until: NOW, since: null, reason: "" } },
       { crigc_hold: 1, crigc_hold_until_timestamp_seconds: 1_768_478_400.25 },
-    ],
-    [
-      "the figures of the process are shown where they can be read",
-      {},
-      {
-        process_cpu_seconds_total: 1.5,
-        process_resident_memory_bytes: 100,
-        process_open_fds: null,
-      },
     ],
   ];
 
@@ -302,21 +254,12 @@ describe("the text of metrics", () => {
     expect(registry.text()).toContain('crigc_runtime_info{name="a\\"b\\\\c d",version="1"} 1\n');
   });
 
-  test("two label values that are equal after cleaning are one series, because a duplicate invalidates the response", () => {
+  test("label values that are equal after cleaning are one series, because a duplicate invalidates the response", () => {
     const registry = new MetricRegistry();
     registry.set("crigc_runtime_info", 1, ["containerd", "1.7"]);
     registry.set("crigc_runtime_info", 1, ["container\u001bd", "1.7\u0000"]);
     const series = registry.text().match(/^crigc_runtime_info.*$/gm);
     expect(series).toEqual(['crigc_runtime_info{name="containerd",version="1.7"} 1']);
-  });
-
-  test("each metric has one HELP and one TYPE line before its samples", () => {
-    const registry = new MetricRegistry();
-    registry.add("crigc_events_total", 1, ["b"]);
-    registry.add("crigc_events_total", 2, ["a"]);
-    expect(registry.text()).toBe(
-      '# HELP crigc_events_total Warning events, by reason.\n# TYPE crigc_events_total counter\ncrigc_events_total{reason="a"} 2\ncrigc_events_total{reason="b"} 1\n',
-    );
   });
 
   test("a metric has a bounded number of series, and no count is lost", () => {

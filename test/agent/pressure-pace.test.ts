@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 
 import { RuntimeError } from "../../src/model/errors.ts";
-import { seconds } from "../../src/model/time.ts";
 import { aDisk, aRelease, available, imageOf, type SimDisk } from "../sim/node.ts";
 import {
   aThreshold,
@@ -24,7 +23,6 @@ const ALONE = {
   "container-gc": NEVER,
 } as const;
 const hard = (percent: number) => [aThreshold("imagefs.available", percent)];
-const soft = aThreshold("imagefs.available", 20, { grace: seconds(90) });
 
 /** A node with so many images of 1000 MiB on a disk of 100,000 MiB, observed for ten minutes. */
 async function aNode(images: number, options: SimOptions = {}): Promise<Simulation> {
@@ -206,16 +204,6 @@ describe("the pause before the next check", () => {
     await sim.run(MINUTE);
     expect(sim.record.statfs - statfs).toBeGreaterThan(100);
     expect(sim.record.passes.filter(({ kind }) => kind === "pressure").length - passes).toBe(6);
-  });
-
-  test("during the grace period of a soft threshold is the period, and ends with it", async () => {
-    const sim = await aNode(40, thresholds(soft));
-    fill(sim, 18);
-    const { statfs } = sim.record;
-    await sim.run(88 * SECOND);
-    expect(sim.record.statfs - statfs).toBeLessThan(15);
-    await sim.run(3 * SECOND);
-    expect(sim.record.removals).not.toBeEmpty();
   });
 });
 

@@ -20,7 +20,7 @@ function noted() {
   const time = { now: NOW };
   const { world, engine, calls } = fakeEngine({ filesystem: seen.filesystems[0] ?? aFilesystem() });
   const measurements = new Measurements(() => time.now);
-  const disk = measurements.noting(engine.observe.disk);
+  const disk = measurements.recording(engine.observe.disk);
   const measured = async (secondsLater: number, availableBytes: bigint): Promise<void> => {
     time.now = instant(NOW + BigInt(secondsLater) * 1_000_000_000n);
     world.filesystem = { ...world.filesystem, availableBytes };
@@ -30,19 +30,18 @@ function noted() {
 }
 
 describe("the shown figures of a filesystem", () => {
-  test("are those of the observation if nothing was measured since", () => {
-    expect(noted().measurements.newest(seen)).toMatchObject([
+  test("are the newest measurement with its time, or those of the observation, and cost no call", async () => {
+    const { measurements, measured, calls } = noted();
+    expect(measurements.newest(null)).toEqual([]);
+    expect(measurements.newest(seen)).toMatchObject([
       { availableBytes: 9n * GIB, measuredAt: NOW },
     ]);
-  });
-
-  test("are the newest measurement, with its time and the runtime's figures", async () => {
-    const { measurements, measured } = noted();
     await measured(10, 5n * GIB);
     await measured(20, 4n * GIB);
     expect(measurements.newest(seen)).toMatchObject([
       { availableBytes: 4n * GIB, imageUsedBytes: 7n, measuredAt: instant(NOW + 20_000_000_000n) },
     ]);
+    expect(calls).toEqual(["statfs", "statfs"]);
   });
 
   test("are not those of the beginning of a pass recorded at its end", async () => {
@@ -58,16 +57,8 @@ describe("the shown figures of a filesystem", () => {
     expect(measurements.newest(seen)).toMatchObject([{ availableBytes: 3n * GIB }]);
   });
 
-  test("cost no call", async () => {
-    const { measurements, measured, calls } = noted();
-    await measured(10, GIB);
-    measurements.newest(seen);
-    expect(calls).toEqual(["statfs"]);
-  });
-
-  test("are empty before the first observation, and unchanged by a failed measurement", async () => {
+  test("are unchanged by a failed measurement", async () => {
     const { world, measurements, measured } = noted();
-    expect(measurements.newest(null)).toEqual([]);
     await measured(10, 5n * GIB);
     world.fails.add("statfs");
     expect(await measured(20, GIB).catch(() => "failed")).toBe("failed");
@@ -96,17 +87,13 @@ describe("a check of the disks", () => {
     expect(calls).toEqual(["statfs"]);
   });
 
-  test("measures each filesystem once", async () => {
-    const { engine, calls } = fakeEngine({ limits });
+  test("measures each filesystem once, and fails if one cannot be measured", async () => {
     const filesystems = [known, { ...known, device: "8:2", path: "/images" }];
+    const { engine, calls, world } = fakeEngine({ limits });
     await checkPressure(engine, { filesystems, state: noPressure });
     expect(calls).toEqual(["statfs", "statfs"]);
-  });
-
-  test("fails if a filesystem cannot be measured", async () => {
-    const { engine } = fakeEngine({ limits, fails: new Set(["statfs"]) });
-    const checked = checkPressure(engine, { filesystems: [known], state: noPressure });
-    const thrown = await checked.catch((error: unknown) => error);
-    expect(String(thrown)).toContain("statfs was made to fail");
+    world.fails.add("statfs");
+    const checked = checkPressure(engine, { filesystems, state: noPressure });
+    expect(await checked.catch(String)).toContain("statfs was made to fail");
   });
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
-import { liveConfig } from "../../src/agent/reload.ts";
+import { LiveConfig } from "../../src/agent/reload.ts";
 import type { Config } from "../../src/config/config.ts";
 import type { KubeletOnNode } from "../../src/config/kubelet.ts";
 import { readWritten } from "../../src/config/load.ts";
+import { messageOf } from "../../src/model/errors.ts";
 import { DROP_INS, FILE, ours, readerOf } from "../config/loading.ts";
 
 const DROP_IN = `${DROP_INS}/10-site.yaml`;
@@ -18,17 +19,18 @@ function started(body: string, { connected = true, kubelet = () => null }: Start
   const files: Record<string, string> = { [FILE]: ours(body) };
   const read = () => readWritten({ flags: [], env: {}, reader: readerOf(files) });
   const [rejections, reloads, followed]: [string[], Config[], Config[]] = [[], [], []];
-  const live = liveConfig({
-    first: read(),
-    read,
-    kubelet,
-    connected: () => connected,
-    reloaded: (config) => void reloads.push(config),
-    rejected: (message) => void rejections.push(message),
-    followed: (config) => void followed.push(config),
-  });
+  const live = new LiveConfig({ first: read(), read }, kubelet, (config) => followed.push(config));
+  live.isConnected = connected;
+  const reload = (): void => {
+    try {
+      reloads.push(live.reload());
+    } catch (thrown) {
+      rejections.push(messageOf(thrown));
+    }
+  };
   const write = (path: string, text: string): void => void (files[path] = ours(text));
-  return { ...live, files, write, rejections, reloads, followed };
+  const { current, difference } = live;
+  return { current, difference, reload, files, write, rejections, reloads, followed };
 }
 
 const high = ({ current }: { readonly current: () => Config }): number =>

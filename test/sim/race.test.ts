@@ -3,7 +3,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { eventSource } from "../../src/agent/events.ts";
+import { eventSource } from "../../src/agent/runtime.ts";
 import { openRuntime } from "../../src/cri/client.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import { instantFromMs, minutes } from "../../src/model/time.ts";

@@ -55,6 +55,7 @@ describe("a configuration file that changes under a running agent", () => {
     const refused = await status(it);
     expect(refused.configurationError).toContain("few");
     expect(refused.values.maxImages).toMatchObject({ value: 4 });
+    expect(await (await it.ask("/metrics")).text()).toContain("crigc_config_reload_success 0\n");
     await morePasses(it);
     expect(it.removedImages()).toHaveLength(1);
   });

@@ -1,0 +1,147 @@
+/** The runtime: connecting to it, and its events, which report uses of images. */
+
+import { realpath } from "node:fs/promises";
+
+import type { Config } from "../config/config.ts";
+import type { ContainerEvent, Runtime } from "../cri/client.ts";
+import { parseEndpoint } from "../cri/endpoint.ts";
+import type { EventFeed, EventSource } from "../gc/ports.ts";
+import { usageError } from "../model/errors.ts";
+import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
+import type { CallRecord, RuntimeReader } from "../model/ports.ts";
+import type { Container } from "../model/snapshot.ts";
+import { instant } from "../model/time.ts";
+import { socketFiles } from "../node/files.ts";
+import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
+
+export interface Connected {
+  readonly runtime: Runtime;
+  /** `unix:///…`, for the lock and for messages. */
+  readonly endpoint: string;
+}
+
+/** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
+const discovery = async () => import("../cri/discover.ts");
+
+/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
+export async function connect(
+  config: Config,
+  onCall: (call: CallRecord) => void = () => undefined,
+): Promise<Connected> {
+  const endpoint = await runtimeEndpoint(config);
+  const imageEndpoint =
+    config.values.imageServiceEndpoint === null
+      ? endpoint
+      : parsed(config.values.imageServiceEndpoint);
+  if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
+  const { openRuntime } = await import("../cri/client.ts");
+  const busy = compileWhenBusy(() => performance.now());
+  const runtime = openRuntime({
+    endpoint,
+    imageEndpoint,
+    requestTimeout: config.values.runtimeRequestTimeout,
+    onCall: (call) => {
+      busy();
+      collectIfGrown(/^(?:List|Stream)/.test(call.method) ? 1 : CALL_WEIGHT);
+      onCall(call);
+    },
+    onNewEntry: () => {
+      busy(CALLS_OF_ENTRY);
+      collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);
+    },
+  });
+  const reader: RuntimeReader = {
+    ...runtime.reader,
+    info: async (signal) => ({
+      ...(await runtime.reader.info(signal)),
+      instance: instanceOf(imageEndpoint),
+    }),
+  };
+  return { runtime: { ...runtime, reader }, endpoint };
+}
+
+/** A runtime creates its socket anew at each start. */
+function instanceOf(endpoint: string): string {
+  try {
+    return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** A call, as a part of a check of the memory; a list that was read leaves tens of megabytes of garbage. */
+const CALL_WEIGHT = 1 / 32;
+/** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
+const CALLS_OF_ENTRY = 0.05;
+
+/** Longer than when probing several: a configured runtime may be busy. */
+const NAMED_PROBE_MS = 1_500;
+
+async function runtimeEndpoint(config: Config): Promise<string> {
+  const named = config.values.containerRuntimeEndpoint;
+  const { discoverEndpoint, probeEndpoint } = await discovery();
+  if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
+  return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
+}
+
+/** The configuration has validated the text already; errors read the same. */
+function parsed(text: string): string {
+  const endpoint = parseEndpoint(text);
+  if (endpoint.kind === "refused")
+    throw usageError("endpoint", text, `invalid endpoint ${text}: ${endpoint.message}`);
+  return endpoint.endpoint;
+}
+
+/** Events kept per pass; older ones are already in the lists. */
+const ANNOUNCED_MAX = 10_000;
+
+interface AnnouncedContainers {
+  readonly atNs: bigint;
+  readonly id: ContainerId;
+  readonly containers: readonly Container[];
+}
+
+export function eventSource(
+  runtime: Pick<Runtime, "watchEvents">,
+  monotonicNs: () => bigint,
+): EventSource {
+  return {
+    listen: (signal): EventFeed => {
+      let announced: AnnouncedContainers[] = [];
+      const note = (event: ContainerEvent): void => {
+        if (event.kind === "deleted") {
+          // A runtime replays old events first: containers removed since then use nothing.
+          announced = announced.filter((one) => one.id !== event.containerId);
+          return;
+        }
+        const containers = containersOf(event);
+        announced.push({ atNs: monotonicNs(), id: event.containerId, containers });
+        if (announced.length > ANNOUNCED_MAX) announced = announced.slice(-ANNOUNCED_MAX / 2);
+      };
+      // Without events, or after the stream breaks, the lists still protect.
+      void runtime.watchEvents(note, signal).catch(() => undefined);
+      return {
+        announcedSince: (sinceNs) =>
+          announced.filter((one) => one.atNs >= sinceNs).flatMap((one) => one.containers),
+      };
+    },
+  };
+}
+
+/** One entry per reference in the event's containers, so that their images count as used. */
+function containersOf(event: ContainerEvent): readonly Container[] {
+  return event.images.map((reference) => ({
+    id: event.containerId,
+    sandboxId: sandboxId(""),
+    name: "announced by an event",
+    attempt: 0,
+    podUid: podUid(""),
+    podName: "",
+    podNamespace: "",
+    imageName: reference,
+    imageRef: "",
+    imageId: "",
+    state: "created",
+    createdAt: instant(0n),
+  }));
+}
