@@ -80,7 +80,7 @@ const NAMED_PROBE_MS = 1_500;
 async function runtimeEndpoint(config: Config): Promise<string> {
   const named = config.values.containerRuntimeEndpoint;
   const { discoverEndpoint, probeEndpoint } = await discovery();
-  if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
+  if (named === null) return (await discoverEndpoint(realpath)).endpoint;
   return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
 }
 

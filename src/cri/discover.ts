@@ -44,10 +44,8 @@ export async function probeEndpoint(
  * The same for an image service on its own socket. It need not report a version, so the probe asks for an image that
  * nobody has; any answer of the service will do.
  */
-export async function probeImageEndpoint(
-  endpoint: string,
-  timeoutMs: number = probeTimeoutMs,
-): Promise<void> {
+export async function probeImageEndpoint(endpoint: string): Promise<void> {
+  const timeoutMs = probeTimeoutMs;
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
   const request = { image: { image: "crigc.invalid/probe:none" }, verbose: false };
   try {
@@ -89,25 +87,28 @@ function refined(error: RuntimeError, target: ProbeTarget): RuntimeError {
   return error;
 }
 
-export interface Discovery {
-  /** Resolves links, so that one socket under two names counts once; throws if there is none. */
-  readonly realPath: (path: string) => Promise<string>;
-  /** Paths to probe instead of the well-known ones. */
-  readonly candidates?: readonly string[];
-  readonly timeoutMs?: number;
-}
-
 /**
- * The only socket that answers `runtime.v1`. Throws `RuntimeError` `ambiguous` if several do, because a wrong guess
- * would remove images.
+ * The only socket that answers `runtime.v1`. `realPath` resolves links, so that one socket under two names counts once; it
+ * rejects if there is none. Throws `RuntimeError` `ambiguous` if several answer, because a wrong guess would remove
+ * images.
  */
-export async function discoverEndpoint(discovery: Discovery): Promise<Answering> {
-  const { candidates = wellKnownSockets, timeoutMs = probeTimeoutMs } = discovery;
-  const paths = await distinct(candidates, discovery.realPath);
-  const probes = await Promise.all(paths.map(async (path) => probe(path, timeoutMs)));
-  const answering = probes.flatMap(({ found }) => (found === null ? [] : [found]));
+export async function discoverEndpoint(
+  realPath: (path: string) => Promise<string>,
+  candidates: readonly string[] = wellKnownSockets,
+): Promise<Answering> {
+  const real = await Promise.all(candidates.map((path) => realPath(path).catch(() => path)));
+  const paths = candidates.filter((_, index) => real.indexOf(real[index] ?? "") === index);
+  const probes = await Promise.all(
+    paths.map((path) =>
+      probeEndpoint(`unix://${path}`).catch((error: unknown): Failure => {
+        if (error instanceof RuntimeError) return { path, error };
+        throw error;
+      }),
+    ),
+  );
+  const answering = probes.filter((it) => "endpoint" in it);
   const [only, ...others] = answering;
-  if (only === undefined) throw noneAnswers(probes);
+  if (only === undefined) throw noneAnswers(probes.filter((it) => "error" in it));
   if (others.length === 0) return only;
   const named = answering.map((it) => `${it.endpoint} (${it.name} ${it.version})`);
   throw new RuntimeError(
@@ -116,29 +117,10 @@ export async function discoverEndpoint(discovery: Discovery): Promise<Answering>
   );
 }
 
-/** The first name of each socket. */
-async function distinct(
-  candidates: readonly string[],
-  realPath: Discovery["realPath"],
-): Promise<readonly string[]> {
-  const real = await Promise.all(candidates.map(async (path) => realPath(path).catch(() => path)));
-  return candidates.filter((_, index) => real.indexOf(real[index] ?? "") === index);
-}
-
-interface Probe {
+interface Failure {
   readonly path: string;
-  readonly found: Answering | null;
-  readonly error: RuntimeError | null;
+  readonly error: RuntimeError;
 }
-
-const probe = async (path: string, timeoutMs: number): Promise<Probe> =>
-  probeEndpoint(`unix://${path}`, timeoutMs).then(
-    (found) => ({ path, found, error: null }),
-    (thrown: unknown) => {
-      if (thrown instanceof RuntimeError) return { path, found: null, error: thrown };
-      throw thrown;
-    },
-  );
 
 /** Most telling first. */
 const tellingKinds: readonly RuntimeErrorKind[] = [
@@ -148,29 +130,27 @@ const tellingKinds: readonly RuntimeErrorKind[] = [
   "failed",
 ];
 
-function noneAnswers(probes: readonly Probe[]): RuntimeError {
-  const kinds = probes.map(({ error }) => error?.kind ?? "failed");
-  const kind = tellingKinds.find((it) => kinds.includes(it)) ?? "absent";
-  return new RuntimeError(kind, `no container runtime found: ${whyNone(probes)}`, {
-    cause: probes.map(({ error }) => error),
-  });
-}
-
 const NAME_ONE = "start the runtime, or set --container-runtime-endpoint";
 
 /** Reports sockets that exist; lists absent ones only if none exists. */
-function whyNone(probes: readonly Probe[]): string {
-  const existing = probes.filter(({ error }) => error?.kind !== "absent");
-  if (existing.length === 0)
-    return `none of the known sockets exists (${probes.map(({ path }) => path).join(", ")}); ${NAME_ONE}`;
-  const denied = existing.some(({ error }) => error?.kind === "permission");
+function noneAnswers(failures: readonly Failure[]): RuntimeError {
+  const existing = failures.filter(({ error }) => error.kind !== "absent");
+  const kind = tellingKinds.find((it) => existing.some(({ error }) => error.kind === it));
   const reasons = existing.map(({ path, error }) => `${path}: ${shortReason(error)}`);
-  return `${reasons.join("; ")}; ${denied ? "run as root (sudo crigc …)" : NAME_ONE}`;
+  const paths = failures.map(({ path }) => path).join(", ");
+  const why =
+    existing.length === 0
+      ? `none of the known sockets exists (${paths}); ${NAME_ONE}`
+      : `${reasons.join("; ")}; ${kind === "permission" ? "run as root (sudo crigc …)" : NAME_ONE}`;
+  return new RuntimeError(kind ?? "absent", `no container runtime found: ${why}`, {
+    cause: failures.map(({ error }) => error),
+  });
 }
 
-function shortReason(error: RuntimeError | null): string {
-  const details = detailsOf(error?.cause);
-  if (error?.kind === "permission") return "permission denied";
-  if (error?.kind === "not-cri") return `answers, but not runtime.v1: ${details}`;
-  return `does not answer: ${details}`;
+function shortReason({ kind, cause }: RuntimeError): string {
+  if (kind === "permission") return "permission denied";
+  const details = detailsOf(cause);
+  return kind === "not-cri"
+    ? `answers, but not runtime.v1: ${details}`
+    : `does not answer: ${details}`;
 }

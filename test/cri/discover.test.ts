@@ -91,7 +91,7 @@ describe("a socket", () => {
 
 describe("discovery", () => {
   const search = async (...names: readonly string[]): ReturnType<typeof discoverEndpoint> =>
-    discoverEndpoint({ realPath: realpath, candidates: names.map(at) });
+    discoverEndpoint(realpath, names.map(at));
   const others = ["missing", "stale", "silent", "closing", "web", "without-cri"];
 
   test("finds the answering socket among others in under two seconds", async () => {
@@ -154,9 +154,7 @@ describe("discovery", () => {
   ])("rejects a runtime that answers with %s", async (_, fault) => {
     const faulty = await runtimeAt(`faulty-${fault.kind}`);
     faulty.fail("Version", fault);
-    const error = await failureOf(
-      discoverEndpoint({ realPath: realpath, candidates: [faulty.socket] }),
-    );
+    const error = await failureOf(discoverEndpoint(realpath, [faulty.socket]));
     expect(error.message).toContain(faulty.socket);
   });
 });
