@@ -120,6 +120,38 @@ test("a pass that is stopped while it observes the node again after its containe
   expect(failureOf(pass)).toBeNull();
 });
 
+describe("a pull that begins after the plan", () => {
+  const world = { limits: limitsOf(null), images: ["a", "b"].map((name) => anImage(name)) };
+  const pulling = (compat: "none" | "kubelet") => {
+    const { limits } = world;
+    const fake = fakeEngine({
+      ...world,
+      limits: { ...limits, images: { ...limits.images, compat } },
+    });
+    const { host } = fake.engine.observe;
+    const intents = async () => [{ image: "registry.example/a:v1", markedAt: NOW }];
+    const pulls = { ...host.pulls, intents };
+    const observe = { ...fake.engine.observe, host: { ...host, pulls } };
+    return { ...fake, engine: { ...fake.engine, observe } };
+  };
+
+  test("keeps the images of its name", async () => {
+    const fake = pulling("none");
+    const { images } = await gc(fake);
+    expect(images?.items.map(({ result }) => result)).toMatchObject([
+      { kind: "skipped", reason: { kind: "pulling", name: "registry.example/a:v1" } },
+      { kind: "removed" },
+    ]);
+    expect(fake.writes).toEqual([`RemoveImage ${anImage("b").id}`]);
+  });
+
+  test("keeps none with compat kubelet", async () => {
+    const fake = pulling("kubelet");
+    await gc(fake);
+    expect(fake.writes).toHaveLength(2);
+  });
+});
+
 test("a pass for containers alone removes them and has no outcome for images", async () => {
   const fake = fakeEngine(crowded(null));
   const pass = await gc(fake, { images: false });

@@ -3,9 +3,10 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { creationId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
-import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { instant, type ObservedTime, watched } from "../../src/model/time.ts";
 import { mergeLedgers } from "../../src/store/merge.ts";
+import { aRecord } from "../support/build/values.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const sets = (ledger: Ledger) => ({ ...ledger, keepDirectories: new Set(ledger.keepDirectories) });
@@ -65,6 +66,21 @@ test("a pod seen by one process is not absent for two passes because of another 
     deadSinceWatched: null,
   });
   expect(merged.images.has(imageId("a"))).toBe(false);
+});
+
+test.each([
+  ["pulled", "no-record", "no-record"],
+  ["no-record", "pulling", "no-record"],
+  ["pulled", null, "pulled"],
+  [null, "pulled", "pulled"],
+] as const)("an image that one process found %p and another %p is %p", (one, other, merged) => {
+  const found = (pull: ImageRecord["pull"], sizeBytes: bigint): Ledger => ({
+    ...emptyLedger,
+    images: new Map([[imageId("a"), aRecord({ pull, sizeBytes })]]),
+  });
+  const base = found(null, 0n);
+  const both = mergeLedgers({ base, ours: found(one, 1n), theirs: found(other, 2n) });
+  expect(both.images.get(imageId("a"))?.pull).toBe(merged);
 });
 
 test("a container being created counts from when either process first saw it, and is waited for once", () => {

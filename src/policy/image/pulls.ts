@@ -80,6 +80,7 @@ export class PullMemory {
   readonly #snapshot: Snapshot;
   readonly #now: ObservedTime;
   readonly #underWay: ReadonlyMap<ImageId, string>;
+  readonly #unreadable: ReadonlySet<ImageId>;
   readonly intents: Ledger["pullIntents"];
 
   /** `ledger`: before this observation, without images that it does not list. */
@@ -88,6 +89,7 @@ export class PullMemory {
     this.#snapshot = snapshot;
     this.#now = now;
     this.intents = intentsNow(snapshot.pulls.intents, ledger.pullIntents, now);
+    this.#unreadable = new Set(snapshot.pulls.kind === "read" ? snapshot.pulls.unreadable : []);
     this.#underWay = pullsUnderWay(snapshot, { pullIntents: this.intents, watched: now });
   }
 
@@ -97,7 +99,7 @@ export class PullMemory {
     if (before !== undefined && isSettled(before)) return before.pull;
     if (this.#underWay.has(image.id)) return "pulling";
     const { pulls } = this.#snapshot;
-    if (pulls.kind === "failed" || pulls.unreadable.includes(image.id)) return null;
+    if (pulls.kind === "failed" || this.#unreadable.has(image.id)) return null;
     if (!pulls.recorded.has(image.id)) return "no-record";
     const since = this.#keysOf(image.id)
       .flatMap((key) => this.#ledger.outlivedPulls.get(key) ?? [])

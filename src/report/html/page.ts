@@ -5,7 +5,7 @@ import type { Event } from "../../model/pass.ts";
 import type { ContainerPlan, ImagePlan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import { compared } from "../../model/values.ts";
+import { capitalised, compared } from "../../model/values.ts";
 import { counted, humanBytes, secondOf } from "../bytes.ts";
 import { removalTitle } from "../container-reasons.ts";
 import type { ImageUsageReport } from "../disk-usage.ts";
@@ -107,7 +107,8 @@ const collapsed = (title: string, content: Part): Html =>
 
 function nextSection(plan: ImagePlan): Html {
   const expected = plan.candidates.filter((it) => it.expected).length;
-  const kept = keptBackWords(plan);
+  const words = keptBackWords(plan);
+  const kept = words === "" ? null : html`<p>${capitalised(words)}.</p>`;
   const end =
     expected === 0
       ? "No image is removed now."
@@ -116,11 +117,12 @@ function nextSection(plan: ImagePlan): Html {
     plan.triggers.length === 0 ? html`<p>No threshold exceeded.</p>` : null,
     plan.targets.map((target) => html`<p>Target: ${targetWords(target)}.</p>`),
     plan.candidates.length === 0
-      ? html`<p class="soft">No candidates.${kept === "" ? "" : ` ${kept}.`}</p>`
+      ? html`<p class="soft">No candidates.</p>`
       : htmlTable(candidateColumns(SCREEN), placed(plan), {
           caption: `Candidates (images that no rule keeps) in order of removal. ${end}`,
           isSoft: ({ candidate }) => !candidate.expected,
         }),
+    kept,
   ]);
 }
 
