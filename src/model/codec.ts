@@ -19,7 +19,7 @@ export interface Codec<Value> {
 }
 
 export type Parts =
-  | readonly ["list" | "nullable" | "optional" | "under" | "map", Codec<unknown>]
+  | readonly ["list" | "nullable" | "optional" | "inField" | "map", Codec<unknown>]
   | readonly ["words", readonly string[]]
   | readonly ["record", Fields]
   | readonly ["union", Variants];
@@ -145,7 +145,7 @@ export const nullable = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
 });
 
 /** A field that few records have: `null` is not written. */
-export const rare = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
+export const sparse = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
   ...nullable(codec),
   read: (document) => (document === undefined ? null : codec.read(document)),
   write: (value) => (value === null ? undefined : codec.write(value)),
@@ -253,8 +253,8 @@ export function byKind<const V extends Variants>(variants: V): Codec<UnionOf<V>>
 }
 
 /** A value as the only field of a record. */
-export const under = <Value>(name: string, codec: Codec<Value>): Codec<Value> => ({
-  parts: ["under", codec],
+export const inField = <Value>(name: string, codec: Codec<Value>): Codec<Value> => ({
+  parts: ["inField", codec],
   read: (document) => at(name, () => codec.read(Object(document)[name])),
   write: (value) => ({ [name]: codec.write(value) }),
 });
@@ -269,7 +269,7 @@ export function mapBy<Key extends string, Value>(
   key: (text: string) => Key,
   value: Codec<Value>,
 ): MapCodec<Key, Value> {
-  const keys = under(keyName, branded(key));
+  const keys = inField(keyName, branded(key));
   const entries = list<readonly [Key, Value]>({
     read: (document) => [keys.read(document), value.read(document)],
     write: ([id, held]) => ({ [keyName]: id, ...Object(value.write(held)) }),

@@ -8,17 +8,17 @@ import {
   count,
   durationNs,
   flag,
+  inField,
   mapBy,
   nullable,
   type Of,
   oneOf,
-  rare,
   record,
   type RecordOf,
+  sparse,
   text,
   texts,
   time,
-  under,
   watchedNs,
 } from "./codec.ts";
 import {
@@ -62,14 +62,14 @@ export const imageFields = {
   lastUsedAt: nullable(time),
   lastUsedWatched: nullable(watchedNs),
   /** Observed time when its tags or digests last changed, by which the minimum age counts anew; `null`: never. */
-  ageRestartedWatched: rare(watchedNs),
+  ageRestartedWatched: sparse(watchedNs),
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
   /** Former names of this image, the latest first, which keep rules match too. At most 32. */
   earlierNames: texts,
   sizeBytes: bytes,
   /** `null`: the kubelet's pull records could not be read since the image was first seen. */
-  pull: rare(pullState),
+  pull: sparse(pullState),
   ghost: nullable(ghost),
 };
 export type ImageRecord = RecordOf<typeof imageFields>;
@@ -220,7 +220,7 @@ export const ledgerMaps = {
   pods: mapBy("uid", podUid, pod),
   creations: mapBy("id", creationKey, creation),
   /** The image that a sandbox's own status names, read once; "" if it names none. */
-  sandboxImages: mapBy("id", sandboxId, under("name", text)),
+  sandboxImages: mapBy("id", sandboxId, inField("name", text)),
   origins: mapBy("id", imageId, origin),
   /** By the last chain of the run. */
   layers: mapBy("last", chainId, layerRun),
@@ -234,7 +234,7 @@ export const ledgerMaps = {
    * Since when a complete list lacks the image of a pull record (by its file) or a dropped image (by ID): a record that
    * outlived its image does not tell where one that comes back is from.
    */
-  outlivedPulls: mapBy("of", String, under("sinceNs", watchedNs)),
+  outlivedPulls: mapBy("of", String, inField("sinceNs", watchedNs)),
 };
 
 /** The rest of the ledger: one row. */
@@ -250,7 +250,7 @@ export const stateFields = {
   /** Why the grace period began, for messages. */
   graceReason: nullable(oneOf("boot", "containers-vanished")),
   /** Observed time from which the minimum age of all images counts anew; `null`: it never restarted. */
-  ageRestartedWatched: rare(watchedNs),
+  ageRestartedWatched: sparse(watchedNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
   /** Whether any container was listed at the last observation. */

@@ -4,6 +4,7 @@ import {
   branded,
   byKind,
   flag,
+  inField,
   list,
   mapBy,
   nullable,
@@ -14,7 +15,6 @@ import {
   text,
   texts,
   time,
-  under,
   watchedNs,
 } from "./codec.ts";
 import { imageId } from "./ids.ts";
@@ -56,7 +56,7 @@ export const pullReading = byKind({
   read: {
     directory: text,
     /** Files of the records that name an image. */
-    recorded: mapBy("id", imageId, under("files", texts)),
+    recorded: mapBy("id", imageId, inField("files", texts)),
     /** Images that are not settled, with a record that is not valid, such as one of 0 bytes. */
     unreadable: list(branded(imageId)),
     /** Files of records that name no listed image. */

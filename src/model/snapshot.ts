@@ -7,6 +7,7 @@ import {
   count,
   durationNs,
   flag,
+  inField,
   list,
   mapBy,
   nullable,
@@ -18,7 +19,6 @@ import {
   text,
   texts,
   time,
-  under,
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
 import { containerCreation, ledgerMaps } from "./ledger.ts";
@@ -279,7 +279,7 @@ export const snapshotFields = {
   /** By container ID, for every listed container. */
   imageVolumes: mapBy("id", containerId, imageVolumes),
   /** Known ends of dead containers, read now or from the ledger. */
-  containerEnds: mapBy("id", containerId, under("finishedAt", time)),
+  containerEnds: mapBy("id", containerId, inField("finishedAt", time)),
   /** By reference, for every reference that no listed image has. */
   resolutions: mapBy("reference", String, resolution),
   /** Images that sandboxes' own status names, by sandbox. */

@@ -75,7 +75,7 @@ export const ALONE: WriterPresence = {
   end: () => undefined,
 };
 
-export interface Traces {
+export interface WriterTraces {
   /** Marks in the file, without this process's own. */
   readonly marks: readonly string[];
   /** The other processes before and after the marks were read: some enter and some leave meanwhile. */
@@ -86,7 +86,7 @@ export interface Traces {
 }
 
 /** Whether the ledger may miss changes: a process that wrote it ended before everything was written, or an older copy was put back. */
-export function leftOpen({ marks, before, after, wasLeftOpen }: Traces): {
+export function leftOpen({ marks, before, after, wasLeftOpen }: WriterTraces): {
   readonly isLeftOpen: boolean;
   readonly dead: readonly string[];
 } {

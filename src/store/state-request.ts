@@ -69,7 +69,7 @@ export interface StateChannel {
   close(last: readonly StateRequest[]): Promise<void>;
 }
 
-export type Answer =
+export type LedgerAnswer =
   | Exclude<StateReply, { kind: "read" }>
   | (Extract<StateReply, { kind: "read" }> & { readonly ledger: Ledger });
 
@@ -78,7 +78,7 @@ export async function askLedger(
   channel: StateChannel,
   directory: string,
   request: StateRequest,
-): Promise<Answer> {
+): Promise<LedgerAnswer> {
   const reading = new LedgerReading();
   let wrong: unknown = null;
   try {

@@ -11,8 +11,8 @@ import { ALONE, leftOpen } from "./marks.ts";
 import { mergeLedgers } from "./merge.ts";
 import { PendingRecords, within, WriteThrottle } from "./pending.ts";
 import {
-  type Answer,
   askLedger,
+  type LedgerAnswer,
   type StateChannel,
   type StateRequest,
   type StateWrite,
@@ -249,7 +249,7 @@ export abstract class Store {
   }
 
   /** Not again at once, also after a broken file: a disk that corrupts every file would fill up. */
-  #failed(answer: Answer): void {
+  #failed(answer: LedgerAnswer): void {
     this.#throttle.failed();
     if (answer.kind !== "failed") return;
     const message = `${answer.message}; unwritten records stay in memory and crigc tries again`;
@@ -257,7 +257,7 @@ export abstract class Store {
   }
 
   /** `then`: what follows if the file was broken. */
-  #adopt(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
+  #adopt(answer: Exclude<LedgerAnswer, { kind: "failed" }>, then: string): void {
     if (answer.kind === "done") return void (this.#isOlder = false);
     this.#basis = answer.basis;
     if (answer.kind === "fresh") {
@@ -281,7 +281,7 @@ export abstract class Store {
     if (!isEarlier) this.known(answer.recent);
   }
 
-  async #ask(request: StateRequest): Promise<Answer> {
+  async #ask(request: StateRequest): Promise<LedgerAnswer> {
     const { channel, directory } = this.#options;
     const hanging = setTimeout(() => {
       this.#isHanging = true;

@@ -65,7 +65,7 @@ function valueOf(codec: Codec<unknown>): fc.Arbitrary<unknown> {
         ),
       );
     case "optional":
-    case "under":
+    case "inField":
       return valueOf(parts[1]);
   }
 }
