@@ -31,6 +31,7 @@ import {
   podUid,
   sandboxId,
 } from "./ids.ts";
+import { leaseRecord } from "./lease.ts";
 import { pullIntentRecord, pullState } from "./pulls.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
 
@@ -235,6 +236,8 @@ export const ledgerMaps = {
    * outlived its image does not tell where one that comes back is from.
    */
   outlivedPulls: mapBy("of", String, inField("sinceNs", watchedNs)),
+  /** By keep file, pattern and words of the lease. */
+  leases: mapBy("line", String, leaseRecord),
 };
 
 /** The rest of the ledger: one row. */
@@ -288,5 +291,6 @@ export const emptyLedger: Ledger = {
   nothingFreed: new Map(),
   pullIntents: new Map(),
   outlivedPulls: new Map(),
+  leases: new Map(),
   keepDirectories: [],
 };

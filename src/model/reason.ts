@@ -43,6 +43,10 @@ export type ImageKeepReason =
       readonly name: string;
       /** A former name of the image. */
       readonly earlier?: true;
+      /** Of a lease: its start, the observed time until its end, and whether a use ends it earlier. */
+      readonly since?: Instant;
+      readonly remaining?: Duration;
+      readonly untilUsed?: boolean;
     }
   /** It came from an archive. */
   | { readonly kind: "keep-loaded" }

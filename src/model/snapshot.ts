@@ -21,6 +21,7 @@ import {
   time,
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
+import { lease } from "./lease.ts";
 import { containerCreation, ledgerMaps } from "./ledger.ts";
 import { pullReading } from "./pulls.ts";
 import { compared } from "./values.ts";
@@ -226,6 +227,8 @@ const keepRule = record({
   source: text,
   /** The runtime pinned the image when the baseline was written. */
   pinned: optional(flag),
+  /** Absent: it does not end. */
+  lease: optional(lease),
 });
 export type KeepRule = Of<typeof keepRule>;
 

@@ -166,8 +166,8 @@ export function steadyKeepRules(read: Read, nowNs: () => bigint): Read {
 }
 
 /** A rule whose line has moved is the same rule. */
-const keyOf = ({ pattern, source }: KeepRule): string =>
-  `${pattern}\n${source.replace(/:\d+$/, "")}`;
+const keyOf = ({ pattern, source, lease }: KeepRule): string =>
+  `${pattern}\n${lease?.text ?? ""}\n${source.replace(/:\d+$/, "")}`;
 
 /** The new text of a file, and a result. */
 export interface TextChange<T> {

@@ -10,6 +10,7 @@ import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import { forgottenPulls, PullMemory } from "./image/pulls.ts";
 import type { Usage } from "./image/usage.ts";
+import { rememberLeases } from "./keep/lease.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { ageRestart, observedTime } from "./observed-time.ts";
 import { stillNothingFreed } from "./space/nothing-freed.ts";
@@ -66,6 +67,7 @@ export function remember(given: Remember): Ledger {
     nothingFreed: stillNothingFreed(ledger.nothingFreed, snapshot.filesystems),
     pullIntents: pulls.intents,
     outlivedPulls: pulls.outlived(images),
+    leases: rememberLeases(ledger, input, now.watched),
     keepDirectories: [
       ...new Set([...ledger.keepDirectories, ...snapshot.keep.directoriesRead]),
     ].toSorted(),

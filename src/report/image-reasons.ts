@@ -5,6 +5,7 @@ import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
+import { leaseWords } from "./lease.ts";
 import { shortId } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
 import { andMore, clean } from "./terminal.ts";
@@ -21,8 +22,8 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   "keep-rule": {
     title: "keep rule",
-    text: ({ pattern, source, name, earlier }) =>
-      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}${earlier === true ? ", an earlier name of the image" : ""}`,
+    text: ({ pattern, source, name, earlier, ...lease }) =>
+      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}${earlier === true ? ", an earlier name of the image" : ""}${lease.since === undefined ? "" : `; ${leaseWords(lease)}`}`,
   },
   "keep-loaded": {
     title: "loaded from an archive",

@@ -4,6 +4,7 @@ import { type Baseline, type BaselineGap, isMissing } from "../model/baseline.ts
 import type { Image, KeepProblem, KeepRule, RuntimeInfo } from "../model/snapshot.ts";
 import { counted } from "./bytes.ts";
 import { document, imageJson, type JsonObject, jsonOf, runtimeJson } from "./document.ts";
+import { leaseJson, type LeaseTimes, leaseWords } from "./lease.ts";
 import { imageName } from "./names.ts";
 import { type Column, column, type Columns, NAME, Printer } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
@@ -12,6 +13,8 @@ export interface KeepRuleMatches {
   readonly rule: KeepRule;
   /** Images of this node that the rule keeps. */
   readonly images: readonly Image[];
+  /** Absent: it does not end, or the node was not read. */
+  readonly lease?: LeaseTimes | null;
 }
 
 /** What keeps images besides rules: the runtime's pins and the names of the sandbox image. */
@@ -37,8 +40,9 @@ export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
   document("KeepRules", {
     valid: report.problems.length === 0,
     problems: report.problems.map((it) => jsonOf(it, "source", "message")),
-    rules: report.rules.map(({ rule, images }) => ({
+    rules: report.rules.map(({ rule, images, lease = null }) => ({
       ...jsonOf(rule, "pattern", "source"),
+      ...(rule.lease !== undefined && { lease: leaseJson(rule.lease, lease) }),
       images: report.matched ? images.map(imageJson) : null,
     })),
     protections: report.matched
@@ -61,13 +65,18 @@ export function keepRulesTable(report: KeepRulesReport, screen: Screen): string 
     [
       column("PATTERN", ({ rule }) => clean(rule.pattern), NAME),
       column("SOURCE", ({ rule }) => clean(rule.source), { minimumWidth: 10, cut: "middle" }),
+      column("LEASE", ({ lease }) => (lease == null ? "-" : leaseWords(lease)), {
+        minimumWidth: 16,
+        optional: true,
+      }),
       ...(matched ? [keepsColumn(screen)] : []),
     ],
     rules,
   );
   printer.gap();
   // A rule that matches nothing may be misspelt.
-  const idle = matched ? rules.filter(({ images }) => images.length === 0).length : 0;
+  const unmatched = rules.filter((it) => it.images.length === 0 && it.lease?.remaining !== 0n);
+  const idle = matched ? unmatched.length : 0;
   if (idle > 0)
     printer.line(
       `${counted(idle, "rule matches", "rules match")} no image of this node.`,

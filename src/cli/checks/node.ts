@@ -12,6 +12,7 @@ import { pullFindings } from "../../policy/audit.ts";
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
+import { rulesInForce } from "../../policy/keep/lease.ts";
 import { evictionMarks } from "../../policy/pressure/judge.ts";
 import { isVersionWithin } from "../../policy/version.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
@@ -219,7 +220,9 @@ export function keepCheck(
   keep: KeepRules,
   seen: { readonly images: readonly Image[]; readonly ledger: Ledger } | null,
 ): Verdict {
-  const compiled = compileKeepRules(keep.rules);
+  const compiled = compileKeepRules(
+    seen === null ? keep.rules : rulesInForce(keep.rules, seen.ledger),
+  );
   const problems = [...keep.problems, ...compiled.problems];
   const [first] = problems;
   if (first !== undefined) {

@@ -1,4 +1,4 @@
-/** `crigc keep add`, `keep remove` and `keep baseline`: write crigc's own lists in the keep directory. */
+/** `crigc keep baseline`: write the images of the node or of archives as a list in the keep directory. */
 
 import { quoted } from "../../config/words.ts";
 import {
@@ -16,119 +16,12 @@ import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
 import { exit } from "../exit.ts";
 
-const PATTERN = {
-  name: "PATTERN",
-  required: true,
-  repeated: true,
-  help: "a keep pattern, such as nginx, registry.example/** or sha256:0123456789ab",
-} as const;
-
-export const keepAdd = command({
-  name: "keep add",
-  summary: "add keep patterns to crigc.list in the keep directory",
-  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
-  operands: [PATTERN],
-  readOnly: false,
-  run: async (context) => {
-    const { operands } = context;
-    const issues = operands.flatMap((text) => {
-      const parsed = parseKeepPattern(text);
-      return parsed.kind === "valid"
-        ? []
-        : [configIssue("crigc keep add", text, `invalid pattern: ${parsed.message}`)];
-    });
-    if (issues.length > 0) throw new ConfigError(issues);
-    const comment = `${ADDED} ${userOf(context)} at ${toRfc3339(context.open.now())}`;
-    const { path, answer } = changeOwnList(context, (lines) => {
-      const known = patternsOf(lines);
-      const added = [...new Set(operands)].filter((pattern) => !known.has(pattern));
-      const more = added.flatMap((pattern) => [comment, pattern]);
-      return {
-        lines: added.length === 0 ? null : [...lines, ...more],
-        answer: { added: added.length, total: known.size + added.length },
-      };
-    });
-    const done = context.dryRun ? "would be added" : "added";
-    context.stdout(
-      `${clean(path)}: ${counted(answer.added, "pattern")} ${done}, ${answer.total} in total.\n`,
-    );
-    return exit.done;
-  },
-});
-
-export const keepRemove = command({
-  name: "keep remove",
-  summary: "remove keep patterns from crigc.list in the keep directory",
-  doc: "Patterns are spelt as crigc keep list shows them; edit other files by hand. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
-  operands: [PATTERN],
-  readOnly: false,
-  run: async (context) => {
-    const { operands } = context;
-    const removed = new Set(operands);
-    const isRemoved = (line = ""): boolean => removed.has(patternIn(line) ?? "");
-    const { path, answer } = changeOwnList(context, (lines) => {
-      const known = patternsOf(lines);
-      const unknown = operands.filter((pattern) => !known.has(pattern));
-      const left = lines.filter(
-        (line, at) => !isRemoved(line) && !(line.startsWith(ADDED) && isRemoved(lines[at + 1])),
-      );
-      return {
-        lines: unknown.length > 0 ? null : left,
-        answer: { unknown, total: known.size - removed.size },
-      };
-    });
-    for (const pattern of answer.unknown)
-      context.stderr(
-        `crigc: pattern ${clean(pattern)} not found in ${clean(path)}; crigc keep list shows which file has it\n`,
-      );
-    if (answer.unknown.length > 0) return exit.unknown;
-    const done = context.dryRun ? "would be removed" : "removed";
-    context.stdout(
-      `${clean(path)}: ${counted(removed.size, "pattern")} ${done}, ${answer.total} in total.\n`,
-    );
-    return exit.done;
-  },
-});
-
-const ADDED = "# added by";
-const OPENING = "# Written by crigc keep add and crigc keep remove.";
-
-const userOf = ({ env, open }: CommandContext): string => {
-  const name = env["SUDO_USER"] ?? "";
-  return /^[\w.@-]{1,64}$/.test(name) ? name : `user ${open.userId}`;
-};
-
-/** The pattern of a line; `null`: a comment. */
-const patternIn = (line: string): string | null =>
-  line === "" ? null : (parseKeepFile(line, "").rules[0]?.pattern ?? null);
-
-const patternsOf = (lines: readonly string[]): ReadonlySet<string> =>
-  new Set(lines.map(patternIn).filter((pattern) => pattern !== null));
-
-/** Passes on the lines of crigc.list without its header, and writes the result; `null`: unchanged. */
-function changeOwnList<T>(
-  context: CommandContext,
-  change: (lines: readonly string[]) => {
-    readonly lines: readonly string[] | null;
-    readonly answer: T;
-  },
-): { readonly path: string; readonly answer: T } {
-  const file = context.open.keepFile(context.config, "crigc.list");
-  const isHeader = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
-  const next = (before: string | null) => {
-    const text = before ?? `${OPENING}\n`;
-    readablePatterns(text, file.path, `repair ${quoted(file.path)} first`);
-    const { lines, answer } = change(text.split(/\r?\n/).filter((line) => !isHeader.test(line)));
-    if (lines === null) return { text: null, answer };
-    const header = keepFileHeader(lines.filter((line) => patternIn(line) !== null).length);
-    return { text: `${[header, OPENING, ...lines].join("\n")}\n`, answer };
-  };
-  const answer = context.dryRun ? next(file.read()).answer : file.change(next);
-  return { path: file.path, answer };
-}
-
 /** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
-function readablePatterns(text: string | null, path: string, advice: string): readonly string[] {
+export function readablePatterns(
+  text: string | null,
+  path: string,
+  advice: string,
+): readonly string[] {
   const { rules, problems } = parseKeepFile(text ?? "", path);
   if (text === null || problems.length === 0) return rules.map(({ pattern }) => pattern);
   throw new ConfigError(

@@ -3,10 +3,11 @@
 import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
-import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
+import type { KeepProblem, KeepRule, Snapshot } from "../../model/snapshot.ts";
 import { type SandboxNames, sandboxNames } from "../../policy/image/protect.ts";
 import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
+import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
 import { counted } from "../../report/bytes.ts";
 import { printedJson } from "../../report/document.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
@@ -16,6 +17,7 @@ import {
   keepRulesTable,
   type Protection,
 } from "../../report/keep.ts";
+import type { LeaseTimes } from "../../report/lease.ts";
 import { imageName } from "../../report/names.ts";
 import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";
@@ -94,15 +96,27 @@ export function matchedRules(
   { snapshot, ledger }: Pick<Prepared, "snapshot" | "ledger">,
   limits: Pick<ImageLimits, "infraImages">,
 ): KeepRulesReport {
-  const compiled = compileKeepRules(snapshot.keep.rules);
+  const { rules, problems: unread } = snapshot.keep;
+  const compiled = compileKeepRules(rulesInForce(rules, ledger));
   const matches = keepRuleMatches(compiled, snapshot.images, ledger.images);
-  const problems: readonly KeepProblem[] = [...snapshot.keep.problems, ...compiled.problems];
+  const problems: readonly KeepProblem[] = [...unread, ...compiled.problems];
   return {
-    rules: Array.from(matches, ([rule, images]) => ({ rule, images })),
+    rules: rules.map((rule) => ({
+      rule,
+      images: matches.get(rule) ?? [],
+      lease: leaseTimes(rule, ledger),
+    })),
     protections: protectionsOf(snapshot, limits),
     problems,
     matched: true,
   };
+}
+
+function leaseTimes(rule: KeepRule, ledger: Prepared["ledger"]): LeaseTimes | null {
+  const state = leaseState(rule, ledger);
+  if (state === null) return null;
+  const { startedAt: since, ...rest } = state;
+  return { since, ...rest, untilUsed: rule.lease?.untilUsed };
 }
 
 function protectionsOf(

@@ -9,6 +9,7 @@ import { once } from "../by-object.ts";
 import { podSourceForImages, podView } from "../container/pod-source.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
+import { rulesInForce } from "../keep/lease.ts";
 import { selectedImages } from "../selection.ts";
 import { creationBlock } from "./creations.ts";
 import { distinctImages, namesText } from "./image-index.ts";
@@ -41,7 +42,7 @@ export function judgeImages(
   const { snapshot, ledger } = facts;
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
-  const keep = compileKeepRules(snapshot.keep.rules);
+  const keep = compileKeepRules(rulesInForce(snapshot.keep.rules, ledger));
   const byId = once(() => {
     const distinct = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any");
     return new Map(distinct.map((image) => [image.id, { image, record: recordOf(facts, image) }]));
@@ -69,6 +70,7 @@ export function judgeImages(
         : selectedImages(images(), selection, { snapshot, watched: ledger.watched }),
     now: snapshot.clocks.wall,
     watched: ledger.watched,
+    leases: ledger.leases,
     ageRestartedWatched: ledger.ageRestartedWatched,
   }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);

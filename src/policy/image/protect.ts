@@ -1,5 +1,6 @@
 /** The rules that keep an image, in order. The first that applies decides. */
 import type { ImageId } from "../../model/ids.ts";
+import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
@@ -23,6 +24,7 @@ import {
   matchKeepRules,
   withEarlierNames,
 } from "../keep/keep.ts";
+import { leaseState, newLease } from "../keep/lease.ts";
 import { AGE_RESTART_MAX } from "../observed-time.ts";
 import type { Ranked, RepositoryPlace } from "./rank.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
@@ -45,6 +47,7 @@ export interface ProtectionContext {
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
   readonly watched: ObservedTime;
+  readonly leases: Ledger["leases"];
   /** When the minimum age of all images restarted. */
   readonly ageRestartedWatched: ObservedTime | null;
 }
@@ -142,19 +145,22 @@ function inUse({ image }: Ranked, { users }: ProtectionContext): ImageKeepReason
   return those === undefined ? null : { kind: "in-use", users: those };
 }
 
-function keptByRule(
-  { image, record }: Ranked,
-  { keep, tags }: ProtectionContext,
-): ImageKeepReason | null {
+function keptByRule({ image, record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
+  const { keep, tags } = context;
   const match = matchKeepRules(keep, image);
-  if (match !== null) return keepRule(match);
+  if (match !== null) return keepRule(match, context);
   const before = withEarlierNames(image, record, tags);
   const earlier = before === null ? null : matchKeepRules(keep, before);
-  return earlier === null ? null : { ...keepRule(earlier), earlier: true };
+  return earlier === null ? null : { ...keepRule(earlier, context), earlier: true };
 }
 
-const keepRule = ({ rule: { pattern, source }, name }: KeepMatch) =>
-  ({ kind: "keep-rule", pattern, source, name }) as const;
+function keepRule({ rule, name }: KeepMatch, context: ProtectionContext) {
+  const { pattern, source, lease } = rule;
+  const kept = { kind: "keep-rule", pattern, source, name } as const;
+  if (lease === undefined) return kept;
+  const { startedAt, remaining } = leaseState(rule, context) ?? newLease(lease, context.now);
+  return { ...kept, since: startedAt, remaining, untilUsed: lease.untilUsed };
+}
 
 /** Whether it was loaded from an archive: no repository digest, or only ones that containerd invents on import. */
 export function isLoaded(image: Image): boolean {

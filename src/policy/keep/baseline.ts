@@ -53,7 +53,7 @@ function groupsOf(rules: readonly KeepRule[]): readonly (readonly [KeepRule, ...
   let next = "";
   for (const rule of rules) {
     const [, file = "", line = ""] = BASELINE.exec(rule.source) ?? [];
-    if (file === "") continue;
+    if (file === "" || rule.lease !== undefined) continue;
     const last = groups.at(-1);
     if (rule.source === next && last !== undefined && !ID.test(rule.pattern)) last.push(rule);
     else groups.push([rule]);

@@ -1,7 +1,9 @@
 /** Keep rules: reading a keep file, and matching against all images of a node. */
 import type { ImageId } from "../../model/ids.ts";
+import type { Lease } from "../../model/lease.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
+import { duration, hours, minutes, seconds } from "../../model/time.ts";
 import { withoutBlanks } from "../../model/values.ts";
 import { splitReference } from "../image/reference.ts";
 import {
@@ -141,8 +143,10 @@ export function parseKeepFile(text: string, source: string): KeepFile {
     const { pattern, comment } = partsOf(line);
     if (pattern === "") continue;
     const parsed = parseKeepPattern(pattern);
+    const note = noteOf(comment);
     if (parsed.kind === "invalid") problems.push({ source: where, message: parsed.message });
-    else rules.push({ pattern, source: where, ...noteOf(comment) });
+    else if (note === null) problems.push({ source: where, message: invalidLease(comment) });
+    else rules.push({ pattern, source: where, ...note });
   }
   if (rules.length + problems.length < promised) {
     const message = `the file declares ${promised} patterns but has ${rules.length}; it is truncated: rewrite it`;
@@ -178,7 +182,39 @@ export const PINNED_NOTE = "# crigc: pinned";
 
 /**
  * What crigc has noted behind a pattern, in a comment, so that a reader that does not know the note keeps the image without
- * it.
+ * it, and without an end. `null`: a lease whose end cannot be read.
  */
-const noteOf = (comment: string): Pick<KeepRule, "pinned"> =>
-  comment === PINNED_NOTE ? { pinned: true } : {};
+function noteOf(comment: string): Pick<KeepRule, "pinned" | "lease"> | null {
+  if (comment === PINNED_NOTE) return { pinned: true };
+  const until = /^#[ \t]*crigc:[ \t]*(until\b.*)$/.exec(comment)?.[1];
+  if (until === undefined) return {};
+  const lease = parseLease(until);
+  return lease === null ? null : { lease };
+}
+
+const invalidLease = (comment: string): string =>
+  `invalid lease "${comment}": expected # crigc: until 7d, until used or until used or 30d`;
+
+const UNITS = {
+  s: seconds(1),
+  m: minutes(1),
+  h: hours(1),
+  d: hours(24),
+  w: hours(7 * 24),
+} as const;
+const isUnit = (text: string): text is keyof typeof UNITS => Object.hasOwn(UNITS, text);
+
+/** Of a lease until the first use that has no time of its own. */
+const UNTIL_USED_MAX = "90d";
+
+/** `until 7d`, `until used`, `until used or 30d`, and when it was added, which tells it from an earlier one; `null`: invalid. */
+export function parseLease(text: string): Lease | null {
+  const match =
+    /^until (?:(used)(?: or ([1-9]\d{0,3}[a-z]))?|([1-9]\d{0,3}[a-z]))(?:, added \S+)?$/.exec(text);
+  if (match === null) return null;
+  const [, used, most = UNTIL_USED_MAX, span = most] = match;
+  const unit = span.slice(-1);
+  if (!isUnit(unit)) return null;
+  const lasts = duration(BigInt(span.slice(0, -1)) * UNITS[unit]);
+  return { text, untilUsed: used !== undefined, lasts };
+}

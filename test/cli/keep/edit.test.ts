@@ -89,3 +89,48 @@ test("a user name that is unsafe in a comment is replaced by the user's number",
   expect(text).toContain("# added by user 0 at");
   expect(parseKeepFile(text ?? "", path).rules).toHaveLength(1);
 });
+
+const LEASE = "# crigc: until 7d, added 2026-01-01T00:00:00Z";
+
+test.each([
+  [["--until", "7d"], LEASE],
+  [["--until-used"], "# crigc: until used, added 2026-01-01T00:00:00Z"],
+  [["--until-used", "--until", "30d"], "# crigc: until used or 30d, added 2026-01-01T00:00:00Z"],
+])("keep add %j writes a lease behind the pattern", async (words, lease) => {
+  const { code, text } = await keep(["add", "a/x:1", ...words]);
+  expect(code).toBe(0);
+  expect(text).toEndWith(`\na/x:1 ${lease}\n`);
+  expect(parseKeepFile(text ?? "", path)).toMatchObject({ rules: [{ lease: {} }], problems: [] });
+});
+
+test("a lease with an invalid time is rejected", async () => {
+  for (const span of ["7", "1y", "-1d", "1h30m"])
+    expect(await keep(["add", "a/x:1", "--until", span])).toMatchObject({ code: 2, text: null });
+});
+
+test("a lease is renewed by the same words, and another one is added to it", async () => {
+  const first = await keep(["add", "a/x:1", "--until", "7d"]);
+  const old = (first.text ?? "").replace("added 2026-01-01", "added 2025-12-01");
+  const renewed = await keep(["add", "a/x:1", "--until", "7d"], old);
+  expect(renewed.text).toBe(first.text);
+  const other = await keep(["add", "a/x:1", "--until", "1d"], renewed.text);
+  expect(other.patterns).toEqual(["a/x:1", "a/x:1"]);
+  expect(other.stdout).toContain("1 pattern added, 1 in total");
+});
+
+test("adding a pattern for good replaces its leases, and a lease never replaces a rule", async () => {
+  const leased = await keep(["add", "a/x:1", "--until", "7d"]);
+  const forGood = await keep(["add", "a/x:1"], leased.text);
+  expect(forGood.text).not.toContain("until");
+  expect(forGood.patterns).toEqual(["a/x:1"]);
+  const again = await keep(["add", "a/x:1", "--until", "1d"], forGood.text);
+  expect(again).toMatchObject({ text: forGood.text });
+  expect(again.stdout).toContain("0 patterns added");
+});
+
+test("keep remove removes a lease", async () => {
+  const leased = await keep(["add", "a/x:1", "a/y:1", "--until", "7d"]);
+  const one = await keep(["remove", "a/x:1"], leased.text);
+  expect(one).toMatchObject({ code: 0, patterns: ["a/y:1"] });
+  expect(one.text?.match(/# added by/g)).toHaveLength(1);
+});

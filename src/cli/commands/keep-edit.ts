@@ -1,0 +1,160 @@
+/** `crigc keep add` and `keep remove`: change crigc.list in the keep directory. */
+
+import { quoted } from "../../config/words.ts";
+import { ConfigError, configIssue, usageError } from "../../model/errors.ts";
+import { toRfc3339 } from "../../model/time.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { keepFileHeader, parseKeepFile, parseLease } from "../../policy/keep/keep.ts";
+import { counted } from "../../report/bytes.ts";
+import { clean } from "../../report/terminal.ts";
+import { command, type CommandContext, has, option, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { readablePatterns } from "./keep-file.ts";
+
+const PATTERN = {
+  name: "PATTERN",
+  required: true,
+  repeated: true,
+  help: "a keep pattern, such as nginx, registry.example/** or sha256:0123456789ab",
+} as const;
+
+export const keepAdd = command({
+  name: "keep add",
+  summary: "add keep patterns to crigc.list in the keep directory",
+  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match. With --until or --until-used it adds a lease, a rule that ends: it starts when this node first reads the line, also one that a node image ships, and runs while crigc observes the node. --until-used ends it with the first container that crigc sees use such an image after the start, and after 90 days in any case, or after the time of --until. Adding a lease again renews it; adding the pattern without a lease keeps it for good.",
+  operands: [PATTERN],
+  options: [
+    option("until DURATION", "keep only for this long, such as 36h, 7d or 4w"),
+    option("until-used", "keep only until a container uses the image"),
+  ],
+  readOnly: false,
+  run: async (context) => {
+    const { operands } = context;
+    const issues = operands.flatMap((text) => {
+      const parsed = parseKeepPattern(text);
+      return parsed.kind === "valid"
+        ? []
+        : [configIssue("crigc keep add", text, `invalid pattern: ${parsed.message}`)];
+    });
+    if (issues.length > 0) throw new ConfigError(issues);
+    const now = toRfc3339(context.open.now());
+    const lease = leaseOf(context);
+    const comment = `${ADDED} ${userOf(context)} at ${now}`;
+    const { path, answer } = changeOwnList(context, (lines) => {
+      const known = new Set(rulesIn(lines.filter((line) => leaseIn(line) === "")));
+      const added = [...new Set(operands)].filter((pattern) => !known.has(pattern));
+      const more = added.flatMap((pattern) => [
+        comment,
+        lease === "" ? pattern : `${pattern} # crigc: ${lease}, added ${now}`,
+      ]);
+      // For good it replaces each lease; a lease replaces only one of the same words.
+      const left = withoutRules(lines, (line) => {
+        const old = leaseIn(line);
+        const isReplaced = old !== "" && (lease === "" || old === lease);
+        return isReplaced && added.includes(patternIn(line) ?? "");
+      });
+      const after = [...left, ...more];
+      return {
+        lines: added.length === 0 ? null : after,
+        answer: { added: added.length, total: new Set(rulesIn(after)).size },
+      };
+    });
+    const done = context.dryRun ? "would be added" : "added";
+    context.stdout(
+      `${clean(path)}: ${counted(answer.added, "pattern")} ${done}, ${answer.total} in total.\n`,
+    );
+    return exit.done;
+  },
+});
+
+/** As a line says it, without when it was added; "": none. */
+function leaseOf(context: CommandContext): string {
+  const span = textOf(context, "until");
+  const ends = [...(has(context, "until-used") ? ["used"] : []), ...(span === null ? [] : [span])];
+  const text = `until ${ends.join(" or ")}`;
+  if (ends.length === 0 || parseLease(text) !== null) return ends.length === 0 ? "" : text;
+  const message = `invalid duration ${quoted(span ?? "")}: use 36h, 7d or 4w`;
+  throw usageError("--until", span ?? "", message);
+}
+
+export const keepRemove = command({
+  name: "keep remove",
+  summary: "remove keep patterns from crigc.list in the keep directory",
+  doc: "Patterns are spelt as crigc keep list shows them; edit other files by hand. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
+  operands: [PATTERN],
+  readOnly: false,
+  run: async (context) => {
+    const { operands } = context;
+    const removed = new Set(operands);
+    const isRemoved = (line: string): boolean => removed.has(patternIn(line) ?? "");
+    const { path, answer } = changeOwnList(context, (lines) => {
+      const known = new Set(rulesIn(lines));
+      const unknown = operands.filter((pattern) => !known.has(pattern));
+      const left = withoutRules(lines, isRemoved);
+      return {
+        lines: unknown.length > 0 ? null : left,
+        answer: { unknown, total: known.size - removed.size },
+      };
+    });
+    for (const pattern of answer.unknown)
+      context.stderr(
+        `crigc: pattern ${clean(pattern)} not found in ${clean(path)}; crigc keep list shows which file has it\n`,
+      );
+    if (answer.unknown.length > 0) return exit.unknown;
+    const done = context.dryRun ? "would be removed" : "removed";
+    context.stdout(
+      `${clean(path)}: ${counted(removed.size, "pattern")} ${done}, ${answer.total} in total.\n`,
+    );
+    return exit.done;
+  },
+});
+
+const ADDED = "# added by";
+const OPENING = "# Written by crigc keep add and crigc keep remove.";
+
+const userOf = ({ env, open }: CommandContext): string => {
+  const name = env["SUDO_USER"] ?? "";
+  return /^[\w.@-]{1,64}$/.test(name) ? name : `user ${open.userId}`;
+};
+
+/** The pattern of a line; `null`: a comment. */
+const patternIn = (line: string): string | null =>
+  line === "" ? null : (parseKeepFile(line, "").rules[0]?.pattern ?? null);
+
+const rulesIn = (lines: readonly string[]): readonly string[] =>
+  lines.map(patternIn).filter((pattern) => pattern !== null);
+
+/** The lease of a line, without when it was added; "": none. */
+const leaseIn = (line: string): string =>
+  parseKeepFile(line, "").rules[0]?.lease?.text.replace(/, added \S+$/, "") ?? "";
+
+/** Without these lines, and the comments that say who added them. */
+const withoutRules = (
+  lines: readonly string[],
+  isRemoved: (line: string) => boolean,
+): readonly string[] =>
+  lines.filter(
+    (line, at) => !isRemoved(line) && !(line.startsWith(ADDED) && isRemoved(lines[at + 1] ?? "")),
+  );
+
+/** Passes on the lines of crigc.list without its header, and writes the result; `null`: unchanged. */
+function changeOwnList<T>(
+  context: CommandContext,
+  change: (lines: readonly string[]) => {
+    readonly lines: readonly string[] | null;
+    readonly answer: T;
+  },
+): { readonly path: string; readonly answer: T } {
+  const file = context.open.keepFile(context.config, "crigc.list");
+  const isHeader = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
+  const next = (before: string | null) => {
+    const text = before ?? `${OPENING}\n`;
+    readablePatterns(text, file.path, `repair ${quoted(file.path)} first`);
+    const { lines, answer } = change(text.split(/\r?\n/).filter((line) => !isHeader.test(line)));
+    if (lines === null) return { text: null, answer };
+    const header = keepFileHeader(lines.filter((line) => patternIn(line) !== null).length);
+    return { text: `${[header, OPENING, ...lines].join("\n")}\n`, answer };
+  };
+  const answer = context.dryRun ? next(file.read()).answer : file.change(next);
+  return { path: file.path, answer };
+}

@@ -1,0 +1,99 @@
+/** Leases: keep rules that end, in observed time from the first observation that read their line. */
+import type { Lease, LeaseRecord } from "../../model/lease.ts";
+import type { Ledger } from "../../model/ledger.ts";
+import type { Image, KeepRule, Snapshot } from "../../model/snapshot.ts";
+import {
+  type Duration,
+  duration,
+  type Instant,
+  type ObservedTime,
+  watchedSince,
+} from "../../model/time.ts";
+import { atLeastZero } from "../../model/values.ts";
+import { sameOr } from "../by-object.ts";
+import type { Usage } from "../image/usage.ts";
+import { compileKeepRules, keepRuleMatches } from "./keep.ts";
+
+/** A line that has moved within its file is the same lease; one with other words is another. */
+const keyOf = ({ pattern, source }: KeepRule, { text }: Lease): string =>
+  `${source.replace(/:\d+$/, "")} ${pattern} ${text}`;
+
+export interface LeaseState extends Pick<LeaseRecord, "startedAt" | "usedAt"> {
+  /** Observed time until it ends; 0 once it has ended. */
+  readonly remaining: Duration;
+}
+
+/** `null`: no lease, or none that an observation has read. */
+export function leaseState(rule: KeepRule, { leases, watched }: LeaseFacts): LeaseState | null {
+  const { lease } = rule;
+  const record = lease === undefined ? undefined : leases.get(keyOf(rule, lease));
+  if (lease === undefined || record === undefined) return null;
+  const { startedAt, usedAt, startedWatched } = record;
+  const left = lease.lasts - watchedSince(watched, startedWatched);
+  return { startedAt, usedAt, remaining: duration(usedAt === null ? atLeastZero(left) : 0n) };
+}
+
+/** The state of a lease that no observation has read. */
+export const newLease = ({ lasts }: Lease, startedAt: Instant): LeaseState => ({
+  startedAt,
+  usedAt: null,
+  remaining: lasts,
+});
+
+type LeaseFacts = Pick<Ledger, "leases" | "watched">;
+
+/** Without the leases that have ended. */
+export const rulesInForce = (
+  rules: readonly KeepRule[],
+  ledger: LeaseFacts,
+): readonly KeepRule[] =>
+  rules.some(({ lease }) => lease !== undefined)
+    ? rules.filter((rule) => leaseState(rule, ledger)?.remaining !== 0n)
+    : rules;
+
+/**
+ * The leases after an observation: new lines start, and those that are gone are forgotten, unless a keep file cannot be
+ * read.
+ */
+export function rememberLeases(
+  ledger: Ledger,
+  { snapshot, usage }: { readonly snapshot: Snapshot; readonly usage: Usage },
+  now: ObservedTime,
+): Ledger["leases"] {
+  const { keep, clocks, observedAt } = snapshot;
+  const next = new Map(keep.problems.length > 0 ? ledger.leases : []);
+  const waiting: KeepRule[] = [];
+  for (const rule of keep.rules) {
+    if (rule.lease === undefined) continue;
+    const key = keyOf(rule, rule.lease);
+    const before = ledger.leases.get(key);
+    next.set(key, before ?? { startedAt: clocks.wall, startedWatched: now, usedAt: null });
+    if (rule.lease.untilUsed && before?.usedAt === null) waiting.push(rule);
+  }
+  const matches = keepRuleMatches(
+    compileKeepRules(waiting),
+    waiting.length === 0 ? [] : imagesOfNewContainers(ledger, snapshot, usage),
+  );
+  for (const [rule, images] of matches) {
+    const key = rule.lease === undefined ? "" : keyOf(rule, rule.lease);
+    const record = next.get(key);
+    if (images.length > 0 && record !== undefined) next.set(key, { ...record, usedAt: observedAt });
+  }
+  return sameOr(ledger.leases, next);
+}
+
+/** Images of containers that no earlier observation has seen. */
+function imagesOfNewContainers(
+  { containers }: Ledger,
+  { images }: Snapshot,
+  { users }: Usage,
+): readonly Image[] {
+  return images.filter(({ id }) =>
+    users
+      .get(id)
+      ?.some(
+        (user) =>
+          (user.kind === "container" || user.kind === "image-volume") && !containers.has(user.id),
+      ),
+  );
+}

@@ -1,0 +1,168 @@
+// Leases: when they start, what ends them, and that no reading of a line keeps less than it says.
+
+import { describe, expect, test } from "bun:test";
+
+import type { Ledger } from "../../../src/model/ledger.ts";
+import type { Container, Image, Snapshot } from "../../../src/model/snapshot.ts";
+import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import { usageOf } from "../../../src/policy/image/usage.ts";
+import { parseKeepFile, parseLease } from "../../../src/policy/keep/keep.ts";
+import { leaseState, rememberLeases, rulesInForce } from "../../../src/policy/keep/lease.ts";
+import { aContainer, aLedger, anImage, aSnapshot, NOW } from "../../support/build/values.ts";
+
+const LIST = "/etc/crigc/keep.d/crigc.list";
+const staged = anImage("staged");
+const [name = ""] = staged.repoTags;
+const DAY = hours(24);
+
+interface Seen {
+  readonly text?: string;
+  readonly images?: readonly Image[];
+  readonly containers?: readonly Container[];
+}
+
+/** The ledger after another observation, `hoursLater` of observed time. */
+function after(ledger: Ledger, hoursLater: number, seen: Seen = {}): Ledger {
+  const { text = `${name} # crigc: until 7d\n`, images = [staged], containers = [] } = seen;
+  const now = watched(ledger.watched + hours(hoursLater));
+  const keep: Snapshot["keep"] = { directoriesRead: [], ...parseKeepFile(text, LIST) };
+  const wall = instant(NOW + now);
+  const volumes = new Map(
+    containers.map(({ id }) => [id, { kind: "known", references: [] } as const]),
+  );
+  const snapshot = aSnapshot({
+    images,
+    containers,
+    imageVolumes: volumes,
+    keep,
+    clocks: { ...aSnapshot().clocks, wall },
+    observedAt: wall,
+  });
+  const usage = usageOf(snapshot);
+  const leases = rememberLeases(ledger, { snapshot, usage }, now);
+  const known = new Map(
+    containers.map(({ id }) => [id, { imageVolumes: null, finishedAt: null }] as const),
+  );
+  return { ...ledger, watched: now, leases, containers: known };
+}
+
+const inForce = (ledger: Ledger, text = `${name} # crigc: until 7d\n`): readonly string[] =>
+  rulesInForce(parseKeepFile(text, LIST).rules, ledger).map(({ pattern }) => pattern);
+
+describe("the words of a lease", () => {
+  test.each([
+    ["until 7d", false, 7n * DAY],
+    ["until 90s, added 2026-01-01T00:00:00Z", false, minutes(1) + minutes(1) / 2n],
+    ["until 5m", false, minutes(5)],
+    ["until 36h", false, hours(36)],
+    ["until 4w", false, 28n * DAY],
+    ["until used", true, 90n * DAY],
+    ["until used or 30d, added by-hand", true, 30n * DAY],
+  ])("%s", (text, untilUsed, lasts) => {
+    expect(parseLease(text)).toEqual({ text, untilUsed, lasts: duration(lasts) });
+  });
+
+  test.each(
+    ["until", "until 0d", "until 7", "until 7y", "until used 7d", "until 7d please"].concat(
+      "until 12345d",
+      "until 7d or used",
+      "until used or",
+    ),
+  )("%s is invalid, so the file is, and no image is removed", (text) => {
+    expect(parseLease(text)).toBeNull();
+    const { rules, problems } = parseKeepFile(`${name} # crigc: ${text}\n`, LIST);
+    expect(rules).toEqual([]);
+    expect(problems).toMatchObject([{ source: `${LIST}:1` }]);
+    expect(problems[0]?.message).toContain("invalid lease");
+  });
+
+  test("any other comment changes nothing: the rule has no end", () => {
+    const comments = ["# until 7d", "# crigc until 7d", "# crigc: untill 7d", "#crigc", "# x"];
+    for (const comment of [...comments, "# crigc: pinned"]) {
+      const { rules, problems } = parseKeepFile(`${name} ${comment}\n`, LIST);
+      expect(problems).toEqual([]);
+      expect(rules[0]).not.toHaveProperty("lease");
+    }
+  });
+});
+
+describe("a lease", () => {
+  test("starts when its line is first read, and ends after its time", () => {
+    const first = after(aLedger({ watched: watched(0n) }), 100);
+    const [rule] = parseKeepFile(`${name} # crigc: until 7d\n`, LIST).rules;
+    if (rule === undefined) throw new Error("no rule");
+    expect(leaseState(rule, aLedger())).toBeNull();
+    expect(inForce(aLedger())).toEqual([name]);
+    const start = { startedAt: instant(NOW + hours(100)), usedAt: null };
+    expect(leaseState(rule, first)).toEqual({ ...start, remaining: duration(7n * DAY) });
+    const almost = after(first, 7 * 24 - 1);
+    expect(leaseState(rule, almost)).toEqual({ ...start, remaining: hours(1) });
+    expect(inForce(almost)).toEqual([name]);
+    const ended = after(almost, 1);
+    expect(leaseState(rule, ended)).toEqual({ ...start, remaining: duration(0n) });
+    expect(inForce(ended)).toEqual([]);
+    expect(leaseState(rule, after(ended, 1))?.remaining).toBe(duration(0n));
+    expect(after(ended, 1).leases).toBe(ended.leases);
+  });
+
+  test("ends beside rules without an end, which stay", () => {
+    const text = `redis\n${name} # crigc: until 1h\nnginx\n`;
+    const ended = after(after(aLedger(), 1, { text }), 1, { text });
+    expect(inForce(ended, text)).toEqual(["redis", "nginx"]);
+  });
+
+  test("keeps running if its line moves, and starts anew with other words or after it was gone", () => {
+    const first = after(aLedger(), 1);
+    const moved = after(first, 24, { text: `redis\n${name} # crigc: until 7d\n` });
+    expect(moved.leases).toBe(first.leases);
+    const renewed = after(first, 24, { text: `${name} # crigc: until 7d, added today\n` });
+    expect([...renewed.leases.values()]).toMatchObject([{ startedWatched: renewed.watched }]);
+    const gone = after(first, 24, { text: "redis\n" });
+    expect(gone.leases.size).toBe(0);
+    expect([...after(gone, 1).leases.values()]).toMatchObject([
+      { startedWatched: gone.watched + hours(1) },
+    ]);
+  });
+
+  test("keeps running while a keep file cannot be read", () => {
+    const first = after(aLedger(), 1);
+    expect(after(first, 1, { text: "a b\n" }).leases).toBe(first.leases);
+  });
+});
+
+describe("a lease until the first use", () => {
+  const text = `${name} # crigc: until used\nregistry.example/other # crigc: until used\n`;
+  const uses = (id: string, image: Image = staged) =>
+    aContainer(id, { imageName: image.repoTags[0] ?? "" });
+
+  test("ends with a container that was first seen after its start, and stays so", () => {
+    const first = after(aLedger(), 1, { text });
+    const used = after(first, 1, { text, containers: [uses("new")] });
+    expect(inForce(used, text)).toEqual(["registry.example/other"]);
+    expect([...used.leases.values()].map(({ usedAt }) => usedAt)).toEqual([
+      instant(NOW + used.watched),
+      null,
+    ]);
+    expect(inForce(after(used, 1, { text }), text)).toEqual(["registry.example/other"]);
+    expect(after(used, 1, { text, containers: [uses("newer")] }).leases).toBe(used.leases);
+  });
+
+  test("does not end with a container that was there when it started, or of another image", () => {
+    const before = after(aLedger(), 1, { text: "redis\n", containers: [uses("old")] });
+    const first = after(before, 1, { text, containers: [uses("old"), uses("same moment")] });
+    const containers = [uses("old"), uses("same moment"), uses("x", anImage("x"))];
+    const images = [staged, anImage("x")];
+    expect(inForce(after(first, 1, { text, containers, images }), text)).toHaveLength(2);
+  });
+
+  test("ends after 90 days in any case", () => {
+    const first = after(aLedger(), 1, { text });
+    expect(inForce(after(first, 24 * 90 - 1, { text }), text)).toHaveLength(2);
+    expect(inForce(after(first, 24 * 90, { text }), text)).toEqual([]);
+  });
+
+  test("a lease with a time alone does not end with a use", () => {
+    const first = after(aLedger(), 1);
+    expect(inForce(after(first, 1, { containers: [uses("new")] }))).toEqual([name]);
+  });
+});
