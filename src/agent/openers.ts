@@ -4,6 +4,8 @@ import { createReadStream } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { compose } from "node:stream";
+import { createGunzip } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
@@ -234,7 +236,9 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
 async function recordedNode(path: string): Promise<RecordedNode> {
   let text: string;
   try {
-    text = await boundedText(createReadStream(path), SNAPSHOT_BYTES_MAX);
+    const file = createReadStream(path);
+    const plain = path.endsWith(".gz") ? compose(file, createGunzip()) : file;
+    text = await boundedText(plain, SNAPSHOT_BYTES_MAX);
   } catch (thrown) {
     const message = `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`;
     throw usageError("--snapshot", path, message);

@@ -4,6 +4,7 @@ import type { Command } from "./command.ts";
 import { hold, release, run, status } from "./commands/agent.ts";
 import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
+import { fleet } from "./commands/fleet.ts";
 import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
 import { install, uninstall } from "./commands/install.ts";
@@ -30,6 +31,7 @@ export const commands: readonly Command[] = [
   report,
   audit,
   snapshot,
+  fleet,
   hold,
   release,
   keepList,

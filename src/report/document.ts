@@ -44,6 +44,7 @@ export type DocumentKind =
   | "Snapshot"
   | "KeepRules"
   | "MissingImages"
+  | "Fleet"
   | "Doctor"
   | "Config"
   | "Version"

@@ -1,6 +1,16 @@
 // A node as one JSON document, written by `crigc snapshot` and read by `crigc plan --snapshot`, without loss.
 
-import { FieldError, oneOf, record } from "../model/codec.ts";
+import {
+  amount,
+  count,
+  FieldError,
+  nullable,
+  type Of,
+  oneOf,
+  optional,
+  record,
+  text,
+} from "../model/codec.ts";
 import { messageOf, StoreError } from "../model/errors.ts";
 import { exactJson, parseExactJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
@@ -12,13 +22,21 @@ export const SNAPSHOT_BYTES_MAX = 128 * 1024 * 1024;
 export interface RecordedNode {
   readonly snapshot: Snapshot;
   readonly ledger: Ledger;
+  readonly host?: Of<typeof hostCodec>;
 }
+
+const hostCodec = record({
+  name: text,
+  /** Images that came back after their removal, and their sizes; `null`: no history. */
+  returnedImages: nullable(count),
+  returnedBytes: nullable(amount),
+});
 
 const head = { apiVersion: "crigc/v1", kind: "Snapshot" } as const;
 
 /** Fields are only ever added. Clock readings are exact, in `…Ns`; reports round to `…Ms`. */
-export const snapshotText = ({ snapshot, ledger }: RecordedNode): string =>
-  `${exactJson(nodeCodec.write({ ...head, ...snapshot, ledger }), 1)}\n`;
+export const snapshotText = ({ snapshot, ...rest }: RecordedNode): string =>
+  `${exactJson(nodeCodec.write({ ...head, ...snapshot, ...rest }), 1)}\n`;
 
 /** Throws `StoreError` `corrupt`, naming the first invalid field. `path` is for messages. */
 export function readSnapshotText(content: string, path: string): RecordedNode {
@@ -31,8 +49,8 @@ export function readSnapshotText(content: string, path: string): RecordedNode {
     throw broken(path, `it is not valid JSON: ${messageOf(error)}`);
   }
   try {
-    const { apiVersion: _, kind: __, ledger, ...snapshot } = nodeCodec.read(document);
-    return { snapshot, ledger };
+    const { apiVersion: _, kind: __, ledger, host, ...snapshot } = nodeCodec.read(document);
+    return { snapshot, ledger, ...(host && { host }) };
   } catch (error) {
     if (!(error instanceof FieldError)) throw error;
     const [field] = error.path;
@@ -56,4 +74,5 @@ const nodeCodec = record({
   kind: oneOf(head.kind),
   ...snapshotFields,
   ledger: ledgerCodec,
+  host: optional(hostCodec),
 });

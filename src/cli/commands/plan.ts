@@ -23,7 +23,15 @@ import { containerName, imageName, sandboxName, wholeImageName } from "../../rep
 import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/plan.ts";
 import { clean } from "../../report/terminal.ts";
-import { ALL_OPTION, command, has, type Invocation, option, textOf } from "../command.ts";
+import {
+  ALL_OPTION,
+  command,
+  type CommandContext,
+  has,
+  type Invocation,
+  option,
+  textOf,
+} from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
@@ -93,7 +101,7 @@ function assumedSpan(invocation: Invocation): Duration | null {
 export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
-  doc: "Contains the names of images, containers and pods, and their ledger records; no content of containers or logs. Changes nothing.",
+  doc: "Contains the names of the host, of images, containers and pods, their ledger records, and how many images came back after their removal; no content of containers or logs. crigc fleet compares the snapshots of many nodes. Changes nothing.",
   readOnly: true,
   alwaysJson: true,
   run: async (context) => {
@@ -101,10 +109,22 @@ export const snapshot = command({
       allLayers: true,
       pullRecords: true,
     });
-    context.stdout(context.open.snapshotText({ snapshot: seen, ledger }));
+    const host = { name: context.open.hostName(), ...returnedImages(context) };
+    context.stdout(context.open.snapshotText({ snapshot: seen, ledger, host }));
     return exit.done;
   },
 });
+
+/** More than the history keeps. */
+const REGRETS_MAX = 100_000;
+
+function returnedImages({ open, config }: CommandContext) {
+  using store = open.state(config);
+  if (store.failure !== null) return { returnedImages: null, returnedBytes: null };
+  const regrets = store.regrets({ limit: REGRETS_MAX });
+  const returnedBytes = regrets.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+  return { returnedImages: regrets.length, returnedBytes };
+}
 
 export const explain = command({
   name: "explain",

@@ -46,7 +46,9 @@ const documents: readonly (readonly [kind: string, words: readonly string[]])[] 
 ];
 
 test("every command with JSON output is tested here", () => {
-  const looked = documents.map(([, words]) => words.join(" ")).concat("status -o json");
+  const looked = documents
+    .map(([, words]) => words.join(" "))
+    .concat("status -o json", "fleet -o json");
   const silent = commands
     .filter(({ json, alwaysJson }) => json || alwaysJson === true)
     .map(({ name }) => name)

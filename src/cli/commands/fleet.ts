@@ -1,0 +1,100 @@
+/** `crigc fleet`: read the snapshots of many nodes, offline, one at a time. */
+
+import { quoted } from "../../config/words.ts";
+import { usageError } from "../../model/errors.ts";
+import type { FleetNode } from "../../model/fleet.ts";
+import { isBootId } from "../../model/ids.ts";
+import { Fleet } from "../../policy/fleet.ts";
+import { keepFileHeader } from "../../policy/keep/keep.ts";
+import { fleetDocument, fleetTable } from "../../report/fleet.ts";
+import { clean } from "../../report/terminal.ts";
+import { ALL_OPTION, command, type CommandContext, option, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { LIST_OPTIONS, print } from "../listing.ts";
+
+export const fleet = command({
+  name: "fleet",
+  summary: "compare the snapshots of many nodes",
+  doc: "Reads files that crigc snapshot wrote, also with gzip, and directories of them (.json, .json.gz), one at a time and without a runtime. Lists the nodes with their disks and the images that came back after their removal, and every image with the number of nodes that have it and use it. A node is named as in its snapshot, else by the file. Images are the same if their IDs are. With -q or -o name it prints IDs or names as a keep list: crigc fleet DIR --only-on NODE -o name gives the images that no other of these nodes has. Exits 2 if a snapshot cannot be read or a node occurs twice, and 8 if NODE is not among them.",
+  operands: [
+    {
+      name: "SNAPSHOT",
+      completes: "file",
+      required: true,
+      repeated: true,
+      help: "a snapshot, or a directory of snapshots",
+    },
+  ],
+  options: [
+    option("only-on NODE", "only images that no node but this one has"),
+    option("copies N", "only images that at most N nodes have"),
+    ...LIST_OPTIONS,
+    ALL_OPTION,
+  ],
+  json: true,
+  list: true,
+  readOnly: true,
+  run: async (context) => {
+    const [only, copies] = [textOf(context, "only-on"), copiesOf(context)];
+    const { nodes, fleet: all } = await readFleet(context);
+    if (only !== null && !nodes.some(({ name }) => name === only)) {
+      context.stderr(`crigc: no snapshot of a node ${clean(only)}\n`);
+      return exit.unknown;
+    }
+    const images = all
+      .images()
+      .filter((it) => it.nodes <= copies && (only === null || it.onlyOn === only));
+    const report = { nodes, images, isSelected: only !== null || copies !== Infinity };
+    const header = keepFileHeader(images.length);
+    await print(context, {
+      document: () => fleetDocument(report),
+      table: (screen) => fleetTable(report, screen),
+      rows: [{ id: header, name: header }, ...images],
+    });
+    return exit.done;
+  },
+});
+
+function copiesOf(context: CommandContext): number {
+  const text = textOf(context, "copies");
+  if (text === null) return Infinity;
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
+  throw usageError("--copies", text, `invalid number ${quoted(text)}: use 1 or more`);
+}
+
+const SNAPSHOTS = /\.json(?:\.gz)?$/;
+
+/**
+ * A node that occurs twice would count as two copies, and its only copies as safe. Clones share names, and one node may
+ * have several, but not the ID of its boot.
+ */
+async function readFleet(context: CommandContext) {
+  const { open, operands } = context;
+  const fleet = new Fleet();
+  const nodes: Omit<FleetNode, "onlyCopies" | "onlyCopiesBytes">[] = [];
+  const seen = new Map<string, string>();
+  for (const path of operands.flatMap((it) => open.filesIn(it, SNAPSHOTS))) {
+    const { snapshot, host } = await open.recorded(path);
+    const name = host?.name ?? nameOf(path);
+    const { bootId } = snapshot.clocks;
+    for (const mark of isBootId(bootId) ? [name, `boot ${bootId}`] : [name]) {
+      const other = seen.get(mark);
+      const message = `${quoted(path)} and ${quoted(other ?? "")} are snapshots of one node (${name}); give the newer one only`;
+      if (other !== undefined) throw usageError("SNAPSHOT", path, message);
+      seen.set(mark, path);
+    }
+    const { returnedImages = null, returnedBytes = null } = host ?? {};
+    nodes.push({ ...fleet.add(name, snapshot), returnedImages, returnedBytes });
+  }
+  const onlyCopies = Map.groupBy(fleet.images(), ({ onlyOn }) => onlyOn);
+  return {
+    fleet,
+    nodes: nodes.map((node) => {
+      const own = onlyCopies.get(node.name) ?? [];
+      const onlyCopiesBytes = own.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+      return { ...node, onlyCopies: own.length, onlyCopiesBytes };
+    }),
+  };
+}
+
+const nameOf = (path: string): string => path.replace(/^.*\//, "").replace(SNAPSHOTS, "");

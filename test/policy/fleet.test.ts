@@ -1,0 +1,114 @@
+// Many nodes together: the last copies by an independent count, and a list that keeps them.
+
+import { describe, expect, test } from "bun:test";
+
+import { imageId } from "../../src/model/ids.ts";
+import type { Image } from "../../src/model/snapshot.ts";
+import { Fleet } from "../../src/policy/fleet.ts";
+import {
+  compileKeepRules,
+  keepFileHeader,
+  matchKeepRules,
+  parseKeepFile,
+} from "../../src/policy/keep/keep.ts";
+import { aContainer, aFilesystem, anImage, aSnapshot } from "../support/build/values.ts";
+
+/** A small generator with a seed, the same on every machine. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+describe("a fleet", () => {
+  test("of a thousand generated nodes has the last copies that counting them gives, and its list keeps each", () => {
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    const random = randomOf(seed);
+    const pool = Array.from({ length: 3_000 }, (_, at) => {
+      const image = anImage(`app-${at}`, { sizeBytes: BigInt(random(1_000)) });
+      return random(5) === 0 ? { ...image, repoTags: [] } : image;
+    });
+    const holders = new Map<string, string[]>();
+    const users = new Map<string, number>();
+    const listed = new Map<string, readonly Image[]>();
+    const fleet = new Fleet();
+    for (let node = 0; node < 1_000; node += 1) {
+      const name = `node-${node}`;
+      // Common images and rare ones.
+      const images = [
+        ...new Set(Array.from({ length: 12 }, () => random(random(2) === 0 ? 50 : 3_000))),
+      ].flatMap((at) => pool[at] ?? []);
+      const used = images.filter(() => random(3) === 0);
+      const containers = used.map(({ id }) =>
+        aContainer(`${name}-${id}`, { imageId: id, imageName: id }),
+      );
+      const volumes = new Map(
+        containers.map(({ id }) => [id, { kind: "known", references: [] } as const]),
+      );
+      fleet.add(name, aSnapshot({ images, containers, imageVolumes: volumes }));
+      listed.set(name, images);
+      for (const { id } of images) holders.set(id, [...(holders.get(id) ?? []), name]);
+      for (const { id } of used) users.set(id, (users.get(id) ?? 0) + 1);
+    }
+    const found = fleet.images();
+    const counted = found.map(({ id, nodes, usedOn, onlyOn }) => [id, nodes, usedOn, onlyOn]);
+    const expected = Array.from(holders, ([id, names]) => {
+      const [first = ""] = names;
+      return [id, names.length, users.get(id) ?? 0, names.length === 1 ? first : null];
+    });
+    expect({ seed, counted: counted.toSorted() }).toEqual({ seed, counted: expected.toSorted() });
+    const last = found.filter(({ nodes }) => nodes === 1);
+    expect(last.length).toBeGreaterThan(100);
+    const text = [keepFileHeader(last.length), ...last.map(({ name }) => name), ""].join("\n");
+    const { rules, problems } = parseKeepFile(text, "/keep.d/last.list");
+    expect({ seed, problems }).toEqual({ seed, problems: [] });
+    const compiled = compileKeepRules(rules);
+    for (const { id, onlyOn } of last) {
+      const image = listed.get(onlyOn ?? "")?.find((it) => it.id === id);
+      expect(image && matchKeepRules(compiled, image)).toBeTruthy();
+    }
+  });
+
+  test("takes images for the same whose IDs differ only in the algorithm's name", () => {
+    const fleet = new Fleet();
+    const image = anImage("app");
+    fleet.add("a", aSnapshot({ images: [image] }));
+    fleet.add(
+      "b",
+      aSnapshot({ images: [{ ...image, id: imageId(image.id.replace("sha256:", "")) }] }),
+    );
+    expect(fleet.images()).toMatchObject([{ id: image.id, nodes: 2, onlyOn: null }]);
+  });
+
+  test("sums a node up: disk, images, unused ones, and an image listed twice once", () => {
+    const image = anImage("app", { sizeBytes: 5n });
+    const filesystems = [aFilesystem({ capacityBytes: 100n, availableBytes: 40n })];
+    const snapshot = aSnapshot({ images: [image, image], filesystems });
+    expect(new Fleet().add("a", snapshot)).toMatchObject({
+      ...{ name: "a", images: 1, imagesBytes: 5n, unusedImages: 1 },
+      ...{ capacityBytes: 100n, availableBytes: 40n },
+    });
+    expect(new Fleet().add("a", aSnapshot({ filesystems: [] }))).toMatchObject({
+      ...{ capacityBytes: null, availableBytes: null },
+    });
+  });
+
+  test("sorts by number of nodes, then by size and ID, and names an image by a valid name, else its ID", () => {
+    const fleet = new Fleet();
+    const big = anImage("big", { sizeBytes: 9n });
+    const twins = ["one", "other"].map((it) =>
+      anImage(it, { sizeBytes: 1n, repoTags: ["<none>:<none>"], repoDigests: [] }),
+    );
+    const both = anImage("both", { sizeBytes: 99n });
+    fleet.add("a", aSnapshot({ images: [both, ...twins] }));
+    fleet.add("b", aSnapshot({ images: [{ ...both, sizeBytes: 1n }, big] }));
+    const ids = twins.map(({ id }): string => id).toSorted();
+    expect(fleet.images().map(({ name, sizeBytes }) => [name, sizeBytes])).toEqual([
+      [big.repoTags[0] ?? "", 9n],
+      ...ids.map((id): [string, bigint] => [id, 1n]),
+      [both.repoTags[0] ?? "", 99n],
+    ]);
+  });
+});
