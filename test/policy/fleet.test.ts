@@ -53,10 +53,13 @@ describe("a fleet", () => {
       for (const { id } of used) users.set(id, (users.get(id) ?? 0) + 1);
     }
     const found = fleet.images();
-    const counted = found.map(({ id, nodes, usedOn, onlyOn }) => [id, nodes, usedOn, onlyOn]);
+    const counted = found.map(
+      ({ id, nodes, usedOn, onlyOn }) => `${id} ${nodes} ${usedOn} ${onlyOn}`,
+    );
     const expected = Array.from(holders, ([id, names]) => {
       const [first = ""] = names;
-      return [id, names.length, users.get(id) ?? 0, names.length === 1 ? first : null];
+      const only = names.length === 1 ? first : null;
+      return `${id} ${names.length} ${users.get(id) ?? 0} ${only}`;
     });
     expect({ seed, counted: counted.toSorted() }).toEqual({ seed, counted: expected.toSorted() });
     const last = found.filter(({ nodes }) => nodes === 1);
@@ -79,7 +82,11 @@ describe("a fleet", () => {
       "b",
       aSnapshot({ images: [{ ...image, id: imageId(image.id.replace("sha256:", "")) }] }),
     );
-    expect(fleet.images()).toMatchObject([{ id: image.id, nodes: 2, onlyOn: null }]);
+    fleet.add("c", aSnapshot({ images: [{ ...image, id: imageId("by hand") }] }));
+    expect(fleet.images()).toMatchObject([
+      { id: "by hand", nodes: 1, onlyOn: "c" },
+      { id: image.id, nodes: 2, onlyOn: null },
+    ]);
   });
 
   test("sums a node up: disk, images, unused ones, and an image listed twice once", () => {
@@ -87,11 +94,16 @@ describe("a fleet", () => {
     const filesystems = [aFilesystem({ capacityBytes: 100n, availableBytes: 40n })];
     const snapshot = aSnapshot({ images: [image, image], filesystems });
     expect(new Fleet().add("a", snapshot)).toMatchObject({
-      ...{ name: "a", images: 1, imagesBytes: 5n, unusedImages: 1 },
-      ...{ capacityBytes: 100n, availableBytes: 40n },
+      name: "a",
+      images: 1,
+      imagesBytes: 5n,
+      unusedImages: 1,
+      capacityBytes: 100n,
+      availableBytes: 40n,
     });
     expect(new Fleet().add("a", aSnapshot({ filesystems: [] }))).toMatchObject({
-      ...{ capacityBytes: null, availableBytes: null },
+      capacityBytes: null,
+      availableBytes: null,
     });
   });
 

@@ -36,7 +36,7 @@ export const fleet = command({
   readOnly: true,
   run: async (context) => {
     const [only, copies] = [textOf(context, "only-on"), copiesOf(context)];
-    const { nodes, fleet: all } = await readFleet(context);
+    const { nodes, all } = await readFleet(context);
     if (only !== null && !nodes.some(({ name }) => name === only)) {
       context.stderr(`crigc: no snapshot of a node ${clean(only)}\n`);
       return exit.unknown;
@@ -70,7 +70,7 @@ const SNAPSHOTS = /\.json(?:\.gz)?$/;
  */
 async function readFleet(context: CommandContext) {
   const { open, operands } = context;
-  const fleet = new Fleet();
+  const all = new Fleet();
   const nodes: Omit<FleetNode, "onlyCopies" | "onlyCopiesBytes">[] = [];
   const seen = new Map<string, string>();
   for (const path of operands.flatMap((it) => open.filesIn(it, SNAPSHOTS))) {
@@ -84,11 +84,11 @@ async function readFleet(context: CommandContext) {
       seen.set(mark, path);
     }
     const { returnedImages = null, returnedBytes = null } = host ?? {};
-    nodes.push({ ...fleet.add(name, snapshot), returnedImages, returnedBytes });
+    nodes.push({ ...all.add(name, snapshot), returnedImages, returnedBytes });
   }
-  const onlyCopies = Map.groupBy(fleet.images(), ({ onlyOn }) => onlyOn);
+  const onlyCopies = Map.groupBy(all.images(), ({ onlyOn }) => onlyOn);
   return {
-    fleet,
+    all,
     nodes: nodes.map((node) => {
       const own = onlyCopies.get(node.name) ?? [];
       const onlyCopiesBytes = own.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);

@@ -25,15 +25,18 @@ export function baselineOf(
   const isStarter = ({ pattern }: KeepRule): boolean => starters.has(pattern);
   const gaps = groups.flatMap((group): readonly BaselineGap[] => {
     const absent = group.filter(node.lacks);
-    const kind = absent.includes(group[0]) ? "missing" : "name-missing";
-    if (absent.length > 0)
-      return [gapOf(absent.some(isStarter) ? "sandbox-image" : kind, absent, absent)];
-    return group.filter(node.unpinned).map((rule) => gapOf("unpinned", [rule], group));
+    const [first] = absent;
+    const kind = first === group[0] ? "missing" : "name-missing";
+    if (first !== undefined)
+      return [gapOf(absent.some(isStarter) ? "sandbox-image" : kind, first, absent)];
+    return group
+      .filter(node.unpinned)
+      .map((rule) => ({ ...gapOf("unpinned", rule, group), patterns: [rule.pattern] }));
   });
   const named = new Set(gaps.flatMap(({ patterns }) => patterns));
   const others = sandbox
     .filter((it) => isStarter(it) && !named.has(it.pattern))
-    .map((rule) => gapOf("sandbox-image", [rule], [rule]));
+    .map((rule) => gapOf("sandbox-image", rule, [rule]));
   const missing = gaps.filter(isMissing).length;
   return {
     images: groups.length,
@@ -50,15 +53,14 @@ const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
 /** The rules of each image: `keep baseline` writes its ID, then its names. Any other line stands alone. */
 function groupsOf(rules: readonly KeepRule[]): readonly (readonly [KeepRule, ...KeepRule[]])[] {
   const groups: [KeepRule, ...KeepRule[]][] = [];
+  let group: [KeepRule, ...KeepRule[]] | null = null;
   let next = "";
   for (const rule of rules) {
     const [, file = "", line = ""] = BASELINE.exec(rule.source) ?? [];
     if (file === "" || rule.lease !== undefined) continue;
-    const last = groups.at(-1);
-    if (rule.source === next && last !== undefined && !ID.test(rule.pattern)) last.push(rule);
-    else groups.push([rule]);
-    const isOfImage = ID.test(groups.at(-1)?.[0].pattern ?? "");
-    next = isOfImage ? `${file}:${Number(line) + 1}` : "";
+    if (group !== null && rule.source === next && !ID.test(rule.pattern)) group.push(rule);
+    else groups.push((group = [rule]));
+    next = ID.test(group[0].pattern) ? `${file}:${Number(line) + 1}` : "";
   }
   return groups;
 }
@@ -84,14 +86,11 @@ function presence(rules: readonly KeepRule[], images: readonly Image[]) {
 
 const gapOf = (
   kind: BaselineGap["kind"],
+  first: KeepRule,
   lines: readonly KeepRule[],
-  named: readonly KeepRule[],
 ): BaselineGap => ({
   kind,
-  name: nameOf(named),
+  name: (lines.find(({ pattern }) => !ID.test(pattern)) ?? first).pattern,
   patterns: lines.map(({ pattern }) => pattern),
-  source: lines[0]?.source ?? "",
+  source: first.source,
 });
-
-const nameOf = (rules: readonly KeepRule[]): string =>
-  (rules.find(({ pattern }) => !ID.test(pattern)) ?? rules[0])?.pattern ?? "";

@@ -62,22 +62,20 @@ export function rememberLeases(
 ): Ledger["leases"] {
   const { keep, clocks, observedAt } = snapshot;
   const next = new Map(keep.problems.length > 0 ? ledger.leases : []);
-  const waiting: KeepRule[] = [];
+  /** Leases that a use ends. */
+  const used = new Map<KeepRule, () => void>();
   for (const rule of keep.rules) {
     if (rule.lease === undefined) continue;
     const key = keyOf(rule, rule.lease);
     const before = ledger.leases.get(key);
     next.set(key, before ?? { startedAt: clocks.wall, startedWatched: now, usedAt: null });
-    if (rule.lease.untilUsed && before?.usedAt === null) waiting.push(rule);
+    if (rule.lease.untilUsed && before?.usedAt === null)
+      used.set(rule, () => void next.set(key, { ...before, usedAt: observedAt }));
   }
-  const matches = keepRuleMatches(
-    compileKeepRules(waiting),
-    waiting.length === 0 ? [] : imagesOfNewContainers(ledger, snapshot, usage),
-  );
-  for (const [rule, images] of matches) {
-    const key = rule.lease === undefined ? "" : keyOf(rule, rule.lease);
-    const record = next.get(key);
-    if (images.length > 0 && record !== undefined) next.set(key, { ...record, usedAt: observedAt });
+  if (used.size > 0) {
+    const images = imagesOfNewContainers(ledger, snapshot, usage);
+    for (const [rule, those] of keepRuleMatches(compileKeepRules([...used.keys()]), images))
+      if (those.length > 0) used.get(rule)?.();
   }
   return sameOr(ledger.leases, next);
 }

@@ -34,7 +34,7 @@ test("the only copy of an image is found offline, and its list keeps it on its n
     { name: "other", images: 2, onlyCopies: 0 },
   ]);
   expect(document.images[0]).toMatchObject({ id: own.id, nodes: 1, usedOn: 0, onlyOn: host.name });
-  expect(document.images.slice(1).map((it: { readonly nodes: number }) => it.nodes)).toEqual([
+  expect(document.images.slice(1).map((one: { readonly nodes: number }) => one.nodes)).toEqual([
     2, 2,
   ]);
 

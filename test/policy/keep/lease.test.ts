@@ -9,6 +9,7 @@ import { usageOf } from "../../../src/policy/image/usage.ts";
 import { parseKeepFile, parseLease } from "../../../src/policy/keep/keep.ts";
 import { leaseState, rememberLeases, rulesInForce } from "../../../src/policy/keep/lease.ts";
 import { aContainer, aLedger, anImage, aSnapshot, NOW } from "../../support/build/values.ts";
+import { planOf, WATCHED } from "../judging.ts";
 
 const LIST = "/etc/crigc/keep.d/crigc.list";
 const staged = anImage("staged");
@@ -16,6 +17,8 @@ const [name = ""] = staged.repoTags;
 const DAY = hours(24);
 
 interface Seen {
+  /** Images that every container mounts. */
+  readonly volumes?: readonly string[];
   readonly text?: string;
   readonly images?: readonly Image[];
   readonly containers?: readonly Container[];
@@ -24,12 +27,11 @@ interface Seen {
 /** The ledger after another observation, `hoursLater` of observed time. */
 function after(ledger: Ledger, hoursLater: number, seen: Seen = {}): Ledger {
   const { text = `${name} # crigc: until 7d\n`, images = [staged], containers = [] } = seen;
+  const references = seen.volumes ?? [];
   const now = watched(ledger.watched + hours(hoursLater));
   const keep: Snapshot["keep"] = { directoriesRead: [], ...parseKeepFile(text, LIST) };
   const wall = instant(NOW + now);
-  const volumes = new Map(
-    containers.map(({ id }) => [id, { kind: "known", references: [] } as const]),
-  );
+  const volumes = new Map(containers.map(({ id }) => [id, { kind: "known", references } as const]));
   const snapshot = aSnapshot({
     images,
     containers,
@@ -147,6 +149,14 @@ describe("a lease until the first use", () => {
     expect(after(used, 1, { text, containers: [uses("newer")] }).leases).toBe(used.leases);
   });
 
+  test("ends with a container that mounts the image, not with a manifest that names it", () => {
+    const first = after(aLedger(), 1, { text });
+    const containers = [uses("other", anImage("x"))];
+    const images = [staged, anImage("x")];
+    const used = after(first, 1, { text, images, containers, volumes: [name] });
+    expect(inForce(used, text)).toEqual(["registry.example/other"]);
+  });
+
   test("does not end with a container that was there when it started, or of another image", () => {
     const before = after(aLedger(), 1, { text: "redis\n", containers: [uses("old")] });
     const first = after(before, 1, { text, containers: [uses("old"), uses("same moment")] });
@@ -164,5 +174,31 @@ describe("a lease until the first use", () => {
   test("a lease with a time alone does not end with a use", () => {
     const first = after(aLedger(), 1);
     expect(inForce(after(first, 1, { containers: [uses("new")] }))).toEqual([name]);
+  });
+});
+
+describe("the plan of a node with a lease", () => {
+  const text = `${name} # crigc: until 7d\n`;
+  const keep: Snapshot["keep"] = { directoriesRead: [], ...parseKeepFile(text, LIST) };
+  const plan = (ledger: Partial<Ledger>) =>
+    planOf({
+      images: [staged],
+      snapshot: { keep },
+      ledger,
+      facts: { purpose: { kind: "all-unused" } },
+    });
+
+  test("keeps the image, with start and end, and removes it afterwards", () => {
+    const unread = plan({}).kept.map(({ reason }) => reason);
+    expect(unread).toMatchObject([{ kind: "keep-rule", remaining: 7n * DAY, untilUsed: false }]);
+    const first = after(aLedger({ watched: WATCHED }), 0);
+    const later = { leases: first.leases, watched: watched(WATCHED + DAY) };
+    expect(plan(later).kept.map(({ reason }) => reason)).toMatchObject([
+      { kind: "keep-rule", since: instant(NOW + WATCHED), remaining: 6n * DAY },
+    ]);
+    const ended = plan({ leases: first.leases, watched: watched(WATCHED + 7n * DAY) });
+    expect(ended.kept).toEqual([]);
+    expect(ended.candidates).toHaveLength(1);
+    expect(ended.blocks).toEqual([]);
   });
 });
