@@ -96,6 +96,7 @@ describe("with --dry-run", () => {
     rm: [imageIdOf("unused")],
     "print daemonset": [`--image=r.example/crigc@${imageIdOf("crigc")}`, "--image-store=/images"],
     completion: ["bash"],
+    fleet: [join(home, "node.json")],
   });
 
   test("no command changes anything, and each accepts the flag", async () => {
@@ -105,6 +106,7 @@ describe("with --dry-run", () => {
     await it.crigc("gc", "--images");
     await it.crigc("hold", "2h");
     await it.within({}, "keep", "add", "r.example/listed");
+    put(it.home, "node.json", (await it.crigc("snapshot")).stdout);
     const before = stateOf(it.home);
     const wrong: Record<string, string> = {};
     for (const { name } of commands.filter((command) => command.name !== "run")) {
@@ -116,7 +118,7 @@ describe("with --dry-run", () => {
     }
     expect(wrong).toEqual({});
     expect(it.changes()).toEqual([]);
-  });
+  }, 20_000);
 });
 
 test("without a state directory no read-only command creates one", async () => {

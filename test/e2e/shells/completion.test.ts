@@ -40,7 +40,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ["crigc print ", "cloud-config config daemonset openrc-script prometheus-rules systemd-unit"],
   ["crigc help pri", "print"],
   ["crigc help print c", "cloud-config config"],
-  ["crigc help f", "flags"],
+  ["crigc help fla", "flags"],
   ["crigc completion ", "bash fish zsh"],
   ["crigc --compat ", "kubelet none"],
   ["crigc --compat k", "kubelet"],
