@@ -22,7 +22,7 @@ export interface BareCost {
 
 const [socket = ""] = process.argv.slice(2);
 const work = await Bun.stdin.text();
-const definition = loadSync(join(import.meta.dir, "../../test/support/fake-runtime/cri.proto"), {
+const definition = loadSync(join(import.meta.dir, "../../proto/runtime-v1.proto"), {
   keepCase: true,
 });
 const methods = new Map(

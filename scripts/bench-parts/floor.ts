@@ -4,28 +4,39 @@
 // looks up every sandbox.
 
 import { Client, credentials } from "@grpc/grpc-js";
+import { fromJSON } from "@grpc/proto-loader";
 
-import { libraryCodec, pathOf } from "../../src/cri/codec.ts";
-import { isStream, type Method, methods } from "../../src/cri/schema.ts";
+import { readSchema } from "../../src/cri/schema.ts" with { type: "macro" };
 
+const { messages, methods } = readSchema();
 const [socket = "", each] = process.argv.slice(2);
+const library = fromJSON({ nested: messages }, { keepCase: true, longs: BigInt, defaults: true });
 const client = new Client(`unix://${socket}`, credentials.createInsecure(), {
   "grpc.default_authority": "localhost",
   "grpc.max_receive_message_length": 16 * 1024 * 1024,
 });
 
-async function call(name: Method, request: object = {}): Promise<object> {
-  const { serialize } = libraryCodec(methods[name].request);
-  const { deserialize } = libraryCodec(methods[name].answer);
+interface Codec {
+  readonly serialize: (fields: object) => Buffer;
+  readonly deserialize: (bytes: Buffer) => object;
+}
+
+const codecOf = (name: string): Codec => library[name] as unknown as Codec;
+
+async function call(name: string, request: object = {}): Promise<object> {
+  const method = methods[name];
+  if (method === undefined) throw new Error(`the proto has no method ${name}`);
+  const { serialize } = codecOf(method.requestType);
+  const { deserialize } = codecOf(method.responseType);
   const { promise, resolve, reject } = Promise.withResolvers<object>();
-  if (isStream(name)) {
-    const stream = client.makeServerStreamRequest(pathOf(name), serialize, deserialize, request);
+  if (method.responseStream) {
+    const stream = client.makeServerStreamRequest(method.path, serialize, deserialize, request);
     stream.on("data", () => undefined);
     // The runtime does not stream.
     stream.on("error", resolve);
     stream.on("end", () => resolve({}));
   } else
-    client.makeUnaryRequest(pathOf(name), serialize, deserialize, request, (error, answer) =>
+    client.makeUnaryRequest(method.path, serialize, deserialize, request, (error, answer) =>
       answer === undefined ? reject(error ?? new Error("no answer")) : resolve(answer),
     );
   return promise;

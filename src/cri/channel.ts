@@ -1,16 +1,15 @@
 /** The methods of CRI on one socket. Every call has a timeout, can be cancelled, is recorded, and fails with RuntimeError. */
 import { assert } from "../model/assert.ts";
 import type { CallRecord } from "../model/ports.ts";
-import { cutEntries, decodeAnswer, encodeRequest, pathOf } from "./codec.ts";
+import { cutEntries, decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
 import { codeName, toRuntimeError } from "./errors.ts";
 import {
   type Answer,
-  isStream,
   type ListMethod,
   type Method,
   type Request,
   type UnaryMethod,
-} from "./schema.ts";
+} from "./messages.ts";
 import { openConnection } from "./transport.ts";
 
 export interface ChannelOptions {

@@ -16,7 +16,7 @@ import {
   imagesOf,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
-import type { Answer, Request, UnaryMethod } from "./schema.ts";
+import type { Answer, Request, UnaryMethod } from "./messages.ts";
 import { imageOfSandbox, imageOrigin, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 export interface RuntimeOptions {

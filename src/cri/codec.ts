@@ -2,33 +2,33 @@
 import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
 
 import { assert } from "../model/assert.ts";
-import {
-  type Answer,
-  ENTRIES_FIELD,
-  type Field,
-  type Fields,
-  type Method,
-  methods,
-} from "./schema.ts";
+import type { Answer, Method } from "./messages.ts";
+import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };
+
+const { messages, methods }: Schema = readSchema();
+
+type Message = Schema["messages"][string];
 
 /** The HTTP/2 path of a call: `/runtime.v1.ImageService/ListImages`. */
-export const pathOf = (method: Method): string =>
-  `/runtime.v1.${method.includes("Image") ? "ImageService" : "RuntimeService"}/${method}`;
+export const pathOf = (method: Method): string => declared(method).path;
+
+/** The response is any number of messages. */
+export const isStream = (method: Method): boolean => declared(method).responseStream;
 
 const NO_FIELDS = Buffer.alloc(0);
 
 export const encodeRequest = (method: Method, request: object): Buffer =>
   Object.keys(request).length === 0
     ? NO_FIELDS
-    : libraryCodec(methods[method].request).serialize(request);
+    : messageOf(declared(method).requestType).serialize(request);
 
 /** Throws `MalformedError`. */
 export function decodeAnswer<M extends Method>(method: M, bytes: Buffer): Answer<M> {
-  const { answer } = methods[method];
-  checkFields(bytes, shapeOf(answer), { start: 0, end: bytes.length });
+  const { responseType } = declared(method);
+  checkFields(bytes, shapeOf(responseType), { start: 0, end: bytes.length });
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema declares both
-    return libraryCodec(answer).deserialize(bytes) as Answer<M>;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- tests compare the types with the proto
+    return messageOf(responseType).deserialize(bytes) as Answer<M>;
   } catch (thrown) {
     throw new MalformedError(thrown instanceof Error ? thrown.message : String(thrown), {
       cause: thrown,
@@ -36,65 +36,56 @@ export function decodeAnswer<M extends Method>(method: M, bytes: Buffer): Answer
   }
 }
 
+function declared(method: Method): Schema["methods"][string] {
+  const found = methods[method];
+  assert(found !== undefined, `the proto declares no method ${method}`);
+  return found;
+}
+
 /** Absent messages are `null`, other absent fields have their default, and integers of 64 bits are exact. */
 const OPTIONS = { keepCase: true, longs: BigInt, defaults: true };
 
 type Codec = MessageTypeDefinition<object, object>;
 
-const codecs = new Map<Fields, Codec>();
+const codecs = new Map<string, Codec>();
 
 /** The library prepares one message at a time: a command needs few of them, and all take 8 ms. */
-export function libraryCodec(fields: Fields): Codec {
-  const known = codecs.get(fields);
+function messageOf(name: string): Codec {
+  const known = codecs.get(name);
   if (known !== undefined) return known;
-  const nested: LibraryMessages = {};
-  declare(nested, "Message", fields);
-  const codec = fromJSON({ nested }, OPTIONS)["Message"];
-  assert(codec !== undefined && isMessage(codec), "the library prepares messages");
-  codecs.set(fields, codec);
+  const codec = fromJSON({ nested: withNested(name) }, OPTIONS)[name];
+  assert(codec !== undefined && isMessage(codec), `the proto declares no message ${name}`);
+  codecs.set(name, codec);
   return codec;
 }
 
-/** By name, in the library's own notation. */
-type LibraryMessages = Record<string, { readonly fields: Record<string, LibraryField> }>;
-interface LibraryField {
-  readonly id: number;
-  readonly type: string;
-  readonly rule?: "repeated";
-  readonly keyType?: "string";
-}
-
-function declare(nested: LibraryMessages, name: string, fields: Fields): string {
-  const declared: Record<string, LibraryField> = {};
-  nested[name] = { fields: declared };
-  for (const [field, { id, type, kind }] of Object.entries(fields))
-    declared[field] = {
-      id,
-      type: typeof type === "string" ? type : declare(nested, `${name}_${field}`, type),
-      ...(kind === "many" && { rule: "repeated" }),
-      ...(kind === "map" && { keyType: "string" }),
-    };
-  return name;
+function withNested(name: string, found: Record<string, Message> = {}): typeof found {
+  const message = messages[name];
+  if (message === undefined || found[name] !== undefined) return found;
+  found[name] = message;
+  for (const { type } of Object.values(message.fields)) withNested(type, found);
+  return found;
 }
 
 const isMessage = (definition: AnyDefinition): definition is Codec =>
   definition["format"] === "Protocol Buffer 3 DescriptorProto";
 
-const shapes = new Map<Fields, Shape>();
+const shapes = new Map<string, Shape>();
 
-function shapeOf(fields: Fields): Shape {
-  const known = shapes.get(fields);
+function shapeOf(name: string): Shape {
+  const known = shapes.get(name);
   if (known !== undefined) return known;
   const shape: Shape[number][] = [];
-  for (const { id, type, kind } of Object.values(fields))
-    shape[id] = kind === "map" ? [undefined, BYTES, fieldShape(type)] : fieldShape(type);
-  shapes.set(fields, shape);
+  for (const { id, type, keyType } of Object.values(messages[name]?.fields ?? {}))
+    shape[id] =
+      keyType === undefined ? fieldShape(type) : [undefined, fieldShape(keyType), fieldShape(type)];
+  shapes.set(name, shape);
   return shape;
 }
 
-function fieldShape(type: Field["type"]): Shape[number] {
-  if (typeof type === "object") return shapeOf(type);
-  return type === "string" ? BYTES : VARINT;
+function fieldShape(type: string): Shape[number] {
+  if (messages[type] !== undefined) return shapeOf(type);
+  return type === "string" || type === "bytes" ? BYTES : VARINT;
 }
 
 /*
@@ -133,6 +124,9 @@ interface Span {
   readonly start: number;
   readonly end: number;
 }
+
+/** Every list has its entries in the field with this number, and no other field. */
+export const ENTRIES_FIELD = 1;
 
 /** Calls `onEntry` with each entry of a list, as a list with this entry alone, which shares the memory of `list`. */
 export function cutEntries(list: Buffer, onEntry: (entry: Buffer) => void): void {

@@ -24,7 +24,7 @@ import type {
   ImageMessage,
   SandboxList,
   SandboxMessage,
-} from "./schema.ts";
+} from "./messages.ts";
 
 export function decodeImage(image: ImageMessage): Image {
   return {

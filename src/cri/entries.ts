@@ -2,7 +2,7 @@
 import { byId } from "../model/values.ts";
 import type { Channel } from "./channel.ts";
 import { decodeAnswer } from "./codec.ts";
-import type { Answer, ListMethod, Request } from "./schema.ts";
+import type { Answer, ListMethod, Request } from "./messages.ts";
 
 /** How to read one list, from one response or several parts. */
 export interface ListReading<M extends ListMethod, Item> {

@@ -3,7 +3,7 @@ import { status } from "@grpc/grpc-js";
 
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { MalformedError } from "./codec.ts";
-import type { Method } from "./schema.ts";
+import type { Method } from "./messages.ts";
 
 export interface Attempt {
   readonly method: Method;

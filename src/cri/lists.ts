@@ -7,7 +7,7 @@ import { byId } from "../model/values.ts";
 import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
 import { listCache, type ListReading } from "./entries.ts";
-import type { ContainerList, ImageList, ListMethod, Request, SandboxList } from "./schema.ts";
+import type { ContainerList, ImageList, ListMethod, Request, SandboxList } from "./messages.ts";
 
 type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { cutEntries, decodeAnswer, MalformedError } from "../../src/cri/codec.ts";
-import type { ContainerMessage, ImageMessage } from "../../src/cri/schema.ts";
+import type { ContainerMessage, ImageMessage } from "../../src/cri/messages.ts";
 import { methods } from "./declared.ts";
 
 /** An answer as a runtime would write it. */

@@ -1,9 +1,11 @@
 // The methods of the fake runtime's proto: what a runtime writes and reads, as the library does it.
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { loadSync } from "@grpc/proto-loader";
+import protobuf from "protobufjs";
 
-export const PROTO = join(import.meta.dir, "../support/fake-runtime/cri.proto");
+const PROTO = join(import.meta.dir, "../support/fake-runtime/cri.proto");
 
 export interface Method {
   readonly path: string;
@@ -33,3 +35,15 @@ export const methods: ReadonlyMap<string, Method> = new Map(
           ]),
   ),
 );
+
+const { root } = protobuf.parse(readFileSync(PROTO, "utf8"), { keepCase: true });
+root.resolveAll();
+
+/** The request and the response of a method. */
+export function typesOf(
+  path: string,
+): readonly [request: protobuf.Type | null, response: protobuf.Type | null] {
+  const [, service = "", name = ""] = path.split("/");
+  const method = root.lookupService(service).methods[name];
+  return [method?.resolvedRequestType ?? null, method?.resolvedResponseType ?? null];
+}

@@ -1,40 +1,126 @@
-// The schema has the names, numbers and types of CRI, as the fake runtime's proto declares them apart from it.
+// The proto has the names, numbers and types of CRI, as the fake runtime's proto declares them apart from it; and the types
+// of what is decoded have every field of the proto.
 import { describe, expect, test } from "bun:test";
 
 import protobuf from "protobufjs";
 
-import { encodeRequest, pathOf } from "../../src/cri/codec.ts";
 import {
+  decodeAnswer,
+  encodeRequest,
   ENTRIES_FIELD,
-  type Fields,
   isStream,
-  type Method,
-  methods,
-} from "../../src/cri/schema.ts";
-import { methods as declared, PROTO } from "./declared.ts";
+  pathOf,
+} from "../../src/cri/codec.ts";
+import type {
+  Answer,
+  ContainerMessage,
+  ContainerStatusMessage,
+  FilesystemUsageMessage,
+  ImageMessage,
+  Method,
+  SandboxMessage,
+} from "../../src/cri/messages.ts";
+import { readSchema } from "../../src/cri/schema.ts";
+import { methods as declared, typesOf } from "./declared.ts";
 
-const root = protobuf.loadSync(PROTO);
-root.resolveAll();
+const { messages, methods } = readSchema();
 const names = Object.keys(methods) as Method[];
 
-describe("the schema", () => {
-  test.each(names)("of %s is that of CRI", (name) => {
-    const service = pathOf(name).split("/")[1] ?? "";
-    const method = root.lookupService(service).methods[name];
+const strings = { key: "value" };
+const sandbox: SandboxMessage = {
+  id: "id",
+  metadata: { name: "name", uid: "uid", namespace: "namespace", attempt: 1 },
+  state: 1,
+  created_at: 1n,
+  labels: strings,
+};
+const container: ContainerMessage = {
+  id: "id",
+  pod_sandbox_id: "id",
+  metadata: { name: "name", attempt: 1 },
+  image: { image: "image" },
+  image_ref: "ref",
+  state: 1,
+  created_at: 1n,
+  labels: strings,
+  image_id: "id",
+};
+const status: ContainerStatusMessage = {
+  id: "id",
+  state: 1,
+  finished_at: 1n,
+  image: { image: "image" },
+  image_ref: "ref",
+  labels: strings,
+  annotations: strings,
+  mounts: [{ image: { image: "image" } }],
+  log_path: "path",
+  image_id: "id",
+};
+const image: ImageMessage = {
+  id: "id",
+  repo_tags: ["tag"],
+  repo_digests: ["digest"],
+  size: 1n,
+  pinned: true,
+};
+const usage: FilesystemUsageMessage = {
+  fs_id: { mountpoint: "path" },
+  used_bytes: { value: 1n },
+  inodes_used: { value: 1n },
+};
+
+/** Every answer with every field: the compiler refuses one that the types lack, the test one that the proto lacks. */
+const answers: { readonly [M in Method]: Answer<M> } = {
+  Version: { runtime_name: "name", runtime_version: "1", runtime_api_version: "v1" },
+  Status: { info: strings },
+  ListPodSandbox: { items: [sandbox] },
+  StreamPodSandboxes: { pod_sandboxes: [sandbox] },
+  PodSandboxStatus: { info: strings, status: { id: "id", state: 1, network: { ip: "ip" } } },
+  StopPodSandbox: {},
+  RemovePodSandbox: {},
+  ListContainers: { containers: [container] },
+  StreamContainers: { containers: [container] },
+  ContainerStatus: { status },
+  ListContainerStats: { stats: [{ attributes: { id: "id" }, writable_layer: usage }] },
+  StopContainer: {},
+  RemoveContainer: {},
+  ExecSync: { exit_code: 1 },
+  GetContainerEvents: {
+    container_id: "id",
+    container_event_type: 1,
+    containers_statuses: [status],
+  },
+  ListImages: { images: [image] },
+  StreamImages: { images: [image] },
+  ImageStatus: { image, info: strings },
+  RemoveImage: {},
+  ImageFsInfo: { image_filesystems: [usage], container_filesystems: [usage] },
+};
+
+describe("the proto", () => {
+  test.each(names)("declares %s as CRI does", (name) => {
     expect(pathOf(name)).toBe(declared.get(name)?.path ?? "");
     expect(isStream(name)).toBe(declared.get(name)?.streamed ?? false);
-    for (const [fields, type] of [
-      [methods[name].request, method?.resolvedRequestType],
-      [methods[name].answer, method?.resolvedResponseType],
-    ] as const)
-      expect(numbered(fields)).toEqual(numberedIn(type, fields));
+    const { requestType = "", responseType = "" } = methods[name] ?? {};
+    const [request, response] = typesOf(pathOf(name));
+    expect(numbered(requestType)).toEqual(numberedIn(request, requestType));
+    expect(numbered(responseType)).toEqual(numberedIn(response, responseType));
+  });
+
+  test.each(names)("has in the answer to %s what the types have, and nothing else", (name) => {
+    const sent = declared.get(name)?.answer(asLibrary(answers[name]) as object);
+    expect(decodeAnswer(name, sent ?? Buffer.alloc(0))).toEqual(answers[name]);
+    expect(fieldsOf(answers[name])).toEqual(fieldsIn(methods[name]?.responseType ?? ""));
   });
 
   test("has the entries of every list in its only field", () => {
     const lists = names.filter((it) => /^(?:List(?!ContainerStats)|Stream)/.test(it));
     expect(lists).toHaveLength(6);
-    for (const name of lists)
-      expect(Object.values(methods[name].answer).map(({ id }) => id)).toEqual([ENTRIES_FIELD]);
+    for (const name of lists) {
+      const fields = messages[methods[name]?.responseType ?? ""]?.fields ?? {};
+      expect(Object.values(fields).map(({ id }) => id)).toEqual([ENTRIES_FIELD]);
+    }
   });
 
   test("seconds and lengths of more than seven bits are sent completely", () => {
@@ -44,30 +130,47 @@ describe("the schema", () => {
   });
 });
 
-type Numbered = { readonly [name: string]: readonly unknown[] };
+type Numbered = { readonly [field: string]: readonly unknown[] };
 
-const numbered = (fields: Fields): Numbered =>
+const numbered = (message: string): Numbered =>
   Object.fromEntries(
-    Object.entries(fields).map(([name, { id, kind, type }]) => [
-      name,
-      [id, kind, typeof type === "string" ? type : numbered(type)],
-    ]),
+    Object.entries(messages[message]?.fields ?? {}).map(
+      ([name, { id, type, rule = null, keyType = null }]) => [
+        name,
+        [id, rule, keyType, messages[type] === undefined ? type : numbered(type)],
+      ],
+    ),
   );
 
-/** The fields of the same names in the proto. */
-const numberedIn = (declaring: protobuf.Type | null | undefined, fields: Fields): Numbered =>
+/** The fields with the names of those of our message; enums are `int32`. */
+const numberedIn = (theirs: protobuf.Type | null, message: string): Numbered =>
   Object.fromEntries(
-    Object.entries(fields).flatMap(([name, { type }]): [string, readonly unknown[]][] => {
-      const field = declaring?.fields[camelCase(name)]?.resolve();
+    Object.entries(messages[message]?.fields ?? {}).flatMap(([name, { type }]) => {
+      const field = theirs?.fields[name];
       if (field === undefined) return [];
       const { id, repeated, resolvedType } = field;
-      const kind = field instanceof protobuf.MapField ? "map" : repeated ? "many" : "one";
-      if (typeof type === "string")
-        return [[name, [id, kind, resolvedType instanceof protobuf.Enum ? "int32" : field.type]]];
-      const inner = resolvedType instanceof protobuf.Type ? resolvedType : null;
-      return [[name, [id, kind, numberedIn(inner, type)]]];
+      const keyType = field instanceof protobuf.MapField ? field.keyType : null;
+      const own = resolvedType instanceof protobuf.Enum ? "int32" : field.type;
+      const inner = resolvedType instanceof protobuf.Type ? numberedIn(resolvedType, type) : own;
+      return [[name, [id, repeated ? "repeated" : null, keyType, inner]]];
     }),
   );
 
-const camelCase = (name: string): string =>
-  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** With integers as the library takes them. */
+const asLibrary = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_, it: unknown) => (typeof it === "bigint" ? `${it}` : it)));
+
+/** Names of fields, nested ones after their own; of a list those of its first entry. */
+function fieldsOf(value: unknown, above = ""): readonly string[] {
+  const one: unknown = Array.isArray(value) ? value[0] : value;
+  if (typeof one !== "object" || one === null || one === strings) return [];
+  return Object.entries(one)
+    .flatMap(([name, field]) => [`${above}${name}`, ...fieldsOf(field, `${above}${name}.`)])
+    .toSorted();
+}
+
+function fieldsIn(message: string, above = ""): readonly string[] {
+  return Object.entries(messages[message]?.fields ?? {})
+    .flatMap(([name, { type }]) => [`${above}${name}`, ...fieldsIn(type, `${above}${name}.`)])
+    .toSorted();
+}

@@ -17,6 +17,8 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   cri: {
     folders: ["model"],
     packages: ["@grpc/grpc-js", "@grpc/proto-loader", "Bun"],
+    // The macro that reads the schema.
+    oneFile: ["node:fs", "node:path", "protobufjs"],
   },
   node: { folders: ["model"], packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"] },
   store: {

@@ -14,7 +14,7 @@ import {
   imagesOf,
   sandboxIn,
 } from "../../../src/cri/decode.ts";
-import type { ListMethod } from "../../../src/cri/schema.ts";
+import type { ListMethod } from "../../../src/cri/messages.ts";
 import {
   imageOfSandbox,
   imageOrigin,
