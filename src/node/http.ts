@@ -38,8 +38,10 @@ export async function httpGet(get: GetRequest): Promise<GetAnswer> {
   const deadline = AbortSignal.timeout(Math.min(timeoutMs, TIMER_MS_MAX));
   const signal = AbortSignal.any([get.signal, deadline]);
   try {
-    const options = { headers, tls, signal, redirect: "manual", proxy: false } as const;
-    const response = await fetch(url, { ...options, keepalive: false });
+    const options = { tls, signal, redirect: "manual", proxy: false, keepalive: false } as const;
+    // Not decompressed: a few bytes from a pod could fill the memory.
+    const plain = { "accept-encoding": "identity", ...headers };
+    const response = await fetch(url, { ...options, headers: plain, decompress: false });
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     for await (const chunk of response.body ?? []) {

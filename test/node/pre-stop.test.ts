@@ -69,3 +69,14 @@ test("a hook's request to an invalid host is an error", async () => {
   const failure = await failureOf(send(never, { host: "a b" }));
   expect(failure).toMatchObject({ name: "HostError", kind: "http" });
 });
+
+test("a hook's response is not decompressed: a few bytes could fill the memory", async () => {
+  let accepted = "";
+  const status = await send(({ headers }) => {
+    accepted = headers.get("accept-encoding") ?? "";
+    // Longer than a response may be, once it is decompressed.
+    const body = Bun.gzipSync(new Uint8Array(1 << 20));
+    return new Response(body, { headers: { "content-encoding": "gzip" } });
+  });
+  expect([status, accepted]).toEqual([200, "identity"]);
+});
