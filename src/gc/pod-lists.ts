@@ -85,7 +85,7 @@ class CheckedList<Id extends string> {
   readonly #expected = new Set<Id>();
   /** An older list that arrives late does not bring these back. */
   readonly #gone = new Set<Id>();
-  /** The last list, if nothing else has been expected since. */
+  /** The last list, if it has all that is expected. */
   #complete: readonly unknown[] | null = null;
 
   constructor(
@@ -116,8 +116,9 @@ class CheckedList<Id extends string> {
       before.filter((id) => !ids.has(id) && this.#expected.has(id)),
       signal,
     );
-    this.expect(listed.map(({ id }) => id));
-    this.#complete = listed;
+    this.expect(ids);
+    // Not if the other part has seen more meanwhile: the next list must have that too.
+    if (this.#expected.isSubsetOf(ids)) this.#complete = listed;
     return listed;
   }
 

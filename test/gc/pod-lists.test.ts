@@ -221,4 +221,20 @@ describe("a list during a pass", () => {
     expect((await inFlight).containers).toEqual([runs, dead]);
     expect(await lists.read(never).catch(String)).toContain(`it omits ${newer.id}`);
   });
+
+  test("that arrives late does not count as complete when it comes again, without what another part has seen", async () => {
+    const { engine, world } = aNode(DEAD);
+    const [runs, newer] = [world.containers.slice(0, 1), world.containers];
+    const late = Promise.withResolvers<void>();
+    const answers = [late.promise.then(() => runs), newer, runs];
+    const lists = new PodLists({
+      ...engine.observe.runtime,
+      listContainers: async () => answers.shift() ?? [],
+    });
+    const inFlight = lists.read(never);
+    await lists.read(never);
+    late.resolve();
+    await inFlight;
+    expect(await lists.read(never).catch(String)).toContain("is incomplete");
+  });
 });
