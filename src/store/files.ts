@@ -52,8 +52,13 @@ export const files = {
   remove: (path: string) => unlinkSync(path),
   /** Removes the file, if there is one, also from the disk. */
   removeForGood: (path: string) => {
-    if (statOf(path) === undefined) return;
-    rmSync(path, { force: true });
+    try {
+      unlinkSync(path);
+    } catch (error) {
+      // Another process may have removed it just now.
+      if (statOf(path) === undefined) return;
+      throw error;
+    }
     const directory = openSync(dirname(path), "r");
     try {
       fsyncSync(directory);
