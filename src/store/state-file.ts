@@ -21,7 +21,7 @@ import { files } from "./files.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
-import type { StateReply, StateRequest, StateWrite } from "./state-request.ts";
+import type { FileState, StateReply, StateRequest, StateWrite } from "./state-request.ts";
 
 interface StateFileOptions {
   /** `--state-dir`. */
@@ -154,14 +154,13 @@ export class StateFile {
   #write(request: StateWrite, onRows: OnRows): StateReply {
     const refusal = request.isFirst ? null : this.#refusal;
     if (refusal !== null && !refusal.hasRecords) return refusal;
-    let hasRecords = false;
+    let state: FileState | null = null;
     try {
       const db = this.#connected();
-      const state = this.#mark.written(db, () => {
+      state = this.#mark.written(db, () => {
         for (const row of request.records) writeRow(db, row, request.watched);
       });
-      hasRecords = true;
-      if (refusal !== null) return refusal;
+      if (refusal !== null) return { ...refusal, isOlder: state.isOlder };
       let revision = this.#known;
       const reply = inTransaction(db, () => {
         const isKnown = revisionOf(db) === this.#known;
@@ -176,7 +175,8 @@ export class StateFile {
       return { ...(reply ?? { kind: "done" as const }), ...state };
     } catch (error) {
       const reply = this.#failed(request, error);
-      if (reply.kind === "failed") return (this.#refusal = { ...reply, hasRecords });
+      if (reply.kind === "failed")
+        return (this.#refusal = { ...reply, hasRecords: state !== null, isOlder: state?.isOlder });
       const message = reply.kind === "fresh" ? (reply.moved ?? "") : "";
       this.#refusal = { kind: "failed", error: "corrupt", message };
       return reply;

@@ -60,6 +60,8 @@ export type StateReply =
       readonly message: string;
       /** The records of this write are on disk; its changes are not. */
       readonly hasRecords?: boolean;
+      /** As in `FileState`: with its records, the file got the number of this write, and does not tell again. */
+      readonly isOlder?: boolean | undefined;
     };
 
 /** Sends requests to the state file, here or in another process. Rejects only if it cannot be reached. */

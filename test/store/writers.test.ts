@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { enterWriters, otherWriters } from "../../src/node/writers.ts";
 import { files } from "../../src/store/files.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
-import { imageItem } from "./history-fixture.ts";
+import { idOf, imageItem } from "./history-fixture.ts";
 
 /** A state directory with a ledger that was closed, and processes that write it. */
 async function node() {
@@ -166,6 +167,31 @@ test.each([
     expect(look()).toEqual({ ...younger, ageRestartDue: true });
   },
 );
+
+test("a running process notices an older copy of its file that takes its records but not its ledger", async () => {
+  const { directory, base, open } = await node();
+  const { store } = await open();
+  await store.refresh();
+  store.saveLedger(ledgerOf(2, 5));
+  await store.flush();
+  const [path, copy] = [join(directory, "crigc.db"), join(base, "copy.db")];
+  {
+    using db = new Database(path);
+    db.run(`VACUUM INTO '${copy}'`);
+  }
+  store.imageDone(idOf("p"), imageItem(1));
+  await store.flush();
+  {
+    using db = new Database(copy);
+    db.run("CREATE TRIGGER refuse BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'full'); END");
+  }
+  for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+  renameSync(copy, path);
+  store.saveLedger(ledgerOf(2, 6));
+  expect(await store.flush()).toBe(false);
+  expect(store.ledger()).toEqual({ ...ledgerOf(2, 6), ageRestartDue: true });
+  await store.close();
+});
 
 test("a process whose ledger equals what another one has written meanwhile ends in an orderly way", async () => {
   const { open, look } = await node();
