@@ -26,7 +26,7 @@ export interface DetailNeed {
 export interface KnownDetails {
   /** `null` if not known. */
   readonly volumesOf: (id: ContainerId) => ImageVolumes | null;
-  readonly endOf: (id: ContainerId) => Instant | null;
+  readonly ends: ReadonlyMap<ContainerId, Instant>;
   /** Of the earlier snapshot; returned again if nothing changed, so that results cached by it still hold. */
   readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
@@ -36,7 +36,7 @@ export function knownFromLedger({ containers, sandboxImages }: Ledger): KnownDet
   const volumes = volumesOf(containers);
   return {
     volumesOf: (id) => volumes.get(id) ?? null,
-    endOf: (id) => containers.get(id)?.finishedAt ?? null,
+    ends: endsOf(containers),
     volumes,
     sandboxImages,
   };
@@ -49,13 +49,19 @@ const volumesOf = byObject((containers: Ledger["containers"]) => {
   return volumes;
 });
 
+const endsOf = byObject((containers: Ledger["containers"]) => {
+  const ends = new Map<ContainerId, Instant>();
+  for (const [id, { finishedAt }] of containers) if (finishedAt !== null) ends.set(id, finishedAt);
+  return ends;
+});
+
 /** A refresh within the pass needs no ends, because the pass has them. */
 export const knownFromSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): KnownDetails => ({
   volumesOf: (id) => {
     const volumes = imageVolumes.get(id);
     return volumes?.kind === "known" ? volumes : null;
   },
-  endOf: () => null,
+  ends: new Map(),
   volumes: imageVolumes,
   sandboxImages,
 });
@@ -83,7 +89,7 @@ export async function readContainerDetails(
 ): Promise<ContainerDetails> {
   const isKnown = !need.ends && containers.length === known.volumes.size;
   if (isKnown && containers.every(({ id }) => known.volumesOf(id) !== null))
-    return { volumes: known.volumes, ends: new Map() };
+    return { volumes: known.volumes, ends: known.ends };
   const volumes = new Map<ContainerId, ImageVolumes>();
   const ends = new Map<ContainerId, Instant>();
   // By ID: a container announced by events occurs once per reference.
@@ -93,9 +99,9 @@ export async function readContainerDetails(
     const volumesKnown = known.volumesOf(id) ?? (need.volumes ? null : UNSUPPORTED);
     if (volumesKnown !== null) volumes.set(id, volumesKnown);
     const isExited = container.state === "exited";
-    const endKnown = isExited ? known.endOf(id) : null;
-    if (endKnown !== null) ends.set(id, endKnown);
-    if (volumesKnown === null || (need.ends && isExited && endKnown === null))
+    const endKnown = isExited ? known.ends.get(id) : undefined;
+    if (endKnown !== undefined) ends.set(id, endKnown);
+    if (volumesKnown === null || (need.ends && isExited && endKnown === undefined))
       toAsk.set(id, container);
   }
   const breaker = new Breaker();

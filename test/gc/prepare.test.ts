@@ -270,11 +270,14 @@ test("a sandbox that did not answer is asked for its image again when the node i
 });
 
 describe("the ends of dead containers", () => {
-  const ended = async (minimumAge: Duration, compat: "none" | "kubelet") => {
-    const { containers } = defaultLimits;
-    const limits = { ...defaultLimits, containers: { ...containers, minimumAge, compat } };
+  const containersOf = (minimumAge: Duration, compat: "none" | "kubelet" = "none") => ({
+    ...defaultLimits,
+    containers: { ...defaultLimits.containers, minimumAge, compat },
+  });
+  /** In each pass over one node, whose limits change. */
+  const ended = async (...passes: readonly FakeWorld["limits"][]) => {
     const dead = aContainer("dead", { state: "exited" });
-    const fake = aNode({ limits, containers: [aContainer("runs"), dead] });
+    const fake = aNode({ containers: [dead] });
     const { engine } = fake;
     const containerDetail: typeof engine.observe.runtime.containerDetail = async (id, signal) => {
       const detail = await engine.observe.runtime.containerDetail(id, signal);
@@ -282,13 +285,23 @@ describe("the ends of dead containers", () => {
     };
     const runtime = { ...engine.observe.runtime, containerDetail };
     const node = { engine: { ...engine, observe: { ...engine.observe, runtime } } };
-    return [...(await prepared(node)).snapshot.containerEnds];
+    const found: unknown[] = [];
+    for (const limits of passes) {
+      fake.world.limits = limits;
+      found.push([...(await prepared(node)).snapshot.containerEnds]);
+    }
+    return found;
   };
+  const END = [[containerId("container-dead"), NOW]];
 
   test("are read where a minimum age counts from them, which it does not in the kubelet", async () => {
-    expect(await ended(minutes(1), "none")).toEqual([[containerId("container-dead"), NOW]]);
-    expect(await ended(minutes(0), "none")).toEqual([]);
-    expect(await ended(minutes(1), "kubelet")).toEqual([]);
+    expect(await ended(containersOf(minutes(1)))).toEqual([END]);
+    expect(await ended(containersOf(minutes(0)))).toEqual([[]]);
+    expect(await ended(containersOf(minutes(1), "kubelet"))).toEqual([[]]);
+  });
+
+  test("once read are in every later snapshot, for plans from it with other flags", async () => {
+    expect(await ended(containersOf(minutes(1)), containersOf(minutes(0)))).toEqual([END, END]);
   });
 });
 
