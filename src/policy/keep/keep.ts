@@ -21,8 +21,8 @@ interface CompiledRule {
 }
 
 export interface CompiledKeepRules {
-  /** Rules whose repository has no wildcard, by repository: most rules are of this kind and cost one lookup. */
-  readonly byRepository: ReadonlyMap<string, readonly CompiledRule[]>;
+  /** By repository, if it has no wildcard, or by the beginning of the digest: nearly all rules, which cost one lookup. */
+  readonly byKey: ReadonlyMap<string, readonly CompiledRule[]>;
   /** All others, in order. */
   readonly others: readonly CompiledRule[];
   readonly rules: readonly KeepRule[];
@@ -37,7 +37,7 @@ export interface KeepMatch {
 }
 
 export function compileKeepRules(rules: readonly KeepRule[]): CompiledKeepRules {
-  const byRepository = new Map<string, CompiledRule[]>();
+  const byKey = new Map<string, CompiledRule[]>();
   const others: CompiledRule[] = [];
   const problems: KeepProblem[] = [];
   for (const [place, rule] of rules.entries()) {
@@ -47,13 +47,18 @@ export function compileKeepRules(rules: readonly KeepRule[]): CompiledKeepRules 
       continue;
     }
     const { pattern } = parsed;
-    const literal = pattern.kind === "name" ? pattern.repository.literal : null;
+    const key =
+      pattern.kind === "name" ? pattern.repository.literal : startOfDigest(pattern.prefix);
     const compiled = { rule, pattern, place };
-    if (literal === null) others.push(compiled);
-    else byRepository.set(literal, [...(byRepository.get(literal) ?? []), compiled]);
+    const those = key === null ? others : byKey.get(key);
+    if (those !== undefined) those.push(compiled);
+    else if (key !== null) byKey.set(key, [compiled]);
   }
-  return { byRepository, others, rules, problems };
+  return { byKey, others, rules, problems };
 }
+
+/** As many digits as every rule by a digest has at least. */
+const startOfDigest = (digest: string): string => digest.slice(0, digest.indexOf(":") + 1 + 12);
 
 /** The first matching rule, in order; `null` if none matches. */
 export function matchKeepRules(compiled: CompiledKeepRules, image: Image): KeepMatch | null {
@@ -107,10 +112,11 @@ interface PlacedMatch extends KeepMatch {
 }
 
 function matches(compiled: CompiledKeepRules, names: ImageNames): readonly PlacedMatch[] {
-  const repositories = new Set(names.names.map(({ repository }) => repository));
-  const near = [...repositories].flatMap(
-    (repository) => compiled.byRepository.get(repository) ?? [],
-  );
+  const keys = new Set([
+    ...names.names.map(({ repository }) => repository),
+    ...names.digests.map(({ digest }) => startOfDigest(digest)),
+  ]);
+  const near = [...keys].flatMap((key) => compiled.byKey.get(key) ?? []);
   const found: PlacedMatch[] = [];
   for (const { rule, pattern, place } of [...near, ...compiled.others]) {
     const name = matchPattern(pattern, names);

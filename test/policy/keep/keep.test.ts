@@ -36,6 +36,22 @@ test("a digest rule keeps the image with that ID, whatever its names", () => {
   expect(matchKeepRules(compiled, anImage("web"))).toBeNull();
 });
 
+test("digest rules of any length find their image, and no other whose digest begins alike", () => {
+  const digest = `sha256:${"0123456789ab".padEnd(64, "c")}`;
+  const [alike, sha512] = [`sha256:${"0123456789ab".padEnd(64, "d")}`, `sha512:${"e".repeat(128)}`];
+  const repoDigests = [`registry.example/app@${digest}`, `registry.example/app@${sha512}`];
+  const found = (pattern: string) =>
+    matchKeepRules(compileKeepRules([rule(pattern)]), anImage("app", { repoDigests }))?.name;
+  expect(
+    [digest.slice(0, 19), digest.slice(0, 20), digest, sha512.slice(0, 19)].map(found),
+  ).toEqual([repoDigests[0], repoDigests[0], repoDigests[0], repoDigests[1]]);
+  expect([alike, alike.slice(0, 20), `sha512:${digest.slice(7, 19)}`].map(found)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
 test("rules that match nothing are distinguished from those that match", () => {
   const rules = [rule("registry.example/app"), rule("registry.example/ap"), rule("**")];
   const images = [anImage("app"), anImage("web")];
