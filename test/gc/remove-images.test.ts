@@ -10,7 +10,7 @@ import type { HoldState } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, seconds } from "../../src/model/time.ts";
+import { duration, seconds, watched } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
 import { imageKeep } from "../../src/report/image-reasons.ts";
 import {
@@ -324,6 +324,29 @@ describe("a measured pass", () => {
       await run(execution(1_900n * MIB, { ledger }, { memory, runtime: { imageStatus } }));
       expect(world.removals).toEqual(["a"]);
       expect(memory.current().images.has(id)).toBe(isKnown);
+    },
+  );
+
+  test.each([
+    ["is gone", null],
+    ["is of one that came back", aRecord({ firstSeenWatched: watched(1n) })],
+    [
+      "has new names, so that its minimum age began anew",
+      aRecord({ ageRestartedWatched: watched(1n) }),
+    ],
+  ] as const)(
+    "keeps an image whose record, by another process or loop, %s since the plan",
+    async (_, now) => {
+      const { world, execution } = worldOf(["a"], 1_000n * MIB);
+      const { id } = anImage("a");
+      const ledger = aLedger({ images: new Map([[id, aRecord()]]) });
+      const images = new Map(now === null ? [] : [[id, now] as const]);
+      const memory = volatileMemory(aLedger({ images }));
+      const outcome = await run(execution(1_900n * MIB, { ledger }, { memory }));
+      expect(outcome.items).toMatchObject([
+        { result: { kind: "skipped", reason: { kind: "changed" } } },
+      ]);
+      expect(world.removals).toEqual([]);
     },
   );
 
