@@ -163,7 +163,11 @@ function withPulls(
   next: Ledger["images"],
   { watched: firstSeenWatched }: Ledger,
 ): Ledger["images"] {
-  const settled = [...next].filter(([id, it]) => isSettled(it) && images.get(id)?.pull !== it.pull);
+  const settled = [...next].filter(([id, it]) => {
+    const known = images.get(id)?.pull;
+    // Another process may have seen the image come back.
+    return isSettled(it) && known !== it.pull && known !== "no-record";
+  });
   if (settled.length === 0) return images;
   const records = settled.map(([id, { pull, firstSeenAt, names, sizeBytes }]) => {
     const fresh = unusedRecord({ firstSeenAt, firstSeenWatched, names, sizeBytes });

@@ -57,7 +57,7 @@ export const pullReading = byKind({
     directory: text,
     /** Files of the records that name an image. */
     recorded: mapBy("id", imageId, inField("files", texts)),
-    /** Images that are not settled, with a record that is not valid, such as one of 0 bytes. */
+    /** Images that are not settled, with a record that proves no pull: of 0 bytes, or without credentials. */
     unreadable: list(branded(imageId)),
     /** Files of records that name no listed image. */
     unlisted: texts,

@@ -148,7 +148,7 @@ function ofImage(it: KeptImage | ImageCandidate, { observedAt: now, layers }: Ex
 
 const PULLED = {
   pulled: "yes",
-  "no-record": "not known, it had no record when first seen",
+  "no-record": "not known: when first seen it had no record, or only one of an earlier pull",
   pulling: "a pull is under way",
 } as const;
 

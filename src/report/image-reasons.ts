@@ -76,7 +76,7 @@ export const imageKeep = reasons<ImageKeepReason>({
 });
 
 const PRELOADED = {
-  "no-record": "the kubelet has no record of pulling it",
+  "no-record": "the kubelet is not known to have pulled it",
   pulling: "the kubelet has not finished pulling it",
   unknown: "it is unknown whether the kubelet pulled it",
 } as const;

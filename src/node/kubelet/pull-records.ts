@@ -94,7 +94,7 @@ export class PullRecords implements PullReader {
       "pulled",
       recorded.flatMap(([, files]) => files),
     );
-    const valid = new Set(read.filter((it) => recordOf(it).imageRef !== null).map((it) => it.file));
+    const valid = new Set(read.filter(isOfPull).map((it) => it.file));
     return recorded.flatMap(([id, files]) => (files.every((it) => valid.has(it)) ? [] : [id]));
   }
 
@@ -199,23 +199,40 @@ const fileOf = (name: string): string => `sha256-${sha256OfText(name)}`;
 const API = v.pipe(v.string(), v.startsWith("kubelet.config.k8s.io/"));
 const NAME = v.pipe(v.string(), v.minLength(1));
 const INTENT = v.object({ apiVersion: API, kind: v.literal("ImagePullIntent"), image: NAME });
+const SOURCES = v.nullish(v.array(v.unknown()));
+const CREDENTIALS = v.object({
+  nodePodsAccessible: v.nullish(v.boolean()),
+  kubernetesSecrets: SOURCES,
+  kubernetesServiceAccounts: SOURCES,
+});
 const RECORD = v.object({
   apiVersion: API,
   kind: v.literal("ImagePulledRecord"),
   imageRef: NAME,
-  credentialMapping: v.nullish(
-    v.record(v.string(), v.nullish(v.object({ nodePodsAccessible: v.nullish(v.boolean()) }))),
-  ),
+  credentialMapping: v.nullish(v.record(v.string(), v.nullish(CREDENTIALS))),
 });
 
-function recordOf({ file, text }: Read): PullRecord {
+function contentOf({ file, text }: Read): v.InferOutput<typeof RECORD> | null {
   const parsed = v.safeParse(RECORD, parsedJson(text ?? ""));
-  if (!parsed.success || fileOf(parsed.output.imageRef) !== file)
-    return { file, imageRef: null, names: [], isForAllPods: false };
-  const mapping = Object.entries(parsed.output.credentialMapping ?? {});
+  return parsed.success && fileOf(parsed.output.imageRef) === file ? parsed.output : null;
+}
+
+/** From an interrupted pull a kubelet that starts makes a record without credentials, also for an image that was loaded. */
+const isOfPull = (read: Read): boolean =>
+  Object.values(contentOf(read)?.credentialMapping ?? {}).some(
+    (to) =>
+      to?.nodePodsAccessible === true ||
+      [to?.kubernetesSecrets, to?.kubernetesServiceAccounts].some((it) => (it?.length ?? 0) > 0),
+  );
+
+function recordOf(read: Read): PullRecord {
+  const { file } = read;
+  const content = contentOf(read);
+  if (content === null) return { file, imageRef: null, names: [], isForAllPods: false };
+  const mapping = Object.entries(content.credentialMapping ?? {});
   return {
     file,
-    imageRef: parsed.output.imageRef,
+    imageRef: content.imageRef,
     names: mapping.map(([name]) => name),
     isForAllPods: mapping.length > 0 && mapping.every(([, to]) => to?.nodePodsAccessible === true),
   };

@@ -106,16 +106,16 @@ const RULES: readonly Rule[] = [
     judge: justUsed,
     isInForce: ({ limits }, purpose) => limits.compat === "kubelet" && purpose !== "age",
   },
-  {
-    code: "too-young",
-    judge: tooYoung,
-    isInForce: ({ limits }, purpose) => limits.compat === "none" || purpose !== "age",
-  },
-  // The last: the images that it alone keeps are counted.
+  // The last but the minimum age, which passes by itself: the images that it alone keeps are counted.
   {
     code: "keep-preloaded",
     judge: preloaded,
     isInForce: ({ limits }) => limits.keepPreloaded,
+  },
+  {
+    code: "too-young",
+    judge: tooYoung,
+    isInForce: ({ limits }, purpose) => limits.compat === "none" || purpose !== "age",
   },
 ];
 
@@ -163,8 +163,8 @@ function keepRule({ rule, name }: KeepMatch, context: ProtectionContext) {
 }
 
 /** Whether it was loaded from an archive: no repository digest, or only ones that containerd invents on import. */
-export function isLoaded(image: Image): boolean {
-  return image.repoDigests.every((text) => {
+export function isLoaded({ repoDigests }: Pick<Image, "repoDigests">): boolean {
+  return repoDigests.every((text) => {
     const repository = repositoryOf(text);
     return repository === null || isImportName(repository);
   });

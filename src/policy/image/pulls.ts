@@ -8,7 +8,7 @@ import type { PullIntent, PullIntentRecord, PullState } from "../../model/pulls.
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import { hours, type ObservedTime, watchedSince } from "../../model/time.ts";
 import { sameOr } from "../by-object.ts";
-import { indexImages, listedImages, possibleImages } from "./image-index.ts";
+import { indexImages, listedImages, namesText, possibleImages } from "./image-index.ts";
 import { isLoaded } from "./protect.ts";
 
 /**
@@ -96,7 +96,8 @@ export class PullMemory {
   /** `null`: unknown, so that the next observation decides. */
   stateOf(image: Image): PullState | null {
     const before = this.#ledger.images.get(image.id);
-    if (before !== undefined && isSettled(before)) return before.pull;
+    if (before !== undefined && isSettled(before))
+      return this.#isReplaced(image, before) ? "no-record" : before.pull;
     if (this.#underWay.has(image.id)) return "pulling";
     const { pulls } = this.#snapshot;
     if (pulls.kind === "failed" || this.#unreadable.has(image.id)) return null;
@@ -107,16 +108,30 @@ export class PullMemory {
     return since === undefined || this.#isPulledSince(image, since) ? "pulled" : "no-record";
   }
 
+  /** Pulled images keep a digest of their repository in containerd; one that lost it came back between two lists. */
+  #isReplaced(image: Image, before: ImageRecord): boolean {
+    if (before.pull !== "pulled" || namesText(image) === before.names) return false;
+    const hasName = image.repoTags.length + image.repoDigests.length > 0;
+    const repoDigests = before.names.split("\n").filter((name) => name.includes("@"));
+    return this.#isContainerd() && hasName && isLoaded(image) && !isLoaded({ repoDigests });
+  }
+
+  #isContainerd(): boolean {
+    return this.#snapshot.runtime.name === "containerd";
+  }
+
   /**
    * A record outlives its image, so it does not tell how an image came back. In containerd only a pull gives it a digest
-   * of its repository.
+   * of its repository. Elsewhere it must be listed once its intent has ended: a pull that fails leaves no image, and the
+   * image may then be loaded instead.
    */
   #isPulledSince(image: Image, since: ObservedTime): boolean {
-    if (this.#snapshot.runtime.name === "containerd" && !isLoaded(image)) return true;
+    if (this.#isContainerd()) return !isLoaded(image);
     // An intent that lasted longer was of an interrupted pull, whatever ended it.
     const ended = ({ endedWatched, firstSeenWatched }: PullIntentRecord): boolean =>
       endedWatched !== null &&
       endedWatched > since &&
+      endedWatched >= this.#ledger.watched &&
       watchedSince(endedWatched, firstSeenWatched) < PULL_MAX;
     return imagesNamed(this.#snapshot.images, this.intents, ended).has(image.id);
   }

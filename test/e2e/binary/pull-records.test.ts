@@ -61,7 +61,7 @@ describe("--keep-preloaded", () => {
     expect(it.removedImages()).toEqual([pulled]);
     expect(stdout).toContain("keepPreloaded alone keeps 1 image (1000 B)");
     const explained = (await it.crigc("explain", "r.example/preloaded:1")).stdout;
-    expect(explained).toContain("the kubelet has no record of pulling it (keepPreloaded)");
+    expect(explained).toContain("the kubelet is not known to have pulled it (keepPreloaded)");
     const plan = await it.json(["plan", "-o", "json"]);
     expect(plan.images.keptByPreloadedAlone).toBe(1);
     const { exitCode } = await it.crigc("rm", "r.example/preloaded:1");

@@ -43,7 +43,7 @@ describe("records", () => {
     });
   });
 
-  test("of both API versions are valid; half-written, empty, foreign and wrong ones settle nothing", async () => {
+  test("of both API versions are valid; half-written, empty, foreign, wrong ones and those without credentials settle nothing", async () => {
     const root = aRoot();
     pullRecord(root, app.id, { apiVersion: "kubelet.config.k8s.io/v1alpha1" });
     expect(await read(root)).toMatchObject({ unreadable: [] });
@@ -55,6 +55,14 @@ describe("records", () => {
     ]) {
       put(root, file, text);
       expect(await read(root)).toMatchObject({ unreadable: [app.id], unlisted: [] });
+    }
+    for (const credentialMapping of [null, {}, { a: {} }, { a: { kubernetesSecrets: [] } }]) {
+      pullRecord(root, app.id, { credentialMapping });
+      expect(await read(root)).toMatchObject({ unreadable: [app.id], unlisted: [] });
+    }
+    for (const of of ["kubernetesSecrets", "kubernetesServiceAccounts"]) {
+      pullRecord(root, app.id, { credentialMapping: { a: {}, b: { [of]: [{ uid: "1" }] } } });
+      expect(await read(root)).toMatchObject({ unreadable: [] });
     }
     pullRecord(root, other.id);
     renameSync(join(root, "image_manager/pulled", pullFile(other.id)), join(root, file));

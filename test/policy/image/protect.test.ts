@@ -114,6 +114,8 @@ describe("each rule keeps its image and names the cause", () => {
     ["keep-preloaded", { limits: preloaded, record: { pull: "no-record" } }, { pull: "no-record" }],
     ["keep-preloaded", { limits: preloaded, record: { pull: "pulling" } }, { pull: "pulling" }],
     ["keep-preloaded", { limits: preloaded }, { pull: "unknown", message: "a test" }],
+    // An image that stays does not become removable with age.
+    ["keep-preloaded", { limits: preloaded, record: young }, { pull: "unknown" }],
     [
       "keep-preloaded",
       { limits: preloaded, snapshot: { pulls: pulling("other") } },

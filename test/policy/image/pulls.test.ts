@@ -81,6 +81,32 @@ describe("an image that is first seen", () => {
     ["is settled once records can be read", [{ unread: true }, { record: true }], "pulled"],
     ["is settled once its record is valid", [{ record: "unreadable" }, { record: true }], "pulled"],
     ["stays settled while records cannot be read", [{}, { unread: true }], "no-record"],
+    [
+      "stays pulled while it has no name at all, as after a removal without effect",
+      [{ record: true, image: pulled }, { image: { ...loaded, repoTags: [] } }],
+      "pulled",
+    ],
+    [
+      "stays pulled when its tag moves",
+      [{ record: true, image: pulled }, { image: { ...pulled, repoTags: [] } }],
+      "pulled",
+    ],
+    [
+      "has no record once containerd lists it as from an archive",
+      [{ record: true, image: pulled }, { record: true }],
+      "no-record",
+    ],
+    [
+      "stays pulled on CRI-O without a digest",
+      [
+        { record: true, image: pulled },
+        { record: true, runtime: "cri-o" },
+      ].map((it) => ({
+        ...it,
+        runtime: "cri-o",
+      })),
+      "pulled",
+    ],
   ];
   for (const [title, seen, state] of rows)
     test(title, () => {
@@ -112,20 +138,50 @@ describe("an image that comes back", () => {
     ],
     ["was pulled if containerd knows its digest", [{ record: true, image: pulled }], "pulled"],
     [
-      "was pulled if an intent was seen while it was gone",
-      [{ record: true, image: null, intent: true }, { record: true }],
+      "was pulled on CRI-O if it is listed once an intent seen meanwhile has ended",
+      [
+        { record: true, image: null, intent: true },
+        { record: true, runtime: "cri-o" },
+      ],
       "pulled",
     ],
     [
-      "was pulled if an intent of its name ended only after it was listed",
-      [{ record: true, intent: true }, { record: true }],
+      "was pulled on CRI-O if an intent ended while it was being listed",
+      [
+        { record: true, image: null, intent: true },
+        { record: true, image: null },
+        { record: true, runtime: "cri-o" },
+      ],
       "pulled",
+    ],
+    [
+      "was pulled on CRI-O if an intent of its name ended only after it was listed",
+      [
+        { record: true, intent: true },
+        { record: true, runtime: "cri-o" },
+      ],
+      "pulled",
+    ],
+    [
+      "has no record on CRI-O if the pull failed before it was loaded",
+      [
+        { record: true, image: null, intent: true },
+        { record: true, image: null },
+        { record: true, image: null },
+        { record: true, runtime: "cri-o" },
+      ],
+      "no-record",
+    ],
+    [
+      "has no record on containerd without a digest, whatever was being pulled",
+      [{ record: true, image: null, intent: true }, { record: true }],
+      "no-record",
     ],
     [
       "has no record if the intent was left by a crash",
       [
         ...Array.from({ length: 13 }, () => ({ record: true, image: null, intent: true })),
-        { record: true },
+        { record: true, runtime: "cri-o" },
       ],
       "no-record",
     ],
@@ -153,7 +209,7 @@ describe("an image that comes back", () => {
     node.sees({ intent: true });
     node.sees({ record: true });
     node.sees({ record: true, image: null });
-    expect(node.sees({ record: true })).toBe("no-record");
+    expect(node.sees({ record: true, runtime: "cri-o" })).toBe("no-record");
   });
 
   test("has no record if it was removed and loaded between two observations", () => {
