@@ -73,10 +73,13 @@ describe.each([...releases])("a node with containerd %s", (release) => {
 
   test("the pin label pins on 1.7 and later, and the sandbox image is pinned by configuration", async () => {
     await loadImages(node, [{ names: ["docker.io/library/kept:1"] }], { labels: pinnedLabel });
-    const { images } = await takeInventory(node);
-    const pinned = images.filter((image) => image.pinned).flatMap(({ tags }) => tags);
     const expected = release === "1.6" ? [] : ["docker.io/library/kept:1", node.sandboxImage];
-    expect(pinned.toSorted()).toEqual(expected);
+    // containerd learns of labels by its own events.
+    await until(`pinned: ${expected.join()}`, 5_000, async () => {
+      const { images } = await takeInventory(node);
+      const pinned = images.filter((image) => image.pinned).flatMap(({ tags }) => tags);
+      return Bun.deepEquals(pinned.toSorted(), expected);
+    });
   });
 });
 
