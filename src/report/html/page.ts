@@ -6,7 +6,7 @@ import type { ContainerPlan, ImagePlan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
-import { counted, humanBytes, secondOf } from "../bytes.ts";
+import { bytesCell, counted, humanBytes, secondOf } from "../bytes.ts";
 import { removalTitle } from "../container-reasons.ts";
 import type { ImageUsageReport } from "../disk-usage.ts";
 import { type HistoryReport, REGRET_COLUMNS, removalColumns } from "../history.ts";
@@ -133,8 +133,10 @@ const OLDER_SHOWN = 490;
 const GROUP_COLUMNS: Columns<readonly [title: string, rows: readonly Removal[]]> = [
   column("REASON", ([title]) => title),
   column("REMOVED", ([, rows]) => String(rows.length), RIGHT),
-  column("FREED", ([, rows]) => humanBytes(freedBy(rows)), RIGHT),
+  column("FREED", ([, rows]) => bytesCell(rows.some(isMeasured) ? freedBy(rows) : null), RIGHT),
 ];
+
+const isMeasured = ({ measuredBytes }: Removal): boolean => measuredBytes !== null;
 
 const freedBy = (rows: readonly Removal[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);

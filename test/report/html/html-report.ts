@@ -104,7 +104,8 @@ function removal(serial: number, at: Instant): Removal {
   if (serial % 5 !== 4) return row;
   const names = [`shop/checkout-${serial}/worker`];
   const reason = "over-per-container-limit";
-  return { ...row, kind: "container", names, reason, reportedBytes: null, freesBytes: null };
+  const unmeasured = { reportedBytes: null, measuredBytes: null, freesBytes: null };
+  return { ...row, kind: "container", names, reason, ...unmeasured };
 }
 
 const pass = (serial: number): PassRow =>
