@@ -194,6 +194,13 @@ describe("the connection", () => {
       sandboxId("other"),
     ]);
     expect((await runtime.reader.info(images.signal)).imageEndpoint).toBe(images.fake.endpoint);
+    await runtime.reader.imageStatus(imageIdOf(1), images.signal);
+    await runtime.reader.imageOrigin(imageId(imageIdOf(1)), images.signal);
+    await runtime.reader.reportedFilesystems(images.signal);
+    await runtime.writer.removeImage(imageId(imageIdOf(1)));
+    const isOfImages = ({ method }: { readonly method: string }) => /Image/.test(method);
+    expect(others.calls.filter(isOfImages)).toEqual([]);
+    expect(images.fake.calls.every(isOfImages)).toBe(true);
     runtime.close();
     await others.stop();
   });
