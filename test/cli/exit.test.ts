@@ -72,6 +72,10 @@ describe("the exit of a pass", () => {
     expect(code(pass(outcome({ end: "blocked", items: [skipped("usage-unknown")] })))).toBe(3);
   });
 
+  test("is 3 if a list or a measurement failed between removals", () => {
+    expect(code(pass(outcome({ end: "observation-failed", error: "cannot list images" })))).toBe(3);
+  });
+
   test("is 4 if the pass was stopped before it was done, but 0 if it was done", () => {
     expect(code(pass(outcome({ end: "stopped" })))).toBe(4);
     expect(code(pass(null))).toBe(4);
