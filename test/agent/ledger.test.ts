@@ -151,3 +151,14 @@ test("with compat kubelet a renamed image is new on disk, with its earlier names
     expect(record?.earlierNames).toEqual([change.names, ...change.earlierNames]);
   }
 });
+
+test("with compat kubelet what is settled of an image is written to disk, but not over what is safer there", () => {
+  const settled = (pull: "no-record" | "pulled") => new Map([[id, aRecord({ ...NAMES, pull })]]);
+  for (const own of ["no-record", "pulled"] as const) {
+    const change = () => ({ images: settled(own) });
+    const kept = (before: Ledger) => leftOnDisk(change, before).images.get(id)?.pull;
+    expect(kept(known)).toBe(own);
+    expect(kept({ ...known, images: settled("no-record") })).toBe("no-record");
+    expect(kept({ ...known, images: settled("pulled") })).toBe(own);
+  }
+});

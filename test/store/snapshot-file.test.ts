@@ -52,6 +52,14 @@ describe("a recorded node", () => {
     expect(text).toContain("a\\u202eb\\u009b");
   });
 
+  test("may be of a version that did not read pull records", () => {
+    const { pulls: _, ...value } = parseExactJson(text) as Record<string, unknown>;
+    expect(readSnapshotText(exactJson(value), "x").snapshot.pulls).toMatchObject({
+      kind: "failed",
+      message: "the snapshot has none",
+    });
+  });
+
   test("may have fields that a later version added", () => {
     const value: unknown = parseExactJson(text);
     const more = exactJson({ ...(value as object), novelty: { x: 1 } });

@@ -80,7 +80,7 @@ export class PullRecords implements PullReader {
   async records(): Promise<readonly PullRecord[]> {
     try {
       const files = [...(await this.#list("pulled"))].slice(0, RECORDS_MAX);
-      return (await this.#filesOf("pulled", files)).map(recordOf);
+      return await this.#filesOf("pulled", files, recordOf);
     } catch {
       return [];
     }
@@ -90,24 +90,23 @@ export class PullRecords implements PullReader {
     recorded: readonly (readonly [ImageId, readonly string[]])[],
   ): Promise<readonly ImageId[]> {
     if (recorded.length === 0) return [];
-    const read = await this.#filesOf(
-      "pulled",
-      recorded.flatMap(([, files]) => files),
+    const all = recorded.flatMap(([, files]) => files);
+    const valid = new Set(
+      await this.#filesOf("pulled", all, (it) => (isOfPull(it) ? it.file : null)),
     );
-    const valid = new Set(read.filter(isOfPull).map((it) => it.file));
     return recorded.flatMap(([id, files]) => (files.every((it) => valid.has(it)) ? [] : [id]));
   }
 
   /** One that is not valid is of no pull under way: the kubelet renames a file once it is written. */
   async #readIntents(files: ReadonlySet<string>): Promise<readonly PullIntent[]> {
     if (files.size > INTENTS_MAX) throw new Error(`more than ${INTENTS_MAX} pull intents`);
-    const read = await this.#filesOf("pulling", files);
-    return read.flatMap(({ file, text, changedAt: markedAt }) => {
+    const read = await this.#filesOf("pulling", files, ({ file, text, changedAt: markedAt }) => {
       if (text === null) throw new Error(`cannot read ${file}`);
       const parsed = v.safeParse(INTENT, parsedJson(text));
       const isOne = parsed.success && fileOf(parsed.output.image) === file;
       return isOne ? [{ image: parsed.output.image, markedAt }] : [];
     });
+    return read.flat();
   }
 
   /** The names of its files; the same object while the directory is unchanged, which costs one stat. */
@@ -134,15 +133,19 @@ export class PullRecords implements PullReader {
     return await use(directory);
   }
 
-  /** Without files that no longer exist. */
-  async #filesOf(part: Part, files: Iterable<string>): Promise<readonly Read[]> {
+  /** What `of` makes of each file, at once, so that only a few are in memory; without files that no longer exist. */
+  async #filesOf<T>(
+    part: Part,
+    files: Iterable<string>,
+    of: (read: Read) => T,
+  ): Promise<readonly T[]> {
     return await this.#within(part, async (directory) => {
-      const found: Read[] = [];
+      const found: T[] = [];
       const waiting = new Set(files).values();
       const work = async (): Promise<void> => {
         for (const file of waiting) {
           const read = await readOne(directory, file);
-          if (read !== null) found.push(read);
+          if (read !== null) found.push(of(read));
         }
       };
       await Promise.all(Array.from({ length: CONCURRENCY }, work));
