@@ -49,7 +49,7 @@ export const imageKeep = reasons<ImageKeepReason>({
       `removing it would free nothing: ${images.map(({ name }) => clean(name)).join(", ")} ${images.length === 1 ? "has" : "have"} all of its layers`,
   },
   ghost: {
-    title: "ghost: removed but still listed",
+    title: "still listed after removal",
     text: ({ since, attempts, isFinal }) =>
       `still listed after ${counted(attempts, "removal")} since ${secondOf(since)}; crigc ${isFinal ? "keeps it until its tags, its digests or the runtime change" : "tries again later"}`,
   },

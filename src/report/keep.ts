@@ -188,6 +188,8 @@ export function baselineWords({ images, present, gaps }: Baseline): string {
   if (images === 0 && gaps.length === 0)
     return "No baseline names an image; crigc keep baseline writes one";
   const missing = gaps.filter(isMissing).map(({ name }) => name);
+  if (images === 0)
+    return `${counted(missing.length, "sandbox image")} missing (${namesWords(missing)})`;
   const unpinned = gaps.filter((gap) => !isMissing(gap)).map(({ name }) => name);
   const all = `${counted(images, "baseline image")}: ${present} on this node`;
   const parts = [

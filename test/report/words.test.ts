@@ -12,6 +12,7 @@ import {
   sandboxReasons,
 } from "../../src/report/container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
+import { baselineWords } from "../../src/report/keep.ts";
 import { imageName, shortId } from "../../src/report/names.ts";
 import {
   breakdownWords,
@@ -113,4 +114,11 @@ describe("names of images", () => {
   ])("an image is called by %s", (_what, it, name) => {
     expect(imageName(it)).toBe(name);
   });
+});
+
+test("a missing sandbox image is named also where no baseline names an image", () => {
+  const name = "registry.k8s.io/pause:3.9";
+  const gap = { kind: "sandbox-image", name, patterns: [name], source: "containerd" } as const;
+  const words = baselineWords({ images: 0, present: 0, missing: 1, gaps: [gap] });
+  expect(words).toBe(`1 sandbox image missing (${name})`);
 });
