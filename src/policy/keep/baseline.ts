@@ -47,20 +47,21 @@ export function baselineOf(
 }
 
 /** Lines of `baseline.list`, or of a list whose name ends so. */
-const BASELINE = /^(\/.*baseline\.list):(\d+)$/;
+const BASELINE = /(.*baseline\.list):(\d+)$/;
 const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
 
 /** The rules of each image: `keep baseline` writes its ID, then its names. Any other line stands alone. */
 function groupsOf(rules: readonly KeepRule[]): readonly (readonly [KeepRule, ...KeepRule[]])[] {
   const groups: [KeepRule, ...KeepRule[]][] = [];
   let group: [KeepRule, ...KeepRule[]] | null = null;
-  let next = "";
+  let next: string | null = null;
   for (const rule of rules) {
-    const [, file = "", line = ""] = BASELINE.exec(rule.source) ?? [];
-    if (file === "" || rule.lease !== undefined) continue;
+    const place = BASELINE.exec(rule.source);
+    if (place === null || rule.lease !== undefined) continue;
+    const [, file, line] = place;
     if (group !== null && rule.source === next && !ID.test(rule.pattern)) group.push(rule);
     else groups.push((group = [rule]));
-    next = ID.test(group[0].pattern) ? `${file}:${Number(line) + 1}` : "";
+    next = ID.test(group[0].pattern) ? `${file}:${Number(line) + 1}` : null;
   }
   return groups;
 }
@@ -80,7 +81,8 @@ function presence(rules: readonly KeepRule[], images: readonly Image[]) {
   return {
     lacks: (rule: KeepRule): boolean => matched?.get(rule)?.length === 0,
     unpinned: (rule: KeepRule): boolean =>
-      rule.pinned === true && !idsOf(rule).some((id) => pinned.has(id)),
+      rule.pinned === true &&
+      !(matched?.get(rule)?.map(({ id }) => id) ?? idsOf(rule)).some((id) => pinned.has(id)),
   };
 }
 

@@ -86,18 +86,19 @@ describe("a node compared with its baseline", () => {
       id: image.id.replace("sha256:", "") as Image["id"],
     }));
     expect(compared(bare)?.gaps).toEqual([]);
-    expect(compared(all, { text: listOf(bare) })?.gaps).toEqual([]);
+    expect(compared(all, { text: listOf(bare) })).toMatchObject({ images: 3, gaps: [] });
   });
 
   test("lacks a sandbox image that no baseline names, by the runtime or the flag, but no invalid one", () => {
     const named = { sandbox: "registry.k8s.io/pause:3.10", flag: "r.example/pause:1" };
     const it = compared(all, named);
     expect(it).toMatchObject({ images: 3, present: 3, missing: 2 });
-    expect(it?.gaps.map(({ name, source }) => [name, source])).toEqual([
+    expect(it?.gaps.map(({ patterns, source }) => [...patterns, source])).toEqual([
       ["registry.k8s.io/pause:3.10", "containerd"],
       ["r.example/pause:1", "--pod-infra-container-image"],
     ]);
     expect(compared(all, { sandbox: "" })?.gaps).toEqual([]);
+    expect(compared(all, { sandbox: "registry.k8s.io/pause:3.9" })?.gaps).toEqual([]);
   });
 
   test("keeps apart earlier entries, lines by hand and patterns", () => {
@@ -110,6 +111,10 @@ describe("a node compared with its baseline", () => {
     expect(compared([], { text: alone })).toMatchObject({ images: 2, missing: 2 });
   });
 
+  test("may lack what a line keeps only for a time", () => {
+    expect(compared([], { text: "registry.example/x:1 # crigc: until 7d\n" })?.images).toBe(0);
+  });
+
   test("finds an image by a digest only under the name before it", () => {
     const digest = `sha256:${"d".repeat(64)}`;
     const text = `registry.example/a@${digest}\n`;
@@ -118,12 +123,28 @@ describe("a node compared with its baseline", () => {
     expect(compared(here("other.example/a"), { text })).toMatchObject({ missing: 1 });
   });
 
-  test.each(["/keep.d/site-baseline.list", "/keep.d/site.list", "--keep"])(
-    "reads lists whose names end in baseline.list: %s",
-    (source) => {
-      expect(compared([], { source })?.images).toBe(source.includes("baseline") ? 3 : 0);
-    },
-  );
+  test("takes an ID and the names after it for one image, a name with a digest too", () => {
+    for (const named of [`r.example/app@sha256:${"d".repeat(64)}`, `${"d".repeat(64)}/app:1`])
+      expect(compared([], { text: `${app.id}\n${named}\n` })).toMatchObject({ images: 1 });
+  });
+
+  test("finds the pin of an image that a line names by a digest, on any image that has it", () => {
+    const digest = `registry.example/a@sha256:${"d".repeat(64)}`;
+    const text = `${digest} # crigc: pinned\n`;
+    const here = (...pins: readonly boolean[]) =>
+      pins.map((pinned, at) => anImage(`a${at}`, { pinned, repoDigests: [digest] }));
+    expect(problemsOf(compared(here(false, true), { text }))).toEqual([]);
+    expect(problemsOf(compared(here(false), { text }))).toEqual([`unpinned ${digest}`]);
+  });
+
+  test.each([
+    ["/keep.d/site-baseline.list", 3],
+    ["/keep.d/site.list", 0],
+    ["/keep.d/baseline.list:1/site.list", 0],
+    ["--keep", 0],
+  ])("reads lists whose names end in baseline.list: %s", (source, images) => {
+    expect(compared([], { source })?.images).toBe(images);
+  });
 
   test("is unknown while a keep file is invalid", () => {
     expect(compared([], { text: "a b\n" })).toBeNull();
