@@ -210,7 +210,7 @@ function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReas
     duration(atLeastZero(watchedSince(context.watched, since)));
   const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
   for (const restart of restarts) {
-    if (restart === null || restart < record.firstSeenWatched) continue;
+    if (restart === null || restart <= record.firstSeenWatched) continue;
     const least = minimumAge < AGE_RESTART_MAX ? minimumAge : AGE_RESTART_MAX;
     const age = ageSince(restart);
     if (age < least) return { kind: "too-young", age, minimumAge: least, restarted: true };

@@ -248,6 +248,15 @@ describe("the minimum age", () => {
       });
   });
 
+  test("of an image that came when every age was restarted is its own, without that hour", () => {
+    const { reason } = protection({
+      record: { firstSeenWatched: ago(30) },
+      ledger: { ageRestartedWatched: ago(30) },
+      limits: { minimumAge: hours(2) },
+    });
+    expect(reason).toEqual({ kind: "too-young", age: minutes(30), minimumAge: hours(2) });
+  });
+
   test("overrides the maximum age, but not with compat kubelet", () => {
     expect(protection({ record: young, purpose: "age" }).reason?.kind).toBe("too-young");
     expect(
