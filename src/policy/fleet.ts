@@ -51,5 +51,4 @@ export class Fleet {
   }
 }
 
-const isPattern = (name: string): boolean =>
-  !name.startsWith("<none>") && parseKeepPattern(name).kind === "valid";
+const isPattern = (name: string): boolean => parseKeepPattern(name).kind === "valid";

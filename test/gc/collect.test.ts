@@ -630,6 +630,49 @@ describe("a pass under pressure whose containers are removed beside its images",
     expect(containers).toMatchObject({ end: "done", measuredFreedBytes: 0n });
   });
 
+  test.each([
+    ["five seconds", 5_000, "target-reached", false],
+    ["one, if others fill the disk,", 1_000, "own-gain-reached", true],
+  ] as const)("leaves a container that hangs after %s", async (_, ms, end, isFilled) => {
+    const fake = aNode({
+      containers: [dead(1), dead(2), aContainer("always", { imageId: idOf("used") })],
+    });
+    const { timer } = fake.engine;
+    const hangs = Promise.withResolvers<void>();
+    const slept: number[] = [];
+    const sleep: typeof timer.sleep = async (span, signal) => {
+      slept.push(span);
+      if (span >= 1_000) hangs.resolve();
+      await timer.sleep(span, signal);
+    };
+    let measured = 2;
+    fake.world.before = async (method) => {
+      if (method === "RemoveContainer") await hangs.promise;
+      measured = method === "RemoveImage" ? 0 : measured + Number(method === "statfs");
+      const { filesystem } = fake.world;
+      // Once it was measured after a removal.
+      if (isFilled && method === "statfs" && measured === 2)
+        fake.world.filesystem = {
+          ...filesystem,
+          availableBytes: filesystem.availableBytes - 4n * GIB,
+        };
+    };
+    const engine = { ...fake.engine, timer: { ...timer, sleep } };
+    const { images } = (await run({ ...fake, engine }, underPressure)).pass;
+    expect(images?.end).toBe(end);
+    expect(slept.find((span) => span >= 1_000)).toBe(ms);
+  });
+
+  test("removes no image if its containers ended the pressure", async () => {
+    const fake = aNode({ containers: [dead(1), dead(2)] });
+    const targets = [[pressing]];
+    const { images, containers } = (
+      await run(fake, { ...underPressure, retarget: async () => targets.shift() ?? [] })
+    ).pass;
+    expect(containers?.containers).toHaveLength(1);
+    expect(images).toBeNull();
+  });
+
   test("counts what containers freed before the images began", async () => {
     const { containers, images } = await pressed(0);
     expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });

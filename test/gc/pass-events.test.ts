@@ -32,6 +32,7 @@ test.each([
     "/etc/crigc/keep.d/a.list:3: has a space",
   ],
   ["what the kubelet answered", { kind: "pods-unknown", message: "status 500" }, "status 500"],
+  ["which pods it omits", { kind: "pods-incomplete", message: "no pod web" }, "no pod web"],
 ] as const)("a pass failure names %s, even during a hold", (_, block, words) => {
   expect(failureOf(blockedBy(held, block))).toContain(words);
 });
@@ -46,6 +47,7 @@ test("a pod source that is not ready fails a container pass, but not one that en
   expect(failureOf(pass({ kind: "container-gc", images: null, containers }))).toBe(errors.join());
   const images = imageOutcome({ end: "target-reached", items: [] });
   expect(failureOf(pass({ kind: "pressure", images, containers }))).toBeNull();
+  expect(failureOf(pass({ kind: "pressure", images: null, containers }))).toBe(errors.join());
 });
 
 test("failed removals are counted among those that were tried, without images that were skipped", () => {

@@ -158,3 +158,54 @@ test("a pass for containers alone removes them and has no outcome for images", a
   expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer"]);
   expect(pass).toMatchObject({ error: null, images: null });
 });
+
+test("a pass tells how many dead containers it saw", async () => {
+  const fake = fakeEngine(crowded(null));
+  const request = passRequest(fake, { dryRun: true });
+  const { seen } = await runPass(fake.engine, request, new AbortController().signal);
+  expect(seen?.deadContainers).toBe(2);
+});
+
+test.each([
+  ["side by side", "none", 2],
+  ["one after the other with compat kubelet", "kubelet", 1],
+] as const)("containers are removed %s", async (_, compat, most) => {
+  const [open, atOnce]: [Set<string>, number[]] = [new Set(), []];
+  const limits = limitsOf(null);
+  const pods = ["a", "b"].map((name) => aSandbox(name));
+  const fake = fakeEngine({
+    images: [anImage("used")],
+    sandboxes: pods,
+    containers: pods.flatMap(({ id, podUid }) =>
+      (["running", "exited"] as const).map((state) =>
+        aContainer(`${podUid}-${state}`, { name: "web", sandboxId: id, podUid, state }),
+      ),
+    ),
+    limits: { ...limits, containers: { ...limits.containers, compat } },
+  });
+  fake.world.before = async (method, id) => {
+    if (method !== "RemoveContainer") return;
+    atOnce.push(open.add(id).size);
+    await fake.engine.timer.sleep(100, new AbortController().signal);
+    open.delete(id);
+  };
+  await gc(fake, { images: false });
+  expect([atOnce.length, Math.max(...atOnce)]).toEqual([2, most]);
+});
+
+test("the node is observed again after its containers, although one of them is kept after all", async () => {
+  const fake = fakeEngine(crowded(null));
+  fake.world.before = async (method, id) => {
+    if (method !== "RemoveContainer") return;
+    fake.world.containers = fake.world.containers.map((one) =>
+      one.id === id ? one : { ...one, state: "running" },
+    );
+    await fake.engine.timer.sleep(5_000, new AbortController().signal);
+  };
+  const { containers, steps } = await gc(fake);
+  expect(containers?.containers.map(({ result }) => result.kind).toSorted()).toEqual([
+    "removed",
+    "skipped",
+  ]);
+  expect(steps.filter(({ name }) => name === "observe")).toHaveLength(2);
+});

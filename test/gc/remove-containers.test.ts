@@ -917,6 +917,12 @@ describe("a dangling link", () => {
     },
   );
 
+  test("that cannot be deleted is a failed item", async () => {
+    const fails = new Set([`remove-link ${link.entry}`]);
+    const { outcome } = await collect({ logs, node: { fails } });
+    expect(outcome.logs[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
+  });
+
   const many = ["c1", "c2", "c3"].map((name) => ({
     entry: `pod-a_default_c-${hexId(name)}.log`,
     containerId: hexId(name),

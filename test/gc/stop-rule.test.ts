@@ -43,9 +43,21 @@ interface Setting {
   readonly lookMs?: number;
   /** Freed space appears with a commit, and only then. */
   readonly onCommit?: "works" | "hangs";
+  /** Of each removal, at once. */
+  readonly inodes?: bigint;
   /** What other programs have written by then, in MiB. */
   readonly written?: (clockMs: number) => number;
 }
+
+const inodesTarget = (wantedInodes: bigint): ImageTarget => ({
+  kind: "free-inodes",
+  trigger: { kind: "space" },
+  device: aFilesystem().device,
+  path: PATH,
+  inodesFree: (aFilesystem().inodesFree ?? 0n) + wantedInodes - 1n,
+  wantedInodes,
+  relievedInodes: wantedInodes,
+});
 
 /** 10 GiB, of which 1,000 MiB are available. */
 async function passOver(setting: Setting = {}) {
@@ -112,6 +124,7 @@ async function passOver(setting: Setting = {}) {
         measure: async () => ({
           ...aFilesystem(),
           availableBytes: available(),
+          inodesFree: (aFilesystem().inodesFree ?? 0n) + (setting.inodes ?? 0n) * BigInt(removals),
           ...(setting.onCommit && { freesOnCommit: true }),
         }),
       },
@@ -155,6 +168,12 @@ describe("space that appears late", () => {
     ]);
   });
 
+  test("counts for the removal that was waited for, with what it freed at once", async () => {
+    const { outcome } = await passOver({ lateMs: 25 });
+    const last = outcome.items.at(-1)?.result;
+    expect(last).toMatchObject({ settled: "afterwards", measuredBytes: 200n * MIB });
+  });
+
   test("is waited for as long as each half second brings a MiB", async () => {
     const slow = (ms: number): number => -Math.min(300, ms / 100);
     const pass = await passOver({ frees: () => 0, known: true, written: slow });
@@ -176,16 +195,7 @@ describe("space that appears late", () => {
   });
 
   test("is waited for once the estimates reach the only target that is not met yet", async () => {
-    const inodes: ImageTarget = {
-      kind: "free-inodes",
-      trigger: { kind: "space" },
-      device: aFilesystem().device,
-      path: PATH,
-      inodesFree: aFilesystem().inodesFree ?? 0n,
-      wantedInodes: 1n,
-      relievedInodes: 1n,
-    };
-    const targets = [inodes, spaceTarget(1_300n * MIB, 300n * MIB)];
+    const targets = [inodesTarget(1n), spaceTarget(1_300n * MIB, 300n * MIB)];
     const pass = await passOver({ lateMs: 400, targets });
     expect(pass).toMatchObject({ end: "target-reached", removals: 3 });
   });
@@ -375,6 +385,17 @@ describe("removals that give nothing back", () => {
       end: "nothing-freed",
       removals: 1,
     });
+  });
+
+  test("are told from those that free inodes, in a pass for inodes", async () => {
+    const pass = await passOver({
+      ...nothing,
+      known: true,
+      inodes: 1n,
+      targets: [inodesTarget(6n)],
+    });
+    expect(pass).toMatchObject({ end: "target-reached" });
+    expect((await passOver({ ...nothing, known: true, inodes: 1n })).end).toBe("nothing-freed");
   });
 
   test("end no pass that adds up reported sizes", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { byParts, sameOr } from "../../src/policy/by-object.ts";
+import { byObject, byParts, keyed, sameOr } from "../../src/policy/by-object.ts";
 
 test.each(["list", "known", "counts"])(
   "what is made of several values is made once, and again where %p is another one",
@@ -38,4 +38,17 @@ test.each([
   const after = new Map<string, number>(entries);
   expect(sameOr(before, after)).toBe(after);
   expect(sameOr(before, new Map([["a", 1]]))).toBe(before);
+});
+
+test("what is made of an object is made once", () => {
+  let made = 0;
+  const make = byObject<object, number>(() => (made += 1));
+  const of = {};
+  expect([make(of), make(of), make({})]).toEqual([1, 1, 2]);
+});
+
+test("an item without a value takes the place of no entry", () => {
+  const before = new Map([["a", 1]]);
+  expect(keyed(before, [{ id: "b" }], () => undefined).size).toBe(0);
+  expect(keyed(before, [{ id: "a" }], () => 1)).toBe(before);
 });

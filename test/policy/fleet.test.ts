@@ -11,7 +11,7 @@ import {
   matchKeepRules,
   parseKeepFile,
 } from "../../src/policy/keep/keep.ts";
-import { aContainer, aFilesystem, anImage, aSnapshot } from "../support/build/values.ts";
+import { aContainer, aFilesystem, anImage, aSnapshot, GIB } from "../support/build/values.ts";
 
 /** A small generator with a seed, the same on every machine. */
 function randomOf(seed: number): (below: number) => number {
@@ -80,23 +80,27 @@ describe("a fleet", () => {
     fleet.add("a", aSnapshot({ images: [image] }));
     fleet.add(
       "b",
-      aSnapshot({ images: [{ ...image, id: imageId(image.id.replace("sha256:", "")) }] }),
+      aSnapshot({
+        images: [{ ...image, id: imageId(image.id.replace("sha256:", "")), sizeBytes: GIB }],
+      }),
     );
     fleet.add("c", aSnapshot({ images: [{ ...image, id: imageId("by hand") }] }));
     expect(fleet.images()).toMatchObject([
       { id: "by hand", nodes: 1, onlyOn: "c" },
-      { id: image.id, nodes: 2, onlyOn: null },
+      { id: image.id, nodes: 2, onlyOn: null, sizeBytes: GIB },
     ]);
   });
 
   test("sums a node up: disk, images, unused ones, and an image listed twice once", () => {
     const image = anImage("app", { sizeBytes: 5n });
     const filesystems = [aFilesystem({ capacityBytes: 100n, availableBytes: 40n })];
-    const snapshot = aSnapshot({ images: [image, image], filesystems });
+    const used = anImage("used", { sizeBytes: 1n });
+    const containers = [aContainer("c", { imageId: used.id })];
+    const snapshot = aSnapshot({ images: [image, used, image], containers, filesystems });
     expect(new Fleet().add("a", snapshot)).toMatchObject({
       name: "a",
-      images: 1,
-      imagesBytes: 5n,
+      images: 2,
+      imagesBytes: 6n,
       unusedImages: 1,
       capacityBytes: 100n,
       availableBytes: 40n,
@@ -111,7 +115,7 @@ describe("a fleet", () => {
     const fleet = new Fleet();
     const big = anImage("big", { sizeBytes: 9n });
     const twins = ["one", "other"].map((it) =>
-      anImage(it, { sizeBytes: 1n, repoTags: ["<none>:<none>"], repoDigests: [] }),
+      anImage(it, { sizeBytes: 1n, repoTags: ["<none>:<none>", "no name"], repoDigests: [] }),
     );
     const both = anImage("both", { sizeBytes: 99n });
     fleet.add("a", aSnapshot({ images: [both, ...twins] }));

@@ -67,6 +67,7 @@ describe("images", () => {
       firstSeenAt: NOW,
       firstSeenWatched: one.watched,
       lastUsedWatched: two.watched,
+      ageRestartedWatched: null,
     });
   });
 
@@ -294,6 +295,14 @@ describe("containers, sandboxes, pods and directories", () => {
   });
 });
 
+test("directories of keep rules that were read are remembered, sorted", () => {
+  const read = (...directoriesRead: readonly string[]) =>
+    aSnapshot({ keep: { rules: [], problems: [], directoriesRead } });
+  const one = next(aLedger({ keepDirectories: [] }), read("/b"));
+  expect(next(one, read("/c", "/a", "/b")).keepDirectories).toEqual(["/a", "/b", "/c"]);
+  expect(next(one, read()).keepDirectories).toEqual(["/b"]);
+});
+
 test("an observation that another process overtook does not turn the clock back, so no time counts twice", () => {
   const start = aLedger({ observedAt: NOW, uptime: hours(48) });
   const newer = next(start, later(minutes(4)));
@@ -412,11 +421,13 @@ describe("ghosts", () => {
   });
 
   test("an image whose removal was answered is given up only by an answer an hour after the first", () => {
-    const first = tried(observed(aLedger(), hours(0)), "answered");
-    const soon = tried(observed(first, minutes(59)), "answered");
+    const unanswered = tried(observed(aLedger(), hours(1)), "unanswered");
+    const first = tried(observed(unanswered, hours(2)), "answered");
+    expect(ghostIn(first)?.isFinal).toBe(false);
+    const soon = tried(observed(first, duration(hours(3) - 1n)), "answered");
     expect(ghostIn(soon)?.isFinal).toBe(false);
-    expect(ghostIn(tried(observed(soon, hours(1)), "unanswered"))?.isFinal).toBe(false);
-    expect(ghostIn(tried(observed(soon, hours(1)), "answered"))?.isFinal).toBe(true);
+    expect(ghostIn(tried(observed(soon, hours(3)), "unanswered"))?.isFinal).toBe(false);
+    expect(ghostIn(tried(observed(soon, hours(3)), "answered"))?.isFinal).toBe(true);
   });
 
   test("other names do not end a ghost that is tried again later: a removal often takes them", () => {

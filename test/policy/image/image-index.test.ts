@@ -38,6 +38,10 @@ describe("a reference finds the image", () => {
     expect(listedImages(index, `${APP}:latest`)).toEqual([]);
   });
 
+  test("by no name but its own", () => {
+    expect(listedImages(indexImages([app("nginx")]), "redis")).toEqual([]);
+  });
+
   test("of exactly that name, where another one has the same digest", () => {
     const names = ["a", "b"].map((name) =>
       anImage(name, { repoDigests: [`registry.example/${name}@${DIGEST}`] }),

@@ -380,6 +380,8 @@ describe("futility", () => {
       expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block] });
       const counted = at(12n * minute, { limits: { maximumImages: 1 } });
       expect(counted).toMatchObject({ candidates: [], blocks: [block] });
+      const aged = at(12n * minute, { snapshot: onDisk(50n), limits: { maximumAge: minutes(5) } });
+      expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
     });
 
     test("announce no image to be tried before the pause is over", () => {

@@ -6,10 +6,18 @@ import type { ImageId } from "../../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
 import type { PullReading } from "../../../src/model/pulls.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes, type ObservedTime } from "../../../src/model/time.ts";
+import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import { PullMemory, pullsUnderWay } from "../../../src/policy/image/pulls.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
 import { forgetImages, remember } from "../../../src/policy/remember.ts";
-import { anImage, aSnapshot, defaultLimits, NOW } from "../../support/build/values.ts";
+import {
+  aLedger,
+  anImage,
+  aSnapshot,
+  defaultLimits,
+  idOf,
+  NOW,
+} from "../../support/build/values.ts";
 
 const FILE = "sha256-of-app";
 const tagged = { repoTags: ["registry.example/app:v1"] };
@@ -107,6 +115,11 @@ describe("an image that is first seen", () => {
       })),
       "pulled",
     ],
+    [
+      "while an intent that had ended is there again is not settled",
+      [{ image: null, intent: true }, { image: null }, { intent: true }],
+      "pulling",
+    ],
   ];
   for (const [title, seen, state] of rows)
     test(title, () => {
@@ -180,7 +193,7 @@ describe("an image that comes back", () => {
     [
       "has no record if the intent was left by a crash",
       [
-        ...Array.from({ length: 13 }, () => ({ record: true, image: null, intent: true })),
+        ...Array.from({ length: 12 }, () => ({ record: true, image: null, intent: true })),
         { record: true, runtime: "cri-o" },
       ],
       "no-record",
@@ -189,6 +202,11 @@ describe("an image that comes back", () => {
       "was pulled if its old record was pruned meanwhile",
       [{ image: null }, { record: true }],
       "pulled",
+    ],
+    [
+      "has no record after a time in which its record was not readable",
+      [{ record: "unreadable" }, { record: true }],
+      "no-record",
     ],
     [
       "has no record after a time in which records could not be read",
@@ -204,11 +222,12 @@ describe("an image that comes back", () => {
       expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
     });
 
-  test("has no record if an intent was only seen before it was gone", () => {
+  test.each<[string, readonly Seen[]]>([
+    ["before it was gone", [{ intent: true }, { record: true }]],
+    ["until it was gone", [{ record: true }, { record: true, intent: true }]],
+  ])("has no record if an intent was only seen %s", (_, seen) => {
     const node = new Node();
-    node.sees({ intent: true });
-    node.sees({ record: true });
-    node.sees({ record: true, image: null });
+    for (const it of [...seen, { record: true, image: null }]) node.sees(it);
     expect(node.sees({ record: true, runtime: "cri-o" })).toBe("no-record");
   });
 
@@ -244,7 +263,48 @@ test("an intent that ended is forgotten after a day, and an unchanged node keeps
   node.sees();
   expect(node.ledger.pullIntents).toBe(pullIntents);
   expect(node.ledger.outlivedPulls).toBe(outlivedPulls);
-  node.ledger = { ...node.ledger, watched: (node.ledger.watched + hours(24)) as ObservedTime };
+  node.ledger = { ...node.ledger, watched: watched(node.ledger.watched + hours(24) - minutes(10)) };
   node.sees();
   expect(node.ledger.pullIntents.size).toBe(0);
 });
+
+test.each([
+  ["registry.example/app:v1", ["app"]],
+  ["app:v1", ["app"]],
+  ["app:v2", []],
+  ["other:v1", ["short"]],
+  [idOf("app").slice("sha256:".length, 30), []],
+])("a pull of %s is of %p", (image, words) => {
+  const images = [
+    anImage("app"),
+    anImage("other"),
+    anImage("short", { repoTags: ["docker.io/library/other:v1"] }),
+  ];
+  const intents = [{ image, markedAt: NOW }];
+  const pulls = { kind: "failed", message: "unmounted", intents } as const;
+  const ledger = { pullIntents: new Map(), watched: watched(0n) };
+  expect([...pullsUnderWay({ images, pulls }, ledger).keys()]).toEqual(words.map(idOf));
+});
+
+test.each([[["older", "newer"]], [["newer", "older"]]])(
+  "an image with the files %p has outlived both once it has outlived the newer",
+  (files) => {
+    const ended = watched(20n);
+    const intent = { markedAt: NOW, firstSeenWatched: ended, endedWatched: ended };
+    const ledger = aLedger({
+      watched: ended,
+      outlivedPulls: new Map([
+        ["older", watched(10n)],
+        ["newer", ended],
+      ]),
+      pullIntents: new Map([["registry.example/app:v1", intent]]),
+    });
+    const recorded = new Map([[loaded.id, files]]);
+    const read = { kind: "read", directory: "/k", unreadable: [], unlisted: [] } as const;
+    const pulls = { ...read, recorded, intents: [] };
+    const runtime = { ...aSnapshot().runtime, name: "cri-o" };
+    const snapshot = aSnapshot({ images: [loaded], pulls, runtime });
+    const memory = new PullMemory(ledger, snapshot, watched(40n));
+    expect(memory.stateOf(loaded)).toBe("no-record");
+  },
+);

@@ -76,6 +76,8 @@ describe("a name of no listed image is resolved by the runtime", () => {
       },
     ]);
     expect(users.has(app.id)).toBeTrue();
+    const twice = node({ imageId: app.id, imageRef: name, imageName: name }, resolutions);
+    expect(usageOf(twice).unknown).toEqual(unknown);
   });
 });
 
@@ -237,6 +239,13 @@ describe("image volumes", () => {
     ]);
   });
 
+  test("a mounted name that nobody could be asked for leaves use unknown", () => {
+    const { unknown } = usageOf(mounts({ kind: "known", references: ["r.example/gone:v1"] }));
+    expect(unknown.map(({ subject }) => subject)).toEqual([
+      "image volume of container container-c (c)",
+    ]);
+  });
+
   test("a status that failed or was not read makes use unknown and names the container", () => {
     const rows = [
       [{ kind: "unknown", message: "internal" }, "internal"],
@@ -333,6 +342,16 @@ describe("pods and sandboxes", () => {
   });
 });
 
+test("images that manifests and pods name are in use side by side", () => {
+  const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
+  const manifests = [{ path: "/m/etcd.yaml", images: ["registry.example/app:v1"], fault: null }];
+  const pods = [{ ...seen, images: ["registry.example/other:v1"] }];
+  const told: Snapshot["pods"] = { kind: "ready", source: "kubelet-api", pods, manifests };
+  expect(used(aSnapshot({ images: [app, other], pods: told }))).toEqual(
+    [app.id, other.id].toSorted(),
+  );
+});
+
 test("a pod specification with an empty image name uses nothing, not even an image that is listed with an empty tag", () => {
   const images = [app, other, anImage("empty", { repoTags: [""] })];
   const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
@@ -347,7 +366,7 @@ test("a pod specification with an empty image name uses nothing, not even an ima
   expect([...of("", "registry.example/other:v1").users.keys()]).toEqual([other.id]);
 });
 
-test("a pod specification never means the beginning of an ID, as a container may", () => {
+test("a pod specification or manifest never means the beginning of an ID, as a container may", () => {
   const name = app.id.slice("sha256:".length, "sha256:".length + 20);
   const resolutions = new Map([[`docker.io/library/${name}:latest`, { kind: "absent" as const }]]);
   const pod = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
@@ -356,8 +375,10 @@ test("a pod specification never means the beginning of an ID, as a container may
     source: "kubelet-api",
     pods: [{ ...pod, images: [name] }],
   } as const;
+  const manifests = [{ path: "/m/etcd.yaml", images: [name], fault: null }];
   const containers = [aContainer("c", { imageName: name })];
-  expect(used(aSnapshot({ images: [app], resolutions, pods }))).toEqual([]);
+  for (const named of [pods, { kind: "none", why: "x", manifests } as const])
+    expect(used(aSnapshot({ images: [app], resolutions, pods: named }))).toEqual([]);
   expect(used(aSnapshot({ images: [app], resolutions, containers }))).toEqual([app.id]);
 });
 

@@ -20,6 +20,7 @@ interface Seen {
   /** Images that every container mounts. */
   readonly volumes?: readonly string[];
   readonly text?: string;
+  readonly list?: string;
   readonly images?: readonly Image[];
   readonly containers?: readonly Container[];
 }
@@ -29,7 +30,7 @@ function after(ledger: Ledger, hoursLater: number, seen: Seen = {}): Ledger {
   const { text = `${name} # crigc: until 7d\n`, images = [staged], containers = [] } = seen;
   const references = seen.volumes ?? [];
   const now = watched(ledger.watched + hours(hoursLater));
-  const keep: Snapshot["keep"] = { directoriesRead: [], ...parseKeepFile(text, LIST) };
+  const keep: Snapshot["keep"] = { directoriesRead: [], ...parseKeepFile(text, seen.list ?? LIST) };
   const wall = instant(NOW + now);
   const volumes = new Map(containers.map(({ id }) => [id, { kind: "known", references } as const]));
   const snapshot = aSnapshot({
@@ -79,7 +80,14 @@ describe("the words of a lease", () => {
   });
 
   test("any other comment changes nothing: the rule has no end", () => {
-    const comments = ["# until 7d", "# crigc until 7d", "# crigc: untill 7d", "#crigc", "# x"];
+    const comments = [
+      "# x # crigc: until 7d",
+      "# until 7d",
+      "# crigc until 7d",
+      "# crigc: untill 7d",
+      "#crigc",
+      "# x",
+    ];
     for (const comment of [...comments, "# crigc: pinned"]) {
       const { rules, problems } = parseKeepFile(`${name} ${comment}\n`, LIST);
       expect(problems).toEqual([]);
@@ -126,6 +134,15 @@ describe("a lease", () => {
     ]);
   });
 
+  test("is recorded under its list and words, wherever its line is", () => {
+    const [list, comments] = ["/etc/crigc:1/crigc.list", "#\n".repeat(11)];
+    const { leases } = after(aLedger(), 1, {
+      list,
+      text: `${comments}${name} # crigc: until 7d\n`,
+    });
+    expect([...leases.keys()]).toEqual([`${list} ${name} until 7d`]);
+  });
+
   test("keeps running while a keep file cannot be read", () => {
     const first = after(aLedger(), 1);
     expect(after(first, 1, { text: "a b\n" }).leases).toBe(first.leases);
@@ -147,6 +164,12 @@ describe("a lease until the first use", () => {
     ]);
     expect(inForce(after(used, 1, { text }), text)).toEqual(["registry.example/other"]);
     expect(after(used, 1, { text, containers: [uses("newer")] }).leases).toBe(used.leases);
+    const old = after(aLedger(), 1, { text: "redis\n", containers: [uses("old")] });
+    const begun = after(old, 1, { text, containers: [uses("old")] });
+    expect(inForce(begun, text)).toHaveLength(2);
+    expect(
+      inForce(after(begun, 1, { text, containers: [uses("old"), uses("new")] }), text),
+    ).toEqual(inForce(used, text));
   });
 
   test("ends with a container that mounts the image, not with a manifest that names it", () => {
