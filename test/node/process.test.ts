@@ -3,7 +3,8 @@
 
 import { expect, test } from "bun:test";
 
-import { compileWhenBusy, growthCollector } from "../../src/node/process.ts";
+import { compileWhenBusy, growthCollector, ignoresHangup } from "../../src/node/process.ts";
+import { put, scratch } from "../support/scratch.ts";
 
 function processOf(startMib: number | null) {
   const state = { residentMib: startMib, collections: 0, checks: 0, nowMs: 0 };
@@ -97,4 +98,14 @@ test.each([
   );
   for (let call = 0; call < calls; call += 1, nowMs += pauseMs) called(weight);
   expect(compiled).toBe(expected);
+});
+
+test.each([
+  ["under nohup ignores a closing terminal", "SigIgn:\t0000000000000001\n", true],
+  ["that ignores another signal ends with its terminal", "SigIgn:\t0000000000001000\n", false],
+  ["without a mask of signals ends with its terminal", "Name:\tcrigc\n", false],
+] as const)("a process %s", (_, status, ignored) => {
+  const proc = scratch();
+  put(proc, "self/status", status);
+  expect(ignoresHangup(proc)).toBe(ignored);
 });

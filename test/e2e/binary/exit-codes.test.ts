@@ -1,6 +1,6 @@
 // Every exit code of the executable, each by its cause; 7 is in operator.test.ts.
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
@@ -30,6 +30,15 @@ describe("exit code 2", () => {
       expect(it.changes()).toEqual([]);
     },
   );
+
+  test("is the exit code of gc if the directory that --keep-dir names is missing", async () => {
+    await using it = await startNode({ node, flags });
+    rmSync(it.keepDir, { recursive: true });
+    const { exitCode, stdout } = await it.crigc("gc", "--all-unused");
+    expect(exitCode).toBe(2);
+    expect(stdout.replaceAll(/\s+/g, " ")).toContain("that --keep-dir names does not exist");
+    expect(it.changes()).toEqual([]);
+  });
 
   test.each(["--keep=r.example/a:b c", "--pod-infra-container-image=r.example/pause: 3"])(
     "is the exit code for %s, of which nobody can tell what it keeps",
