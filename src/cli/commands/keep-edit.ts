@@ -21,7 +21,7 @@ const PATTERN = {
 export const keepAdd = command({
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
-  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match. With --until or --until-used it adds a lease, a rule that ends: it starts when this node first reads the line, also one that a node image ships, and runs while crigc observes the node. --until-used ends it with the first container that crigc sees use such an image after the start, and after 90 days in any case, or after the time of --until. Adding a lease again renews it; adding the pattern without a lease keeps it for good.",
+  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match. With --until or --until-used it adds a lease, a rule that ends: it starts when this node first reads the line, also one that a node image ships, and runs while crigc observes the node. --until-used ends it with the first container that crigc sees use such an image after the start (of a pattern for several images, for all of them), and after 90 days in any case, or after the time of --until. Adding a lease again renews it; adding the pattern without a lease keeps it for good.",
   operands: [PATTERN],
   options: [
     option("until DURATION", "keep only for this long, such as 36h, 7d or 4w"),
@@ -71,8 +71,10 @@ export const keepAdd = command({
 function leaseOf(context: CommandContext): string {
   const span = textOf(context, "until");
   const ends = [...(has(context, "until-used") ? ["used"] : []), ...(span === null ? [] : [span])];
+  if (ends.length === 0) return "";
   const text = `until ${ends.join(" or ")}`;
-  if (ends.length === 0 || parseLease(text) !== null) return ends.length === 0 ? "" : text;
+  const isSpan = span === null || /^\d+[a-z]$/.test(span);
+  if (isSpan && parseLease(text) !== null) return text;
   const message = `invalid duration ${quoted(span ?? "")}: use 36h, 7d or 4w`;
   throw usageError("--until", span ?? "", message);
 }

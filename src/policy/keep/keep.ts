@@ -60,9 +60,10 @@ export function compileKeepRules(rules: readonly KeepRule[]): CompiledKeepRules 
 /** As many digits as every rule by a digest has at least. */
 const startOfDigest = (digest: string): string => digest.slice(0, digest.indexOf(":") + 1 + 12);
 
-/** The first matching rule, in order; `null` if none matches. */
+/** The first matching rule, in order, of those without an end if there is one; `null` if none matches. */
 export function matchKeepRules(compiled: CompiledKeepRules, image: Image): KeepMatch | null {
-  const first = matches(compiled, imageNames(image))[0];
+  const all = matches(compiled, imageNames(image));
+  const first = all.find(({ rule }) => rule.lease === undefined) ?? all[0];
   return first === undefined ? null : { rule: first.rule, name: first.name };
 }
 
@@ -145,6 +146,12 @@ export function parseKeepFile(text: string, source: string): KeepFile {
   let promised = 0;
   for (const [index, line] of body.split("\n").entries()) {
     const where = `${source}:${index + 1}`;
+    if (/\r[^\r]/.test(line)) {
+      // A comment would hide the patterns behind it.
+      const message = "a carriage return is within the line: end each line with a line feed";
+      problems.push({ source: where, message });
+      continue;
+    }
     promised += promisedPatterns(line);
     const { pattern, comment } = partsOf(line);
     if (pattern === "") continue;

@@ -73,25 +73,34 @@ export function rememberLeases(
       used.set(rule, () => void next.set(key, { ...before, usedAt: observedAt }));
   }
   if (used.size > 0) {
-    const images = imagesOfNewContainers(ledger, snapshot, usage);
+    const images = imagesOfNewContainers(ledger.containers, snapshot, usage);
     for (const [rule, those] of keepRuleMatches(compileKeepRules([...used.keys()]), images))
       if (those.length > 0) used.get(rule)?.();
   }
   return sameOr(ledger.leases, next);
 }
 
-/** Images of containers that no earlier observation has seen. */
+/**
+ * Images of containers that no earlier observation has seen. The name of a container may have moved to another image since
+ * its creation, so only its ID counts if it is listed.
+ */
 function imagesOfNewContainers(
-  { containers }: Ledger,
-  { images }: Snapshot,
+  known: Ledger["containers"],
+  { images, containers }: Snapshot,
   { users }: Usage,
 ): readonly Image[] {
+  const listed = new Set<string>(images.map(({ id }) => id));
+  const ownImage = new Map(
+    containers
+      .filter(({ id }) => !known.has(id))
+      .map((it) => [it.id, [it.imageId, it.imageRef].find((own) => listed.has(own))]),
+  );
   return images.filter(({ id }) =>
-    users
-      .get(id)
-      ?.some(
-        (user) =>
-          (user.kind === "container" || user.kind === "image-volume") && !containers.has(user.id),
-      ),
+    users.get(id)?.some((user) => {
+      if (user.kind === "image-volume") return ownImage.has(user.id);
+      return (
+        user.kind === "container" && ownImage.has(user.id) && (ownImage.get(user.id) ?? id) === id
+      );
+    }),
   );
 }

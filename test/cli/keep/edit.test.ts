@@ -104,7 +104,7 @@ test.each([
 });
 
 test("a lease with an invalid time is rejected", async () => {
-  for (const span of ["7", "1y", "-1d", "1h30m"])
+  for (const span of ["7", "1y", "-1d", "1h30m", "0d", "used", "7d, added x"])
     expect(await keep(["add", "a/x:1", "--until", span])).toMatchObject({ code: 2, text: null });
 });
 

@@ -88,6 +88,20 @@ describe("a keep file", () => {
     ]);
   });
 
+  test.each(["# images\rnginx\rredis\r", "nginx # the server\rredis\n", "redis\rnginx\n"])(
+    "a carriage return alone, as in %j, never hides a pattern in a comment",
+    (text) => {
+      const { rules, problems } = parseKeepFile(`busybox\n${text}`, PATH);
+      expect(rules.map(({ pattern }) => pattern)).toEqual(["busybox"]);
+      expect(problems).toMatchObject([{ source: `${PATH}:2` }]);
+      expect(problems[0]?.message).toContain("carriage return");
+    },
+  );
+
+  test("a carriage return too many at the end of a comment is accepted", () => {
+    expect(parseKeepFile("# images\r\r\nnginx\r\n", PATH)).toMatchObject({ problems: [] });
+  });
+
   test("a file of comments alone is valid and keeps nothing", () => {
     expect(parseKeepFile("# write image names here\n", PATH)).toEqual({ rules: [], problems: [] });
   });

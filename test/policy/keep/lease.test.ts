@@ -180,6 +180,18 @@ describe("a lease until the first use", () => {
     expect(inForce(used, text)).toEqual(["registry.example/other"]);
   });
 
+  test("does not end with another image whose name has moved to this one since its container began", () => {
+    const older = anImage("older", { repoTags: [] });
+    const images = [staged, older];
+    const first = after(aLedger(), 1, { text, images });
+    for (const own of [{ imageId: older.id }, { imageRef: older.id }]) {
+      const containers = [{ ...uses("new"), ...own }];
+      expect(inForce(after(first, 1, { text, images, containers }), text)).toContain(name);
+    }
+    const containers = [{ ...uses("new"), imageId: staged.id }];
+    expect(inForce(after(first, 1, { text, images, containers }), text)).not.toContain(name);
+  });
+
   test("does not end with a container that was there when it started, or of another image", () => {
     const before = after(aLedger(), 1, { text: "redis\n", containers: [uses("old")] });
     const first = after(before, 1, { text, containers: [uses("old"), uses("same moment")] });
@@ -210,6 +222,14 @@ describe("the plan of a node with a lease", () => {
       ledger,
       facts: { purpose: { kind: "all-unused" } },
     });
+
+  test("keeps an image that a rule without an end keeps too by that rule", () => {
+    const both = { directoriesRead: [], ...parseKeepFile(`${text}${name}\n`, LIST) };
+    const { kept } = planOf({ images: [staged], snapshot: { keep: both } });
+    expect(kept.map(({ reason }) => reason)).toEqual([
+      { kind: "keep-rule", pattern: name, source: `${LIST}:2`, name },
+    ]);
+  });
 
   test("keeps the image, with start and end, and removes it afterwards", () => {
     const unread = plan({}).kept.map(({ reason }) => reason);
