@@ -15,6 +15,7 @@ const LIST = "/etc/crigc/keep.d/baseline.list";
 const archives: Readonly<
   Record<string, { readonly id: string; readonly names: readonly string[] }>
 > = {
+  "-rf.tar": { id: app.id, names: [] },
   "/stick/newer.tar": { id: anImage("newer").id, names: [tag] },
   "/stick/the app.tar.gz": { id: app.id, names: [] },
 };
@@ -48,7 +49,9 @@ function missing(given: Given = {}, ...words: readonly string[]) {
       machine: () => ({ directory }) as never,
       filesIn: (path) => {
         if (path === "/nowhere") throw new HostError("read", "cannot read /nowhere");
-        return path === "/stick" ? [...Object.keys(archives), "/stick/torn.tar"] : [path];
+        return path === "/stick"
+          ? ["/stick/newer.tar", "/stick/the app.tar.gz", "/stick/torn.tar"]
+          : [path];
       },
       archivedImages: async (path) => {
         const found = archives[path];
@@ -60,6 +63,11 @@ function missing(given: Given = {}, ...words: readonly string[]) {
 }
 
 describe("keep missing", () => {
+  test("never lets an archive's name be an option of the command", async () => {
+    const { stdout } = await missing({}, "--from=-rf.tar");
+    expect(stdout).toContain("images import ./-rf.tar\n");
+  });
+
   test("exits 0 if everything is there, and without a baseline", async () => {
     expect(await missing({ images: [{ ...app, pinned: true }] })).toEqual({
       code: 0,
