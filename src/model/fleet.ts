@@ -5,8 +5,10 @@ import type { Instant } from "./time.ts";
 /** An image by its ID, which is the same on every node. */
 export interface FleetImage {
   readonly id: string;
-  /** A tag or digest by which a keep rule matches it, else the ID. */
+  /** A tag or digest of the first node that has it, else the ID. */
   readonly name: string;
+  /** A keep rule that matches it on each of its nodes: the name if it has it everywhere, else the ID. */
+  readonly pattern: string;
   readonly sizeBytes: bigint;
   /** Nodes that have it. */
   readonly nodes: number;

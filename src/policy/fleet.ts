@@ -17,10 +17,14 @@ export class Fleet {
     for (const { id, repoTags, repoDigests, sizeBytes } of images) {
       const key = wholeDigest(id) ?? id;
       const before = this.#images.get(key);
+      const names = [...repoTags, ...repoDigests];
+      const first = before?.name ?? names.find(isPattern) ?? key;
+      const isEverywhere =
+        names.includes(first) && (before === undefined || before.pattern === first);
       this.#images.set(key, {
         id: key,
-        // The name is a keep pattern that keeps it on the node that has it.
-        name: before?.name ?? [...repoTags, ...repoDigests].find(isPattern) ?? key,
+        name: first,
+        pattern: isEverywhere || !isPattern(key) ? first : key,
         sizeBytes:
           before === undefined || before.sizeBytes < sizeBytes ? sizeBytes : before.sizeBytes,
         nodes: (before?.nodes ?? 0) + 1,

@@ -91,6 +91,20 @@ describe("a fleet", () => {
     ]);
   });
 
+  test("has a rule for each image that keeps it on every node, though they name it differently", () => {
+    const [app, old] = [anImage("app"), anImage("old")];
+    const images = [app, old];
+    const renamed = [{ ...app, repoTags: ["registry.example/app:v2"] }, old];
+    const fleet = new Fleet();
+    for (const [at, those] of [images, renamed, images].entries())
+      fleet.add(`${at}`, aSnapshot({ images: those }));
+    const rules = fleet.images().map(({ pattern }) => ({ pattern, source: "last.list" }));
+    const expected: readonly string[] = [...old.repoTags, app.id];
+    expect(new Set(rules.map(({ pattern }) => pattern))).toEqual(new Set(expected));
+    for (const image of [...images, ...renamed])
+      expect(matchKeepRules(compileKeepRules(rules), image)).not.toBeNull();
+  });
+
   test("sums a node up: disk, images, unused ones, and an image listed twice once", () => {
     const image = anImage("app", { sizeBytes: 5n });
     const filesystems = [aFilesystem({ capacityBytes: 100n, availableBytes: 40n })];

@@ -49,7 +49,10 @@ export const fleet = command({
     await print(context, {
       document: () => fleetDocument(report),
       table: (screen) => fleetTable(report, screen),
-      rows: [{ id: header, name: header }, ...images],
+      rows: [
+        { id: header, name: header },
+        ...images.map(({ id, pattern }) => ({ id, name: pattern })),
+      ],
     });
     return exit.done;
   },
