@@ -104,13 +104,16 @@ async function archiveSearch(
 const shellWord = (text: string): string =>
   /^[\w@:,./=+-]+$/.test(text) ? text : shellQuoted(text);
 
-/** Never taken for an option. */
-const fileWord = (path: string): string => shellWord(path.startsWith("-") ? `./${path}` : path);
+/** Never taken for an option, nor for the file that a name without its control characters would be. */
+const fileWord = (path = ""): string =>
+  path === "" || clean(path) !== path
+    ? "ARCHIVE"
+    : shellWord(path.startsWith("-") ? `./${path}` : path);
 
 /** The command for an image, by the runtime's own tool; `null`: none does it. */
 function runtimeTool({ name, endpoint }: RuntimeInfo, isRke2: boolean) {
   const imports = (tool: string) => (gap: BaselineGap, archive?: string) =>
-    isMissing(gap) ? `${tool} ${archive === undefined ? "ARCHIVE" : fileWord(archive)}` : null;
+    isMissing(gap) ? `${tool} ${fileWord(archive)}` : null;
   if (name === "cri-o") return imports("podman load -i");
   if (name === "docker") return imports("docker load -i");
   const ctr = ctrFor(endpoint.replace(/^unix:\/\//, ""), isRke2);

@@ -15,6 +15,7 @@ const LIST = "/etc/crigc/keep.d/baseline.list";
 const archives: Readonly<
   Record<string, { readonly id: string; readonly names: readonly string[] }>
 > = {
+  "/stick/a\n.tar": { id: app.id, names: [] },
   "-rf.tar": { id: app.id, names: [] },
   "/stick/newer.tar": { id: anImage("newer").id, names: [tag] },
   "/stick/the app.tar.gz": { id: app.id, names: [] },
@@ -66,6 +67,8 @@ describe("keep missing", () => {
   test("never lets an archive's name be an option of the command", async () => {
     const { stdout } = await missing({}, "--from=-rf.tar");
     expect(stdout).toContain("images import ./-rf.tar\n");
+    const broken = await missing({}, "--from=/stick/a\n.tar");
+    expect(broken.stdout).toContain("images import ARCHIVE\n");
   });
 
   test("exits 0 if everything is there, and without a baseline", async () => {
