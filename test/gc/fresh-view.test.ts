@@ -22,7 +22,7 @@ interface Setting {
   readonly beforeList?: (world: FakeWorld) => void;
   readonly sandboxImage?: string;
   /** What the runtime finds under every name that it lists for no image. */
-  readonly unlisted?: () => Image;
+  readonly unlisted?: () => Image | null;
   /** Images of the plan's snapshot. */
   readonly planned?: readonly Image[];
 }
@@ -131,12 +131,15 @@ describe("a pass that lasts", () => {
     }
     world.containers = [one, two];
     expect([...(await next()).imageVolumes.keys()]).toEqual([one.id, two.id]);
+    const three = aContainer("three", { state: "running" });
+    world.containers = [two, three];
+    expect([...(await next()).imageVolumes.keys()]).toEqual([two.id, three.id]);
     world.containers = [two];
     expect([...(await next()).imageVolumes.keys()]).toEqual([two.id]);
   });
 
   test("holds what an unlisted name stands for once, until the name stands for another image", async () => {
-    let image = anImage("a");
+    let image: Image | null = anImage("a");
     const { look, timer } = lookAt({
       containers: [aContainer("c", { imageName: "registry.example/unlisted:v1" })],
       unlisted: () => image,
@@ -150,6 +153,10 @@ describe("a pass that lasts", () => {
     expect(await next()).toBe(first);
     image = anImage("b");
     expect([...(await next()).values()]).toEqual([{ kind: "image", id: image.id }]);
+    image = null;
+    const absent = await next();
+    expect([...absent.values()]).toEqual([{ kind: "absent" }]);
+    expect(await next()).toBe(absent);
   });
 
   test("reads keep rules again with each list", async () => {

@@ -1,7 +1,7 @@
 // What a pass that failed says of why, and which shortfall is told.
 import { expect, test } from "bun:test";
 
-import { failureOf, imageEvents } from "../../src/gc/pass-events.ts";
+import { blocksOf, failureOf, imageEvents } from "../../src/gc/pass-events.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import {
@@ -79,6 +79,20 @@ test("a pass that frees too little tells of the budget of images only if no disk
   expect(told([budget, ...disks])).toEqual([
     expect.stringMatching(/^The image filesystem \(50.0 GiB\) is 88% full/),
   ]);
+});
+
+test("a pass in which a removal failed tells of that, not of too little space", () => {
+  const items = [removedImage(2, { result: { kind: "failed", message: "busy", code: "failed" } })];
+  const outcome = imageOutcome({ end: "candidates-exhausted", items });
+  const about = { id: pass().id, now: NOW, accounting: "measured" } as const;
+  expect(imageEvents(imagePlan(), outcome, about)).toEqual([]);
+});
+
+test("what blocks a pass in the middle counts like what blocks its plan", () => {
+  const reason = { kind: "blocked", block: "pods-unknown" } as const;
+  const items = [removedImage(1, { result: { kind: "skipped", reason } })];
+  const plan = { images: imagePlan({ blocks: [held] }), containers: null };
+  expect(blocksOf({ plan, images: imageOutcome({ items }) })).toEqual(["on-hold", "pods-unknown"]);
 });
 
 test("a pass that frees too little names the bytes that its accounting counts as freed", () => {

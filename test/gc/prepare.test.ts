@@ -206,6 +206,7 @@ describe("the layers of images", () => {
     ["are read before a pass for space", isFull, periodic, true],
     ["are not read before a pass under pressure", isFull, underPressure, false],
     ["are not read before a removal of all unused images", isFull, {}, false],
+    ["are read for a plan that shows them all", isFull, { allLayers: true }, true],
     ["are not read before a pass that removes nothing", withFree(90n * GIB), periodic, false],
   ])("%s", async (_, change, request, isRead) => {
     const fake = aNode({ ...anOldImage, ...change });
@@ -303,6 +304,31 @@ describe("the ends of dead containers", () => {
   test("once read are in every later snapshot, for plans from it with other flags", async () => {
     expect(await ended(containersOf(minutes(1)), containersOf(minutes(0)))).toEqual([END, END]);
   });
+});
+
+test("what is read of the logs is read by passes that need it, not by detection", async () => {
+  const logs = { kind: "failed", message: "unmounted" } as const;
+  const fake = aNode({ logs });
+  let reads = 0;
+  const { host } = fake.engine.observe;
+  const counted = { ...host, logs: async () => (reads++, logs) };
+  const engine = { ...fake.engine, observe: { ...fake.engine.observe, host: counted } };
+  await detect(engine, never);
+  expect(reads).toBe(0);
+  await prepared({ engine }, { parts: { containers: "all", images: true } });
+  expect(reads).toBe(1);
+});
+
+test("pull intents that can no longer be read stay as last read", async () => {
+  const { engine } = aNode();
+  const { host } = engine.observe;
+  const intents = [{ image: "registry.example/idle:v1", markedAt: NOW }];
+  const read = { kind: "failed", message: "unmounted", intents } as const;
+  const pulls = { ...host.pulls, read: async () => read, intents: async () => null };
+  const observer = new Observer({ ...engine.observe, host: { ...host, pulls } });
+  const { snapshot } = await prepared({ engine }, {}, { observer });
+  const next = await observer.refresh({ previous: snapshot, announced: () => [] }, never);
+  expect(next.pulls).toEqual(read);
 });
 
 describe("observed time", () => {

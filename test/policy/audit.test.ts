@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { prepareRecorded } from "../../src/gc/read-only.ts";
 import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
-import { imageId } from "../../src/model/ids.ts";
+import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { PullIntentRecord } from "../../src/model/pulls.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
@@ -122,7 +122,7 @@ describe("the audit finds", () => {
     const fromRegistry = anImage("app", { repoDigests: [digest] });
     const images = [fromRegistry];
     const keep = {
-      rules: [{ pattern: "registry.example/app", source: "/etc/crigc/keep.d/baseline.list:2" }],
+      rules: [{ pattern: "registry.example/app", source: "/etc/crigc/keep.d/baseline.list:12" }],
       problems: [],
       directoriesRead: [],
     };
@@ -180,6 +180,19 @@ describe("the audit finds", () => {
         { kind: "stale-pull-intent", name: "r.example/gone", directory: "/k/pulling" },
       ]);
     });
+  });
+
+  test("sandboxes and containers that no pod owns, and containers without their sandbox", () => {
+    const foreign = aSandbox("f", { podUid: podUid("") });
+    const inside = aContainer("inside", { imageId: app.id, podUid: podUid("other") });
+    const orphan = aContainer("orphan", { imageId: app.id, sandboxId: sandboxId("gone") });
+    expect(findings({ sandboxes: [aSandbox("a"), foreign], containers: [inside, orphan] })).toEqual(
+      [
+        { kind: "foreign-sandbox", sandbox: foreign },
+        { kind: "foreign-container", container: inside },
+        { kind: "orphan-container", container: orphan },
+      ],
+    );
   });
 
   test("an image that was removed and is still listed", () => {

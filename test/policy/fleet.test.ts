@@ -108,13 +108,13 @@ describe("a fleet", () => {
   test("sums a node up: disk, images, unused ones, and an image listed twice once", () => {
     const image = anImage("app", { sizeBytes: 5n });
     const filesystems = [aFilesystem({ capacityBytes: 100n, availableBytes: 40n })];
-    const used = anImage("used", { sizeBytes: 1n });
-    const containers = [aContainer("c", { imageId: used.id })];
-    const snapshot = aSnapshot({ images: [image, used, image], containers, filesystems });
+    const used = ["b", "c"].map((word) => anImage(word, { sizeBytes: 1n }));
+    const containers = used.map(({ id }) => aContainer(id, { imageId: id }));
+    const snapshot = aSnapshot({ images: [image, ...used, image], containers, filesystems });
     expect(new Fleet().add("a", snapshot)).toMatchObject({
       name: "a",
-      images: 2,
-      imagesBytes: 6n,
+      images: 3,
+      imagesBytes: 7n,
       unusedImages: 1,
       capacityBytes: 100n,
       availableBytes: 40n,

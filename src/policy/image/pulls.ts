@@ -110,7 +110,7 @@ export class PullMemory {
 
   /** Pulled images keep a digest of their repository in containerd; one that lost it came back between two lists. */
   #isReplaced(image: Image, before: ImageRecord): boolean {
-    if (before.pull !== "pulled" || namesText(image) === before.names) return false;
+    if (namesText(image) === before.names) return false;
     const hasName = image.repoTags.length + image.repoDigests.length > 0;
     const repoDigests = before.names.split("\n").filter((name) => name.includes("@"));
     return this.#isContainerd() && hasName && isLoaded(image) && !isLoaded({ repoDigests });

@@ -84,9 +84,12 @@ describe("by kubelet-api, a pod", () => {
     expect(judgement.shouldRemoveContent(B)).toBeNull();
   });
 
-  test("that was evicted loses its content although it is listed", () => {
+  test("that was evicted loses its content although it is listed, but not while it is alive", () => {
     const judgement = after(viewOf(lists, listed({ finished: true, evicted: true })));
     expect(judgement.shouldRemoveContent(B)).toBe("pod-evicted");
+    const alive = { sandboxes: [living, sandboxOf("b")] };
+    const evicted = after(viewOf(alive, listed({ finished: true, evicted: true })));
+    expect(evicted.shouldRemoveContent(B)).toBeNull();
   });
 });
 

@@ -116,6 +116,11 @@ describe("a marked container of a ready sandbox", () => {
       { marks: [aMark()], containers: [listed({ createdAt: ahead(minutes(60)) })] },
       IN_FULL,
     ],
+    [
+      "is being created with a mark as late as the clock's grain",
+      { marks: [aMark({ at: ahead(seconds(0.01)) })] },
+      IN_FULL,
+    ],
     ["does not count with a mark in the future", { marks: [aMark({ at: ahead(minutes(1)) })] }, 0],
     [
       "does not count with a mark older than the sandbox, which replaced another",

@@ -351,6 +351,14 @@ describe("the sandbox image", () => {
     );
   }
 
+  test("is what the runtime, a sandbox or the flag names, in this order", () => {
+    const tag = "r.example/infra:1";
+    const by = (named: Named) => reasonOf(tag, named);
+    expect(by({ runtime: [tag], flag: [tag] })).toMatchObject({ by: "runtime", name: tag });
+    expect(by({ sandbox: tag, flag: [tag] })).toMatchObject({ by: "runtime", name: tag });
+    expect(by({ flag: [tag] })).toMatchObject({ by: "flag", name: tag });
+  });
+
   describe("pause images are known by their names", () => {
     for (const tag of [
       "registry.k8s.io/pause:3.10",

@@ -105,6 +105,19 @@ describe("an image that is first seen", () => {
       "no-record",
     ],
     [
+      "has no record once containerd lists it under the made-up name of an import",
+      [
+        { record: true, image: pulled },
+        { record: true, image: { ...loaded, repoDigests: [`import-2026-01-31@${idOf("x")}`] } },
+      ],
+      "no-record",
+    ],
+    [
+      "stays pulled when its tag changes, where it never had a digest",
+      [{ record: true }, { record: true, image: { ...loaded, repoTags: ["r.example/app:v2"] } }],
+      "pulled",
+    ],
+    [
       "stays pulled on CRI-O without a digest",
       [
         { record: true, image: pulled },
