@@ -385,6 +385,31 @@ describe("the record of an image during its removal", () => {
     },
   );
 
+  test.each([
+    ["pulled", "removed"],
+    ["no-record", "skipped"],
+  ] as const)(
+    "decides under the kubelet's rules where preloaded images are kept: %s, %s",
+    async (pull, kind) => {
+      const fake = aNode({ limits: limitsWith({ compat: "kubelet", keepPreloaded: true }) });
+      const { memory } = fake.engine;
+      const pulled = Array.from(
+        memory.current().images,
+        ([id, record]) => [id, { ...record, pull: "pulled" } as const] as const,
+      );
+      memory.replace({ ...memory.current(), images: new Map(pulled) });
+      fake.world.before = (method, id) => {
+        const record = memory.current().images.get(idOf("b"));
+        if (method !== "RemoveImage" || id !== idOf("a") || record === undefined) return;
+        const images = new Map(memory.current().images).set(idOf("b"), { ...record, pull });
+        memory.replace({ ...memory.current(), images });
+      };
+      const { pass } = await run(fake, ALL);
+      const second = pass.images?.items.find(({ candidate }) => candidate.image.id === idOf("b"));
+      expect(second?.result.kind).toBe(kind);
+    },
+  );
+
   test("is restored if the runtime refused", async () => {
     const [during, after, known] = await remembered(() => {
       throw new RuntimeError("failed", "device is busy");
@@ -580,15 +605,21 @@ const underPressure = {
   retarget: async () => [pressing],
 } as const;
 
-test("a pass under pressure with compat kubelet removes its first image after its last container, however long that takes", async () => {
-  const fake = aSlowNode({ limits: limitsWith({ compat: "kubelet" }) });
-  await run(fake, underPressure);
-  expect(fake.writes.slice(0, 3)).toEqual([
-    "RemoveContainer container-dead-1",
-    "answered",
-    expect.stringContaining("RemoveImage"),
-  ]);
-});
+test.each([
+  ["with compat kubelet", { compat: "kubelet" }],
+  ["with a limit of removals", { maximumRemovals: 5 }],
+] as const)(
+  "a pass under pressure %s removes its first image after its last container, however long that takes",
+  async (_, limits) => {
+    const fake = aSlowNode({ limits: limitsWith(limits) });
+    await run(fake, underPressure);
+    expect(fake.writes.slice(0, 3)).toEqual([
+      "RemoveContainer container-dead-1",
+      "answered",
+      expect.stringContaining("RemoveImage"),
+    ]);
+  },
+);
 
 describe("a pass under pressure whose containers are removed beside its images", () => {
   test("goes on with them after its images, for as long as another one is done now and then", async () => {

@@ -88,6 +88,24 @@ test("a pass in which a removal failed tells of that, not of too little space", 
   expect(imageEvents(imagePlan(), outcome, about)).toEqual([]);
 });
 
+test("a pass that frees too few inodes says so", () => {
+  const inodes: ImageTarget = {
+    kind: "free-inodes",
+    trigger: { kind: "space" },
+    device: "8:1",
+    path: "/",
+    inodesFree: 2n,
+    wantedInodes: 1n,
+    relievedInodes: 1n,
+  };
+  const outcome = imageOutcome({ end: "candidates-exhausted", items: [], wantedBytes: null });
+  const about = { id: pass().id, now: NOW, accounting: "measured" } as const;
+  const told = (targets: readonly ImageTarget[]) =>
+    imageEvents(imagePlan({ targets, futility: [] }), outcome, about).map(({ message }) => message);
+  expect(told([inodes])).toEqual([expect.stringContaining("Cannot free enough inodes")]);
+  expect(told([])).toEqual([]);
+});
+
 test("what blocks a pass in the middle counts like what blocks its plan", () => {
   const reason = { kind: "blocked", block: "pods-unknown" } as const;
   const items = [removedImage(1, { result: { kind: "skipped", reason } })];

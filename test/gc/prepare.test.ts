@@ -225,6 +225,8 @@ describe("the layers of images", () => {
     };
     expect(await steps()).toEqual(["observe", "remember", "decide", "layers"]);
     expect(await steps()).toEqual(["observe", "remember", "decide"]);
+    fake.world.images = [...fake.world.images, anImage("new")];
+    expect(await steps()).toEqual(["observe", "remember", "decide", "layers"]);
   });
 
   test("that the runtime cannot tell of one image are read for the others all the same", async () => {
@@ -317,6 +319,16 @@ test("what is read of the logs is read by passes that need it, not by detection"
   expect(reads).toBe(0);
   await prepared({ engine }, { parts: { containers: "all", images: true } });
   expect(reads).toBe(1);
+});
+
+test("what is seen of a node names its baseline, if it has one", async () => {
+  const seen = async (source: string) => {
+    const rules = [{ pattern: "registry.example/gone:v1", source }];
+    const fake = aNode({ keep: { rules, problems: [], directoriesRead: [] } });
+    return (await detect(fake.engine, never)).baseline;
+  };
+  expect(await seen("/k/baseline.list:1")).toMatchObject({ images: 1, missing: 1 });
+  expect(await seen("/k/other.list:1")).toBeNull();
 });
 
 test("pull intents that can no longer be read stay as last read", async () => {

@@ -135,6 +135,9 @@ describe("the audit finds", () => {
       expect(findings({ images, pulls: pulls(), keep })).toMatchObject(
         found("baseline", fromRegistry),
       );
+      const byHand = keep.rules.map((rule) => ({ ...rule, source: "/etc/crigc/keep.d/a.list:1" }));
+      const elsewhere = { ...keep, rules: byHand };
+      expect(findings({ images, pulls: pulls(), keep: elsewhere })).toEqual([]);
       const loaded = anImage("app", { repoDigests: [] });
       expect(findings({ images: [loaded], pulls: pulls() })).toMatchObject(found("loaded", loaded));
       const ledger = aLedger({ images: new Map([[app.id, aRecord({ pull: "no-record" })]]) });

@@ -117,6 +117,11 @@ describe("a marked container of a ready sandbox", () => {
       IN_FULL,
     ],
     [
+      "is not being created where one is listed that is as old as its mark",
+      { marks: [aMark()], containers: [listed({ createdAt: aMark().at })] },
+      0,
+    ],
+    [
       "is being created with a mark as late as the clock's grain",
       { marks: [aMark({ at: ahead(seconds(0.01)) })] },
       IN_FULL,
@@ -233,4 +238,10 @@ test("under pressure a pass waits for a creation only if no other pass has", () 
     creationId({ sandboxId: sandboxId("x"), name: "" }),
   ]);
   expect([held(new Set([id])), held(new Set()), held(null)]).toEqual([IN_FULL, 0, IN_FULL]);
+});
+
+test("a new sandbox without a container is recorded, although nothing else is being created", () => {
+  const seen = { sandboxes: [pod], containers: [], now: NOW, creations: null };
+  const { size } = rememberCreations(aLedger({ sandboxImages: new Map() }), seen, watched(0n));
+  expect(size).toBe(1);
 });

@@ -57,6 +57,7 @@ describe("the words of a lease", () => {
     ["until 7d", false, 7n * DAY],
     ["until 90s, added 2026-01-01T00:00:00Z", false, minutes(1) + minutes(1) / 2n],
     ["until 5m", false, minutes(5)],
+    ["until used or 1000d", true, 1000n * DAY],
     ["until 36h", false, hours(36)],
     ["until 4w", false, 28n * DAY],
     ["until used", true, 90n * DAY],
@@ -78,6 +79,14 @@ describe("the words of a lease", () => {
     expect(problems).toMatchObject([{ source: `${LIST}:1` }]);
     expect(problems[0]?.message).toContain("invalid lease");
   });
+
+  test.each(["#crigc:until 7d", "# crigc: until 7d", "#\t crigc:  until 7d"])(
+    "may follow blanks or none: %s",
+    (comment) => {
+      const [rule] = parseKeepFile(`${name} ${comment}\n`, LIST).rules;
+      expect(rule?.lease?.text).toBe("until 7d");
+    },
+  );
 
   test("any other comment changes nothing: the rule has no end", () => {
     const comments = [

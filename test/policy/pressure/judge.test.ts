@@ -277,6 +277,7 @@ describe("a single pass", () => {
       { signal: "nodefs.available", limitBytes: 30n * GIB, usedPercent: 70, met: true },
     ]);
     expect(evictionMarks(filesystem, facts("kubelet"))).toEqual([]);
+    expect(evictionMarks({ ...filesystem, capacityBytes: 0n }, facts())).toEqual([]);
     const inodes = { ...hard, signal: "imagefs.inodesFree" as const };
     const ofInodes = { thresholds: [inodes], transitionPeriod: minutes(5) };
     expect(evictionMarks(filesystem, { ...facts(), limits: ofInodes })).toEqual([]);

@@ -33,6 +33,7 @@ const passes: readonly (readonly [PassEffect, string, Parameters<typeof effectOf
     "no candidate",
     { images: images("candidates-exhausted"), containers: containers("done") },
   ],
+  ["ruled-out", "held containers", { images: null, containers: containers("blocked", "removed") }],
   [
     "nothing",
     "a refused removal",
