@@ -393,6 +393,8 @@ describe("futility", () => {
       expect(plan.blocks).toEqual([]);
       expect(plan.notes).toEqual([{ kind: "one-tried", path: "/var/lib/containerd" }]);
       expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+      const futile = at(10n * minute, { snapshot: { filesystems: [disk(3n, 4n)] } });
+      expect(futile.blocks.map(({ kind }) => kind)).toEqual(["futile"]);
     });
 
     test("pause nothing that is removed by hand, nothing without a trigger, and no reported sizes", () => {

@@ -181,3 +181,13 @@ describe("the ledger", () => {
     expect(stillNothingFreed(nothingFreed, both)).toEqual(nothingFreed);
   });
 });
+
+test("one of two filesystems is remembered, where the other one freed space", () => {
+  const ended = { gaveBack: false, ended: true, reading: aFilesystem() };
+  const freed = [
+    { ...ended, path: "/a", streak: noStreak },
+    { ...ended, path: "/b", streak: streakOf(of(3, known)) },
+  ];
+  const { nothingFreed } = rememberNothingFreed(aLedger(), freed, minutes(5));
+  expect([...nothingFreed.keys()]).toEqual(["/b"]);
+});
