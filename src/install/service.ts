@@ -119,7 +119,7 @@ export function serviceFiles(init: Init, executable: string, baseline: boolean):
   }
 }
 
-/** What the running init system is told. Starting does not wait: the agent is ready once the runtime answers. */
+/** Commands for the running init system. Starting does not wait: the agent is ready once the runtime answers. */
 const COMMANDS = {
   systemd: {
     beforeRemoval: ["systemctl stop crigc.service"],

@@ -27,7 +27,7 @@ export type Parts =
 /** The type of what a codec reads and writes. */
 export type Of<C> = C extends Codec<infer Value> ? Value : never;
 
-// oxlint-disable-next-line typescript/no-explicit-any -- each field has a type of its own
+// oxlint-disable-next-line typescript/no-explicit-any -- the types of fields differ
 type Fields = Readonly<Record<string, Codec<any>>>;
 type OptionalName<F> = {
   [Name in keyof F]: F[Name] extends { readonly isOptional: true } ? Name : never;
@@ -89,7 +89,7 @@ export const oneOf = <const Word extends string>(...words: readonly Word[]): Cod
 /** A word that no decision depends on, so that one added by a later version is shown as it is. */
 export const word = <Word extends string>(): Codec<Word> =>
   scalar((it): it is Word => typeof it === "string", "a string");
-/** Text of a type of its own; `make` names the type and changes nothing. */
+/** Branded text; `make` adds the brand and changes nothing. */
 export const branded = <Value extends string>(make: (value: string) => Value): Codec<Value> =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
   text as Codec<ReturnType<typeof make>>;

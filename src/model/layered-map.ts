@@ -3,7 +3,7 @@
  * thousand entries, and a comparison of as many for the state file, would take longer than the removal.
  */
 
-/** Changes since the base; beyond this, the next version is a base of its own. */
+/** Changes since the base; beyond this, the next version becomes a new base. */
 const CHANGES_MAX = 128;
 
 /** `null`: the base has the key, this version does not. */

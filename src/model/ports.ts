@@ -25,7 +25,7 @@ import type { Instant } from "./time.ts";
 export interface SandboxDetail {
   readonly id: SandboxId;
   readonly state: Sandbox["state"];
-  /** The pod's IP address; "" if it has none of its own (the node's network) or lost it. */
+  /** The pod's IP address; "" if it uses the network of the node, or has lost its address. */
   readonly address: string;
 }
 

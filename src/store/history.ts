@@ -37,7 +37,7 @@ export type HistoryRecord<Kind extends HistoryKind = HistoryKind> = {
 interface Declared<Row> {
   readonly codec: Codec<Row>;
   readonly at: (row: Row) => Instant;
-  /** A record with the same key is completed; absent: each is a row of its own. */
+  /** A record with the same key is completed; absent: every record is a new row. */
   readonly key?: (row: Row) => string;
 }
 

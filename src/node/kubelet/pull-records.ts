@@ -243,7 +243,7 @@ function recordOf(read: Read): PullRecord {
 
 interface Read {
   readonly file: string;
-  /** "" for what is no regular file, or too large; `null`: it cannot be read. */
+  /** "" if it is not a regular file or is too large; `null`: it cannot be read. */
   readonly text: string | null;
   readonly changedAt: Instant;
 }

@@ -7,7 +7,7 @@ import { parseKeepPattern } from "./keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "./keep.ts";
 
 /**
- * `null` while a keep file is invalid, so that nobody knows what the baselines name. Former names of an image do not count:
+ * `null` while a keep file is invalid: what the baselines name is unknown then. Former names of an image do not count:
  * a pod asks for the name.
  */
 export function baselineOf(

@@ -217,7 +217,7 @@ const UNITS = {
 } as const;
 const isUnit = (text: string): text is keyof typeof UNITS => Object.hasOwn(UNITS, text);
 
-/** Of a lease until the first use that has no time of its own. */
+/** How long a lease until the first use lasts if its line names no time. */
 const UNTIL_USED_MAX = "90d";
 
 /** `until 7d`, `until used`, `until used or 30d`, and when it was added, which tells it from an earlier one; `null`: invalid. */
