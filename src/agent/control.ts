@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 
 import { HostError, messageOf } from "../model/errors.ts";
-import { boundedText } from "../node/files.ts";
+import { boundedBytes } from "../node/files.ts";
 import { printedJson } from "../report/document.ts";
 import { imageListDocument, type ImageListReport, imageListTable } from "../report/images.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
@@ -155,7 +155,7 @@ async function exchange(request: ControlRequest): Promise<Pick<HttpResponse, "st
     });
     return {
       status: response.status,
-      body: await boundedText(response.body ?? [], ANSWER_BYTES_MAXIMUM),
+      body: new TextDecoder().decode(await boundedBytes(response.body ?? [], ANSWER_BYTES_MAXIMUM)),
     };
   } catch (error) {
     throw new HostError("http", failure(request, error), { cause: error });

@@ -4,8 +4,7 @@ import { createReadStream } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { compose } from "node:stream";
-import { createGunzip } from "node:zlib";
+import { gunzipSync } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
@@ -16,7 +15,7 @@ import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
-import { boundedText, reasonOf, writeAnswerFile } from "../node/files.ts";
+import { boundedBytes, reasonOf, writeAnswerFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
@@ -236,9 +235,12 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
 async function recordedNode(path: string): Promise<RecordedNode> {
   let text: string;
   try {
-    const file = createReadStream(path);
-    const plain = path.endsWith(".gz") ? compose(file, createGunzip()) : file;
-    text = await boundedText(plain, SNAPSHOT_BYTES_MAX);
+    const bytes = await boundedBytes(createReadStream(path), SNAPSHOT_BYTES_MAX);
+    // As a stream, a torn file can keep the process busy for ever.
+    const plain = path.endsWith(".gz")
+      ? gunzipSync(bytes, { maxOutputLength: SNAPSHOT_BYTES_MAX })
+      : bytes;
+    text = new TextDecoder().decode(plain);
   } catch (thrown) {
     const message = `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`;
     throw usageError("--snapshot", path, message);

@@ -179,19 +179,19 @@ export const socketFiles = {
   restrict: (path: string): void => chmodSync(path, 0o600),
 };
 
-/** The text of a stream that may have no end. Throws if it is longer than `bytesMax`. */
-export async function boundedText(
+/** All bytes of a stream that may have no end. Throws if there are more than `bytesMax`. */
+export async function boundedBytes(
   chunks: AsyncIterable<Uint8Array> | readonly Uint8Array[],
   bytesMax: number,
-): Promise<string> {
-  const decoder = new TextDecoder();
-  let [text, bytes] = ["", 0];
+): Promise<Uint8Array> {
+  const read: Uint8Array[] = [];
+  let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw new Error(`it is larger than ${bytesMax} bytes`);
-    text += decoder.decode(chunk, { stream: true });
+    read.push(chunk);
   }
-  return text + decoder.decode();
+  return Buffer.concat(read);
 }
 
 /** In hex. */

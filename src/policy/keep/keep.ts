@@ -50,9 +50,9 @@ export function compileKeepRules(rules: readonly KeepRule[]): CompiledKeepRules 
     const key =
       pattern.kind === "name" ? pattern.repository.literal : startOfDigest(pattern.prefix);
     const compiled = { rule, pattern, place };
-    const those = key === null ? others : byKey.get(key);
-    if (those !== undefined) those.push(compiled);
-    else if (key !== null) byKey.set(key, [compiled]);
+    const those = key === null ? others : (byKey.get(key) ?? []);
+    those.push(compiled);
+    if (key !== null) byKey.set(key, those);
   }
   return { byKey, others, rules, problems };
 }
