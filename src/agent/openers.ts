@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/settings.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import type { Meter } from "../gc/meter.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
@@ -67,7 +68,8 @@ export function openersOf(world: World) {
     /** What `recorded` reads. */
     snapshotText,
     now: wallClock,
-    hostName: hostname,
+    /** In a pod of our DaemonSet the host name is the pod's. */
+    hostName: (env: Environment) => env["NODE_NAME"] ?? hostname(),
     /** The hold in the state directory or the run directory; either is in force. */
     hold: ({ values }: Config) => ({
       read: () => readHold(values, wallClock()),
@@ -231,8 +233,11 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
   }
 }
 
-/** Reads a file that `crigc snapshot` wrote. It was named on the command line, so its errors are usage errors. Pipes are allowed. */
-async function recordedNode(path: string): Promise<RecordedNode> {
+/**
+ * Reads a file that `crigc snapshot` wrote. It was given on the command line as `place`, so its errors are usage errors.
+ * Pipes are allowed.
+ */
+async function recordedNode(path: string, place = "--snapshot"): Promise<RecordedNode> {
   let text: string;
   try {
     const bytes = await boundedBytes(createReadStream(path), SNAPSHOT_BYTES_MAX);
@@ -243,12 +248,12 @@ async function recordedNode(path: string): Promise<RecordedNode> {
     text = new TextDecoder().decode(plain);
   } catch (thrown) {
     const message = `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`;
-    throw usageError("--snapshot", path, message);
+    throw usageError(place, path, message);
   }
   try {
     return readSnapshotText(text, path);
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown;
-    throw usageError("--snapshot", path, thrown.message);
+    throw usageError(place, path, thrown.message);
   }
 }

@@ -225,8 +225,9 @@ const keepRule = record({
   pattern: text,
   /** `--keep`, or the file and line: `/etc/crigc/keep.d/base.list:3`. */
   source: text,
-  /** The runtime pinned the image when the baseline was written. */
+  /** Of a baseline: the runtime pinned the image; its ID for another platform, of which a node has one. */
   pinned: optional(flag),
+  platformOf: optional(text),
   /** Absent: it does not end. */
   lease: optional(lease),
 });

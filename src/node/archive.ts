@@ -10,6 +10,8 @@ export interface ArchivedImage {
   /** The digest of its configuration: the ID under which a runtime lists it after the import. */
   readonly id: string;
   readonly names: readonly string[];
+  /** The ID of the image for another platform that the archive has under the same names. */
+  readonly platformOf?: string;
 }
 
 /** Each image once, in the order of the archive. Throws `HostError` `read` or `parse`. */
@@ -37,11 +39,22 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
       }
     },
   };
-  const images = new Map<string, Set<string>>();
-  for (const { id, names } of [...dockerImages(archive), ...ociImages(archive)])
-    images.set(id, new Set([...(images.get(id) ?? []), ...names]));
+  const images = new Map<string, ArchivedImage>();
+  const groups = [...dockerImages(archive).map((image) => [image]), ...ociImages(archive)];
+  for (const group of groups) {
+    const [main] = [...group.filter(({ id }) => images.has(id)), ...group];
+    for (const { id, names } of group) {
+      const known = images.get(id);
+      const platform = id === main?.id || known !== undefined ? known?.platformOf : main?.id;
+      images.set(id, {
+        id,
+        names: [...new Set([...(known?.names ?? []), ...names])],
+        ...(platform !== undefined && { platformOf: platform }),
+      });
+    }
+  }
   if (images.size === 0) throw failure("neither manifest.json nor index.json lists an image");
-  return Array.from(images, ([id, names]) => ({ id, names: [...names] }));
+  return [...images.values()];
 }
 
 interface Archive {
@@ -63,9 +76,9 @@ function dockerImages({ file, json, failure }: Archive): readonly ArchivedImage[
   });
 }
 
-/** From `index.json`: an OCI layout. */
-const ociImages = (archive: Archive): readonly ArchivedImage[] =>
-  mapsOf(mapOf(archive.json("index.json"))["manifests"]).flatMap((descriptor) =>
+/** From `index.json`: an OCI layout. The images of one entry are one for each platform. */
+const ociImages = (archive: Archive): readonly (readonly ArchivedImage[])[] =>
+  mapsOf(mapOf(archive.json("index.json"))["manifests"]).map((descriptor) =>
     described(archive, descriptor, []),
   );
 

@@ -12,6 +12,7 @@ import { isLoaded } from "./image/protect.ts";
 import { isUnderWay } from "./image/pulls.ts";
 import { isImportName, repositoryOf, repositoryOfNames } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
+import { isBaselineRule } from "./keep/baseline.ts";
 import { compileKeepRules, matchKeepRules } from "./keep/keep.ts";
 import { gainOf, isWholeGain } from "./layer/gain.ts";
 import { forestOf } from "./layer/origins.ts";
@@ -136,16 +137,13 @@ function useFindings(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] 
   ];
 }
 
-/** What `crigc keep baseline` wrote, as the source of a rule. */
-const BASELINE = /(?:^|\/)baseline\.list:\d+$/;
-
 /** Pull records that make the kubelet ask the registry, now or for an image that comes back. */
 export function pullFindings(snapshot: Snapshot, ledger: Ledger): readonly AuditFinding[] {
   const { pulls, images } = snapshot;
   if (pulls.kind === "failed") return [];
   const content = new Map(pulls.records?.map((record) => [record.file, record]));
   const pathOf = (file: string): string => `${pulls.directory}/pulled/${file}`;
-  const rules = snapshot.keep.rules.filter(({ source }) => BASELINE.test(source));
+  const rules = snapshot.keep.rules.filter(isBaselineRule);
   const baseline = compileKeepRules(rules);
   const index = indexImages(images);
   const isPreloaded = (image: Image): boolean =>

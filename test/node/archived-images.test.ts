@@ -112,6 +112,23 @@ describe("an archive in the OCI layout", () => {
     ]);
   });
 
+  test("tells the images of further platforms from the one whose configuration docker save names", async () => {
+    const arm = { config: JSON.stringify({ architecture: "arm64" }) };
+    const armManifest = JSON.stringify({ config: { digest: digestOf(arm.config) } });
+    const index = JSON.stringify({
+      manifests: [{ digest: digestOf(armManifest) }, { digest: digestOf(manifest) }],
+    });
+    const path = put(
+      "two.tar",
+      ociArchive([{ digest: digestOf(index) }], [index, manifest, armManifest]),
+    );
+    const [main, other] = [digestOf(arm.config), digestOf(config)];
+    expect(await archivedImages(path)).toEqual([
+      { id: main, names: [] },
+      { id: other, names: [], platformOf: main },
+    ]);
+  });
+
   test("takes full names, not tags alone, from its annotations", async () => {
     const named = (name: string): object => ({
       digest: digestOf(manifest),

@@ -77,7 +77,7 @@ async function readFleet(context: CommandContext) {
   const nodes: Omit<FleetNode, "onlyCopies" | "onlyCopiesBytes">[] = [];
   const seen = new Map<string, string>();
   for (const path of operands.flatMap((it) => open.filesIn(it, SNAPSHOTS))) {
-    const { snapshot, host } = await open.recorded(path);
+    const { snapshot, host } = await open.recorded(path, "SNAPSHOT");
     const name = host?.name ?? nameOf(path);
     const { bootId } = snapshot.clocks;
     for (const mark of isBootId(bootId) ? [name, `boot ${bootId}`] : [name]) {

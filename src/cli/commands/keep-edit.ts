@@ -9,7 +9,7 @@ import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { readablePatterns } from "./keep-file.ts";
+import { readableRules } from "./keep-file.ts";
 
 const PATTERN = {
   name: "PATTERN",
@@ -151,7 +151,7 @@ function changeOwnList<T>(
   const isHeader = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
   const next = (before: string | null) => {
     const text = before ?? `${OPENING}\n`;
-    readablePatterns(text, file.path, `repair ${quoted(file.path)} first`);
+    readableRules(text, file.path, `repair ${quoted(file.path)} first`);
     const { lines, answer } = change(text.split(/\r?\n/).filter((line) => !isHeader.test(line)));
     if (lines === null) return { text: null, answer };
     const header = keepFileHeader(lines.filter((line) => patternIn(line) !== null).length);

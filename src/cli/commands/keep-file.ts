@@ -8,22 +8,23 @@ import {
   HostError,
   usageError,
 } from "../../model/errors.ts";
+import type { KeepRule } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { keepFileHeader, parseKeepFile, PINNED_NOTE } from "../../policy/keep/keep.ts";
+import { keepFileHeader, keepLine, parseKeepFile } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
 import { exit } from "../exit.ts";
 
 /** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
-export function readablePatterns(
+export function readableRules(
   text: string | null,
   path: string,
   advice: string,
-): readonly string[] {
+): readonly KeepRule[] {
   const { rules, problems } = parseKeepFile(text ?? "", path);
-  if (text === null || problems.length === 0) return rules.map(({ pattern }) => pattern);
+  if (text === null || problems.length === 0) return rules;
   throw new ConfigError(
     problems.map(({ source, message }) => configIssue(source, "", `${message}; ${advice}`)),
   );
@@ -59,8 +60,8 @@ export const keepBaseline = command({
       return exit.done;
     }
     const advice = "repair the file, or replace it with --replace";
-    const before = (text: string | null): readonly string[] =>
-      has(context, "replace") ? [] : readablePatterns(text, file.path, advice);
+    const before = (text: string | null): readonly KeepRule[] =>
+      has(context, "replace") ? [] : readableRules(text, file.path, advice);
     // Check for a damaged list before any call to the runtime.
     before(file.read());
     const images =
@@ -143,6 +144,8 @@ export interface BaselineImage {
   readonly names: readonly string[];
   /** By the runtime; an archive does not say. */
   readonly pinned?: boolean;
+  /** Of an archive for several platforms. */
+  readonly platformOf?: string;
 }
 
 export interface BaselineList {
@@ -152,23 +155,32 @@ export interface BaselineList {
   readonly unnamed: readonly BaselineImage[];
 }
 
-/** `before`: earlier patterns, kept even if they match no image today. */
+/** `before`: earlier rules, kept with their notes even if they match no image today. */
 export function baselineList(
   images: readonly BaselineImage[],
-  before: readonly string[],
+  before: readonly KeepRule[],
   writtenAt: string,
 ): BaselineList {
   const isPattern = (name: string): boolean => parseKeepPattern(name).kind === "valid";
   const groups = images.map((image) => [image.id, ...image.names].filter(isPattern));
   const today = new Set(groups.flat());
-  const stay = before.filter((pattern) => !today.has(pattern));
+  const stay = before.filter(({ pattern }) => !today.has(pattern));
   const patterns = today.size + stay.length;
-  const pinned = new Set(images.filter((image) => image.pinned === true).map(({ id }) => id));
+  const notes = new Map<string, Omit<KeepRule, "source">>(
+    before.filter(({ lease }) => lease === undefined).map((rule) => [rule.pattern, rule]),
+  );
+  for (const { id, pinned, platformOf } of images)
+    if (pinned === true || platformOf !== undefined)
+      notes.set(id, {
+        pattern: id,
+        ...(pinned && { pinned }),
+        ...(platformOf && { platformOf }),
+      });
   const lines = [
     keepFileHeader(patterns),
     `# Written by crigc keep baseline at ${writtenAt}. crigc never removes these images. You can edit this file.`,
-    ...Array.from(today, (it) => (pinned.has(it) ? `${it} ${PINNED_NOTE}` : it)),
-    ...(stay.length === 0 ? [] : ["# Earlier entries:", ...stay]),
+    ...Array.from(today, (pattern) => keepLine(notes.get(pattern) ?? { pattern })),
+    ...(stay.length === 0 ? [] : ["# Earlier entries:", ...stay.map(keepLine)]),
   ];
   return {
     text: `${lines.join("\n")}\n`,

@@ -50,7 +50,7 @@ export const keepMissing = command({
         context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);
       return exit.usage;
     }
-    const archivesFor = await archiveSearch(paths, context);
+    const archivesFor = await archiveSearch(baseline.gaps.some(isMissing) ? paths : [], context);
     const isHere = snapshotFileOf(context) === null;
     const isRke2 =
       isHere && context.open.machine(context.config).directory(RKE2).kind === "present";

@@ -109,7 +109,7 @@ export const snapshot = command({
       allLayers: true,
       pullRecords: true,
     });
-    const host = { name: context.open.hostName(), ...returnedImages(context) };
+    const host = { name: context.open.hostName(context.env), ...returnedImages(context) };
     context.stdout(context.open.snapshotText({ snapshot: seen, ledger, host }));
     return exit.done;
   },

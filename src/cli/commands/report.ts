@@ -82,7 +82,7 @@ function pageOf(
   using store = context.open.state(context.config);
   const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
   return htmlReport({
-    node: clean(context.open.hostName()),
+    node: clean(context.open.hostName(context.env)),
     version: context.build.version,
     generatedAt: to,
     period: { from, to },

@@ -16,15 +16,21 @@ export function baselineOf(
 ): Baseline | null {
   if (keep.problems.length > 0) return null;
   const groups = groupsOf(keep.rules);
+  const platforms = Map.groupBy(
+    keep.rules.filter((rule) => rule.platformOf !== undefined && isBaselineRule(rule)),
+    ({ platformOf }) => platformOf,
+  );
   const sandbox = [
     ...runtime.sandboxImages.map((pattern) => ({ pattern, source: runtime.name })),
     ...infraImages.map((pattern) => ({ pattern, source: "--pod-infra-container-image" })),
   ].filter(({ pattern }) => parseKeepPattern(pattern).kind === "valid");
-  const node = presence([...groups.flat(), ...sandbox], images);
+  const node = presence([...groups.flat(), ...[...platforms.values()].flat(), ...sandbox], images);
+  const isAbsent = (rule: KeepRule): boolean =>
+    [rule, ...(platforms.get(rule.pattern) ?? [])].every(node.lacks);
   const starters = new Set(sandbox.filter(node.lacks).map(({ pattern }) => pattern));
   const isStarter = ({ pattern }: KeepRule): boolean => starters.has(pattern);
   const gaps = groups.flatMap((group): readonly BaselineGap[] => {
-    const absent = group.filter(node.lacks);
+    const absent = group.filter(isAbsent);
     const [first] = absent;
     const kind = first === group[0] ? "missing" : "name-missing";
     if (first !== undefined)
@@ -50,14 +56,19 @@ export function baselineOf(
 const BASELINE = /(.*baseline\.list):(\d+)$/;
 const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
 
-/** The rules of each image: `keep baseline` writes its ID, then its names. Any other line stands alone. */
+export const isBaselineRule = ({ source }: KeepRule): boolean => BASELINE.test(source);
+
+/**
+ * The rules of each image: `keep baseline` writes its ID, then its names. Any other line stands alone. Of an archive for
+ * several platforms a node has one image: the lines of the others are left out.
+ */
 function groupsOf(rules: readonly KeepRule[]): readonly (readonly [KeepRule, ...KeepRule[]])[] {
   const groups: [KeepRule, ...KeepRule[]][] = [];
   let group: [KeepRule, ...KeepRule[]] | null = null;
   let next: string | null = null;
   for (const rule of rules) {
     const place = BASELINE.exec(rule.source);
-    if (place === null || rule.lease !== undefined) continue;
+    if (place === null || rule.lease !== undefined || rule.platformOf !== undefined) continue;
     const [, file, line] = place;
     if (group !== null && rule.source === next && !ID.test(rule.pattern)) group.push(rule);
     else groups.push((group = [rule]));

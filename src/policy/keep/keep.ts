@@ -190,15 +190,25 @@ function partsOf(line: string): LineParts {
   return { pattern: withoutBlanks(whole.slice(0, at)), comment: withoutBlanks(whole.slice(at)) };
 }
 
-/** What follows a pattern that the runtime pinned when crigc wrote the line. */
-export const PINNED_NOTE = "# crigc: pinned";
+const PINNED_NOTE = "# crigc: pinned";
+const PLATFORM_NOTE = "# crigc: another platform of ";
+
+/** The line of a rule, with its note. */
+export function keepLine(rule: Omit<KeepRule, "source">): string {
+  const { pattern, pinned, platformOf, lease } = rule;
+  if (lease !== undefined) return `${pattern} # crigc: ${lease.text}`;
+  if (platformOf !== undefined) return `${pattern} ${PLATFORM_NOTE}${platformOf}`;
+  return pinned === true ? `${pattern} ${PINNED_NOTE}` : pattern;
+}
 
 /**
  * What crigc has noted behind a pattern, in a comment, so that a reader that does not know the note keeps the image without
  * it, and without an end. `null`: a lease whose end cannot be read.
  */
-function noteOf(comment: string): Pick<KeepRule, "pinned" | "lease"> | null {
+function noteOf(comment: string): Omit<KeepRule, "pattern" | "source"> | null {
   if (comment === PINNED_NOTE) return { pinned: true };
+  const [, platformOf] = comment.split(PLATFORM_NOTE);
+  if (platformOf !== undefined) return { platformOf };
   const until = /^#[ \t]*crigc:[ \t]*(until\b.*)$/.exec(comment)?.[1];
   if (until === undefined) return {};
   const lease = parseLease(until);

@@ -31,7 +31,7 @@ const someImages = fc.uniqueArray(
 const written = (images: readonly Image[], before: readonly string[] = []): string =>
   baselineList(
     images.map(({ id, repoTags }) => ({ id, names: repoTags })),
-    before,
+    before.map((pattern) => ({ pattern, source: "" })),
     "2026-01-15T12:00:00Z",
   ).text;
 
@@ -65,6 +65,20 @@ describe("a baseline list", () => {
       // The last pattern may be cut into one that is another pattern, never into fewer of them.
       expect(problems.length > 0 || rules.length === 4).toBeTrue();
     }
+  });
+
+  test("written again keeps what earlier lines note: pins, leases and platforms", () => {
+    const image = anImage("one", { repoTags: ["registry.example/one:v1"] });
+    const { pinned: _, ...unpinned } = { ...image, names: image.repoTags };
+    const text = [
+      `${image.id} # crigc: pinned`,
+      `sha256:${"ab".repeat(32)} # crigc: another platform of ${image.id}`,
+      "registry.example/later:1 # crigc: until used or 30d, added 2026-01-01T00:00:00Z",
+    ];
+    const { rules, problems } = parseKeepFile(text.join("\n"), "baseline.list");
+    expect(problems).toEqual([]);
+    const again = baselineList([unpinned], rules, "2026-01-15T12:00:00Z").text.split("\n");
+    for (const line of text) expect(again).toContain(line);
   });
 
   test("keeps earlier patterns, each once, after today's", () => {

@@ -20,7 +20,7 @@ const all = [app, tools, pause];
 const listOf = (images: readonly Image[], before: readonly string[] = []): string =>
   baselineList(
     images.map(({ id, repoTags, pinned }) => ({ id, names: repoTags, pinned })),
-    before,
+    before.map((pattern) => ({ pattern, source: "" })),
     "2026-01-15T12:00:00Z",
   ).text;
 
@@ -78,6 +78,24 @@ describe("a node compared with its baseline", () => {
   test("lacks an image whose tag another image has now", () => {
     const it = compared([anImage("new", { repoTags: app.repoTags }), tools, pause]);
     expect(problemsOf(it)).toEqual([`missing ${app.id}`]);
+  });
+
+  test("of an archive for several platforms lacks nothing if one of them is there", () => {
+    const [amd64, arm64] = [anImage("amd64", { repoTags: app.repoTags }), anImage("arm64")];
+    const names = app.repoTags;
+    const { text } = baselineList(
+      [
+        { id: amd64.id, names },
+        { id: arm64.id, names, platformOf: amd64.id },
+      ],
+      [],
+      "2026-01-15T12:00:00Z",
+    );
+    for (const image of [amd64, { ...arm64, repoTags: names }])
+      expect(compared([image], { text })).toEqual({ images: 1, present: 1, missing: 0, gaps: [] });
+    expect(problemsOf(compared([], { text }))).toEqual([`missing ${names[0]}`]);
+    expect(problemsOf(compared([arm64], { text }))).toEqual([`name-missing ${names[0]}`]);
+    expect(compared([], { text, source: "/etc/crigc/keep.d/own.list" })?.images).toBe(0);
   });
 
   test("is compared by the IDs of CRI-O, which have no algorithm", () => {
