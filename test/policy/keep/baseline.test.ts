@@ -6,7 +6,7 @@ import { baselineList } from "../../../src/cli/commands/keep-file.ts";
 import type { Baseline } from "../../../src/model/baseline.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { baselineOf } from "../../../src/policy/keep/baseline.ts";
-import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
+import { keepLine, parseKeepFile } from "../../../src/policy/keep/keep.ts";
 import { anImage, aSnapshot } from "../../support/build/values.ts";
 
 const LIST = "/etc/crigc/keep.d/baseline.list";
@@ -167,4 +167,14 @@ describe("a node compared with its baseline", () => {
   test("is unknown while a keep file is invalid", () => {
     expect(compared([], { text: "a b\n" })).toBeNull();
   });
+});
+
+test("a line read from a keep file is written with its note", () => {
+  const lines = [
+    "registry.example/app:1",
+    `${app.id} # crigc: pinned`,
+    `${tools.id} # crigc: another platform of ${app.id}`,
+    "registry.example/later:1 # crigc: until 7d, added 2026-01-01T00:00:00Z",
+  ];
+  expect(parseKeepFile(lines.join("\n"), LIST).rules.map(keepLine)).toEqual(lines);
 });
