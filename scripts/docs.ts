@@ -6,19 +6,13 @@ import { join } from "node:path";
 import type { Command, CommandOption } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
-import { optionUsage, usageOf } from "../src/cli/help/help.ts";
-import {
-  dashed,
-  defaultWords,
-  type Field,
-  placeholderOf,
-  variablesOf,
-} from "../src/config/field.ts";
+import { flagUsage, optionUsage } from "../src/cli/help/help.ts";
+import { dashed, defaultWords, variablesOf } from "../src/config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
 
 const top = join(import.meta.dir, "..");
 /** An option of this many commands is described once. */
-const SHARED_MIN = 3;
+const SHARED_MIN = 2;
 
 /** Pages by path, and for each the text of its generated sections by name. */
 export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
@@ -42,42 +36,26 @@ export function regenerated(path: string, page: string): string {
 
 function flags(): string {
   return fieldGroups
-    .flatMap(([heading, names]) => [`## ${heading}\n`, ...names.map(flagSection)])
+    .map(([heading, names]) => `## ${heading}\n\n${names.map(flagEntry).join("\n")}\n`)
     .join("\n");
 }
 
-function flagSection(name: FieldName): string {
+function flagEntry(name: FieldName): string {
   const field = fieldOf(name);
-  const names = [field.flag, ...(field.aliases ?? [])].map((flag) => code(dashed(flag)));
-  return [
-    `### ${names.join(", ")}\n`,
-    `${capital(field.help)}. ${field.doc}\n`,
-    ...facts(name, field).map((fact) => `- ${fact}`),
-    "",
-  ].join("\n");
-}
-
-function facts(name: FieldName, field: Field): readonly string[] {
-  const onLine = withoutExamples(field.type.expected);
-  const inFile = withoutExamples(field.type.expectedInFile ?? field.type.expected);
-  const unit = field.unit === undefined ? "" : ` (${field.unit})`;
-  return [
-    `Takes: ${field.type.kind === "boolean" ? "" : `${code(placeholderOf(field))}, `}${onLine}${unit}`,
-    `Default: ${field.default === undefined ? defaultWords(field) : code(field.default)}`,
-    field.outsideFiles === true
-      ? "Not in configuration files"
-      : `In files: ${code(name)}${inFile === onLine ? "" : `, ${inFile}`}${field.kubelet === true ? "; also taken from a `KubeletConfiguration`" : ""}`,
-    ...otherVariables(field).map((variable) => `Also from the environment as ${code(variable)}`),
+  const names = [code(flagUsage(field)), ...(field.aliases ?? []).map((it) => code(dashed(it)))];
+  const places = [
+    ...(field.outsideFiles === true ? [] : [code(name)]),
+    ...variablesOf(field)
+      .filter((variable) => !variable.startsWith("CRIGC_"))
+      .map(code),
   ];
+  const shown = [names.join(", "), `[${defaultWords(field)}]`, places.join(", ")];
+  const kubelet = field.kubelet === true ? " (K)" : "";
+  const range = /\d+ to \d+/.exec(field.type.expected)?.[0];
+  const limits = range === undefined ? "" : ` ${capital(range)}.`;
+  const about = `${capital(field.help)}. ${field.doc}${limits}`;
+  return `- ${shown.filter((it) => it !== "").join(" ")}${kubelet}: ${about}`;
 }
-
-/** Those that the page's rule does not give. */
-const otherVariables = (field: Field): readonly string[] =>
-  variablesOf(field).filter((variable) => !variable.startsWith("CRIGC_"));
-
-/** The page says once how durations are written. */
-const withoutExamples = (text: string): string =>
-  text.replace(", such as 30s, 5m, 1h30m or 7d", "");
 
 function commandSections(): string {
   const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
@@ -103,15 +81,19 @@ const sharedOptions: ReadonlySet<string> = new Set(
 );
 
 function commandSection(command: Command): string {
+  const options = command.options.map((option) => [option, optionText(option)] as const);
   const rows = [
     ...command.operands.map(({ name, help }) => `${code(name)}: ${help}`),
-    ...command.options.map(optionText).filter((text) => !sharedOptions.has(text)),
-  ];
+    ...options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [text])),
+  ].map((row) => `- ${row}\n`);
+  const also = options.flatMap(([{ name }, text]) =>
+    sharedOptions.has(text) ? [code(dashed(name))] : [],
+  );
   return [
     `## ${code(`crigc ${command.name}`)}\n`,
-    `    ${usageOf(command)}\n`,
     `${`${capital(command.summary)}. ${command.doc}`.trim()}\n`,
-    ...(rows.length === 0 ? [] : [`${rows.map((row) => `- ${row}`).join("\n")}\n`]),
+    ...(rows.length === 0 ? [] : [rows.join("")]),
+    ...(also.length === 0 ? [] : [`Also ${also.join(", ")}.\n`]),
   ].join("\n");
 }
 

@@ -36,6 +36,6 @@ test("docs/configuration.md has every field and its flag", () => {
   for (const name of fieldNames) {
     const { flag, outsideFiles } = fieldOf(name);
     expect(text).toContain(`\`${flag.length === 1 ? "-" : "--"}${flag}`);
-    if (outsideFiles !== true) expect(text).toContain(`- In files: \`${name}\``);
+    if (outsideFiles !== true) expect(text).toContain(`] \`${name}\``);
   }
 });

@@ -15,7 +15,7 @@ import { exit } from "../exit.ts";
 export const run = command({
   name: "run",
   summary: "run the agent until it is stopped",
-  doc: "Refreshes the image list every 30 s, runs image detection and image GC every 5 min and container GC every minute, and checks disk pressure every 10 s, more often near a threshold; flags set the periods. SIGHUP reloads the configuration if it is valid; nothing else does. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
+  doc: "Image GC runs every 5 min, container GC every minute; disk pressure is checked every 10 s, more often near a threshold. SIGHUP reloads the configuration if it is valid; nothing else does. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
   readOnly: false,
   reloads: true,
   // The agent logs the warnings of its configuration itself.
@@ -62,7 +62,7 @@ function configToAsk(context: CommandContext): Config {
 export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
-  doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It expires after DURATION; if its file cannot be read, it stays in force until crigc release. A new hold replaces the old one. A removal in flight is finished. During a hold, gc exits 7.",
+  doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives restarts and reboots (only restarts, if the state directory cannot be written). Expires after DURATION, but a hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
   operands: [
     { name: "DURATION", required: true, help: "length of the hold, such as 90m, 2h30m or 1d" },
   ],

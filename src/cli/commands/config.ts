@@ -16,7 +16,7 @@ import { type Answer, print } from "../listing.ts";
 export const config = command({
   name: "config",
   summary: "show the effective configuration, each value with its source",
-  doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (the running agent's value), with the place where it was set. With --check it reads only that file, over the defaults, and exits 0 if it is valid, 2 if not. Exits 2 if a keep pattern is invalid, too.",
+  doc: "Sources are default, kubelet, file, drop-in, environment, flag and agent (the running agent's value). With --check it reads only that file, over the defaults. Exits 2 if a value or a keep pattern is invalid.",
   options: [
     option("check FILE", "check only this file and report its errors", { completes: "file" }),
   ],

@@ -29,7 +29,7 @@ import {
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Removes images for what the agent would: also for an eviction threshold that is met, a soft one without an agent at once. Exits 4 if images of --all-unused or --filter are still too young. Ages count observed time: without an agent, each gc adds at most twice the detection period, so that --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
+  doc: "Prints a report and exits. Waits up to --runtime-request-timeout for another pass. Removes what the agent would, also for an eviction threshold that is met (without an agent, a soft one at once). With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Exits 4 if images of --all-unused or --filter are too young, and during --boot-grace. Without an agent, each gc adds at most twice the detection period to any age, so --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late.",
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,

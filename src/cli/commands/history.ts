@@ -42,23 +42,27 @@ const QUERY_OPTIONS = [
   option("kind KIND", "filter by image, container, sandbox, pod-logs or log-link; repeatable", {
     choices: removalKinds,
   }),
-  option("reason CODE", "filter by reason or trigger, such as space; repeatable", {
-    choices: [...removalCodes, "periodic"],
-  }),
+  option(
+    "reason CODE",
+    "filter by code of a reason or trigger, such as space or pod-gone; repeatable",
+    {
+      choices: [...removalCodes, "periodic"],
+    },
+  ),
   option("result RESULT", "filter by removed, already-gone, ghost, skipped or failed; repeatable", {
     choices: Object.keys(RESULTS),
   }),
   option("image TEXT", "filter by image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
   option("filter KEY=VALUE", "kind, reason, result, image or pass, as with the option; repeatable"),
-  option("regrets", "show only images that came back after their removal"),
+  option("regrets", "only images that came back after their removal, under the same ID or a name"),
   option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];
 
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. A table leaves out passes with nothing to do, unless --all is given. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. With --regrets it lists only images that came back after their removal, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads only the state directory, even while an agent is running.",
+  doc: "Lists passes with their removals (freed as estimated, measured and reported) and warnings, oldest first. A table leaves out passes with nothing to do, unless --all is given. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. -q and -o name print passes, or removals if filtered. Reads only the state directory.",
   options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,

@@ -26,7 +26,7 @@ const ROOT_OPTION = option("root DIR", "file tree of a node image [this system]"
 export const install = command({
   name: "install",
   summary: "install the executable, service, configuration and keep directory",
-  doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it; a tree without a system gets the systemd unit. --dry-run lists the steps.",
+  doc: "Also adds the manual page and completions, and enables the systemd or OpenRC service. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image and touches nothing outside it. --dry-run lists the steps.",
   options: [
     ROOT_OPTION,
     option(

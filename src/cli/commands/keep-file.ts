@@ -33,7 +33,7 @@ export function readableRules(
 export const keepBaseline = command({
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
-  doc: "Each image is listed by its ID and its tags, so it is kept when a tag moves, and so is what the tag moves to. Keeps the existing entries of baseline.list unless --replace is given, and fails if it cannot read them. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node, as recorded by a stamp in the state directory, and exits 3 while the runtime lists no image, so that the service waits for the first one. With --from it writes the images of archives made by docker save or ctr images export (tar, also gzip or zstd) and needs no runtime.",
+  doc: "Lists each image by its ID and tags, so it is kept when a tag moves, and so is what the tag moves to. Existing entries stay unless --replace is given; if they cannot be read, it fails. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node (a stamp in the state directory), and exits 3 while the runtime lists no image. With --from it needs no runtime: archives are those of docker save or ctr images export (tar, also gzip or zstd).",
   operands: [
     {
       name: "ARCHIVE",

@@ -20,7 +20,7 @@ const RKE2 = "/var/lib/rancher/rke2/bin";
 export const keepMissing = command({
   name: "keep missing",
   summary: "list the images that a baseline names and this node lacks",
-  doc: "Reads baseline.list, and lists in the keep directory whose names end in baseline.list. Also lists images that lost a name of theirs, images that were pinned when the baseline was written and no longer are, and a missing sandbox image, without which no pod starts. With --from it names the archive that has each image, and always the command that imports it into the runtime in use. Exits 0 if everything is there, 8 if not, and 2 if the keep rules are invalid.",
+  doc: "Reads the lists of the keep directory whose names end in baseline.list. Also lists images that lost a name or their pin, and a missing sandbox image, without which no pod starts. Names the command that imports each image into the runtime in use and, with --from, its archive. Exits 0 if everything is there, 8 if not, and 2 if the keep rules are invalid.",
   operands: [
     {
       name: "ARCHIVE",

@@ -37,7 +37,7 @@ import { criteriaOf, FILTER } from "../selection.ts";
 export const images = command({
   name: "images",
   summary: "list images with size, first seen, last used, in use by, kept by",
-  doc: "First seen and last used come from the ledger, even with --compat kubelet, whose plans ignore it. Changes nothing.",
+  doc: "First seen and last used come from the ledger, even with --compat kubelet, whose plans ignore it.",
   options: [
     ...LIST_OPTIONS,
     sortOption(["size", "name", "first-seen", "last-used"]),
@@ -93,7 +93,7 @@ const DIRECTORIES_MAX = 10;
 export const df = command({
   name: "df",
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports, shown as a range where sizes do not tell how they are divided, and never more than is in use. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
+  doc: "Shows what images in use, kept by each rule, and removable take; then by repository, namespace of the pods that use them, or base. UNIQUE counts layers that only these images have, SHARED those that others have too; both are estimates, shown as a range where sizes do not tell how they are divided. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds.",
   options: [
     option("by VIEW", "group images by repository, namespace or base [repository]", {
       choices: VIEWS,
@@ -194,7 +194,7 @@ const REMOVALS_MAX = 100_000;
 export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, pull records of the kubelet that are stale or make it ask the registry, and stray entries in the pod log directory, and suggests commands for a closer look. CRI shows only one namespace of the runtime, so images of other clients appear as unexplained usage. Changes nothing; exits 0 even with findings.",
+  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, pull records of the kubelet that are stale or make it ask the registry, and stray entries in the pod log directory, and suggests commands for a closer look. Images of other namespaces of the runtime appear as unexplained usage. Exits 0 even with findings.",
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,

@@ -40,7 +40,7 @@ import { forced, ID_PREFIX_MIN, selectedBy, SELECTION_OPTIONS } from "../selecti
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. With --snapshot it plans from a recorded node, offline. With -q and -o name it prints only the candidates.",
+  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
@@ -101,7 +101,7 @@ function assumedSpan(invocation: Invocation): Duration | null {
 export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
-  doc: "Contains the names of the host, of images, containers and pods, their ledger records, and how many images came back after their removal; no content of containers or logs. crigc fleet compares the snapshots of many nodes. Changes nothing.",
+  doc: "Contains the names of the host, of images, containers and pods, and their ledger records; no content of containers or logs. crigc fleet compares the snapshots of many nodes.",
   readOnly: true,
   alwaysJson: true,
   run: async (context) => {

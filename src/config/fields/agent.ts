@@ -92,7 +92,7 @@ export const paceFields = {
     type: PERIOD,
     default: "10s",
     help: "longest time between checks of disk pressure",
-    doc: "One `statfs` per filesystem; crigc calls the runtime only under pressure. Checks come more often, up to every 500 ms, as free space nears a threshold. A pass that leaves a threshold met is followed by the next after 500 ms; passes that remove nothing double this up to the period. A pass that ended by --max-removals-per-pass, futility, `nothing-freed` or a block waits for its period.",
+    doc: "One `statfs` per filesystem; crigc calls the runtime only under pressure. Checks come more often, up to every 500 ms, as free space nears a threshold, and passes under pressure follow each other as soon.",
     commands: ["run"],
   },
   bootGrace: {

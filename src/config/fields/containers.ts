@@ -29,7 +29,7 @@ export const containerFields = {
     type: duration("2s"),
     default: "30s",
     help: "maximum grace period of a container that crigc stops",
-    doc: "crigc stops a container only if its pod was deleted and the runtime does not know its state, and runs its pre-stop handler. It cuts a longer grace period recorded by the kubelet to this, so that no container holds up collection. With `--compat kubelet` the default is 24h.",
+    doc: "crigc stops a container only if its pod was deleted and the runtime does not know its state, with its pre-stop handler. With `--compat kubelet` the default is 24h.",
     commands: REMOVING,
   },
   collectForeign: {

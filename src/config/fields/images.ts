@@ -91,7 +91,7 @@ export const imageFields = {
     type: optional(size),
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
-    doc: "An additional trigger, for disks so large that a percentage never acts. `20Gi`, `20GiB` or `20G`, 1Mi or more. Any trigger starts a pass, which frees down to the strictest target.",
+    doc: "An additional trigger, for disks so large that a percentage never acts. Any trigger starts a pass, which frees down to the strictest target.",
     unit: "bytes",
   },
   maxImages: {
@@ -154,7 +154,7 @@ export const keepFields = {
     type: boolean,
     default: "false",
     help: "keep images that the kubelet is not known to have pulled",
-    doc: "By the kubelet's own pull records (on by default since Kubernetes 1.35). What an image is, is settled when it is first seen with readable records, and stays while it is listed. Where there are no records, or they cannot be read, that is every image; `crigc status`, `crigc doctor` and each report say so.",
+    doc: "By the kubelet's own pull records (on by default since Kubernetes 1.35). Where there are none, or they cannot be read, that is every image; `crigc status`, `crigc doctor` and each report say so.",
   },
   keepPerRepository: {
     type: optional(integer(0)),
