@@ -1,8 +1,9 @@
-// Generates the sections of docs/ that repeat what the tables in the code say; a test holds the pages against them.
+// Generates the sections of pages that repeat what the tables in the code or package.json say; a test holds the pages against them.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import packaged from "../package.json" with { type: "json" };
 import type { Command, CommandOption } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
@@ -17,6 +18,7 @@ const SHARED_MIN = 2;
 /** Pages by path, and for each the text of its generated sections by name. */
 export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   "docs/configuration.md": { flags },
+  "SECURITY.md": { project: () => `- The project: <${packaged.homepage}>\n` },
   "docs/cli.md": { commands: commandSections, "exit codes": exitCodes },
 };
 

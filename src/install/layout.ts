@@ -1,7 +1,10 @@
 /** Where an installation puts its files, and the record by which an upgrade and an uninstall know them. */
 import * as v from "valibot";
 
+import { homepage } from "../../package.json" with { type: "json" };
 import { parsedJson } from "../model/values.ts";
+
+export { homepage };
 
 export const DEFAULT_BIN_DIRECTORY = "/usr/local/bin";
 

@@ -5,7 +5,7 @@ import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Settings } from "../config/settings.ts";
 import { type Printed, printed, printedText } from "../config/values.ts";
 import { assert } from "../model/assert.ts";
-import { type Init, installed } from "./layout.ts";
+import { homepage, type Init, installed } from "./layout.ts";
 import script from "./templates/openrc-script.txt" with { type: "text" };
 import unit from "./templates/systemd-unit.txt" with { type: "text" };
 import { type Step, textFile, type Wanted } from "./tree-plan.ts";
@@ -62,6 +62,7 @@ export interface ServiceOptions {
  */
 export const systemdUnit = ({ executable, flags = [], writable = [] }: ServiceOptions): string =>
   filled(unit, {
+    homepage,
     start: [executable, "run", ...flags.map(unitWord)].join(" "),
     engine: ENGINE_ENVIRONMENT.map(([name, value]) => `Environment=${name}=${value}\n`).join(""),
     writable: writable.map((path) => `ReadWritePaths=${unitWord(`-${path}`)}\n`).join(""),

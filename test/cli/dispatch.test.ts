@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { exit, exitOf, exitTable } from "../../src/cli/exit.ts";
+import { homepage } from "../../src/install/layout.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
 import { ours } from "../config/loading.ts";
 import { crigc } from "./world.ts";
@@ -61,7 +62,11 @@ describe("output", () => {
 describe("version", () => {
   test("is printed as text", async () => {
     for (const argv of [["version"], ["--version"]])
-      expect(await crigc(argv)).toEqual({ code: 0, stdout: "crigc 1.2.3 (abcdef0)\n", stderr: "" });
+      expect(await crigc(argv)).toEqual({
+        code: 0,
+        stdout: `crigc 1.2.3 (abcdef0)\n${homepage}\n`,
+        stderr: "",
+      });
   });
 });
 

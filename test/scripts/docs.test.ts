@@ -23,6 +23,8 @@ describe.each(Object.keys(generated).map((path) => [path] as const))("%s", (path
     expect(regenerated(path, edited)).not.toBe(edited);
   });
 
+  // Other pages name flags of other programs.
+  if (!path.startsWith("docs/")) return;
   test("all flags that it mentions exist", () => {
     const written = page(path).match(/(?<=`)--[a-z][a-z-]+/g) ?? [];
     const options = [...(page("docs/cli.md").match(/--[a-z][a-z-]+/g) ?? [])];

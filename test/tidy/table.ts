@@ -32,7 +32,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model", "config", "policy", "gc", "report", "store", "node", "install", "agent"],
     packages: ["node:util", "valibot"],
   },
-  install: { folders: ["model", "config", "node"], packages: ["Bun", "valibot"] },
+  install: { folders: ["model", "config", "node", "package.json"], packages: ["Bun", "valibot"] },
   agent: { folders: ["*"], packages: ["node:*", "Bun"] },
   main: { folders: ["*"], packages: [] },
 };

@@ -1,5 +1,6 @@
 /** `crigc help`, `crigc version` and `crigc completion`: about crigc itself; they open nothing. */
 
+import { homepage } from "../../install/layout.ts";
 import { legalFiles } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
 import { document, printedJson } from "../../report/document.ts";
@@ -49,7 +50,7 @@ export const completion = command({
 
 export const version = command({
   name: "version",
-  summary: "print the version and the commit it was built from",
+  summary: "print version, commit, and where the project lives",
   doc: "Needs no configuration and no runtime.",
   options: [
     option("licenses", "third-party components with their licences"),
@@ -75,7 +76,7 @@ export const version = command({
 export function versionAnswer({ version: number, commit }: Build, output: Format): string {
   if (output === "json")
     return printedJson(
-      document("Version", { version: number, commit: commit === "" ? null : commit }),
+      document("Version", { version: number, commit: commit === "" ? null : commit, homepage }),
     );
-  return commit === "" ? `crigc ${number}\n` : `crigc ${number} (${commit})\n`;
+  return `crigc ${number}${commit === "" ? "" : ` (${commit})`}\n${homepage}\n`;
 }

@@ -1,6 +1,7 @@
 /** The manual page as roff, generated from the tables. */
 import { dashed, defaultWords, type Field, variablesOf } from "../../config/field.ts";
 import { fieldGroups, fieldOf } from "../../config/fields.ts";
+import { homepage } from "../../install/layout.ts";
 import { capitalised } from "../../model/values.ts";
 import type { Build, Command } from "../command.ts";
 import { exitTable } from "../exit.ts";
@@ -30,7 +31,7 @@ export function manualPage(commands: readonly Command[], build: Build): string {
     ".SH FILES",
     ...FILES.flatMap(([path, text]) => tagged(`\\fI${escaped(path)}\\fR`, text)),
     ".SH SEE ALSO",
-    "crictl(1), systemd(1)",
+    `crictl(1), systemd(1), ${escaped(homepage)}`,
     "",
   ].join("\n");
 }

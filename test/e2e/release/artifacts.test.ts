@@ -1,22 +1,22 @@
 // What a release consists of: sums, archives, libraries, licences, and the same bytes from the same sources.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 
-import { command } from "../../support/containerd/command.ts";
+import packaged from "../../../package.json" with { type: "json" };
+import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
 import { commit, released, run, starting, targets, top } from "./build.ts";
 
 setDefaultTimeout(300_000);
 
+const { version } = packaged;
+
 let folder: string;
-let version: string;
 let scratch: string;
 
 beforeAll(async () => {
   folder = await released();
-  version = (JSON.parse(readFileSync(`${top}/package.json`, "utf8")) as { version: string })
-    .version;
   scratch = mkdtempSync(`${tmpdir()}/crigc-release-`);
 });
 
@@ -31,7 +31,7 @@ const sumsIn = (path: string): ReadonlyMap<string, string> =>
   );
 
 describe("a release", () => {
-  test("has an executable and an archive for each target, two images, licences, the bill of materials, the script for images and sums, and nothing else", () => {
+  test("has an executable and an archive for each target, two images, licences, the bill of materials, the script for images, the provenance and sums, and nothing else", () => {
     expect(readdirSync(folder).toSorted()).toEqual(
       [
         ...targets.map((target) => `crigc-linux-${target}`),
@@ -42,6 +42,7 @@ describe("a release", () => {
         "SHA256SUMS",
         "THIRD-PARTY-LICENSES.txt",
         "crigc.cdx.json",
+        "crigc.provenance.json",
         "node-image",
       ].toSorted(),
     );
@@ -109,15 +110,88 @@ describe("what an executable needs", () => {
   );
 });
 
-test("a copy of the sources in another folder gives the same bytes, with no trace of the folder", async () => {
-  const copy = `${scratch}/elsewhere/and/deeper`;
-  await copySources(copy);
-  await command("env", `CRIGC_COMMIT=${commit}`, `${copy}/scripts/release`, "--no-archives");
-  const sums = sumsIn(folder);
-  for (const [name, sum] of sumsIn(`${copy}/dist/release`))
-    expect({ name, sum }).toEqual({ name, sum: sums.get(name) ?? "" });
-  const trace = await run("grep", "--count", "--fixed-strings", top, `${folder}/crigc-linux-x64`);
-  expect(trace.stdout.trim()).toBe("0");
+test("its provenance names every file, the commit, the lock file, each runtime and the commands", () => {
+  const statement = JSON.parse(readFileSync(`${folder}/crigc.provenance.json`, "utf8"));
+  expect(statement).toMatchObject({
+    _type: "https://in-toto.io/Statement/v1",
+    predicateType: "https://slsa.dev/provenance/v1",
+  });
+  const sums = new Map(sumsIn(folder));
+  sums.delete("crigc.provenance.json");
+  expect(
+    new Map(
+      (statement.subject as { name: string; digest: { sha256: string } }[]).map(
+        ({ name, digest }) => [name, digest.sha256],
+      ),
+    ),
+  ).toEqual(sums);
+  const { buildDefinition, runDetails } = statement.predicate;
+  expect(buildDefinition).toMatchObject({
+    buildType: `${packaged.homepage}/scripts/release`,
+    externalParameters: { source: packaged.homepage, version, commit },
+  });
+  expect(buildDefinition.internalParameters.commands).toHaveLength(1 + targets.length);
+  expect(buildDefinition.resolvedDependencies.map(({ name }: { name: string }) => name)).toEqual([
+    "sources",
+    "bun.lock",
+    "package.json",
+    "scripts/setup.d/c-library",
+    ...targets.map((target) => `bun-linux-${target.replace("arm64", "aarch64")}`).toSorted(),
+  ]);
+  expect(buildDefinition.resolvedDependencies[0].digest).toEqual({ gitCommit: commit });
+  expect(runDetails.builder.id).toBe(`${packaged.homepage}/scripts/release`);
+});
+
+describe("release --verify", () => {
+  const verify = (script: string, release: string, from = commit): Promise<CommandResult> =>
+    tryCommand(["env", `CRIGC_COMMIT=${from}`, script, "--verify", release]);
+  const script = `${top}/scripts/release`;
+
+  // One rebuild shows both: what was forged is found, and all else has the same bytes.
+  test("finds in a copy of the sources elsewhere the one file that was forged with its sum, and no other", async () => {
+    const sources = `${scratch}/elsewhere/and/deeper`;
+    await copySources(sources);
+    const forged = `${scratch}/forged`;
+    await command(
+      "sh",
+      "-ec",
+      `cp -a --reflink=auto '${folder}' '${forged}' && cd '${forged}'
+       echo forged >> node-image && sha256sum -- [!S]* > SHA256SUMS`,
+    );
+    const { exitCode, stderr } = await verify(`${sources}/scripts/release`, forged);
+    expect(stderr).toContain(`not what the sources of ${commit} give: node-image\n`);
+    expect(exitCode).toBe(1);
+    const trace = await run("grep", "--count", "--fixed-strings", top, `${folder}/crigc-linux-x64`);
+    expect(trace.stdout.trim()).toBe("0");
+  });
+
+  test.each<[string, string, (copy: string) => unknown, string?]>([
+    ["a changed file", "differs from SHA256SUMS", (copy) => writeFileSync(`${copy}/LICENSE`, "")],
+    [
+      "a file without a sum",
+      "SHA256SUMS does not name: new",
+      (copy) => writeFileSync(`${copy}/new`, ""),
+    ],
+    ["a release of another commit", "check out 0123456789", () => undefined, "f".repeat(40)],
+    [
+      "a release without provenance",
+      "no readable crigc.provenance.json",
+      (copy) =>
+        command("sh", "-ec", `cd '${copy}' && rm crigc.p* && sed -i /provenance/d SHA256SUMS`),
+    ],
+  ])("refuses %s before it builds anything", async (name, said, change, from = commit) => {
+    const copy = `${scratch}/${name}`;
+    // As large as a release need be to be refused.
+    await command(
+      "sh",
+      "-ec",
+      `mkdir '${copy}' && cd '${copy}' && cp '${folder}/LICENSE' '${folder}/crigc.provenance.json' .
+       sha256sum -- [!S]* > SHA256SUMS`,
+    );
+    await change(copy);
+    const { exitCode, stderr } = await verify(script, copy, from);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(said) });
+  });
 });
 
 /** What git would commit, and what scripts/setup has fetched. */
@@ -128,6 +202,6 @@ async function copySources(to: string): Promise<void> {
     "-ec",
     `cd '${top}' && mkdir -p '${to}/.cache'
      ${sources} | xargs -0 ls -d 2>/dev/null | tar -T - -cf - | tar -xf - -C '${to}'
-     cp -a node_modules '${to}/' && cp -a .cache/runtimes '${to}/.cache/'`,
+     cp -a node_modules '${to}/' && cp -a .cache/runtimes .cache/c-library '${to}/.cache/'`,
   );
 }

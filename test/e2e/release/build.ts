@@ -24,7 +24,7 @@ async function buildRelease(): Promise<string> {
 }
 
 /** What a build from a folder without git can be given, too. */
-export const commit = "0123456789ab";
+export const commit = "0123456789abcdef0123456789abcdef01234567";
 
 const cache = `${top}/.cache/release`;
 
