@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { Announcer } from "../gc/announcer.ts";
-import { failureOf } from "../gc/pass-events.ts";
+import { failureOf } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
 import { detect } from "../gc/prepare.ts";
@@ -195,8 +195,6 @@ export class Agent {
         hurry,
         turn: { startedAt, took: duration(engine.timer.monotonicNs() - startNs) },
         waits: (waiting) => this.#note({ waiting }),
-        now: () => this.#now(),
-        random: () => Math.floor(Math.random() * 2 ** 24),
         announcer: this.#announcer,
       };
       const end = await runPass(engine, whole, stop);

@@ -1,6 +1,6 @@
 /** The exit codes, and which error, plan or pass ends with which. */
 
-import { blocksOf } from "../gc/pass-events.ts";
+import { blocksOf } from "../gc/pass-warnings.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { type ImageEnd, isFailed, outcomeItems } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";

@@ -111,39 +111,29 @@ export class OthersRemovals {
   }
 }
 
-/** `answered` also if no call was made. */
-export type Answer = "answered" | "unanswered";
-
 /**
- * Works on groups of items side by side until all are done or the breaker opens. Items of one group run in sequence.
- * After an unanswered call, a lane takes no new group and finishes its own last, unless it is the only lane. If one
- * rejects, no other starts, and all that have started are awaited.
+ * Works on groups of items side by side until all are done or the breaker opens; `work` tells whether a call was not
+ * answered. Items of one group run in sequence. If one rejects, no other starts, and all that have started are awaited.
  */
 export async function inLanes<T>(
   groups: Iterable<readonly T[]>,
   { lanes, breaker }: { readonly lanes: number; readonly breaker: Breaker },
-  work: (item: T) => Promise<Answer>,
+  work: (item: T) => Promise<boolean>,
 ): Promise<void> {
   const waiting = groups[Symbol.iterator]();
-  const left: (readonly T[])[] = [];
   let hasFailed = false;
   const lane = async (): Promise<void> => {
-    for (let group = waiting.next(); group.done !== true; group = waiting.next()) {
-      for (const [index, item] of group.value.entries()) {
+    for (let group = waiting.next(); group.done !== true; group = waiting.next())
+      for (const item of group.value) {
         if (hasFailed || breaker.isOpen) return;
-        const answer = await work(item).catch((thrown: unknown) => {
+        const isUnanswered = await work(item).catch((thrown: unknown) => {
           hasFailed = true;
           throw thrown;
         });
-        if (answer === "answered" || lanes === 1) continue;
-        left.push(group.value.slice(index + 1));
-        return;
+        if (isUnanswered) breaker.unanswered += 1;
       }
-    }
   };
   const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
   const failed = ends.find((end) => end.status === "rejected");
   if (failed !== undefined) throw failed.reason;
-  const rest = left.flat();
-  if (rest.length > 0) await inLanes([rest], { lanes: 1, breaker }, work);
 }

@@ -12,7 +12,7 @@ import { creationBlock, rememberAwaited, rememberCreations } from "../policy/ima
 import { observedTime } from "../policy/observed-time.ts";
 import { imageBlock } from "../report/image-reasons.ts";
 import type { Observer } from "./observe.ts";
-import { blocksOf } from "./pass-events.ts";
+import { blocksOf } from "./pass-warnings.ts";
 import type { Engine } from "./ports.ts";
 import type { Steps } from "./steps.ts";
 

@@ -9,8 +9,7 @@ import {
   isGone,
 } from "../model/outcome.ts";
 import type { ContainerPlan, ImageCandidate, ImageTarget, Plan } from "../model/plan.ts";
-import type { Filesystem, Snapshot } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
 import { rememberGain } from "../policy/layer/gain.ts";
@@ -28,101 +27,85 @@ import { removeContainers } from "./remove-containers.ts";
 import { removeImages } from "./remove-images.ts";
 import type { Steps } from "./steps.ts";
 
-export interface ExecuteRun {
+/** What the steps of one pass share. */
+export interface PassContext {
   readonly id: PassId;
-  readonly now: () => Instant;
-  readonly signal: AbortSignal;
   readonly steps: Steps;
   readonly observer: Observer;
+  readonly creations: CreationWait;
+  /** Called before each image removal, to show progress on a terminal. */
+  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+  /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
+  readonly retarget?: (() => Promise<readonly ImageTarget[]>) | undefined;
 }
 
 export async function collectContainers(
   engine: Engine,
-  prepared: Prepared,
-  /** `containerDone`: called after each container, sandbox and log. */
-  run: ExecuteRun & { readonly containerDone: () => void },
+  { plan: { containers: plan }, snapshot, decided, listedNs }: Prepared,
+  run: PassContext & { readonly signal: AbortSignal; readonly done: () => void },
 ): Promise<ContainerOutcome> {
-  const plan = prepared.plan.containers;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
-  const { images, containers } = prepared.decided.limits;
-  const place = containerFilesystem(prepared.snapshot);
-  const outcome = await removeContainers(
+  const { images, containers } = decided.limits;
+  const path = containerPath(snapshot);
+  const outcome = await removeContainers({
+    ...engine,
     plan,
-    {
-      ...engine,
-      runtime: engine.observe.runtime,
-      lists: run.observer.pods,
-      say: (message) => engine.journal.say(1, message),
-      logs: prepared.snapshot.logs === null ? null : engine.remover,
-      measureAvailable:
-        place === null
-          ? null
-          : async () => (await engine.observe.disk.measure(place.path)).availableBytes,
+    runtime: engine.observe.runtime,
+    logs: snapshot.logs === null ? null : engine.remover,
+    lists: run.observer.pods,
+    listedNs,
+    decideAgain: (lists) =>
+      decideOnFreshLists(
+        { ...decided, hold: engine.hold() },
+        { ...lists, listedAt: run.steps.now() },
+      ),
+    held: () => engine.hold().kind !== "none",
+    measureAvailable:
+      path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,
+    maximumRemovals: images.maximumRemovals,
+    removalInterval: images.removalInterval,
+    stopGraceMax: containers.stopGraceMax,
+    inOrder: containers.compat === "kubelet",
+    signal: run.signal,
+    say: (message) => engine.journal.say(1, message),
+    done: (item) => {
+      run.done();
+      engine.journal.containerDone(run.id, item);
     },
-    {
-      signal: run.signal,
-      held: () => engine.hold().kind !== "none",
-      decideAgain: (lists) =>
-        decideOnFreshLists(
-          { ...prepared.decided, hold: engine.hold() },
-          { ...lists, listedAt: run.now() },
-        ),
-      stopGraceMax: containers.stopGraceMax,
-      inOrder: containers.compat === "kubelet",
-      listedNs: prepared.listedNs,
-      maximumRemovals: images.maximumRemovals,
-      removalInterval: images.removalInterval,
-      done: (item) => {
-        run.containerDone();
-        engine.journal.containerDone(run.id, item);
-      },
-    },
-  );
-  const containersGone = outcome.containers
-    .filter(isGone)
-    .map(({ planned }) => planned.container.id);
-  const sandboxesGone = outcome.sandboxes.filter(isGone).map(({ sandbox }) => sandbox.id);
-  if (containersGone.length + sandboxesGone.length > 0)
-    engine.memory.replace(
-      forgetRemoved(engine.memory.current(), {
-        containers: containersGone,
-        sandboxes: sandboxesGone,
-        remaining: prepared.snapshot.containers.length - containersGone.length,
-      }),
-    );
+  });
+  const gone = {
+    containers: outcome.containers.filter(isGone).map(({ planned }) => planned.container.id),
+    sandboxes: outcome.sandboxes.filter(isGone).map(({ sandbox }) => sandbox.id),
+  };
+  const remaining = snapshot.containers.length - gone.containers.length;
+  if (gone.containers.length + gone.sandboxes.length > 0)
+    engine.memory.replace(forgetRemoved(engine.memory.current(), { ...gone, remaining }));
   return outcome;
 }
 
 export async function collectImages(
   engine: Engine,
-  prepared: Prepared,
-  run: ExecuteRun & {
-    readonly creations: CreationWait;
-    readonly starting: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
-    readonly retarget: (() => Promise<readonly ImageTarget[]>) | undefined;
+  { plan: { images: plan }, snapshot, decided }: Prepared,
+  run: PassContext & {
+    readonly signal: AbortSignal;
     /** The outcome for containers in the same pass: their removals count towards the same limit. */
     readonly before: ContainerOutcome | null;
   },
 ): Promise<ImageOutcome> {
-  const plan = prepared.plan.images;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
-  const { snapshot, decided } = prepared;
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
-  const { observer, creations, steps } = run;
-  const node = freshNode({ engine, observer, events, creations, steps, first: snapshot });
-  const execution = {
+  const node = freshNode({ ...run, engine, events, first: snapshot });
+  const { outcome, freed } = await removeImages({
     ...engine,
     ...engine.observe,
     ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    look: (stop: AbortSignal) => node.get(stop),
+    now: () => run.steps.now(),
+    look: () => node.get(run.signal),
     done: (item: ImageItem) => engine.journal.imageDone(run.id, item),
-  };
-  const { outcome, freed } = await removeImages(execution, run.signal).finally(() =>
-    listening.abort(),
-  );
+  }).finally(() => listening.abort());
   if (outcome.items.length > 0) {
     const { imageGcPeriod } = decided.limits.memory;
     const { runtime } = snapshot;
@@ -159,9 +142,10 @@ function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
   return { ...limits, images: { ...limits.images, maximumRemovals: left } };
 }
 
-const containerFilesystem = (snapshot: Snapshot): Filesystem | null =>
-  snapshot.filesystems.find(({ roles }) => roles.includes("containerfs")) ??
-  storeFilesystem(snapshot);
+const containerPath = (snapshot: Snapshot): string | null =>
+  snapshot.filesystems.find(({ roles }) => roles.includes("containerfs"))?.path ??
+  storeFilesystem(snapshot)?.path ??
+  null;
 
 export const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
   ...STOPPED_CONTAINERS,

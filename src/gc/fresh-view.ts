@@ -50,6 +50,12 @@ export class Fresh<T> {
     this.#last = options.first === undefined ? null : { ...options.first, ageNsMax: AGE_NS_MAX };
   }
 
+  /** As last read. */
+  get value(): T {
+    if (this.#last === null) throw new Error("what was never read has no value");
+    return this.#last.value;
+  }
+
   async get(signal: AbortSignal): Promise<T> {
     if (this.#reading === null && this.#last !== null && this.#isValid(this.#last))
       return this.#last.value;

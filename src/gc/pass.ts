@@ -1,10 +1,9 @@
-/** One pass: lock, observe, remember, decide, execute, and its record. */
+/** One pass, from top to bottom: lock, observe and decide, remove, record. */
 
 import { HostError, messageOf } from "../model/errors.ts";
-import type { PassId } from "../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Event, Pass, PassKind, Step } from "../model/pass.ts";
-import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
@@ -18,18 +17,18 @@ import {
   dryContainers,
   dryImages,
   hasTried,
+  type PassContext,
   STOPPED_CONTAINERS,
   withoutImageGain,
 } from "./execute-plan.ts";
-import type { Meter } from "./meter.ts";
 import { Observer } from "./observe.ts";
-import { imageEvents } from "./pass-events.ts";
+import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
 import { withUsedLogs } from "./read-only.ts";
 import { makePassId, Steps } from "./steps.ts";
 
-export interface PassRequest {
+export interface PassRequest extends Pick<PassContext, "starting" | "retarget"> {
   readonly kind: PassKind;
   readonly purpose: Purpose;
   readonly containers: Parts["containers"];
@@ -38,19 +37,12 @@ export interface PassRequest {
   readonly lockWaitMs: number;
   /** How long it waited for another loop's pass. */
   readonly turn?: Pick<Step, "startedAt" | "took">;
-  readonly now: () => Instant;
-  /** Random bits for the pass ID. */
-  readonly random: () => number;
   readonly announcer: Announcer;
-  /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
-  readonly retarget?: () => Promise<readonly ImageTarget[]>;
   readonly evictions?: PrepareRequest["evictions"];
   /** Aborts once a pass under pressure waits for this one, which then waits for no container that is being created. */
   readonly hurry?: AbortSignal;
   /** Called with the block when a wait for containers that are being created begins, with `null` when it ends. */
   readonly waits?: (block: ImageBlock | null) => void;
-  /** Called before each image removal, to show progress on a terminal. */
-  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
 }
 
 export interface PassEnd {
@@ -67,108 +59,137 @@ const HEAD_START_MS = 500;
 /** How long after the images containers may make no progress before the pass ends; less if others fill the disk. */
 const [HANGING_MS, OUTRUN_MS] = [5_000, 1_000];
 
-const NO_PLAN: Plan = { containers: null, images: null };
-
 /** Runs one pass. Never rejects: failures are in the result and in the journal. */
 export async function runPass(
   engine: Engine,
   request: PassRequest,
   signal: AbortSignal,
 ): Promise<PassEnd> {
-  const running = new Running(engine, request, signal);
-  const end = await running.run();
+  const end = await new RunningPass(engine, request, signal).run();
   engine.journal.passEnded(end.pass, end.seen);
   return end;
 }
 
-class Running {
+class RunningPass {
   readonly #engine: Engine;
   readonly #request: PassRequest;
   readonly #signal: AbortSignal;
   readonly #hurry: AbortSignal;
-  readonly #steps: Steps;
-  readonly #id: PassId;
   readonly #startedAt: Instant;
+  readonly #context: PassContext;
   #prepared: Prepared | null = null;
-  readonly #observer: Observer;
-  readonly #wait: CreationWait;
-  #plan: Plan = NO_PLAN;
+  #plan: Plan = { containers: null, images: null };
   #containers: ContainerOutcome | null = null;
   /** Finished items of that part, whatever their result. */
   #containersDone = 0;
   #images: ImageOutcome | null = null;
 
   constructor(engine: Engine, request: PassRequest, signal: AbortSignal) {
+    const { purpose, waits, starting, retarget, turn } = request;
     this.#engine = engine;
     this.#request = request;
     this.#signal = signal;
     this.#hurry = AbortSignal.any([signal, request.hurry ?? signal]);
-    this.#steps = new Steps(engine, request.now);
-    this.#observer = new Observer(engine.observe);
-    const { purpose, waits } = request;
-    const steps = this.#steps;
-    this.#wait = new CreationWait(engine, { purpose, waits, steps, soonest: this.#hurry });
-    if (request.turn !== undefined) this.#steps.waited("turn", request.turn);
-    this.#startedAt = request.now();
-    this.#id = makePassId(this.#startedAt, request.random());
+    const steps = new Steps(engine);
+    if (turn !== undefined) steps.waited("turn", turn);
+    this.#startedAt = steps.now();
+    const creations = new CreationWait(engine, { purpose, waits, steps, soonest: this.#hurry });
+    const observer = new Observer(engine.observe);
+    const id = makePassId(this.#startedAt);
+    this.#context = { id, steps, observer, creations, starting, retarget };
   }
 
   async run(): Promise<PassEnd> {
-    const { dryRun, lockWaitMs, kind, purpose } = this.#request;
-    this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt: this.#startedAt });
+    const { dryRun, kind, purpose, containers, images } = this.#request;
+    const { id } = this.#context;
+    this.#engine.journal.passStarted({ id, kind, purpose, startedAt: this.#startedAt });
     let release: (() => void) | null = null;
     try {
       // A dry run changes nothing, so it need not wait for a pass that does.
-      if (!dryRun) {
-        release = await this.#steps.run("lock", () =>
-          this.#engine.lock.acquire(lockWaitMs, this.#signal),
-        );
-        if (release === null) throw new HostError("lock", "another pass was still running");
-      }
-      await this.#work();
-      return this.#end(null);
+      if (!dryRun) release = await this.#lock();
+      const prepared = await this.#decide({ containers, images }, await this.#targets());
+      this.#prepared = prepared;
+      this.#plan = prepared.plan;
+      if (dryRun) this.#recordDryRun(prepared.plan);
+      else await this.#remove(prepared);
+      return this.#record(null);
     } catch (thrown) {
-      if (this.#signal.aborted) {
-        // What was cancelled on request has not failed.
-        if (this.#request.containers !== "none") this.#containers ??= STOPPED_CONTAINERS;
-        if (this.#request.images) this.#images ??= { ...dryImages(this.#plan), end: "stopped" };
-        return this.#end(null);
-      }
-      return this.#end(thrown);
+      if (!this.#signal.aborted) return this.#record(thrown);
+      // What was cancelled on request has not failed.
+      if (containers !== "none") this.#containers ??= STOPPED_CONTAINERS;
+      if (images) this.#images ??= { ...dryImages(this.#plan), end: "stopped" };
+      return this.#record(null);
     } finally {
       release?.();
     }
   }
 
-  async #work(): Promise<void> {
-    const { containers, images, dryRun, retarget } = this.#request;
-    const first = await this.#prepare({ containers, images }, (await retarget?.()) ?? []);
-    this.#prepared = first;
-    this.#plan = first.plan;
-    if (dryRun) {
-      this.#containers =
-        first.plan.containers === null ? null : dryContainers(first.plan.containers);
-      this.#images = first.plan.images === null ? null : dryImages(first.plan);
-      return;
+  async #lock(): Promise<() => void> {
+    const { lockWaitMs } = this.#request;
+    const release = await this.#context.steps.run("lock", () =>
+      this.#engine.lock.acquire(lockWaitMs, this.#signal),
+    );
+    if (release === null) throw new HostError("lock", "another pass was still running");
+    return release;
+  }
+
+  /** The targets of a pass under pressure, as the disks are now. */
+  async #targets(): Promise<readonly ImageTarget[]> {
+    return (await this.#request.retarget?.()) ?? [];
+  }
+
+  /** Observes the node, remembers what it saw, and decides; waits for containers that are being created. */
+  async #decide(
+    parts: Parts,
+    pressureTargets: readonly ImageTarget[],
+    purpose: Purpose = this.#request.purpose,
+  ): Promise<Prepared> {
+    const { dryRun, retarget, evictions } = this.#request;
+    const { creations, observer } = this.#context;
+    const run = { ...this.#context, signal: this.#signal, hurry: this.#hurry };
+    for (let targets = pressureTargets; ;) {
+      const creationPatience = creations.patience();
+      const wanted = { purpose, parts, pressureTargets: targets, evictions, creationPatience };
+      const prepared = await prepare(this.#engine, { ...wanted, remembers: !dryRun }, run);
+      if (dryRun) return withUsedLogs(this.#engine, prepared, this.#signal);
+      // Containers are collected first.
+      const waits = parts.containers === "none" && waitsForCreations(prepared.plan);
+      if (!waits || !creations.mayWait()) return prepared;
+      await creations.untilCreated(prepared.snapshot, observer, this.#signal);
+      targets = (await retarget?.()) ?? targets;
     }
+  }
+
+  /** Containers, sandboxes and logs, then images; under pressure images wait only briefly. */
+  async #remove(prepared: Prepared): Promise<void> {
     const { timer } = this.#engine;
+    const { steps } = this.#context;
     const [enough, ended] = [new AbortController(), new AbortController()];
     let isParallel = false;
-    const collecting = this.#collectContainers(first, enough.signal).finally(() => ended.abort());
+    const collecting = this.#removeContainers(prepared, enough.signal).finally(() => ended.abort());
     try {
       const soonest = AbortSignal.any([this.#signal, ended.signal]);
-      await (this.#imagesWaitBriefly(first)
-        ? this.#steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest))
+      await (this.#imagesWaitBriefly(prepared)
+        ? steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest))
         : collecting);
       isParallel = !ended.signal.aborted;
-      if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
-      await this.#steps.wait("containers", () => this.#untilHanging(ended.signal));
+      if (prepared.plan.images !== null && !this.#signal.aborted)
+        await this.#removeImages(prepared);
+      await steps.wait("containers", () => this.#untilHanging(ended.signal));
     } finally {
       // Something that hangs must not delay the next pass.
       enough.abort();
       await collecting;
       if (isParallel) this.#containers = withoutImageGain(this.#containers, this.#images);
     }
+  }
+
+  /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
+  #imagesWaitBriefly({ plan }: Prepared): boolean {
+    const { compat, maximumRemovals } = this.#engine.limits().images;
+    const underPressure = this.#request.purpose.kind === "pressure" && compat === "none";
+    // A limit of removals counts both, so they run one after the other.
+    return underPressure && plan.images !== null && maximumRemovals === null;
   }
 
   /** Until the container part has ended, or has made no progress for a while. */
@@ -180,29 +201,20 @@ class Running {
     }
   }
 
-  async #collectContainers(first: Prepared, enough: AbortSignal): Promise<void> {
-    if (first.plan.containers === null) return;
+  async #removeContainers(prepared: Prepared, enough: AbortSignal): Promise<void> {
+    if (prepared.plan.containers === null) return;
     const signal = AbortSignal.any([this.#signal, enough]);
-    const run = { ...this.#run(), signal, containerDone: () => (this.#containersDone += 1) };
-    this.#containers = await this.#steps.run("execute", () =>
-      collectContainers(this.#engine, first, run),
+    const done = (): void => void (this.#containersDone += 1);
+    this.#containers = await this.#context.steps.run("execute", () =>
+      collectContainers(this.#engine, prepared, { ...this.#context, signal, done }),
     );
   }
 
-  /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
-  #imagesWaitBriefly({ plan }: Prepared): boolean {
-    const { compat, maximumRemovals } = this.#engine.limits().images;
-    const underPressure = this.#request.purpose.kind === "pressure" && compat === "none";
-    // A limit of removals counts both, so they run one after the other.
-    return underPressure && plan.images !== null && maximumRemovals === null;
-  }
-
-  async #collectImages(first: Prepared): Promise<void> {
-    const prepared = await this.#preparedForImages(first);
+  async #removeImages(first: Prepared): Promise<void> {
+    const prepared = await this.#decidedForImages(first);
     if (prepared === null) return;
-    const { starting, retarget } = this.#request;
-    const run = { ...this.#run(), starting, retarget, before: this.#containers };
-    this.#images = await this.#steps.run("execute", () =>
+    const run = { ...this.#context, signal: this.#signal, before: this.#containers };
+    this.#images = await this.#context.steps.run("execute", () =>
       collectImages(this.#engine, prepared, run),
     );
   }
@@ -211,86 +223,57 @@ class Running {
    * If containers were collected first, observes the node again and keeps the part of the first plan that still holds:
    * nothing outside the plan made at the start is removed.
    */
-  async #preparedForImages(first: Prepared): Promise<Prepared | null> {
-    const { retarget } = this.#request;
+  async #decidedForImages(first: Prepared): Promise<Prepared | null> {
     if (first.plan.containers === null) return first;
     const waits = waitsForCreations(first.plan);
     if (!waits && !hasTried(this.#containers)) return first;
-    const targets = (await retarget?.()) ?? [];
-    if (retarget !== undefined && targets.length === 0) return null;
+    const targets = await this.#targets();
+    if (this.#request.retarget !== undefined && targets.length === 0) return null;
     const purpose = remainingPurpose(this.#request.purpose, first.plan.images);
-    const again = await this.#prepare({ containers: "none", images: true }, targets, purpose);
+    const again = await this.#decide({ containers: "none", images: true }, targets, purpose);
     const images = again.plan.images;
     if (images === null) return null;
     const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
     // A plan that had to wait for containers has no candidates yet, so the one after the wait counts as the first.
     const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
-    const plan: Plan = { containers: first.plan.containers, images: { ...images, candidates } };
-    this.#plan = plan;
-    return { ...again, plan };
+    this.#plan = { containers: first.plan.containers, images: { ...images, candidates } };
+    return { ...again, plan: this.#plan };
   }
 
-  async #prepare(
-    parts: Parts,
-    pressureTargets: readonly ImageTarget[],
-    purpose: Purpose = this.#request.purpose,
-  ): Promise<Prepared> {
-    const { dryRun, retarget, evictions } = this.#request;
-    for (let targets = pressureTargets; ;) {
-      const creationPatience = this.#wait.patience();
-      const wanted = { purpose, parts, pressureTargets: targets, evictions, creationPatience };
-      const prepared = await prepare(
-        this.#engine,
-        { ...wanted, remembers: !dryRun },
-        { ...this.#run(), hurry: this.#hurry },
-      );
-      // Containers are collected first.
-      const waits = parts.containers === "none" && waitsForCreations(prepared.plan);
-      if (dryRun) return withUsedLogs(this.#engine, prepared, this.#signal);
-      if (!waits || !this.#wait.mayWait()) return prepared;
-      await this.#wait.untilCreated(prepared.snapshot, this.#observer, this.#signal);
-      targets = (await retarget?.()) ?? targets;
-    }
+  #recordDryRun(plan: Plan): void {
+    this.#containers = plan.containers === null ? null : dryContainers(plan.containers);
+    this.#images = plan.images === null ? null : dryImages(plan);
   }
 
-  #run() {
-    return {
-      id: this.#id,
-      now: this.#request.now,
-      signal: this.#signal,
-      steps: this.#steps,
-      observer: this.#observer,
-      creations: this.#wait,
-    };
-  }
-
-  #end(failure: unknown): PassEnd {
+  #record(failure: unknown): PassEnd {
+    const { kind, purpose, dryRun } = this.#request;
+    const { id, steps, creations } = this.#context;
+    const endedAt = steps.now();
     const pass: Pass = {
-      id: this.#id,
-      kind: this.#request.kind,
-      purpose: this.#request.purpose,
+      id,
+      kind,
+      purpose,
       startedAt: this.#startedAt,
-      endedAt: this.#request.now(),
-      dryRun: this.#request.dryRun,
+      endedAt,
+      dryRun,
       plan: this.#plan,
       images: this.#images,
       containers: this.#containers,
-      events: this.#raise(),
-      steps: this.#steps.list(),
+      events: this.#warn(endedAt),
+      steps: steps.list(),
       error: failure === null ? null : messageOf(failure),
     };
-    this.#wait.rememberHeldUp(this.#engine.memory, pass);
+    creations.rememberHeldUp(this.#engine.memory, pass);
     const prepared = this.#prepared;
     const seen = prepared === null ? null : seenOf(this.#engine, prepared.snapshot);
     return { pass, seen, prepared, failure };
   }
 
-  #raise(): readonly Event[] {
+  #warn(now: Instant): readonly Event[] {
     const { images } = this.#plan;
     if (images === null || this.#images === null || this.#request.dryRun) return [];
     const { accounting } = this.#engine.limits().images;
-    const about = { id: this.#id, now: this.#request.now(), accounting };
-    const events = imageEvents(images, this.#images, about);
+    const events = imageEvents(images, this.#images, { id: this.#context.id, now, accounting });
     return this.#request.announcer.passed(events, images, this.#images.end);
   }
 }

@@ -4,14 +4,7 @@ import { messageOf } from "../model/errors.ts";
 import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { ImagePlan, Plan, PlannedPodLogs } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import {
-  type Duration,
-  instant,
-  instantFromMs,
-  instantToMs,
-  type ObservedTime,
-  watched as watchedAt,
-} from "../model/time.ts";
+import { type Duration, instant, type ObservedTime, watched as watchedAt } from "../model/time.ts";
 import { type Decide, decide } from "../policy/decide.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { unusedFor } from "../policy/image/rank.ts";
@@ -31,8 +24,7 @@ export async function readOnlyPass(
   pass: ReadOnlyPass,
   signal: AbortSignal,
 ): Promise<Prepared> {
-  const now = () => instantFromMs(instantToMs(engine.observe.host.clocks().wall));
-  const steps = new Steps(engine, now);
+  const steps = new Steps(engine);
   const request = {
     ...pass,
     pressureTargets: [],

@@ -8,13 +8,13 @@ import { containerLogLink } from "../model/log-names.ts";
 import {
   type ContainerItem,
   failedStep,
+  type LogItem,
   type RemovalResult,
   type SandboxItem,
 } from "../model/outcome.ts";
-import type { PlannedContainer } from "../model/plan.ts";
+import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import type {
   ContainerDetail,
-  HookCaller,
   LogRemover,
   RuntimeReader,
   RuntimeWriter,
@@ -22,24 +22,47 @@ import type {
 } from "../model/ports.ts";
 import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
-import type { Backoff, Fate, OthersRemovals } from "./calls.ts";
-import type { FreshPlanPorts } from "./fresh-plan.ts";
-import type { LogUsers } from "./log-users.ts";
+import type { Duration } from "../model/time.ts";
+import type { Listed } from "../policy/container/ownership.ts";
+import type { Fate, OthersRemovals } from "./calls.ts";
+import type { PodLists } from "./pod-lists.ts";
+import type { Engine } from "./ports.ts";
 import { stopGracefully } from "./stop-pod.ts";
 
 const POD_UID = "io.kubernetes.pod.uid";
 
-export interface ContainerPorts extends FreshPlanPorts {
+/** What it takes to remove what a container plan removes. */
+export interface ContainerExecution extends Pick<
+  Engine,
+  "backoff" | "hooks" | "logUsers" | "timer"
+> {
+  readonly plan: ContainerPlan;
   readonly runtime: Pick<RuntimeReader, "containerDetail" | "sandboxDetail">;
   readonly writer: Omit<RuntimeWriter, "removeImage">;
   /** `null`: the node has no log directory, so no log is touched. */
   readonly logs: LogRemover | null;
-  /** State that lasts from pass to pass within a process. */
-  readonly logUsers: LogUsers;
-  readonly backoff: Backoff;
-  readonly hooks: HookCaller;
+  /** The lists of the pass, and when those of the plan were requested, by the monotonic clock. */
+  readonly lists: PodLists;
+  readonly listedNs: bigint;
+  /** The same decision on current lists; everything else is as at the start of the pass. */
+  readonly decideAgain: (lists: Listed) => ContainerPlan;
+  /** Whether a hold has begun, which also stops the running pass. */
+  readonly held: () => boolean;
   /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
   readonly measureAvailable: (() => Promise<bigint>) | null;
+  /** Containers, sandboxes and log directories together; `null`: no limit. */
+  readonly maximumRemovals: number | null;
+  readonly removalInterval: Duration;
+  /** The longest grace period of a container that has to be stopped. */
+  readonly stopGraceMax: Duration;
+  /** Sequentially and in the order of the plan, as in the kubelet. */
+  readonly inOrder: boolean;
+  /** Cancels a status or a stop; a requested removal is awaited. */
+  readonly signal: AbortSignal;
+  /** Receives messages of the pass about its lists. */
+  readonly say: (message: string) => void;
+  /** Called with each item as soon as it is done. */
+  readonly done: (item: ContainerItem | SandboxItem | LogItem) => void;
 }
 
 export interface ContainerRemoval {
@@ -47,18 +70,15 @@ export interface ContainerRemoval {
   readonly reason: ContainerRemoveReason;
 }
 
-export interface Removed {
-  readonly item: ContainerItem;
-  /** Worth reporting although the container was removed. */
-  readonly note: string | null;
+export interface Removed<Item> {
+  readonly item: Item;
   /** A call timed out and may still be in progress. */
   readonly unanswered: boolean;
+  /** Worth reporting although the container was removed. */
+  readonly note?: string;
 }
 
-export interface RemovalPorts extends ContainerPorts {
-  readonly graceMaxSeconds: number;
-  /** Cancels a status or a stop; a requested removal is awaited. */
-  readonly signal: AbortSignal;
+export interface RemovalPorts extends ContainerExecution {
   readonly others: OthersRemovals;
   /** Names of files next to this container's log that other containers write to. */
   readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
@@ -68,19 +88,18 @@ export interface RemovalPorts extends ContainerPorts {
 export async function removeContainer(
   removal: ContainerRemoval,
   ports: RemovalPorts,
-): Promise<Removed> {
+): Promise<Removed<ContainerItem>> {
   const { planned } = removal;
   const { container } = planned;
-  const ended = (result: RemovalResult, stopped = false): Removed => ({
+  const ended = (result: RemovalResult, stopped = false): Removed<ContainerItem> => ({
     item: { ...removal, ...untouchedLogs, result, stopped },
-    note: null,
     unanswered: false,
   });
-  const failed = (step: string, thrown: unknown, stopped = false): Removed => ({
+  const failed = (step: string, thrown: unknown, stopped = false): Removed<ContainerItem> => ({
     ...ended(failedStep(step, thrown), stopped),
     unanswered: wasUnanswered(thrown),
   });
-  const givenUp = (thrown: unknown, step: string): Removed =>
+  const givenUp = (thrown: unknown, step: string): Removed<ContainerItem> =>
     ports.signal.aborted ? { ...ended(GIVEN_UP), unanswered: true } : failed(step, thrown);
 
   let detail: ContainerDetail | null;
@@ -94,12 +113,12 @@ export async function removeContainer(
   if (what !== null) return ended({ kind: "skipped", what });
 
   const stopFirst = planned.stopFirst && detail.state === "unknown";
-  let note: string | null = null;
+  let noted: Pick<Removed<ContainerItem>, "note"> = {};
   if (stopFirst) {
     try {
-      const { handlerError } = await stopGracefully(container, detail, ports);
+      const handlerError = await stopGracefully(container, detail, ports);
       if (ports.signal.aborted) return ended(GIVEN_UP, true);
-      note = handlerError === null ? null : `container ${container.id}: ${handlerError}`;
+      if (handlerError !== null) noted = { note: `container ${container.id}: ${handlerError}` };
     } catch (thrown) {
       const result = await othersResult(thrown, container, ports);
       return result === null ? givenUp(thrown, "stop") : ended(result, true);
@@ -112,12 +131,12 @@ export async function removeContainer(
     const result = await othersResult(thrown, container, ports);
     return {
       ...(result === null ? failed("remove", thrown, stopFirst) : ended(result, stopFirst)),
-      note,
+      ...noted,
     };
   }
   const logs = await removeLogs(container, detail, ports);
   const result: RemovalResult = { kind: "removed" };
-  return { item: { ...removal, ...logs, result, stopped: stopFirst }, note, unanswered: false };
+  return { item: { ...removal, ...logs, result, stopped: stopFirst }, ...noted, unanswered: false };
 }
 
 /** The result of a refused call if somebody else removes the container; `null`: the call has failed. */
@@ -192,21 +211,15 @@ function linkOf(container: Container, { labels }: ContainerDetail): string | nul
   return containerLogLink({ podName, podNamespace, name, id: container.id });
 }
 
-export interface RemovedSandbox {
-  readonly item: SandboxItem;
-  /** A call timed out and may still be in progress. */
-  readonly unanswered: boolean;
-}
-
 /** Never rejects. A sandbox that cannot be stopped is not removed. */
 export async function removeSandbox(
   sandbox: Sandbox,
   reason: SandboxRemoveReason,
   ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "others">,
-): Promise<RemovedSandbox> {
+): Promise<Removed<SandboxItem>> {
   const { id } = sandbox;
   const { runtime, writer, signal } = ports;
-  const ended = (result: RemovalResult, unanswered = false): RemovedSandbox => ({
+  const ended = (result: RemovalResult, unanswered = false): Removed<SandboxItem> => ({
     item: { sandbox, reason, result },
     unanswered,
   });

@@ -3,35 +3,22 @@
 import { messageOf, wasUnanswered } from "../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
-import { type Duration, toMs } from "../model/time.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { type Answer, Breaker, inLanes, OthersRemovals } from "./calls.ts";
-import { Ended, FreshPlan, type FreshPlanOptions } from "./fresh-plan.ts";
+import { Breaker, inLanes, OthersRemovals } from "./calls.ts";
+import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
+import type { Fresh } from "./fresh-view.ts";
 import { LogUse } from "./log-users.ts";
 import { Pace } from "./pace.ts";
 import {
-  type ContainerPorts,
+  type ContainerExecution,
   type ContainerRemoval,
   removeContainer,
+  type Removed,
   removeSandbox,
   untouchedLogs,
 } from "./remove-container.ts";
 import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove-logs.ts";
-
-export interface ContainerOptions extends FreshPlanOptions {
-  /** Whether a hold has begun, which also stops the running pass. */
-  readonly held: () => boolean;
-  /** Containers, sandboxes and log directories together; `null`: no limit. */
-  readonly maximumRemovals: number | null;
-  readonly removalInterval: Duration;
-  /** The longest grace period of a container that has to be stopped. */
-  readonly stopGraceMax: Duration;
-  /** Sequentially and in the order of the plan, as in the kubelet. */
-  readonly inOrder: boolean;
-  /** Called with each item as soon as it is done. */
-  readonly done?: (item: ContainerItem | SandboxItem | LogItem) => void;
-}
 
 /** Pods processed in parallel. More than two, so that two hanging calls do not block the others. */
 const LANES = 4;
@@ -39,18 +26,13 @@ const LANES = 4;
 const STOPS_IN_SUCCESSION_MAX = 4;
 
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
-export const removeContainers = (
-  plan: ContainerPlan,
-  ports: ContainerPorts,
-  options: ContainerOptions,
-): Promise<ContainerOutcome> => new ContainerRemovals(plan, ports, options).run();
+export const removeContainers = (execution: ContainerExecution): Promise<ContainerOutcome> =>
+  new ContainerRemovals(execution).run();
 
 class ContainerRemovals {
-  readonly #plan: ContainerPlan;
-  readonly #ports: ContainerPorts;
-  readonly #options: ContainerOptions;
+  readonly #execution: ContainerExecution;
   readonly #pace: Pace;
-  readonly #fresh: FreshPlan;
+  readonly #fresh: Fresh<FreshContainerPlan>;
   readonly #logUse: LogUse | null;
   readonly #others: OthersRemovals;
   readonly #lanes: number;
@@ -61,27 +43,25 @@ class ContainerRemovals {
   readonly #removed = new Set<string>();
   #stoppingNs = 0n;
 
-  constructor(plan: ContainerPlan, given: ContainerPorts, options: ContainerOptions) {
+  constructor(execution: ContainerExecution) {
+    const { plan, timer, signal, logUsers: users, maximumRemovals } = execution;
     // If the directories could not be read, nothing is known about the files in them either.
-    const ports = plan.logsError === null ? given : { ...given, logs: null };
-    const { timer, logs, logUsers: users } = ports;
-    this.#plan = plan;
-    this.#ports = ports;
-    this.#options = options;
-    this.#pace = new Pace({ ...options, timer });
-    this.#fresh = new FreshPlan(plan, ports, options);
-    this.#others = new OthersRemovals(timer, options.signal);
-    this.#logUse =
-      logs === null ? null : new LogUse({ users, logs }, this.#removed, options.signal);
+    const logs = plan.logsError === null ? execution.logs : null;
+    this.#execution = { ...execution, logs };
+    this.#pace = new Pace(execution);
+    this.#fresh = freshContainerPlan(execution);
+    this.#others = new OthersRemovals(timer, signal);
+    this.#logUse = logs === null ? null : new LogUse({ users, logs }, this.#removed, signal);
     // With a pace, or with a limit, removals follow the order of the plan.
-    const inOrder = options.inOrder || options.maximumRemovals !== null;
-    this.#lanes = inOrder || options.removalInterval > 0n ? 1 : LANES;
+    const inOrder = execution.inOrder || maximumRemovals !== null;
+    this.#lanes = inOrder || execution.removalInterval > 0n ? 1 : LANES;
     this.#errors = [...unjudged(plan)];
   }
 
   async run(): Promise<ContainerOutcome> {
-    if (this.#plan.blocks.length > 0) return this.#outcome("blocked", null);
-    if (nothingToDo(this.#plan)) return this.#outcome("done", null);
+    const { plan } = this.#execution;
+    if (plan.blocks.length > 0) return this.#outcome("blocked", null);
+    if (nothingToDo(plan)) return this.#outcome("done", null);
     const before = await this.#available();
     const end = await this.#removeAll();
     const after = before === null ? null : await this.#available();
@@ -93,7 +73,7 @@ class ContainerRemovals {
   async #removeAll(): Promise<ContainerOutcome["end"]> {
     try {
       await this.#removeContainers();
-      await this.#fresh.decideAgain();
+      await this.#fresh.again(this.#execution.signal);
       this.#endIfHeld();
       this.#forgetUnlisted();
       await this.#removeSandboxes();
@@ -108,7 +88,7 @@ class ContainerRemovals {
   }
 
   async #removeContainers(): Promise<void> {
-    const planned = this.#plan.containers.flatMap((one) =>
+    const planned = this.#execution.plan.containers.flatMap((one) =>
       one.decision.kind === "remove" ? [{ planned: one, reason: one.decision.reason }] : [],
     );
     const podOf = ({ planned: { container } }: ContainerRemoval): string =>
@@ -116,74 +96,77 @@ class ContainerRemovals {
     await this.#stage("containers", this.#groups(planned, podOf), async (removal) => {
       const { id } = removal.planned.container;
       const why = (): string | undefined =>
-        this.#ports.backoff.leftAlone(id) ??
-        this.#fresh.now.vetoes.get(id) ??
+        this.#execution.backoff.leftAlone(id) ??
+        this.#fresh.value.vetoes.get(id) ??
         this.#tooLong(removal.planned);
       if (!(await this.#mayBegin(() => why() === undefined))) {
         this.#record(this.#containers, skippedItem(removal, why() ?? ""));
         return null;
       }
-      const startNs = this.#ports.timer.monotonicNs();
-      const { item, note, unanswered } = await removeContainer(removal, this.#removalPorts());
-      if (removal.planned.stopFirst) this.#stoppingNs += this.#ports.timer.monotonicNs() - startNs;
-      this.#pace.end(item.result);
-      if (item.result.kind === "removed") this.#removed.add(id);
-      if (note !== null) this.#errors.push(note);
-      this.#record(this.#containers, item);
-      return { id, unanswered };
+      const { timer } = this.#execution;
+      const startNs = timer.monotonicNs();
+      const removed = await removeContainer(removal, this.#removalPorts());
+      if (removal.planned.stopFirst) this.#stoppingNs += timer.monotonicNs() - startNs;
+      return this.#ended(id, this.#containers, removed);
     });
   }
 
   #removalPorts() {
-    const { signal, stopGraceMax } = this.#options;
     return {
-      ...this.#ports,
-      signal,
+      ...this.#execution,
       others: this.#others,
-      graceMaxSeconds: toMs(stopGraceMax) / 1000,
       namesBeside: async (container: PlannedContainer["container"], path: string) =>
-        (await this.#logUse?.namesBeside(container, path, this.#fresh.now.lists)) ?? [],
+        (await this.#logUse?.namesBeside(container, path, this.#fresh.value.lists)) ?? [],
     };
   }
 
   /** Stopping many containers takes long even if each stop is short; the next pass continues. */
   #tooLong({ stopFirst }: PlannedContainer): string | undefined {
-    const longestNs = this.#options.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
+    const longestNs = this.#execution.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
     if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
     return "it must be stopped first, and stopping containers took too long in this pass";
   }
 
+  #ended<Item extends ContainerItem | SandboxItem>(
+    id: string,
+    items: Item[],
+    { item, note, unanswered }: Removed<Item>,
+  ) {
+    this.#pace.end(item.result);
+    if (item.result.kind === "removed") this.#removed.add(id);
+    if (note !== undefined) this.#errors.push(note);
+    this.#record(items, item);
+    return { id, unanswered };
+  }
+
   #record<Item extends ContainerItem | SandboxItem | LogItem>(items: Item[], item: Item): void {
     items.push(item);
-    this.#options.done?.(item);
+    this.#execution.done(item);
   }
 
   async #removeSandboxes(): Promise<void> {
-    const planned = this.#fresh.now.plan.sandboxes.flatMap(({ sandbox, decision }) =>
+    const planned = this.#fresh.value.plan.sandboxes.flatMap(({ sandbox, decision }) =>
       decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
     );
     const groups = this.#groups(planned, ({ sandbox }) => sandbox.id);
     await this.#stage("sandboxes", groups, async ({ sandbox, reason }) => {
       const { id } = sandbox;
       const mayGo = (): boolean =>
-        this.#ports.backoff.leftAlone(id) === undefined && this.#fresh.now.going.has(id);
+        this.#execution.backoff.leftAlone(id) === undefined && this.#fresh.value.going.has(id);
       if (!(await this.#mayBegin(mayGo))) return null;
-      const { item, unanswered } = await removeSandbox(sandbox, reason, this.#removalPorts());
-      this.#pace.end(item.result);
-      if (item.result.kind === "removed") this.#removed.add(id);
-      this.#record(this.#sandboxes, item);
-      return { id, unanswered };
+      const removed = await removeSandbox(sandbox, reason, this.#removalPorts());
+      return this.#ended(id, this.#sandboxes, removed);
     });
   }
 
   async #removePodLogs(): Promise<void> {
-    const { logs } = this.#ports;
+    const { logs } = this.#execution;
     const use = this.#logUse;
     if (logs === null || use === null) return;
-    for (const { directory, decision } of this.#fresh.now.plan.podLogs) {
+    for (const { directory, decision } of this.#fresh.value.plan.podLogs) {
       if (decision.kind === "keep") continue;
-      if (!(await this.#mayBegin(() => this.#fresh.now.going.has(directory.entry)))) continue;
-      const userOf = () => use.userOf(directory, this.#fresh.now.lists);
+      if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
+      const userOf = () => use.userOf(directory, this.#fresh.value.lists);
       const item = await removePodLogs(directory, decision.reason, { logs, userOf });
       this.#pace.end(item.result);
       this.#record(this.#logs, item);
@@ -192,16 +175,14 @@ class ContainerRemovals {
 
   /** Links take no space worth a limit, and there may be thousands: only a request to stop ends this. */
   async #removeLinks(): Promise<void> {
-    const { logs, runtime, backoff } = this.#ports;
-    const { signal } = this.#options;
+    const { logs, runtime, backoff, signal } = this.#execution;
     if (logs === null) return;
-    const links = this.#fresh.now.plan.links.map(({ link }) => link);
+    const links = this.#fresh.value.plan.links.map(({ link }) => link);
     await this.#stage("log links", [links], async (link) => {
       if (signal.aborted) throw new Ended("stopped");
-      await this.#fresh.stayFresh();
-      this.#endIfHeld();
-      const id = containerOfLink(link, this.#fresh.now.lists.containers);
-      const isKept = this.#fresh.now.plan.links.length === 0 || id === null;
+      await this.#stayFresh();
+      const id = containerOfLink(link, this.#fresh.value.lists.containers);
+      const isKept = this.#fresh.value.plan.links.length === 0 || id === null;
       if (isKept || backoff.leftAlone(id) !== undefined) return null;
       try {
         const reason = linkReason(id, await runtime.containerDetail(id, signal));
@@ -227,13 +208,10 @@ class ContainerRemovals {
     work: (item: T) => Promise<{ readonly id: string; readonly unanswered: boolean } | null>,
   ): Promise<void> {
     const breaker = new Breaker();
-    await inLanes(groups, { lanes: this.#lanes, breaker }, async (item): Promise<Answer> => {
+    await inLanes(groups, { lanes: this.#lanes, breaker }, async (item) => {
       const call = await work(item);
-      if (call === null) return "answered";
-      this.#ports.backoff.note(call.id, call.unanswered);
-      if (!call.unanswered) return "answered";
-      breaker.unanswered += 1;
-      return "unanswered";
+      if (call !== null) this.#execution.backoff.note(call.id, call.unanswered);
+      return call?.unanswered === true;
     });
     if (breaker.isOpen)
       this.#errors.push(
@@ -243,31 +221,34 @@ class ContainerRemovals {
 
   /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */
   async #mayBegin(mayGo: () => boolean): Promise<boolean> {
-    await this.#fresh.stayFresh();
-    this.#endIfHeld();
+    await this.#stayFresh();
     if (!mayGo()) return false;
     const verdict = await this.#pace.next();
     if (verdict !== "go") throw new Ended(verdict);
-    await this.#fresh.stayFresh();
-    this.#endIfHeld();
+    await this.#stayFresh();
     return mayGo();
   }
 
   /** Lists may be a second old; a hold counts at once. */
+  async #stayFresh(): Promise<void> {
+    await this.#fresh.get(this.#execution.signal);
+    this.#endIfHeld();
+  }
+
   #endIfHeld(): void {
-    if (this.#options.held()) throw new Ended("blocked");
+    if (this.#execution.held()) throw new Ended("blocked");
   }
 
   #forgetUnlisted(): void {
-    const { containers, sandboxes } = this.#fresh.now.lists;
+    const { containers, sandboxes } = this.#fresh.value.lists;
     const ids = new Set<string>([...containers, ...sandboxes].map(({ id }) => id));
-    this.#ports.logUsers.retain(ids);
-    this.#ports.backoff.retain(ids);
+    this.#execution.logUsers.retain(ids);
+    this.#execution.backoff.retain(ids);
   }
 
   async #available(): Promise<bigint | null> {
     try {
-      return (await this.#ports.measureAvailable?.()) ?? null;
+      return (await this.#execution.measureAvailable?.()) ?? null;
     } catch (thrown) {
       this.#errors.push(messageOf(thrown));
       return null;

@@ -38,7 +38,9 @@ export interface ImageExecution
   readonly disk: Pick<DiskReader, "measure">;
   readonly now: () => Instant;
   /** The node as it is now. Rejects if a list fails. */
-  readonly look: (signal: AbortSignal) => Promise<FreshNode>;
+  readonly look: () => Promise<FreshNode>;
+  /** On abort, the removal in flight is finished. */
+  readonly signal: AbortSignal;
   /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: (() => Promise<readonly ImageTarget[]>) | undefined;
   /** Called with each item as soon as it is done. */
@@ -46,19 +48,10 @@ export interface ImageExecution
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
 }
 
-export interface ImageExecuted {
-  readonly outcome: ImageOutcome;
-  readonly freed: readonly FreedHere[];
-}
-
-/** Never rejects: failures are in the outcome. On abort, finishes the removal in flight. */
-export async function removeImages(
-  execution: ImageExecution,
-  signal: AbortSignal,
-): Promise<ImageExecuted> {
-  const removals = new ImageRemovals(execution, signal);
-  const end = await removals.run();
-  return removals.executed(end);
+/** Never rejects: failures are in the outcome. */
+export async function removeImages(execution: ImageExecution) {
+  const removals = new ImageRemovals(execution);
+  return removals.executed(await removals.run());
 }
 
 class ImageRemovals {
@@ -81,8 +74,8 @@ class ImageRemovals {
   /** The lists by which images were counted. */
   #counted: Snapshot;
 
-  constructor(execution: ImageExecution, signal: AbortSignal) {
-    const { plan, facts, timer, disk } = execution;
+  constructor(execution: ImageExecution) {
+    const { plan, facts, timer, signal, disk } = execution;
     const { snapshot } = facts;
     const limits = facts.limits.images;
     this.#execution = execution;
@@ -98,7 +91,7 @@ class ImageRemovals {
       imageCount: distinctImages(snapshot.images, "any").length,
       accounting: limits.accounting,
     });
-    this.#stopRule = new StopRule(execution, this.#meter, signal);
+    this.#stopRule = new StopRule(execution, this.#meter);
     this.#judgement = new FreshJudgement(execution);
     this.#pace = new Pace({ ...limits, timer, signal });
     const others = new OthersRemovals(timer, signal);
@@ -199,7 +192,7 @@ class ImageRemovals {
   async #listAndMeasure(): Promise<FreshNode> {
     const { timer } = this.#execution;
     for (let attempt = 1; ; attempt += 1) {
-      const fresh = await this.#execution.look(this.#signal);
+      const fresh = await this.#execution.look();
       this.#count(fresh.snapshot);
       const startNs = timer.monotonicNs();
       await this.#retarget();
@@ -258,7 +251,10 @@ class ImageRemovals {
     }
   }
 
-  executed(end: ImageEnd): ImageExecuted {
+  executed(end: ImageEnd): {
+    readonly outcome: ImageOutcome;
+    readonly freed: readonly FreedHere[];
+  } {
     // What was cancelled on request has not failed.
     const error = end === "stopped" ? null : this.#error;
     const nothingFreed = this.#stopRule.nothingFreed();

@@ -3,27 +3,34 @@
 import { messageOf } from "../model/errors.ts";
 import { type PassId, passId } from "../model/ids.ts";
 import type { Step, WaitName } from "../model/pass.ts";
+import type { HostReader } from "../model/ports.ts";
 import { duration, durationFromMs, type Instant, toRfc3339 } from "../model/time.ts";
 import type { ReadEngine } from "./ports.ts";
 
 /** A shorter wait was none. */
 const TELLING_WAIT = durationFromMs(1);
 
+type StepEngine = Pick<ReadEngine, "timer" | "stepDone"> & {
+  readonly observe: { readonly host: Pick<HostReader, "clocks"> };
+};
+
 export class Steps {
-  readonly #engine: Pick<ReadEngine, "timer" | "stepDone">;
-  readonly #now: () => Instant;
+  readonly #engine: StepEngine;
   readonly #steps: Step[] = [];
   readonly #waits = new Map<WaitName, Step>();
 
-  constructor(engine: Pick<ReadEngine, "timer" | "stepDone">, now: () => Instant) {
+  constructor(engine: StepEngine) {
     this.#engine = engine;
-    this.#now = now;
+  }
+
+  now(): Instant {
+    return this.#engine.observe.host.clocks().wall;
   }
 
   /** Runs one step and records its duration and whether it failed; failures pass through. */
   async run<T>(name: Step["name"], work: () => Promise<T> | T): Promise<T> {
     const { timer, stepDone } = this.#engine;
-    const startedAt = this.#now();
+    const startedAt = this.now();
     const startNs = timer.monotonicNs();
     const note = (error: string | null): void => {
       this.#steps.push({
@@ -46,7 +53,7 @@ export class Steps {
 
   /** Times a wait within a step; those of one name add up. */
   async wait<T>(name: WaitName, work: () => Promise<T>): Promise<T> {
-    const startedAt = this.#now();
+    const startedAt = this.now();
     const startNs = this.#engine.timer.monotonicNs();
     try {
       return await work();
@@ -66,8 +73,9 @@ export class Steps {
   }
 }
 
-/** `20260101T000000Z-1a2b3c`, sortable by time; `random` is any 24 bits. */
-export function makePassId(now: Instant, random: number): PassId {
+/** `20260101T000000Z-1a2b3c`, sortable by time. */
+export function makePassId(now: Instant): PassId {
   const stamp = toRfc3339(now).slice(0, 19).replaceAll(/[-:]/g, "");
-  return passId(`${stamp}Z-${(random & 0xffffff).toString(16).padStart(6, "0")}`);
+  const random = Math.floor(Math.random() * 2 ** 24);
+  return passId(`${stamp}Z-${random.toString(16).padStart(6, "0")}`);
 }

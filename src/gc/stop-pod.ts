@@ -9,16 +9,12 @@ import type {
   Timer,
 } from "../model/ports.ts";
 import type { Container } from "../model/snapshot.ts";
+import { type Duration, toMs } from "../model/time.ts";
 import { isMap, parsedJson } from "../model/values.ts";
 
 /** A container always gets this long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
 const NS_PER_SECOND = 1_000_000_000n;
-
-export interface StopResult {
-  /** The handler's error; the container is stopped all the same. */
-  readonly handlerError: string | null;
-}
 
 export interface StopPorts {
   readonly runtime: Pick<RuntimeReader, "sandboxDetail">;
@@ -26,18 +22,21 @@ export interface StopPorts {
   readonly hooks: HookCaller;
   readonly timer: Timer;
   /** Longer grace periods are cut to this. */
-  readonly graceMaxSeconds: number;
+  readonly stopGraceMax: Duration;
   /** Cancels the handler and the stop. */
   readonly signal: AbortSignal;
 }
 
-/** Runs the handler, then stops the container with the rest of its grace period. Throws if the stop fails. */
+/**
+ * Runs the handler, then stops the container with the rest of its grace period. Resolves with the handler's error;
+ * the container is stopped all the same. Throws if the stop fails.
+ */
 export async function stopGracefully(
   container: Container,
   detail: ContainerDetail,
   ports: StopPorts,
-): Promise<StopResult> {
-  const graceSeconds = graceSecondsOf(detail.annotations, ports.graceMaxSeconds);
+): Promise<string | null> {
+  const graceSeconds = graceSecondsOf(detail.annotations, toMs(ports.stopGraceMax) / 1000);
   const startNs = ports.timer.monotonicNs();
   const handlerError =
     graceSeconds > 0 ? await runPreStop({ container, detail, graceSeconds }, ports) : null;
@@ -45,7 +44,7 @@ export async function stopGracefully(
   const spentSeconds = Number((ports.timer.monotonicNs() - startNs) / NS_PER_SECOND);
   const leftSeconds = Math.max(GRACE_MIN_SECONDS, graceSeconds - spentSeconds);
   await ports.writer.stopContainer(container.id, leftSeconds, ports.signal);
-  return { handlerError };
+  return handlerError;
 }
 
 export function graceSecondsOf(

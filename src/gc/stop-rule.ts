@@ -31,6 +31,7 @@ export interface StopRuleInput {
   readonly steps: Pick<Steps, "wait">;
   readonly plan: ImagePlan;
   readonly facts: Facts;
+  readonly signal: AbortSignal;
 }
 
 export class StopRule {
@@ -50,11 +51,11 @@ export class StopRule {
   #noGainDevices: readonly string[] = [];
   #end: ImageEnd | null = null;
 
-  constructor(input: StopRuleInput, meter: Meter, signal: AbortSignal) {
+  constructor(input: StopRuleInput, meter: Meter) {
     const { facts, plan } = input;
     this.#input = input;
     this.#meter = meter;
-    this.#settler = new Settler(input, meter, signal);
+    this.#settler = new Settler(input, meter);
     this.#stores = facts.snapshot.filesystems.flatMap(({ roles, device }) =>
       roles.includes("imagefs") ? [device] : [],
     );
@@ -229,35 +230,29 @@ const POLL_MS = 100;
 
 /** Waits for space that appears only after its removal was answered, within the bounds of one pass. */
 class Settler {
-  readonly #options: Pick<StopRuleInput, "timer" | "commit" | "steps">;
+  readonly #input: StopRuleInput;
   readonly #meter: Meter;
-  readonly #signal: AbortSignal;
   #waitedMs = 0;
   /** A wait showed that nothing comes late. */
   isPrompt = false;
   /** Whether the time of the pass ran out while space still appeared. */
   isExhausted = false;
 
-  constructor(
-    options: Pick<StopRuleInput, "timer" | "commit" | "steps">,
-    meter: Meter,
-    signal: AbortSignal,
-  ) {
-    this.#options = options;
+  constructor(input: StopRuleInput, meter: Meter) {
+    this.#input = input;
     this.#meter = meter;
-    this.#signal = signal;
   }
 
   /** Waits while space appears and it is not enough. */
   async wait(isEnough: () => boolean): Promise<void> {
-    const startNs = this.#options.timer.monotonicNs();
+    const startNs = this.#input.timer.monotonicNs();
     if (this.#waitedMs >= WAIT_PASS_MS) return;
-    await this.#options.steps.wait("space", () => this.#untilStill(isEnough));
+    await this.#input.steps.wait("space", () => this.#untilStill(isEnough));
     this.#waitedMs += this.#sinceMs(startNs);
   }
 
   async #untilStill(isEnough: () => boolean): Promise<void> {
-    const { timer, commit } = this.#options;
+    const { timer, commit, signal } = this.#input;
     const meter = this.#meter;
     const endNs = timer.monotonicNs() + BigInt(WAIT_PASS_MS - this.#waitedMs) * 1_000_000n;
     const first = availableOf(meter.disks);
@@ -268,8 +263,8 @@ class Settler {
       const before = availableOf(meter.disks);
       const stepNs = timer.monotonicNs();
       while (this.#sinceMs(stepNs) < STEP_MS) {
-        if (this.#signal.aborted) return;
-        await timer.sleep(POLL_MS, this.#signal);
+        if (signal.aborted) return;
+        await timer.sleep(POLL_MS, signal);
         await meter.read();
         if (isEnough() || this.#roseSince(before) <= -TELLING_BYTES) return;
       }
@@ -288,7 +283,7 @@ class Settler {
   }
 
   #sinceMs(ns: bigint): number {
-    return Number((this.#options.timer.monotonicNs() - ns) / 1_000_000n);
+    return Number((this.#input.timer.monotonicNs() - ns) / 1_000_000n);
   }
 }
 

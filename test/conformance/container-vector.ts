@@ -3,11 +3,10 @@ import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import { durationFromMs, fromRfc3339, type Instant } from "../../src/model/time.ts";
-import { decideContainers } from "../../src/policy/container/containers.ts";
 import type { PodJudgement } from "../../src/policy/container/pods.ts";
 import { inputOf } from "../support/build/pods.ts";
 import { aContainer, aSandbox, containerLimits } from "../support/build/values.ts";
-import { FakeNode, removalRequest } from "../support/fake-node.ts";
+import { FakeNode } from "../support/fake-node.ts";
 
 export interface ContainerVector {
   readonly name: string;
@@ -81,8 +80,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
       now: time(vector.now),
     },
   );
-  const request = removalRequest(input, { inOrder: true });
-  await removeContainers(decideContainers(input), node.ports(), request);
+  await removeContainers(node.execution({ inOrder: true }, input));
   return {
     stopContainers: node.called("stop-container").toSorted(),
     removeContainers: node.called("remove-container").toSorted(),

@@ -1,6 +1,6 @@
 /** A recorded history of the kubelet's image manager, replayed on the agent's detection and image pass with one memory. */
 
-import { failureOf } from "../../src/gc/pass-events.ts";
+import { failureOf } from "../../src/gc/pass-warnings.ts";
 import { detect } from "../../src/gc/prepare.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { durationFromMs, instant } from "../../src/model/time.ts";

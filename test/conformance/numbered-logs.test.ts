@@ -17,9 +17,9 @@ import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { logDeleter } from "../../src/node/log-remover.ts";
-import { dead, inputOf, judged, planOf } from "../support/build/pods.ts";
+import { dead, inputOf, judged } from "../support/build/pods.ts";
 import { containerLimits } from "../support/build/values.ts";
-import { FakeNode, removalRequest } from "../support/fake-node.ts";
+import { FakeNode } from "../support/fake-node.ts";
 
 let top: string;
 beforeEach(() => {
@@ -55,8 +55,7 @@ test("47: a container is removed with its log, rotation and link", async () => {
     { containers: [container] },
     { pods: judged({ gone: ["12345678"] }), limits: { ...containerLimits, compat: "kubelet" } },
   );
-  const request = removalRequest(input, { inOrder: true });
-  await removeContainers(planOf(input.snapshot, input), node.ports({ logs: deleter() }), request);
+  await removeContainers(node.execution({ inOrder: true, logs: deleter() }, input));
 
   expect(readdirSync(directory)).toEqual([]);
   expect(readdirSync(join(top, "containers"))).toEqual([]);

@@ -11,11 +11,12 @@ import { containerId, podUid } from "../../src/model/ids.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import type { ContainerDetail } from "../../src/model/ports.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { instant, toMs } from "../../src/model/time.ts";
+import { toMs } from "../../src/model/time.ts";
 import { ownership } from "../../src/policy/container/ownership.ts";
 import { SimClock } from "../sim/clock.ts";
 import { dead } from "../support/build/pods.ts";
 import { aSandbox } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
 
 const { signal } = new AbortController();
 
@@ -172,7 +173,7 @@ describe("log paths of containers", () => {
 
 test("the waits of one name within a pass are one step with their total, and waits under a millisecond are none", async () => {
   const clock = new SimClock();
-  const steps = new Steps({ timer: clock }, () => instant(clock.monotonicNs()));
+  const steps = new Steps({ ...fakeEngine().engine, timer: clock });
   const removing = steps.run("execute", async () => {
     for (const ms of [300, 400]) {
       await steps.wait("lists", () => clock.sleep(ms));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { failureOf } from "../../src/gc/pass-events.ts";
+import { failureOf } from "../../src/gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
@@ -19,7 +19,7 @@ async function gc(
   signal = new AbortController().signal,
 ): Promise<Pass> {
   const purpose = { kind: "all-unused" } as const;
-  const request = passRequest(fake, { purpose, now: () => NOW, ...change });
+  const request = passRequest(fake, { purpose, ...change });
   return (await runPass(fake.engine, request, signal)).pass;
 }
 

@@ -71,7 +71,7 @@ async function prepared(
     },
     {
       observer: new Observer(engine.observe),
-      steps: new Steps(engine, () => instant(0n)),
+      steps: new Steps(engine),
       signal: never,
       ...run,
     },
@@ -219,7 +219,7 @@ describe("the layers of images", () => {
   test("take no step of a pass that knows those of every image", async () => {
     const fake = aNode({ ...anOldImage, ...isFull });
     const steps = async () => {
-      const taken = new Steps(fake.engine, () => NOW);
+      const taken = new Steps(fake.engine);
       await prepared(fake, periodic, { steps: taken });
       return taken.list().map(({ name }) => name);
     };

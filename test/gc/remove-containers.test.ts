@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { LogUsers } from "../../src/gc/log-users.ts";
-import { type ContainerOptions, removeContainers } from "../../src/gc/remove-containers.ts";
+import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
@@ -14,12 +14,7 @@ import { decideContainers, decideContainersAgain } from "../../src/policy/contai
 import { ownership } from "../../src/policy/container/ownership.ts";
 import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
 import { containerLimits } from "../support/build/values.ts";
-import {
-  FakeNode,
-  type FakeNodeState,
-  type PortsChange,
-  removalRequest,
-} from "../support/fake-node.ts";
+import { type ExecutionChange, FakeNode, type FakeNodeState } from "../support/fake-node.ts";
 
 interface Scene {
   readonly containers?: readonly Container[];
@@ -27,8 +22,8 @@ interface Scene {
   readonly logs?: LogReading;
   readonly node?: Partial<FakeNodeState>;
   readonly input?: Partial<ContainerInput>;
-  readonly options?: Partial<ContainerOptions>;
-  readonly ports?: PortsChange;
+  readonly options?: ExecutionChange;
+  readonly ports?: ExecutionChange;
   readonly prepare?: (node: FakeNode) => void;
 }
 
@@ -43,9 +38,8 @@ async function collect(
     { containers, sandboxes, logs: scene.logs ?? null },
     { pods: judged({ gone: ["uid-a"] }), ...scene.input },
   );
-  const request = removalRequest(input, scene.options);
-  const plan = decideContainers(input);
-  const outcome = await removeContainers(plan, node.ports(scene.ports), request);
+  const execution = node.execution({ ...scene.options, ...scene.ports }, input);
+  const outcome = await removeContainers(execution);
   return { node, outcome };
 }
 
@@ -565,7 +559,7 @@ describe("a sandbox", () => {
 
   test("whose stop is given up stays, and the next pass leaves it alone for a while", async () => {
     const stop = new AbortController();
-    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).execution();
     const { node } = await collect({
       sandboxes: [sandbox],
       options: { signal: stop.signal },
@@ -603,7 +597,7 @@ describe("a runtime that does not answer", () => {
   const silent = new Set(sandboxes.slice(0, 2).map(({ id }) => `stop-sandbox ${id}`));
 
   test("ends a stage after two calls, and the next pass leaves these items alone", async () => {
-    const ports = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const ports = new FakeNode({ containers: [], sandboxes: [] }).execution();
     const { backoff } = ports;
     const first = await collect({ sandboxes, node: { silent }, ports: { backoff } });
     expect(first.node.called("stop-sandbox").length).toBeLessThanOrEqual(5);
@@ -675,7 +669,7 @@ describe("a container that has to be stopped", () => {
       ],
     ]);
     const stop = new AbortController();
-    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).execution();
     const { node, outcome } = await collect({
       containers: [container],
       node: { details },
@@ -977,7 +971,7 @@ describe("a dangling link", () => {
 
   test("whose container's status was not answered is left alone by the next pass", async () => {
     const silent = new Set([`status ${id}`]);
-    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).execution();
     const first = await collect({ logs, node: { silent }, ports: { backoff } });
     expect(first.outcome.errors).toHaveLength(1);
     const second = await collect({

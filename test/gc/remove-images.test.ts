@@ -139,6 +139,7 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
       return listsOf({ images: images(), ...behaviour.node?.() });
     },
     done: () => undefined,
+    signal: new AbortController().signal,
     ...behaviour.execution,
     ...change,
   });
@@ -152,8 +153,7 @@ const imageCount = (maximumImages: number): ImageTarget => ({
   wantedImages: 1,
 });
 
-const run = async (execution: ImageExecution) =>
-  (await removeImages(execution, new AbortController().signal)).outcome;
+const run = async (execution: ImageExecution) => (await removeImages(execution)).outcome;
 
 describe("a measured pass", () => {
   test("stops as soon as the target is reached, and not one image later", async () => {
@@ -251,7 +251,7 @@ describe("a measured pass", () => {
         return base.disk.measure(path);
       },
     };
-    const { outcome } = await removeImages({ ...base, disk }, stop.signal);
+    const { outcome } = await removeImages({ ...base, disk, signal: stop.signal });
     expect(outcome.end).toBe("stopped");
     expect(world.removals).toEqual([]);
   });
@@ -277,7 +277,9 @@ describe("a measured pass", () => {
       throw new RuntimeError("cancelled", "the call was cancelled");
     };
     const { execution } = worldOf(["a"], 1_000n * MIB);
-    const { outcome } = await removeImages(execution(1_100n * MIB, {}, { look }), stop.signal);
+    const { outcome } = await removeImages(
+      execution(1_100n * MIB, {}, { look, signal: stop.signal }),
+    );
     expect(outcome).toMatchObject({ end: "stopped", error: null, items: [] });
   });
 
@@ -302,7 +304,7 @@ describe("a measured pass", () => {
       throw new RuntimeError("cancelled", "the call was cancelled");
     };
     const given = execution(1_900n * MIB, {}, { runtime: { imageStatus } });
-    const { outcome } = await removeImages(given, stop.signal);
+    const { outcome } = await removeImages({ ...given, signal: stop.signal });
     expect(outcome).toMatchObject({ end: "stopped", error: null });
     expect(outcome.items).toMatchObject([{ result: { kind: "removed", settled: "not-seen" } }]);
     expect(world.removals).toEqual(["a"]);
@@ -379,9 +381,9 @@ describe("a measured pass", () => {
       if (measured === 2) world.clockMs += 300;
       return base.disk.measure(path);
     };
-    const look = async (signal: AbortSignal) => {
+    const look = async () => {
       looks += 1;
-      return base.look(signal);
+      return base.look();
     };
     const outcome = await run({ ...base, disk: { measure }, look });
     expect(outcome.end).toBe("target-reached");
@@ -424,7 +426,7 @@ describe("a measured pass", () => {
     const stopped = worldOf(["a", "b", "c"], 1_000n * MIB);
     const abort = new AbortController();
     const execution = stopped.execution(1_900n * MIB, {}, { done: () => abort.abort() });
-    const { outcome } = await removeImages(execution, abort.signal);
+    const { outcome } = await removeImages({ ...execution, signal: abort.signal });
     expect(outcome.end).toBe("stopped");
     expect(stopped.world.removals).toEqual(["a"]);
   });
@@ -669,8 +671,8 @@ describe("while other programs change the images", () => {
   test("an image missing from one list of the pass counts as new and is kept", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     const base = execution(1_100n * MIB);
-    const look = async (signal: AbortSignal) => ({
-      ...(await base.look(signal)),
+    const look = async () => ({
+      ...(await base.look()),
       missed: new Set([anImage("a").id]),
     });
     const outcome = await run({ ...base, look });
@@ -693,7 +695,7 @@ describe("while other programs change the images", () => {
   test("those of a list that serves again count as they are after the removals since", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
     const given = execution(1_000n * MIB);
-    const lists = await given.look(new AbortController().signal);
+    const lists = await given.look();
     const plan = { ...given.plan, targets: [imageCount(2)] };
     expect((await run({ ...given, plan, look: async () => lists })).end).toBe("target-reached");
     expect(world.removals).toEqual(["a", "b"]);
@@ -810,9 +812,9 @@ describe("images on several filesystems", () => {
           inodesFree: 1_000n + BigInt(world.removals.length) * freed - looks * taken,
         }),
       };
-      const look = async (signal: AbortSignal) => {
+      const look = async () => {
         if (world.removals.length > 0) looks += 1n;
-        return given.look(signal);
+        return given.look();
       };
       const target: ImageTarget = {
         kind: "free-inodes",

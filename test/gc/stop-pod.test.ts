@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 
 import { graceSecondsOf, handlerPort, readHandler, stopGracefully } from "../../src/gc/stop-pod.ts";
 import type { ContainerDetail } from "../../src/model/ports.ts";
+import { type Duration, hours } from "../../src/model/time.ts";
 import { dead } from "../support/build/pods.ts";
-import { FakeNode, type NodeCall, type PortsChange } from "../support/fake-node.ts";
+import { type ExecutionChange, FakeNode, type NodeCall } from "../support/fake-node.ts";
 
 const GRACE = "io.kubernetes.pod.terminationGracePeriod";
 const DELETION = "io.kubernetes.pod.deletionGracePeriod";
@@ -18,8 +19,8 @@ async function stop(
     readonly fails?: readonly string[];
     readonly exitCode?: number;
     readonly lacksSandbox?: boolean;
-    readonly ports?: PortsChange;
-    readonly graceMaxSeconds?: number;
+    readonly ports?: ExecutionChange;
+    readonly stopGraceMax?: Duration;
     readonly signal?: AbortSignal;
   } = {},
 ): Promise<{ readonly calls: readonly NodeCall[]; readonly error: string | null }> {
@@ -41,12 +42,12 @@ async function stop(
     labels: {},
     annotations,
   };
-  const { handlerError } = await stopGracefully(container, detail, {
-    ...node.ports(change.ports),
-    graceMaxSeconds: change.graceMaxSeconds ?? 86_400,
+  const error = await stopGracefully(container, detail, {
+    ...node.execution(change.ports),
+    stopGraceMax: change.stopGraceMax ?? hours(24),
     signal: change.signal ?? new AbortController().signal,
   });
-  return { calls: node.calls, error: handlerError };
+  return { calls: node.calls, error };
 }
 
 const sandboxA = {
@@ -144,7 +145,7 @@ describe("the pre-stop handler", () => {
 
   test("that ends leaves no timer behind", async () => {
     const signals: AbortSignal[] = [];
-    const timer: PortsChange["timer"] = {
+    const timer: ExecutionChange["timer"] = {
       monotonicNs: () => 0n,
       sleep: (_, signal) => {
         signals.push(signal);
@@ -159,7 +160,7 @@ describe("the pre-stop handler", () => {
   test("that does not end is waited for until the grace period is over", async () => {
     const writer = new FakeNode({ containers: [], sandboxes: [] });
     let stoppedWith = -1;
-    const ports: PortsChange = {
+    const ports: ExecutionChange = {
       writer: {
         ...writer.writer,
         execSync: () => new Promise(() => {}),

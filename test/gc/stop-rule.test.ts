@@ -87,70 +87,68 @@ async function passOver(setting: Setting = {}) {
   });
   const origins = new Map([...listed.keys()].map((id) => [id, { chain: null, builtAt: null }]));
   const ledger = aLedger({ watched: watched(hours(1)), ...setting.ledger, origins });
-  const { outcome, freed } = await removeImages(
-    {
-      plan: anImagePlan(candidates, { targets }),
-      facts: {
-        ...factsOf(snapshot, ledger, {
-          ...defaultImageLimits,
-          minimumAge: duration(0n),
-          whenFutile: "collect",
-          ...setting.limits,
-        }),
-        ...(setting.purpose && { purpose: setting.purpose }),
-      },
-      memory: volatileMemory(ledger),
-      hold: () => ({ kind: "none" }),
-
-      steps: { wait: (_, wait) => wait() },
-      runtime: {
-        imageStatus: async (id) => [...listed.values()].find((it) => it.id === id) ?? null,
-      },
-      writer: {
-        removeImage: async (id) => {
-          listed.delete(id);
-          clockMs += setting.callMs ?? 10;
-          const atMs = setting.onCommit === undefined ? clockMs + (setting.lateMs ?? 0) : Infinity;
-          due.push({ atMs, bytes: mib(setting.frees?.(removals) ?? 100) });
-          removals += 1;
-        },
-      },
-      commit: async () => {
-        commits += 1;
-        if (setting.onCommit === "hangs") clockMs += 5_000;
-        else for (const one of due) one.atMs = Math.min(one.atMs, clockMs);
-      },
-      disk: {
-        measure: async () => ({
-          ...aFilesystem(),
-          availableBytes: available(),
-          inodesFree: (aFilesystem().inodesFree ?? 0n) + (setting.inodes ?? 0n) * BigInt(removals),
-          ...(setting.onCommit && { freesOnCommit: true }),
-        }),
-      },
-      timer: {
-        monotonicNs: () => BigInt(clockMs) * 1_000_000n,
-        sleep: async (ms) => void (clockMs += ms),
-      },
-      now: () => NOW,
-      retarget: async () =>
-        targets.map((target) =>
-          target.kind === "available-bytes"
-            ? { ...target, wantedBytes: target.availableBytes - available() }
-            : target,
-        ),
-      look: async () => {
-        clockMs += setting.lookMs ?? 20;
-        return {
-          snapshot: { ...snapshot, images: [...listed.values()] },
-          missed: new Set(),
-          block: null,
-        };
-      },
-      done: () => undefined,
+  const { outcome, freed } = await removeImages({
+    plan: anImagePlan(candidates, { targets }),
+    facts: {
+      ...factsOf(snapshot, ledger, {
+        ...defaultImageLimits,
+        minimumAge: duration(0n),
+        whenFutile: "collect",
+        ...setting.limits,
+      }),
+      ...(setting.purpose && { purpose: setting.purpose }),
     },
-    new AbortController().signal,
-  );
+    memory: volatileMemory(ledger),
+    hold: () => ({ kind: "none" }),
+
+    steps: { wait: (_, wait) => wait() },
+    runtime: {
+      imageStatus: async (id) => [...listed.values()].find((it) => it.id === id) ?? null,
+    },
+    writer: {
+      removeImage: async (id) => {
+        listed.delete(id);
+        clockMs += setting.callMs ?? 10;
+        const atMs = setting.onCommit === undefined ? clockMs + (setting.lateMs ?? 0) : Infinity;
+        due.push({ atMs, bytes: mib(setting.frees?.(removals) ?? 100) });
+        removals += 1;
+      },
+    },
+    commit: async () => {
+      commits += 1;
+      if (setting.onCommit === "hangs") clockMs += 5_000;
+      else for (const one of due) one.atMs = Math.min(one.atMs, clockMs);
+    },
+    disk: {
+      measure: async () => ({
+        ...aFilesystem(),
+        availableBytes: available(),
+        inodesFree: (aFilesystem().inodesFree ?? 0n) + (setting.inodes ?? 0n) * BigInt(removals),
+        ...(setting.onCommit && { freesOnCommit: true }),
+      }),
+    },
+    timer: {
+      monotonicNs: () => BigInt(clockMs) * 1_000_000n,
+      sleep: async (ms) => void (clockMs += ms),
+    },
+    now: () => NOW,
+    retarget: async () =>
+      targets.map((target) =>
+        target.kind === "available-bytes"
+          ? { ...target, wantedBytes: target.availableBytes - available() }
+          : target,
+      ),
+    look: async () => {
+      clockMs += setting.lookMs ?? 20;
+      return {
+        snapshot: { ...snapshot, images: [...listed.values()] },
+        missed: new Set(),
+        block: null,
+      };
+    },
+    done: () => undefined,
+    signal: new AbortController().signal,
+  });
   const waitedMs = clockMs - removals * (20 + (setting.callMs ?? 10));
   const next = rememberNothingFreed(ledger, freed, minutes(5));
   return { outcome, end: outcome.end, removals, commits, waitedMs, ledger: next, available };

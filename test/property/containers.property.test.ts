@@ -11,7 +11,7 @@ import type { ContainerInput } from "../../src/policy/container/container-rules.
 import { decideContainers } from "../../src/policy/container/containers.ts";
 import { inputOf, judged, noLogs } from "../support/build/pods.ts";
 import { aContainer, aSandbox, containerLimits, NOW } from "../support/build/values.ts";
-import { FakeNode, removalRequest } from "../support/fake-node.ts";
+import { FakeNode } from "../support/fake-node.ts";
 
 const PODS = ["p0", "p1", "p2", "p3"] as const;
 const instantBack: fc.Arbitrary<Instant> = fc.nat(50).map((back) => instant(NOW - seconds(back)));
@@ -274,11 +274,7 @@ describe("every execution", () => {
         }
       }
     };
-    await removeContainers(
-      decideContainers(input),
-      node.ports({ runtime: { ...runtime, containerDetail } }),
-      removalRequest(input),
-    );
+    await removeContainers(node.execution({ runtime: { ...runtime, containerDetail } }, input));
     return { node, removedRunning };
   }
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { eventSource } from "../../src/agent/runtime.ts";
 import { openRuntime } from "../../src/cri/client.ts";
 import { runPass } from "../../src/gc/pass.ts";
-import { instantFromMs, minutes } from "../../src/model/time.ts";
+import { minutes } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { diskOf } from "../../src/node/disk.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
@@ -110,7 +110,6 @@ async function oneRound({ runtime, fake, tally, random }: Round): Promise<void> 
   const request = passRequest(fake, {
     purpose: { kind: "all-unused" },
     containers: "none",
-    now: () => instantFromMs(Date.now()),
   });
   await runPass(fake.engine, request, new AbortController().signal);
   for (const stop of lift) stop();

@@ -111,7 +111,7 @@ type PassRequest = Parameters<typeof runPass>[1];
 
 /** A whole pass of `gc` over the fake world, by its clock. */
 export const passRequest = (
-  { engine, world }: Pick<FakeEngine, "engine" | "world">,
+  { engine }: Pick<FakeEngine, "engine">,
   change: Partial<PassRequest> = {},
 ): PassRequest => ({
   kind: "gc",
@@ -120,8 +120,6 @@ export const passRequest = (
   images: true,
   dryRun: false,
   lockWaitMs: 0,
-  now: () => world.wall,
-  random: () => 0,
   announcer: new Announcer(engine.journal),
   ...change,
 });

@@ -3,8 +3,7 @@
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
-import type { ContainerPorts } from "../../src/gc/remove-container.ts";
-import type { removeContainers } from "../../src/gc/remove-containers.ts";
+import type { ContainerExecution } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
 import type {
@@ -16,7 +15,8 @@ import type {
 import type { Container, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
-import { decideContainersAgain } from "../../src/policy/container/containers.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
+import { inputOf } from "./build/pods.ts";
 
 export type NodeCall =
   | { readonly kind: "stop-container"; readonly id: string; readonly graceSeconds: number }
@@ -56,27 +56,12 @@ export interface FakeNodeState {
   readonly callNs?: bigint;
 }
 
-export interface PortsChange extends Partial<Omit<ContainerPorts, "runtime" | "lists">> {
+export interface ExecutionChange extends Partial<Omit<ContainerExecution, "runtime" | "lists">> {
   readonly runtime?: ListedRuntime;
 }
 
-type RemovalRequest = Parameters<typeof removeContainers>[2];
-
-/** A walk through the plan of `input`, without limits. */
-export const removalRequest = (
-  input: ContainerInput,
-  change: Partial<RemovalRequest> = {},
-): RemovalRequest => ({
-  signal: new AbortController().signal,
-  decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
-  held: () => false,
-  maximumRemovals: null,
-  stopGraceMax: seconds(30),
-  inOrder: false,
-  listedNs: 0n,
-  removalInterval: duration(0n),
-  ...change,
-});
+/** Nothing was planned. */
+const noInput: ContainerInput = inputOf({ containers: [], sandboxes: [] });
 
 export class FakeNode {
   readonly calls: NodeCall[] = [];
@@ -128,7 +113,7 @@ export class FakeNode {
     },
   };
 
-  readonly writer: ContainerPorts["writer"] = {
+  readonly writer: ContainerExecution["writer"] = {
     stopContainer: async (id, graceSeconds) => {
       this.#call({ kind: "stop-container", id, graceSeconds });
       const container = this.containers.get(id);
@@ -166,8 +151,19 @@ export class FakeNode {
     placesOf: async (logs) => logs.map(({ path }) => [path.replace("/var/log/pods/", "")]),
   };
 
-  ports(change: PortsChange = {}): ContainerPorts {
+  /** What it takes to remove what is planned by `input`, without limits. */
+  execution(change: ExecutionChange = {}, input = noInput): ContainerExecution {
     return {
+      plan: decideContainers(input),
+      decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+      signal: new AbortController().signal,
+      held: () => false,
+      maximumRemovals: null,
+      stopGraceMax: seconds(30),
+      inOrder: false,
+      listedNs: 0n,
+      removalInterval: duration(0n),
+      done: () => undefined,
       runtime: this.runtime,
       lists: new PodLists(change.runtime ?? this.runtime),
       say: () => undefined,

@@ -81,8 +81,6 @@ async function pass(
       evictions,
       dryRun: config.values.dryRun,
       lockWaitMs: toMs(config.values.runtimeRequestTimeout),
-      now: () => collector.engine.observe.host.clocks().wall,
-      random: () => Math.floor(Math.random() * 2 ** 24),
       announcer: new Announcer(collector.engine.journal),
       starting: (candidate, meter) => collector.starting(candidate, meter),
     },

@@ -1,7 +1,7 @@
 // What a pass that failed says of why, and which shortfall is told.
 import { expect, test } from "bun:test";
 
-import { blocksOf, failureOf, imageEvents } from "../../src/gc/pass-events.ts";
+import { blocksOf, failureOf, imageEvents } from "../../src/gc/pass-warnings.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import {
