@@ -15,7 +15,7 @@ import { exit } from "../exit.ts";
 export const run = command({
   name: "run",
   summary: "run the agent until it is stopped",
-  doc: "Image GC runs every 5 min, container GC every minute; disk pressure is checked every 10 s, more often near a threshold. SIGHUP reloads the configuration if it is valid; nothing else does. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
+  doc: "Image GC runs every 5 min, container GC every minute; disk pressure is checked every 10 s, more often near a threshold. SIGHUP reloads the configuration if it is valid. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
   readOnly: false,
   reloads: true,
   // The agent logs the warnings of its configuration itself.
@@ -25,7 +25,7 @@ export const run = command({
 export const status = command({
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
-  doc: "Reads the control socket in the run directory; needs no runtime. Forecasts when each filesystem reaches the high threshold and when it is full, if the history shows a clear trend. Exits 8 if no agent answers.",
+  doc: "Reads the control socket; needs no runtime. Forecasts when each filesystem reaches the high threshold and when it is full. Exits 8 if no agent answers.",
   json: true,
   readOnly: true,
   run: async (context) => {
@@ -107,7 +107,7 @@ function spanOf(text: string): Duration {
 export const release = command({
   name: "release",
   summary: "end a hold: collection resumes with the next pass",
-  doc: "Removes the hold from the state directory and the run directory, even if it cannot be read. Does nothing without a hold.",
+  doc: "Removes also a hold that cannot be read. Does nothing without one.",
   readOnly: false,
   run: async (context) => {
     const places = context.open.hold(context.config);

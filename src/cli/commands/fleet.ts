@@ -15,7 +15,7 @@ import { LIST_OPTIONS, print } from "../listing.ts";
 export const fleet = command({
   name: "fleet",
   summary: "compare the snapshots of many nodes",
-  doc: "Reads files that crigc snapshot wrote, and directories of them (.json, .json.gz), without a runtime. Lists the nodes with their disks and the images that came back after their removal, and every image with the number of nodes that have it and use it. A node is named as in its snapshot, else by the file. Images are the same if their IDs are. -q and -o name print IDs or names as a keep list. Exits 2 if a snapshot cannot be read or a node occurs twice, and 8 if NODE is not among them.",
+  doc: "Reads files that crigc snapshot wrote, and directories of them (.json, .json.gz), without a runtime. Lists the nodes with their disks and images that came back, and every image (by its ID) with the number of nodes that have it and use it. A node is named as in its snapshot, else by the file. -q and -o name print IDs or names as a keep list. Exits 2 if a snapshot cannot be read or a node occurs twice, and 8 if NODE is not among them.",
   operands: [
     {
       name: "SNAPSHOT",

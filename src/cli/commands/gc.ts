@@ -44,7 +44,7 @@ export const gc = command({
 export const rm = command({
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
-  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names. Runs the same pass as gc, limited to these images and regardless of disk usage: every rule that keeps an image still applies, and the report names the rule (exit 5; exit 4 if an image is only too young). If a REF matches nothing, nothing is removed (exit 8).",
+  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names. Runs the pass of gc, limited to these images and regardless of disk usage: every rule that keeps an image applies, and the report names it (exit 5; exit 4 if an image is only too young). If a REF matches nothing, removes nothing (exit 8).",
   operands: [{ name: "REF", required: true, repeated: true, help: "an image" }],
   options: [FORCE_YOUNG, ALL_OPTION],
   json: true,

@@ -89,7 +89,7 @@ function printPlanned(context: CommandContext, steps: readonly Step[]): void {
 export const uninstall = command({
   name: "uninstall",
   summary: "remove the executable, service, manual page and completions",
-  doc: "Stops the service first. Keeps configuration, keep rules, ledger and history unless --purge is given. --dry-run lists the steps.",
+  doc: "Stops the service first. --dry-run lists the steps.",
   options: [
     ROOT_OPTION,
     option("purge", "also remove configuration, keep rules, ledger and history"),

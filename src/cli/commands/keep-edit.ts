@@ -82,7 +82,7 @@ function leaseOf(context: CommandContext): string {
 export const keepRemove = command({
   name: "keep remove",
   summary: "remove keep patterns from crigc.list in the keep directory",
-  doc: "Patterns are spelt as crigc keep list shows them; edit other files by hand. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
+  doc: "Spell patterns as crigc keep list shows them; edit other files by hand. Exits 8 and changes nothing if a pattern is not in the file.",
   operands: [PATTERN],
   readOnly: false,
   run: async (context) => {

@@ -37,7 +37,7 @@ import { criteriaOf, FILTER } from "../selection.ts";
 export const images = command({
   name: "images",
   summary: "list images with size, first seen, last used, in use by, kept by",
-  doc: "First seen and last used come from the ledger, even with --compat kubelet, whose plans ignore it.",
+  doc: "First seen and last used come from the ledger, even with --compat kubelet.",
   options: [
     ...LIST_OPTIONS,
     sortOption(["size", "name", "first-seen", "last-used"]),
@@ -194,7 +194,7 @@ const REMOVALS_MAX = 100_000;
 export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, pull records of the kubelet that are stale or make it ask the registry, and stray entries in the pod log directory, and suggests commands for a closer look. Images of other namespaces of the runtime appear as unexplained usage. Exits 0 even with findings.",
+  doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains (such as other namespaces of the runtime), containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records of the kubelet, and stray entries in the pod log directory. Suggests commands for a closer look. Exits 0 even with findings.",
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,

@@ -129,7 +129,7 @@ function returnedImages({ open, config }: CommandContext) {
 export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, the name of a container or pod, or a name as tables show it. With --compat kubelet, first seen and last used come from the ledger, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
+  doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, or the name of a container or pod. With --compat kubelet, the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   json: true,

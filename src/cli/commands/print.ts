@@ -54,7 +54,7 @@ const executableOf = (invocation: Invocation): string =>
 const unit = printing({
   name: "print systemd-unit",
   summary: "print the systemd unit that install writes",
-  doc: "For node images that are built without crigc install. Other flags, and settings from --config and --config-dir, become flags of the agent.",
+  doc: "Other flags, and settings from --config and --config-dir, become flags of the agent.",
   options: [BIN_DIR],
   text: (given, context) =>
     systemdUnit({
@@ -67,7 +67,7 @@ const unit = printing({
 const script = printing({
   name: "print openrc-script",
   summary: "print the OpenRC script that install writes",
-  doc: "For node images that are built without crigc install. Other flags, and settings from --config and --config-dir, become flags of the agent.",
+  doc: "Other flags, and settings from --config and --config-dir, become flags of the agent.",
   options: [BIN_DIR],
   text: (given, context) =>
     openrcScript({
@@ -85,7 +85,7 @@ const movedDirectories = ({ values }: Config): readonly string[] =>
 const template = printing({
   name: "print config",
   summary: "print a configuration file with every setting and its default",
-  doc: "Every setting is commented out, so the file changes nothing until edited.",
+  doc: "Every setting is commented out.",
   text: () => configTemplate(),
 });
 
@@ -140,7 +140,7 @@ function mirrorOf(url: string, sha256: string): BinarySource {
 const cluster = printing({
   name: "print daemonset",
   summary: "print a DaemonSet that runs the agent on every node of a cluster",
-  doc: "Other flags, and settings from --config and --config-dir, become environment variables of the agent, so that a command in its pod uses the same settings. The socket of --container-runtime-endpoint (default: containerd's) determines which directories of the node are mounted.",
+  doc: "Other flags, and settings from --config and --config-dir, become environment variables of the agent. The socket of --container-runtime-endpoint (default: containerd's) determines which directories of the node are mounted.",
   options: [
     option("image REF", "image that contains crigc, with its digest [localhost/crigc:VERSION]"),
     option("namespace NAME", "namespace [kube-system]"),
@@ -212,7 +212,7 @@ const RUNBOOKS = "/usr/share/doc/crigc/operations.md";
 const rules = printing({
   name: "print prometheus-rules",
   summary: "print alerting and recording rules for Prometheus",
-  doc: "promtool check rules validates the file. The annotation runbook_url of each alert is --runbooks with the alert's section.",
+  doc: "The annotation runbook_url of each alert is --runbooks with the alert's section.",
   options: [option("runbooks URL", `page with the sections of the alerts [${RUNBOOKS}]`)],
   text: (_, context) => {
     const runbooks = textOf(context, "runbooks") ?? RUNBOOKS;
