@@ -33,7 +33,7 @@ export function readableRules(
 export const keepBaseline = command({
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
-  doc: "Lists each image by its ID and tags, so it is kept when a tag moves, and so is what the tag moves to. Existing entries stay unless --replace is given; if they cannot be read, it fails. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node (a stamp in the state directory), and exits 3 while the runtime lists no image. With --from it needs no runtime: archives are those of docker save or ctr images export (tar, also gzip or zstd).",
+  doc: "Lists each image by its ID and tags: if a tag moves, both images are kept. Existing entries stay unless --replace is given. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node (a stamp in the state directory), and exits 3 while the runtime lists no image. With --from it needs no runtime: archives are those of docker save or ctr images export (tar, also gzip or zstd).",
   operands: [
     {
       name: "ARCHIVE",

@@ -41,14 +41,14 @@ export const directoryFields = {
     type: optional(path("directory")),
     defaultWords: "the kubelet's own, /var/lib/kubelet if it exists, else /",
     help: "root directory of the kubelet; its filesystem is nodefs",
-    doc: "Also where the pod source `kubelet-dir` looks for `pods`. If unset, crigc reads the kubelet's own `--root-dir` from its command line, or from its unit and the files of k3s, RKE2 and MicroK8s.",
+    doc: "Also where the pod source `kubelet-dir` looks for `pods`. If unset, crigc reads the kubelet's own from its command line, unit or files.",
     commands: RUNTIME,
   },
   stateDir: {
     type: path("directory"),
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
-    doc: "Survives restarts and reboots. Each runtime of a node needs its own: two of them in one directory forget each other's images, which then never grow old enough to be removed.",
+    doc: "Survives restarts and reboots; at most about 90 MB. Each runtime of a node needs its own: two in one directory forget each other's images, which then stay too young.",
     commands: WITH_STATE,
   },
   runDir: {
@@ -99,7 +99,7 @@ export const paceFields = {
     type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
-    doc: "After a boot, or after all containers vanished at once, pods may still be coming back. Only time that crigc observed counts. 0s: no grace period.",
+    doc: "Also after all containers vanished at once: pods may still be coming back. Counts observed time. 0s: none.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 
@@ -121,13 +121,13 @@ export const agentFields = {
     type: choice("none", "kubelet"),
     default: "none",
     help: "make the kubelet's decisions",
-    doc: "With `kubelet`, crigc decides as the kubelet does, except where a rule that always applies keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
+    doc: "Except where a rule that always applies keeps more. `kubelet` implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
   },
   dryRun: {
     type: boolean,
     default: "false",
     help: "report what would be done and change nothing",
-    doc: "Every command that changes anything obeys it; commands that only read accept it. In a configuration file it applies to `run` and `gc` only.",
+    doc: "Every command that changes anything obeys it; in a configuration file it applies to `run` and `gc` only.",
     commands: REMOVING,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;

@@ -36,7 +36,7 @@ export const containerFields = {
     type: boolean,
     default: "false",
     help: "also collect containers and sandboxes not created by Kubernetes",
-    doc: "Without it, containers whose sandbox has no `io.kubernetes.pod.uid` label are listed as foreign and kept.",
+    doc: "Without it, those whose sandbox has no `io.kubernetes.pod.uid` label are kept.",
   },
   podSource: {
     type: choice("auto", "cri", "kubelet-dir", "kubelet-api", "none"),
@@ -80,7 +80,7 @@ export const containerFields = {
     type: duration("0s"),
     default: "24h",
     help: "time until a dead pod counts as deleted (cri)",
-    doc: "A pod is dead if two passes, at least 10 s apart, find no ready sandbox and no running container. Only time that crigc observed counts, never the runtime's timestamps.",
+    doc: "Dead: two passes, at least 10 s apart, find no ready sandbox and no running container. Counts observed time, never the runtime's timestamps.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 
@@ -90,7 +90,7 @@ export const pressureFields = {
     default:
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
-    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. If a kubelet runs or is configured on the node, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals are accepted with a warning that crigc does not act on them.",
+    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. Beside a kubelet, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals only warn.",
     commands: ["run"],
     kubelet: true,
   },
