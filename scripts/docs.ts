@@ -82,7 +82,20 @@ const sharedOptions: ReadonlySet<string> = new Set(
     .map(([text]) => text),
 );
 
+/** Pages that say what the help text of a command says. */
+const pageOf: Readonly<Record<string, string>> = {
+  fleet: "air-gapped.md#the-last-copy",
+  "keep missing": "air-gapped.md#is-everything-there",
+  install: "install.md#install",
+  uninstall: "install.md#install",
+  "print cloud-config": "install.md#cloud-init",
+  "print daemonset": "kubernetes.md#as-a-daemonset",
+  "print prometheus-rules": "operations.md#alerts",
+};
+
 function commandSection(command: Command): string {
+  const { name, doc } = command;
+  const page = pageOf[name];
   const options = command.options.map((option) => [option, optionText(option)] as const);
   const rows = [
     ...command.operands.map(({ name, help }) => `${code(name)}: ${help}`),
@@ -92,8 +105,8 @@ function commandSection(command: Command): string {
     sharedOptions.has(text) ? [code(dashed(name))] : [],
   );
   return [
-    `## ${code(`crigc ${command.name}`)}\n`,
-    `${`${capital(command.summary)}. ${command.doc}`.trim()}\n`,
+    `## ${code(`crigc ${name}`)}\n`,
+    `${`${capital(command.summary)}. ${page === undefined ? doc : `[More](${page})`}`.trim()}\n`,
     ...(rows.length === 0 ? [] : [rows.join("")]),
     ...(also.length === 0 ? [] : [`Also ${also.join(", ")}.\n`]),
   ].join("\n");
