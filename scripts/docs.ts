@@ -94,8 +94,7 @@ const pageOf: Readonly<Record<string, string>> = {
 };
 
 function commandSection(command: Command): string {
-  const { name, doc } = command;
-  const page = pageOf[name];
+  const page = pageOf[command.name];
   const options = command.options.map((option) => [option, optionText(option)] as const);
   const rows = [
     ...command.operands.map(({ name, help }) => `${code(name)}: ${help}`),
@@ -105,8 +104,8 @@ function commandSection(command: Command): string {
     sharedOptions.has(text) ? [code(dashed(name))] : [],
   );
   return [
-    `## ${code(`crigc ${name}`)}\n`,
-    `${`${capital(command.summary)}. ${page === undefined ? doc : `[More](${page})`}`.trim()}\n`,
+    `## ${code(`crigc ${command.name}`)}\n`,
+    `${`${capital(command.summary)}. ${page === undefined ? command.doc : `[More](${page})`}`.trim()}\n`,
     ...(rows.length === 0 ? [] : [rows.join("")]),
     ...(also.length === 0 ? [] : [`Also ${also.join(", ")}.\n`]),
   ].join("\n");

@@ -37,8 +37,8 @@ const RESULTS: Readonly<Record<Removal["result"], true>> = {
 };
 
 const QUERY_OPTIONS = [
-  option("since TIME", "show records since a time, a date, or this long ago (36h)"),
-  option("until TIME", "show records before a time, a date, or this long ago"),
+  option("since TIME", "show records since 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
+  option("until TIME", "show records before a time, a date or an age"),
   option("kind KIND", "filter by image, container, sandbox, pod-logs or log-link; repeatable", {
     choices: removalKinds,
   }),
