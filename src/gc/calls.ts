@@ -2,6 +2,7 @@
 
 import { failureCode, wasUnanswered } from "../model/errors.ts";
 import type { Timer } from "../model/ports.ts";
+import { mapBounded } from "../model/values.ts";
 
 /** Concurrent calls for details: enough to hide a socket's latency, too few to crowd out a kubelet. */
 export const CALLS_AT_ONCE = 16;
@@ -9,29 +10,32 @@ export const CALLS_AT_ONCE = 16;
 /** After this many calls without an answer no more are made: each would take its whole deadline. */
 export const UNANSWERED_MAX = 2;
 
-/** Counts calls without an answer, and is open once more of them would only cost time. */
-export class Breaker {
-  unanswered = 0;
-
-  get isOpen(): boolean {
-    return this.unanswered >= UNANSWERED_MAX;
-  }
-
-  /** Whether the call was not answered, or not made because the breaker was open. */
-  note(thrown: unknown): boolean {
-    if (thrown instanceof NotCalled) return true;
-    if (!wasUnanswered(thrown)) return false;
-    this.unanswered += 1;
-    return true;
-  }
-
-  throwIfOpen(): void {
-    if (this.isOpen)
-      throw new NotCalled(`not requested, because ${this.unanswered} other calls timed out`);
-  }
+/**
+ * Asks about each item, side by side, until too many calls are not answered. `failed` is told what a call threw, or
+ * `NotAsked`, and whether it was not answered or not made; what it throws ends everything.
+ */
+export async function askAll<T>(
+  items: readonly T[],
+  ask: (item: T) => Promise<void>,
+  failed: (item: T, thrown: unknown, isUnanswered: boolean) => void,
+): Promise<void> {
+  let unanswered = 0;
+  await mapBounded(items, CALLS_AT_ONCE, async (item) => {
+    try {
+      if (unanswered >= UNANSWERED_MAX) throw new NotAsked(unanswered);
+      await ask(item);
+    } catch (thrown) {
+      if (wasUnanswered(thrown)) unanswered += 1;
+      failed(item, thrown, thrown instanceof NotAsked || wasUnanswered(thrown));
+    }
+  });
 }
 
-class NotCalled extends Error {}
+export class NotAsked extends Error {
+  constructor(unanswered: number) {
+    super(`not requested, because ${unanswered} other calls timed out`);
+  }
+}
 
 /** Longer than a pass that waits for deadlines of two minutes. */
 const FIRST_BACKOFF_MS = 5 * 60_000;
@@ -112,28 +116,36 @@ export class OthersRemovals {
 }
 
 /**
- * Works on groups of items side by side until all are done or the breaker opens; `work` tells whether a call was not
- * answered. Items of one group run in sequence. If one rejects, no other starts, and all that have started are awaited.
+ * Works on groups of items side by side until all are done, or too many calls are not answered, which `work` tells;
+ * returns how many were not. Items of one group run in sequence; after one that hangs a lane takes no other. If one
+ * rejects, no other starts, and all that have started are awaited.
  */
 export async function inLanes<T>(
   groups: Iterable<readonly T[]>,
-  { lanes, breaker }: { readonly lanes: number; readonly breaker: Breaker },
+  lanes: number,
   work: (item: T) => Promise<boolean>,
-): Promise<void> {
+): Promise<number> {
   const waiting = groups[Symbol.iterator]();
+  let unanswered = 0;
   let hasFailed = false;
   const lane = async (): Promise<void> => {
-    for (let group = waiting.next(); group.done !== true; group = waiting.next())
+    let hangs = false;
+    for (let group = waiting.next(); group.done !== true; group = waiting.next()) {
       for (const item of group.value) {
-        if (hasFailed || breaker.isOpen) return;
+        if (hasFailed || unanswered >= UNANSWERED_MAX) return;
         const isUnanswered = await work(item).catch((thrown: unknown) => {
           hasFailed = true;
           throw thrown;
         });
-        if (isUnanswered) breaker.unanswered += 1;
+        hangs ||= isUnanswered;
+        if (isUnanswered) unanswered += 1;
       }
+      // Another group would hang as long; the other lanes take it if they can.
+      if (hangs) return;
+    }
   };
   const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
   const failed = ends.find((end) => end.status === "rejected");
   if (failed !== undefined) throw failed.reason;
+  return unanswered;
 }

@@ -6,14 +6,14 @@ import type { ImageOrigin, Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import { mapBounded } from "../model/values.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
-import { Breaker, CALLS_AT_ONCE } from "./calls.ts";
+import { askAll, NotAsked } from "./calls.ts";
 
-export interface ContainerDetails {
-  readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
-  readonly ends: ReadonlyMap<ContainerId, Instant>;
-}
+/**
+ * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if nothing changed, so
+ * that results cached by them still hold.
+ */
+export type Details = Pick<Snapshot, "imageVolumes" | "containerEnds" | "sandboxImages">;
 
 export interface DetailNeed {
   /** Whether the runtime can mount images at all. */
@@ -22,25 +22,11 @@ export interface DetailNeed {
   readonly ends: boolean;
 }
 
-/** Details known from the ledger, or from an earlier snapshot of the same pass. */
-export interface KnownDetails {
-  /** `null` if not known. */
-  readonly volumesOf: (id: ContainerId) => ImageVolumes | null;
-  readonly ends: ReadonlyMap<ContainerId, Instant>;
-  /** Of the earlier snapshot; returned again if nothing changed, so that results cached by it still hold. */
-  readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
-  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
-}
-
-export function knownFromLedger({ containers, sandboxImages }: Ledger): KnownDetails {
-  const volumes = volumesOf(containers);
-  return {
-    volumesOf: (id) => volumes.get(id) ?? null,
-    ends: endsOf(containers),
-    volumes,
-    sandboxImages,
-  };
-}
+export const knownFromLedger = ({ containers, sandboxImages }: Ledger): Details => ({
+  imageVolumes: volumesOf(containers),
+  containerEnds: endsOf(containers),
+  sandboxImages,
+});
 
 const volumesOf = byObject((containers: Ledger["containers"]) => {
   const volumes = new Map<ContainerId, ImageVolumes>();
@@ -53,17 +39,6 @@ const endsOf = byObject((containers: Ledger["containers"]) => {
   const ends = new Map<ContainerId, Instant>();
   for (const [id, { finishedAt }] of containers) if (finishedAt !== null) ends.set(id, finishedAt);
   return ends;
-});
-
-/** A refresh within the pass needs no ends, because the pass has them. */
-export const knownFromSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): KnownDetails => ({
-  volumesOf: (id) => {
-    const volumes = imageVolumes.get(id);
-    return volumes?.kind === "known" ? volumes : null;
-  },
-  ends: new Map(),
-  volumes: imageVolumes,
-  sandboxImages,
 });
 
 /** Nearly every container has none, so they share one object. */
@@ -82,43 +57,43 @@ export async function readContainerDetails(
     need,
   }: {
     readonly containers: readonly Container[];
-    readonly known: KnownDetails;
+    readonly known: Pick<Details, "imageVolumes" | "containerEnds">;
     readonly need: DetailNeed;
   },
   signal: AbortSignal,
-): Promise<ContainerDetails> {
-  const isKnown = !need.ends && containers.length === known.volumes.size;
-  if (isKnown && containers.every(({ id }) => known.volumesOf(id) !== null))
-    return { volumes: known.volumes, ends: known.ends };
+): Promise<Pick<Details, "imageVolumes" | "containerEnds">> {
+  const isKnown = (id: ContainerId) => known.imageVolumes.get(id)?.kind === "known";
+  const isSameCount = !need.ends && containers.length === known.imageVolumes.size;
+  if (isSameCount && containers.every(({ id }) => isKnown(id))) return known;
   const volumes = new Map<ContainerId, ImageVolumes>();
   const ends = new Map<ContainerId, Instant>();
   // By ID: a container announced by events occurs once per reference.
   const toAsk = new Map<ContainerId, Container>();
   for (const container of containers) {
     const { id } = container;
-    const volumesKnown = known.volumesOf(id) ?? (need.volumes ? null : UNSUPPORTED);
-    if (volumesKnown !== null) volumes.set(id, volumesKnown);
+    const before = isKnown(id) ? known.imageVolumes.get(id) : undefined;
+    const volumesKnown = before ?? (need.volumes ? undefined : UNSUPPORTED);
+    if (volumesKnown !== undefined) volumes.set(id, volumesKnown);
     const isExited = container.state === "exited";
-    const endKnown = isExited ? known.ends.get(id) : undefined;
+    const endKnown = isExited ? known.containerEnds.get(id) : undefined;
     if (endKnown !== undefined) ends.set(id, endKnown);
-    if (volumesKnown === null || (need.ends && isExited && endKnown === undefined))
+    if (volumesKnown === undefined || (need.ends && isExited && endKnown === undefined))
       toAsk.set(id, container);
   }
-  const breaker = new Breaker();
-  await mapBounded([...toAsk.values()], CALLS_AT_ONCE, async ({ id, state }) => {
-    try {
-      breaker.throwIfOpen();
+  await askAll(
+    [...toAsk.values()],
+    async ({ id, state }) => {
       const detail = await runtime.containerDetail(id, signal);
       volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
       const end = detail?.finishedAt ?? null;
       if (state === "exited" && end !== null) ends.set(id, end);
-    } catch (thrown) {
+    },
+    ({ id }, thrown) => {
       if (signal.aborted) throw thrown;
-      breaker.note(thrown);
       if (!volumes.has(id)) volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
-    }
-  });
-  return { volumes: sameOr(known.volumes, volumes), ends };
+    },
+  );
+  return { imageVolumes: sameOr(known.imageVolumes, volumes), containerEnds: ends };
 }
 
 /**
@@ -134,11 +109,11 @@ export async function readSandboxImages(
     silent,
   }: {
     readonly sandboxes: readonly Sandbox[];
-    readonly known: KnownDetails["sandboxImages"];
+    readonly known: Details["sandboxImages"];
     readonly silent: Set<SandboxId>;
   },
   signal: AbortSignal,
-): Promise<ReadonlyMap<SandboxId, string>> {
+): Promise<Details["sandboxImages"]> {
   if (sandboxes.length === known.size && sandboxes.every(({ id }) => known.has(id))) return known;
   const images = new Map<SandboxId, string>();
   const toAsk: SandboxId[] = [];
@@ -147,17 +122,21 @@ export async function readSandboxImages(
     if (image !== undefined) images.set(id, image);
     else if (!silent.has(id)) toAsk.push(id);
   }
-  const breaker = new Breaker();
-  await mapBounded(toAsk, CALLS_AT_ONCE, async (id) => {
-    try {
-      breaker.throwIfOpen();
-      images.set(id, (await runtime.sandboxImage(id, signal)) ?? "");
-    } catch (thrown) {
+  await askAll(
+    toAsk,
+    async (id) => {
+      try {
+        images.set(id, (await runtime.sandboxImage(id, signal)) ?? "");
+      } catch (thrown) {
+        // A lost connection says nothing of the sandboxes.
+        if (signal.aborted || !LOST.has(failureCode(thrown))) throw thrown;
+      }
+    },
+    (id, thrown, isUnanswered) => {
       if (signal.aborted) throw thrown;
-      // A lost connection says nothing of the sandboxes.
-      if (!LOST.has(failureCode(thrown)) && breaker.note(thrown)) silent.add(id);
-    }
-  });
+      if (isUnanswered) silent.add(id);
+    },
+  );
   return sameOr(known, images);
 }
 
@@ -169,7 +148,7 @@ export interface OriginsRead {
   readonly failed: readonly ImageId[];
 }
 
-/** After this many failures the rest waits for the next look: each call may have taken its whole deadline. */
+/** After this many failures the rest waits for the next look: a runtime may refuse them all. */
 const ORIGIN_FAILURES_MAX = 16;
 
 /** Layers and build date of unknown images, in order. If a call fails, that image stays unknown until the next look. */
@@ -181,15 +160,17 @@ export async function readOrigins(
   const origins = new Map<ImageId, ImageOrigin>();
   const failed: ImageId[] = [];
   const unknown = new Set(input.images.map(({ id }) => id).filter((id) => !input.known.has(id)));
-  await mapBounded([...unknown], CALLS_AT_ONCE, async (id) => {
-    if (failed.length >= ORIGIN_FAILURES_MAX) return;
-    try {
+  await askAll(
+    [...unknown],
+    async (id) => {
+      if (failed.length >= ORIGIN_FAILURES_MAX) return;
       const origin = await runtime.imageOrigin(id, signal);
       if (origin !== null) origins.set(id, origin);
-    } catch (thrown) {
+    },
+    (id, thrown) => {
       if (signal.aborted) throw thrown;
-      failed.push(id);
-    }
-  });
+      if (!(thrown instanceof NotAsked)) failed.push(id);
+    },
+  );
   return { origins, failed };
 }

@@ -2,6 +2,7 @@
 
 import { RuntimeError } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { HoldState } from "../model/pass.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { LedgerMemory, Timer } from "../model/ports.ts";
@@ -120,70 +121,51 @@ const PODS_AGE_NS_MAX = 60_000_000_000n;
 
 /** The whole node for removing images: listed once a second, and at once when an event announces another container. */
 export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
-  const { timer, journal } = input.engine;
-  const lists = new NodeLists(input);
+  const { engine, observer, events, first, creations, steps } = input;
+  const { timer, journal, observe } = engine;
+  let snapshot = first;
+  let startNs = timer.monotonicNs();
+  let podsNs = startNs;
+  /** When the containers were listed: later events are not in the lists. */
+  let containersNs = startNs;
+  let missed: ReadonlySet<ImageId> = new Set();
+
+  const withRules = async (signal: AbortSignal): Promise<Snapshot> => {
+    const keep = await observe.host.keepRules(snapshot.keep.directoriesRead);
+    if (timer.monotonicNs() - podsNs <= PODS_AGE_NS_MAX) return { ...snapshot, keep };
+    const pods = await observe.host.pods(signal);
+    podsNs = timer.monotonicNs();
+    return { ...snapshot, keep, pods };
+  };
+  const list = async (signal: AbortSignal): Promise<Snapshot> => {
+    startNs = timer.monotonicNs();
+    const sinceNs = containersNs;
+    let listedNs = startNs;
+    const announced = () => {
+      listedNs = timer.monotonicNs();
+      return events.announcedSince(sinceNs);
+    };
+    const previous = await withRules(signal);
+    const next = await observer.refresh({ previous, announced }, signal);
+    if (next.containers.length === 0 && previous.containers.length > 0)
+      throw new RuntimeError("failed", vanishedWords(previous));
+    if (next.pods !== previous.pods) podsNs = timer.monotonicNs();
+    [snapshot, containersNs] = [next, listedNs];
+    const listed = new Set(next.images.map(({ id }) => id));
+    const missing = first.images.flatMap(({ id }) => (listed.has(id) ? [] : [id]));
+    missed = new Set([...missed, ...missing]);
+    return next;
+  };
   return new Fresh({
     timer,
     say: (message) => journal.say(1, message),
-    isOutdated: () => lists.isOutdated(),
+    isOutdated: () => events.announcedSince(containersNs).length > 0,
     read: async (signal) => {
-      const list = () => input.steps.wait("lists", () => lists.read(signal));
-      const { snapshot, block } = await input.creations.settled(await list(), list);
-      return { value: { snapshot, block, missed: lists.missed }, startNs: lists.startNs };
+      const next = () => steps.wait("lists", () => list(signal));
+      const settled = await creations.settled(await next(), next);
+      return { value: { ...settled, missed }, startNs };
     },
   });
-}
-
-class NodeLists {
-  readonly #input: FreshNodeInput;
-  #snapshot: Snapshot;
-  #podsNs: bigint;
-  /** When the containers were listed: later events are not in the lists. */
-  #containersNs: bigint;
-  startNs: bigint;
-  missed: ReadonlySet<ImageId> = new Set();
-
-  constructor(input: FreshNodeInput) {
-    this.#input = input;
-    this.#snapshot = input.first;
-    const now = input.engine.timer.monotonicNs();
-    [this.startNs, this.#podsNs, this.#containersNs] = [now, now, now];
-  }
-
-  isOutdated(): boolean {
-    return this.#input.events.announcedSince(this.#containersNs).length > 0;
-  }
-
-  async read(signal: AbortSignal): Promise<Snapshot> {
-    const { observer, events, engine, first } = this.#input;
-    this.startNs = engine.timer.monotonicNs();
-    const sinceNs = this.#containersNs;
-    let containersNs = this.startNs;
-    const announced = () => {
-      containersNs = engine.timer.monotonicNs();
-      return events.announcedSince(sinceNs);
-    };
-    const previous = await this.#withRules(signal);
-    const snapshot = await observer.refresh({ previous, announced }, signal);
-    if (snapshot.containers.length === 0 && previous.containers.length > 0)
-      throw new RuntimeError("failed", vanishedWords(previous));
-    if (snapshot.pods !== previous.pods) this.#podsNs = engine.timer.monotonicNs();
-    this.#snapshot = snapshot;
-    this.#containersNs = containersNs;
-    const listed = new Set(snapshot.images.map(({ id }) => id));
-    const missing = first.images.flatMap(({ id }) => (listed.has(id) ? [] : [id]));
-    this.missed = new Set([...this.missed, ...missing]);
-    return snapshot;
-  }
-
-  async #withRules(signal: AbortSignal): Promise<Snapshot> {
-    const { timer, observe } = this.#input.engine;
-    const keep = await observe.host.keepRules(this.#snapshot.keep.directoriesRead);
-    if (timer.monotonicNs() - this.#podsNs <= PODS_AGE_NS_MAX) return { ...this.#snapshot, keep };
-    const pods = await observe.host.pods(signal);
-    this.#podsNs = timer.monotonicNs();
-    return { ...this.#snapshot, keep, pods };
-  }
 }
 
 const vanishedWords = ({ containers, runtime }: Snapshot): string =>
@@ -198,53 +180,44 @@ export interface JudgementInput {
   readonly hold: () => HoldState;
 }
 
-/** Judges candidates on the fresh node by the rules of the plan: the node once per set of lists, then each candidate. */
-export class FreshJudgement {
-  readonly #input: JudgementInput;
-  #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
+/**
+ * Judges candidates on the fresh node by the rules of the plan: the node once per set of lists, then each candidate.
+ * Returns why it is kept after all; `null`: it may be removed.
+ */
+export function freshJudgement({ facts, memory, hold }: JudgementInput) {
+  let judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
+  return (candidate: ImageCandidate, fresh: FreshNode): ImageKeepReason | null => {
+    const { snapshot, block, missed } = fresh;
+    if (hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
+    if (block !== null) return { kind: "blocked", block: block.kind };
+    // Judged with the lists, by the newest records.
+    const creationPatience = { isOver: true, own: null };
+    if (judged?.snapshot !== snapshot) {
+      const now = { ...facts, snapshot, hold: { kind: "none" } as const, creationPatience };
+      judged = { snapshot, recheck: recheckImages(now) };
+    }
+    const isAnother =
+      missed.has(candidate.image.id) || isRecreated(candidate, facts, memory.current());
+    return (
+      judged.recheck(candidate) ?? (isAnother ? changed("it was removed and created again") : null)
+    );
+  };
+}
 
-  constructor(input: JudgementInput) {
-    this.#input = input;
-  }
-
-  /** Why the candidate is kept after all; `null`: it may be removed. */
-  recheck(candidate: ImageCandidate, fresh: FreshNode): ImageKeepReason | null {
-    if (this.#input.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
-    if (fresh.block !== null) return { kind: "blocked", block: fresh.block.kind };
-    if (this.#judged?.snapshot !== fresh.snapshot) this.#judged = this.#judge(fresh);
-    return this.#judged.recheck(candidate) ?? this.#recreatedSincePlan(candidate, fresh);
-  }
-
-  #judge({ snapshot }: FreshNode) {
-    const { facts } = this.#input;
-    const recheck = recheckImages({
-      ...facts,
-      snapshot,
-      hold: { kind: "none" },
-      // Judged with the lists, by the newest records.
-      creationPatience: { isOver: true, own: null },
-    });
-    return { snapshot, recheck };
-  }
-
-  /**
-   * An image that was missing from a list of this pass, or that another loop or process saw missing, is not the one
-   * that was planned. The kubelet does not notice what others saw, but the keep rules do.
-   */
-  #recreatedSincePlan(
-    { image: { id } }: ImageCandidate,
-    { missed }: FreshNode,
-  ): ImageKeepReason | null {
-    const { facts, memory } = this.#input;
-    const { limits, ledger } = facts;
-    const back = changed("it was removed and created again");
-    if (missed.has(id)) return back;
-    const [now, planned] = [memory.current().images.get(id), ledger.images.get(id)];
-    if (limits.images.compat === "kubelet")
-      return limits.images.keepPreloaded && now?.pull !== planned?.pull ? back : null;
-    const isSame =
-      now?.firstSeenWatched === planned?.firstSeenWatched &&
-      now?.ageRestartedWatched === planned?.ageRestartedWatched;
-    return isSame ? null : back;
-  }
+/**
+ * Whether another loop or process saw the image missing, so that it is not the one that was planned. The kubelet does not
+ * notice what others saw, but the keep rules do.
+ */
+function isRecreated(
+  { image: { id } }: ImageCandidate,
+  { limits, ledger }: Facts,
+  { images }: Ledger,
+): boolean {
+  const [now, planned] = [images.get(id), ledger.images.get(id)];
+  if (limits.images.compat === "kubelet")
+    return limits.images.keepPreloaded && now?.pull !== planned?.pull;
+  return (
+    now?.firstSeenWatched !== planned?.firstSeenWatched ||
+    now?.ageRestartedWatched !== planned?.ageRestartedWatched
+  );
 }

@@ -3,9 +3,8 @@
 import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { LogRemover, RuntimeReader, Timer, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
-import { mapBounded } from "../model/values.ts";
 import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
-import { Breaker, CALLS_AT_ONCE } from "./calls.ts";
+import { askAll } from "./calls.ts";
 
 /** How long to wait before reading a failed status again. */
 const RETRY_NS = 60_000_000_000n;
@@ -107,20 +106,17 @@ export class LogUsers {
     const toAsk = entries
       .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
       .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
-    const breaker = new Breaker();
     const gone = new Set<string>();
-    await mapBounded(toAsk, CALLS_AT_ONCE, async ({ id, read }) => {
-      try {
-        breaker.throwIfOpen();
+    await askAll(
+      toAsk,
+      async ({ id, read }) => {
         const path = await read();
         if (path === null) gone.add(id);
         else this.#paths.set(id, path);
         this.#failedNs.delete(id);
-      } catch (thrown) {
-        this.#failedNs.set(id, this.#timer.monotonicNs());
-        breaker.note(thrown);
-      }
-    });
+      },
+      ({ id }) => void this.#failedNs.set(id, this.#timer.monotonicNs()),
+    );
     return gone;
   }
 }

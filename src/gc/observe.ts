@@ -14,9 +14,9 @@ import { isSettled } from "../policy/image/pulls.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import {
-  type KnownDetails,
+  type DetailNeed,
+  type Details,
   knownFromLedger,
-  knownFromSnapshot,
   readContainerDetails,
   readSandboxImages,
 } from "./details.ts";
@@ -108,8 +108,8 @@ export class Observer {
     const observedAt = host.clocks().wall;
     const lists = { ...listed, containers: withAnnounced(listed.containers, announced()) };
     const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
-    const known = knownFromSnapshot(previous);
-    const { imageVolumes, sandboxImages } = await this.#details(lists, { known, need }, signal);
+    const asked = { known: previous, need };
+    const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
     const creations = await readCreations(host, lists);
     // Where the kubelet lists pods, a list no older than these names the images of every pod that creates a container.
     const isPodListed = previous.pods.kind !== "none" && previous.pods.source === "kubelet-api";
@@ -128,22 +128,16 @@ export class Observer {
 
   async #details(
     { containers, sandboxes }: Listed,
-    {
-      known,
-      need,
-    }: {
-      readonly known: KnownDetails;
-      readonly need: { readonly volumes: boolean; readonly ends: boolean };
-    },
+    { known, need }: { readonly known: Details; readonly need: DetailNeed },
     signal: AbortSignal,
-  ): Promise<Pick<Snapshot, "imageVolumes" | "sandboxImages" | "containerEnds">> {
+  ): Promise<Details> {
     const { runtime } = this.#ports;
     const silent = this.#silent;
-    const [{ volumes, ends }, sandboxImages] = await Promise.all([
+    const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
       readContainerDetails(runtime, { containers, known, need }, signal),
       readSandboxImages(runtime, { sandboxes, known: known.sandboxImages, silent }, signal),
     ]);
-    return { imageVolumes: volumes, containerEnds: ends, sandboxImages };
+    return { imageVolumes, containerEnds, sandboxImages };
   }
 
   /** Returns the previous object if nothing changed, so that results cached by it still hold. */

@@ -101,17 +101,37 @@ async function withCreations(
   const { images } = prepared.plan;
   if (images === null || (images.candidates.length === 0 && remembers)) return prepared;
   const creations = await readCreations(engine.observe.host, prepared.snapshot);
-  const seen = { ...prepared.snapshot, creations };
-  const joined = (ledger: Ledger): Ledger => {
-    const known = rememberCreations(ledger, { ...seen, now: seen.observedAt }, ledger.watched);
+  const snapshot = { ...prepared.snapshot, creations };
+  const learn = (ledger: Ledger): Ledger => {
+    const known = rememberCreations(
+      ledger,
+      { ...snapshot, now: snapshot.observedAt },
+      ledger.watched,
+    );
     return known === ledger.creations ? ledger : { ...ledger, creations: known };
   };
-  const now = engine.memory.current();
-  if (remembers && joined(now) !== now) engine.memory.replace(joined(now));
-  if (creations.inProgress.length === 0) return prepared;
-  const ledger = joined(prepared.ledger);
-  const decided = { ...prepared.decided, snapshot: seen, ledger };
-  return { ...prepared, snapshot: seen, ledger, decided, plan: decide(decided) };
+  if (remembers) replaceIfChanged(engine, learn);
+  return creations.inProgress.length === 0 ? prepared : decidedAgain(prepared, learn, snapshot);
+}
+
+/** The plan by what was learned since it was made. */
+function decidedAgain(
+  prepared: Prepared,
+  learn: (ledger: Ledger) => Ledger,
+  snapshot = prepared.snapshot,
+): Prepared {
+  const ledger = learn(prepared.ledger);
+  const decided = { ...prepared.decided, snapshot, ledger };
+  return { ...prepared, snapshot, ledger, decided, plan: decide(decided) };
+}
+
+function replaceIfChanged(
+  { memory }: Pick<ReadEngine, "memory">,
+  learn: (ledger: Ledger) => Ledger,
+): void {
+  const before = memory.current();
+  const after = learn(before);
+  if (after !== before) memory.replace(after);
 }
 
 /**
@@ -147,14 +167,13 @@ async function withLayers(
     },
   );
   if (read === null || read.origins.size === 0) return prepared;
-  const joined = (ledger: Ledger): Ledger => ({
+  const { origins } = read;
+  const learn = (ledger: Ledger): Ledger => ({
     ...ledger,
-    ...rememberOrigins(ledger, images, read.origins),
+    ...rememberOrigins(ledger, images, origins),
   });
-  if (request.remembers) engine.memory.replace(joined(engine.memory.current()));
-  const ledger = joined(prepared.ledger);
-  const decided = { ...prepared.decided, ledger };
-  return { ...prepared, ledger, decided, plan: decide(decided) };
+  if (request.remembers) replaceIfChanged(engine, learn);
+  return decidedAgain(prepared, learn);
 }
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */

@@ -5,7 +5,7 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../m
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { Breaker, inLanes, OthersRemovals } from "./calls.ts";
+import { inLanes, OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
 import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
 import type { Fresh } from "./fresh-view.ts";
 import { LogUse } from "./log-users.ts";
@@ -207,15 +207,14 @@ class ContainerRemovals {
     groups: readonly (readonly T[])[],
     work: (item: T) => Promise<{ readonly id: string; readonly unanswered: boolean } | null>,
   ): Promise<void> {
-    const breaker = new Breaker();
-    await inLanes(groups, { lanes: this.#lanes, breaker }, async (item) => {
+    const unanswered = await inLanes(groups, this.#lanes, async (item) => {
       const call = await work(item);
       if (call !== null) this.#execution.backoff.note(call.id, call.unanswered);
       return call?.unanswered === true;
     });
-    if (breaker.isOpen)
+    if (unanswered >= UNANSWERED_MAX)
       this.#errors.push(
-        `${name}: ${breaker.unanswered} calls timed out; the rest is left to the next pass`,
+        `${name}: ${unanswered} calls timed out; the rest is left to the next pass`,
       );
   }
 

@@ -21,7 +21,7 @@ import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
 import type { FreedHere } from "../policy/space/nothing-freed.ts";
 import { countedStoreBytes } from "../policy/space/targets.ts";
 import { OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
-import { FreshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
+import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
 import { Pace } from "./pace.ts";
 import { type ImageRemoved, removeImage, type Removing } from "./remove-image.ts";
@@ -60,7 +60,7 @@ class ImageRemovals {
   readonly #signal: AbortSignal;
   readonly #meter: Meter;
   readonly #stopRule: StopRule;
-  readonly #judgement: FreshJudgement;
+  readonly #recheck: ReturnType<typeof freshJudgement>;
   readonly #pace: Pace;
   /** Removals in a row without an answer, on which the runtime may still be working. */
   #silent = 0;
@@ -92,7 +92,7 @@ class ImageRemovals {
       accounting: limits.accounting,
     });
     this.#stopRule = new StopRule(execution, this.#meter);
-    this.#judgement = new FreshJudgement(execution);
+    this.#recheck = freshJudgement(execution);
     this.#pace = new Pace({ ...limits, timer, signal });
     const others = new OthersRemovals(timer, signal);
     this.#removing = { ...execution, info: snapshot.runtime, others };
@@ -164,7 +164,7 @@ class ImageRemovals {
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
     const keep =
-      this.#judgement.recheck(candidate, fresh) ??
+      this.#recheck(candidate, fresh) ??
       childStillThere(candidate, this.#removed, fresh.snapshot.images);
     const result: ImageResult =
       keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };

@@ -29,20 +29,12 @@ export class Steps {
 
   /** Runs one step and records its duration and whether it failed; failures pass through. */
   async run<T>(name: Step["name"], work: () => Promise<T> | T): Promise<T> {
-    const { timer, stepDone } = this.#engine;
-    const startedAt = this.now();
-    const startNs = timer.monotonicNs();
-    const note = (error: string | null): void => {
-      this.#steps.push({
-        name,
-        startedAt,
-        took: duration(timer.monotonicNs() - startNs),
-        error,
-      });
-    };
+    const { startedAt, took } = this.#begin();
+    const note = (error: string | null) =>
+      this.#steps.push({ name, startedAt, took: took(), error });
     try {
       const result = await work();
-      stepDone?.();
+      this.#engine.stepDone?.();
       note(null);
       return result;
     } catch (thrown) {
@@ -53,13 +45,18 @@ export class Steps {
 
   /** Times a wait within a step; those of one name add up. */
   async wait<T>(name: WaitName, work: () => Promise<T>): Promise<T> {
-    const startedAt = this.now();
-    const startNs = this.#engine.timer.monotonicNs();
+    const { startedAt, took } = this.#begin();
     try {
       return await work();
     } finally {
-      this.waited(name, { startedAt, took: duration(this.#engine.timer.monotonicNs() - startNs) });
+      this.waited(name, { startedAt, took: took() });
     }
+  }
+
+  #begin() {
+    const { timer } = this.#engine;
+    const startNs = timer.monotonicNs();
+    return { startedAt: this.now(), took: () => duration(timer.monotonicNs() - startNs) };
   }
 
   waited(name: WaitName, { startedAt, took }: Pick<Step, "startedAt" | "took">): void {

@@ -77,10 +77,10 @@ describe("statuses of containers", () => {
   ] as const)("that %s", async (_, kind) => {
     const { asked, call } = asking(fails(kind));
     const input = { containers: many(100), known, need };
-    const { volumes } = await readContainerDetails({ containerDetail: call }, input, signal);
+    const { imageVolumes } = await readContainerDetails({ containerDetail: call }, input, signal);
     if (kind === "deadline") expect(asked.length).toBeLessThanOrEqual(17);
     else expect(asked).toHaveLength(100);
-    expect([...volumes.values()].filter((one) => one.kind === "unknown")).toHaveLength(100);
+    expect([...imageVolumes.values()].filter((one) => one.kind === "unknown")).toHaveLength(100);
   });
 });
 
