@@ -48,7 +48,7 @@ export const directoryFields = {
     type: path("directory"),
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
-    doc: "Survives restarts and reboots; at most about 90 MB. Each runtime of a node needs its own: two in one directory forget each other's images, which then stay too young.",
+    doc: "Survives restarts and reboots; at most about 100 MB. Each runtime of a node needs its own: two in one directory forget each other's images, which then stay too young.",
     commands: WITH_STATE,
   },
   runDir: {
