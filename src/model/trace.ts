@@ -1,0 +1,145 @@
+/** When images were on a node and in use, as JSON lines: docs/trace.md describes the format. */
+
+import {
+  branded,
+  byKind,
+  bytes,
+  count,
+  FieldError,
+  list,
+  nullable,
+  type Of,
+  oneOf,
+  record,
+  text,
+  texts,
+} from "./codec.ts";
+import { exactJson, parseExactJson } from "./exact-json.ts";
+import { imageId } from "./ids.ts";
+
+/** Milliseconds since the epoch by the wall clock. */
+const ms = count;
+
+const head = {
+  apiVersion: oneOf("crigc/v1"),
+  node: text,
+  fromMs: ms,
+  untilMs: ms,
+  /** The detection period: intervals are exact to it. */
+  precisionMs: ms,
+  /** Of the image filesystem when the trace was written. */
+  capacityBytes: nullable(bytes),
+  /** What anything but images used there. */
+  otherBytes: nullable(bytes),
+};
+
+const image = {
+  image: branded(imageId),
+  /** Tags and digests. */
+  names: texts,
+  /** As the runtime reports it. */
+  sizeBytes: bytes,
+  /** From the first to the last, by chain ID; `null`: unknown. */
+  layers: nullable(list(record({ id: text, sizeBytes: bytes }))),
+};
+
+const interval = {
+  image: branded(imageId),
+  fromMs: ms,
+  /** `null`: it had not ended. */
+  untilMs: nullable(ms),
+};
+
+const line = byKind({
+  Trace: head,
+  Image: image,
+  Present: interval,
+  /** In use by containers; `name` is the one that they asked for. */
+  Use: { ...interval, name: nullable(text) },
+});
+export type TraceLine = Of<typeof line>;
+export type TraceHead = Extract<TraceLine, { kind: "Trace" }>;
+export type TraceImage = Extract<TraceLine, { kind: "Image" }>;
+export type TracePresent = Extract<TraceLine, { kind: "Present" }>;
+export type TraceUse = Extract<TraceLine, { kind: "Use" }>;
+
+const KINDS: ReadonlySet<unknown> = new Set<TraceLine["kind"]>([
+  "Trace",
+  "Image",
+  "Present",
+  "Use",
+]);
+/** A converter need not write them. */
+const MAY_LACK = { capacityBytes: null, otherBytes: null, layers: null, name: null };
+
+/** An image with a thousand layers takes a tenth of it. */
+export const TRACE_LINE_MAX = 1024 * 1024;
+/** Ten times what a node keeps. */
+export const TRACE_LINES_MAX = 2_000_000;
+
+export const traceText = (one: TraceLine): string => `${exactJson(line.write(one))}\n`;
+
+/** The records of one node. */
+export interface NodeTrace extends Omit<TraceHead, "kind" | "apiVersion"> {
+  readonly images: readonly TraceImage[];
+  readonly present: readonly TracePresent[];
+  readonly uses: readonly TraceUse[];
+}
+
+/** Reads a trace line by line. Throws `FieldError` for an invalid one, its number first in the path. */
+export class TraceReader {
+  #lines = 0;
+  #head: TraceHead | null = null;
+  readonly #images: TraceImage[] = [];
+  readonly #present: TracePresent[] = [];
+  readonly #uses: TraceUse[] = [];
+
+  add(written: string): void {
+    this.#lines += 1;
+    if (this.#lines > TRACE_LINES_MAX)
+      throw new FieldError(`it has more than ${TRACE_LINES_MAX} lines`);
+    try {
+      const read = readLine(written);
+      if (read !== null) this.#take(read);
+    } catch (error) {
+      if (!(error instanceof FieldError)) throw error;
+      throw new FieldError(error.message, [`line ${this.#lines}`, ...error.path]);
+    }
+  }
+
+  end(): NodeTrace {
+    if (this.#head === null) throw new FieldError("it has no line of kind Trace");
+    const { kind: _, apiVersion: __, ...rest } = this.#head;
+    return { ...rest, images: this.#images, present: this.#present, uses: this.#uses };
+  }
+
+  #take(read: TraceLine): void {
+    if ((read.kind === "Trace") !== (this.#head === null))
+      throw new FieldError("expected one line of kind Trace, before all others", ["kind"]);
+    if (read.kind === "Image") this.#images.push(read);
+    else if (read.untilMs !== null && read.untilMs < read.fromMs)
+      throw new FieldError("expected a time that is not before fromMs", ["untilMs"]);
+    else if (read.kind === "Trace") this.#head = read;
+    else if (read.kind === "Present") this.#present.push(read);
+    else this.#uses.push(read);
+  }
+}
+
+/** `null`: a blank line, or one of a kind that a later version added. */
+function readLine(written: string): TraceLine | null {
+  if (written.length > TRACE_LINE_MAX)
+    throw new FieldError(`expected at most ${TRACE_LINE_MAX} characters`);
+  if (written.trim() === "") return null;
+  let document: unknown;
+  try {
+    document = parseExactJson(written);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new FieldError(`expected JSON: ${error.message}`);
+  }
+  if (typeof document !== "object" || document === null || Array.isArray(document))
+    throw new FieldError("expected a record");
+  const { kind } = Object(document);
+  if (typeof kind !== "string") throw new FieldError("expected a string", ["kind"]);
+  return KINDS.has(kind) ? line.read({ ...MAY_LACK, ...document }) : null;
+}
