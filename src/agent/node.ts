@@ -97,6 +97,8 @@ export async function openEngine(options: CollectorOptions) {
     ...reader,
     memory,
     startedAt,
+    // Single passes are too far apart for intervals.
+    trace: startedAt === null || recorder === null ? undefined : (seen) => recorder.traced(seen),
     writer: values.dryRun ? noWriter : runtime.writer,
     remover: values.dryRun ? { ...noRemover, ...reader.remover } : logDeleter(values),
     logUsers: new LogUsers(runtime.reader, timer),

@@ -20,6 +20,7 @@ import type {
 } from "../model/ports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import type { TraceSeen } from "../model/trace.ts";
 import type { Backoff } from "./calls.ts";
 import type { LogUsers } from "./log-users.ts";
 import type { ObservePorts } from "./observe.ts";
@@ -90,6 +91,8 @@ export interface ReadEngine {
    * it.
    */
   readonly startedAt: Instant | null;
+  /** Told what each observation that is remembered saw; absent: no trace is kept. */
+  readonly trace?: ((seen: TraceSeen) => void) | undefined;
   /** Told when a step has ended: of a large node each leaves much garbage. */
   readonly stepDone?: () => void;
 }

@@ -17,6 +17,7 @@ import { readOrigins } from "./details.ts";
 import { Observer, readCreations } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
+import { trace } from "./trace.ts";
 
 export interface PrepareRequest extends Pick<
   Decide,
@@ -197,7 +198,9 @@ function rememberNode(
   const view = { ...snapshot, watched: seen.watched, limits: engine.limits().memory };
   const ledger =
     parts.containers === "none" ? seen : { ...seen, pods: rememberPods(before.pods, view) };
-  if (remembers) engine.memory.replace(ledger);
+  if (!remembers) return ledger;
+  engine.memory.replace(ledger);
+  trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
   return ledger;
 }
 
@@ -208,7 +211,9 @@ function rememberNode(
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const observer = new Observer(engine.observe);
   const snapshot = await look(engine, { observer, logs: false }, signal);
-  engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
+  const ledger = remembered(engine, snapshot, engine.memory.current().pods);
+  engine.memory.replace(ledger);
+  trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
   return seenOf(engine, snapshot);
 }
 

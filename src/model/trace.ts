@@ -15,7 +15,9 @@ import {
   texts,
 } from "./codec.ts";
 import { exactJson, parseExactJson } from "./exact-json.ts";
-import { imageId } from "./ids.ts";
+import { type ChainId, type ImageId, imageId } from "./ids.ts";
+import type { Image } from "./snapshot.ts";
+import type { Duration, Instant } from "./time.ts";
 
 /** Milliseconds since the epoch by the wall clock. */
 const ms = count;
@@ -57,8 +59,8 @@ const line = byKind({
   /** In use by containers; `name` is the one that they asked for. */
   Use: { ...interval, name: nullable(text) },
 });
-export type TraceLine = Of<typeof line>;
-export type TraceHead = Extract<TraceLine, { kind: "Trace" }>;
+type TraceLine = Of<typeof line>;
+type TraceHead = Extract<TraceLine, { kind: "Trace" }>;
 export type TraceImage = Extract<TraceLine, { kind: "Image" }>;
 export type TracePresent = Extract<TraceLine, { kind: "Present" }>;
 export type TraceUse = Extract<TraceLine, { kind: "Use" }>;
@@ -77,13 +79,17 @@ export const TRACE_LINE_MAX = 1024 * 1024;
 /** Ten times what a node keeps. */
 export const TRACE_LINES_MAX = 2_000_000;
 
-export const traceText = (one: TraceLine): string => `${exactJson(line.write(one))}\n`;
-
 /** The records of one node. */
 export interface NodeTrace extends Omit<TraceHead, "kind" | "apiVersion"> {
   readonly images: readonly TraceImage[];
   readonly present: readonly TracePresent[];
   readonly uses: readonly TraceUse[];
+}
+
+/** Each with its line end, the head first. */
+export function* traceLines({ images, present, uses, ...node }: NodeTrace): Iterable<string> {
+  yield jsonLine({ kind: "Trace", apiVersion: "crigc/v1", ...node });
+  for (const records of [images, present, uses]) for (const one of records) yield jsonLine(one);
 }
 
 /** Reads a trace line by line. Throws `FieldError` for an invalid one, its number first in the path. */
@@ -125,6 +131,8 @@ export class TraceReader {
   }
 }
 
+const jsonLine = (one: TraceLine): string => `${exactJson(line.write(one))}\n`;
+
 /** `null`: a blank line, or one of a kind that a later version added. */
 function readLine(written: string): TraceLine | null {
   if (written.length > TRACE_LINE_MAX)
@@ -142,4 +150,22 @@ function readLine(written: string): TraceLine | null {
   const { kind } = Object(document);
   if (typeof kind !== "string") throw new FieldError("expected a string", ["kind"]);
   return KINDS.has(kind) ? line.read({ ...MAY_LACK, ...document }) : null;
+}
+
+/** Of an image that is there, its ID; of one in use, also the name that containers asked for, which may be "". */
+export type TraceKey = string;
+export const useKey = (id: ImageId, name: string): TraceKey => `${id}\n${name}`;
+
+/** What one detection saw. */
+export interface TraceSeen {
+  readonly at: Instant;
+  /** The detection period. */
+  readonly precision: Duration;
+  /** What is there and in use. */
+  readonly keys: ReadonlySet<TraceKey>;
+  /** Whether all uses are known. */
+  readonly isComplete: boolean;
+  readonly images: readonly Image[];
+  /** `null`: not read yet. */
+  readonly chainOf: (id: ImageId) => readonly ChainId[] | null;
 }

@@ -28,6 +28,7 @@ import { ledgerOf, readLedgerRows } from "./ledger-rows.ts";
 import { leftOpen, marksIn } from "./marks.ts";
 import { Recorder } from "./recorder.ts";
 import type { StoreOptions } from "./store.ts";
+import { readTrace } from "./trace.ts";
 
 /** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {
@@ -109,6 +110,7 @@ function readerOf(db: Database, { paths, ledger, failure }: About) {
     samples: (query: HistoryQuery) => newest("sample")(query).toReversed(),
     /** In the order in which they were recorded. */
     newestSamples: () => asked(() => queryNewestSamples(db)),
+    trace: () => asked(() => readTrace(db)),
     [Symbol.dispose]: () => db.close(),
   };
 }

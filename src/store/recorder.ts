@@ -12,7 +12,8 @@ import {
 } from "../model/outcome.ts";
 import type { Event, Pass, PassStart } from "../model/pass.ts";
 import type { Filesystem } from "../model/snapshot.ts";
-import { type Instant, seconds } from "../model/time.ts";
+import { duration, type Instant, seconds, toMs } from "../model/time.ts";
+import type { TraceSeen } from "../model/trace.ts";
 import { type HistoryRecord, readable, type RecentHistory, SAMPLES_KEPT } from "./history.ts";
 import {
   containerRemoval,
@@ -24,7 +25,8 @@ import {
 } from "./pass-rows.ts";
 import { within } from "./pending.ts";
 import { Regrets } from "./regrets.ts";
-import { Store } from "./store.ts";
+import { Store, type StoreOptions } from "./store.ts";
+import { Tracer } from "./tracer.ts";
 
 const SAMPLES_APART = seconds(10);
 
@@ -38,6 +40,20 @@ export class Recorder extends Store {
   #freedSince: ReadonlyMap<string, bigint> = new Map();
   /** The running pass, and whether its row was requested. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
+
+  readonly #tracer: Tracer;
+
+  constructor(options: StoreOptions) {
+    super(options);
+    this.#tracer = new Tracer({
+      ask: (request) => this.ask(request),
+      observedMs: () => toMs(duration(this.ledger().watched)),
+      failed: (message) => {
+        const what = `${message}; crigc records no trace until it can`;
+        options.notify({ kind: "write-failed", error: null, message: what });
+      },
+    });
+  }
 
   protected override known(recent: RecentHistory): void {
     this.#regrets.load(recent);
@@ -134,6 +150,11 @@ export class Recorder extends Store {
       if (this.removalsNotWritten === 0 || patience.aborted) return this.removalsNotWritten;
       await within(SETTLE_PAUSE_MS, NEVER);
     }
+  }
+
+  /** For the trace. While the disk takes no ledger, it gets no trace either. */
+  traced(seen: TraceSeen): void {
+    if (this.failure() === null) this.#tracer.seen(seen);
   }
 
   /** Every event, of a pass or of none; events that are not news are not passed on. */

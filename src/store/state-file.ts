@@ -22,6 +22,7 @@ import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
 import type { FileState, StateReply, StateRequest, StateWrite } from "./state-request.ts";
+import { type TraceRequest, TraceWriter } from "./trace.ts";
 
 interface StateFileOptions {
   /** `--state-dir`. */
@@ -37,6 +38,7 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   open: "open",
   refresh: "read",
   write: "write",
+  trace: "write the trace to",
   close: "close",
   "put-aside": "move aside",
 };
@@ -60,6 +62,7 @@ export class StateFile {
   /** The revision of the ledger that the requester knows; `null`: none. */
   #known: string | null = null;
   readonly #mark: OwnMark;
+  readonly #tracer = new TraceWriter();
   /** The last write failed. */
   #refusal: Extract<StateReply, { kind: "failed" }> | null = null;
   /** The changes of the last write were not written. */
@@ -93,6 +96,8 @@ export class StateFile {
           return this.#refresh(onRows);
         case "write":
           return this.#write(request, onRows);
+        case "trace":
+          return this.#trace(request);
         case "close":
           return this.#close();
         case "put-aside":
@@ -200,6 +205,17 @@ export class StateFile {
     return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
   }
 
+  /** A trace that cannot be written is no reason to give up the file. */
+  #trace(request: TraceRequest): StateReply {
+    try {
+      this.#tracer.write(this.#connected(), request);
+      return { kind: "done", marks: [] };
+    } catch (thrown) {
+      const error = storeError(`${verbs.trace} ${this.#paths.database}`, thrown);
+      return { kind: "failed", error: error.kind, message: error.message };
+    }
+  }
+
   /** The last process to close the file leaves a copy of its stamp beside it. */
   #close(): StateReply {
     const { writer } = this.#options;
@@ -251,9 +267,8 @@ export class StateFile {
     // A file that cannot even be read is broken or not crigc's.
     const isBroken =
       error.kind === "corrupt" || (error.kind === "unreadable" && request.kind === "read");
-    return isBroken
-      ? this.#putAside(error.message, error.kind)
-      : { kind: "failed", error: error.kind, message: error.message };
+    if (isBroken) return this.#putAside(error.message, error.kind);
+    return { kind: "failed", error: error.kind, message: error.message };
   }
 
   #putAside(message: string, kind: StoreErrorKind = "corrupt"): StateReply {

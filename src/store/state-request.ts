@@ -5,6 +5,7 @@ import type { Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import type { HistoryRow, RecentHistory } from "./history.ts";
 import { type LedgerChange, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
+import type { TraceRequest } from "./trace.ts";
 
 /** Answered in order. */
 export type StateRequest =
@@ -15,6 +16,7 @@ export type StateRequest =
   /** Reads what other processes wrote since this one last read. */
   | { readonly kind: "refresh" }
   | StateWrite
+  | TraceRequest
   /** Removes this process's mark, unless something before could not be written. */
   | { readonly kind: "close" }
   /** The content that was read is invalid. */

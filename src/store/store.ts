@@ -149,13 +149,13 @@ export abstract class Store {
     if (isWritten === false) this.#failures.lost(this.removalsNotWritten);
     this.#isClosed = true;
     const closed =
-      isWritten === true ? await within(HANGING_MS, this.#ask({ kind: "close" })) : null;
+      isWritten === true ? await within(HANGING_MS, this.ask({ kind: "close" })) : null;
     await within(HANGING_MS, this.#options.channel.close(last));
     this.#presence.end(closed?.kind === "done");
   }
 
   async #begin(request: StateRequest): Promise<void> {
-    const answer = await this.#ask(request);
+    const answer = await this.ask(request);
     if (answer.kind !== "failed") return this.#adopt(answer, "every image counts as new");
     const known =
       request.kind === "read"
@@ -167,12 +167,12 @@ export abstract class Store {
 
   async #refresh(): Promise<void> {
     const before = this.#presence.others();
-    const answer = await this.#ask({ kind: "refresh" });
+    const answer = await this.ask({ kind: "refresh" });
     if (answer.kind !== "failed") this.#adopt(answer, WRITTEN_AGAIN);
     const marks = "marks" in answer ? answer.marks : [];
     const after = this.#presence.others();
     const { isLeftOpen, dead } = leftOpen({ marks, before, after, wasLeftOpen: this.#wasLeftOpen });
-    if (dead.length > 0) void this.#ask({ kind: "open", dead });
+    if (dead.length > 0) void this.ask({ kind: "open", dead });
     if (isLeftOpen) this.#restartAge();
     this.#wasLeftOpen = false;
   }
@@ -217,7 +217,7 @@ export abstract class Store {
   }
 
   async #write(batch: Batch): Promise<boolean> {
-    const answer = await this.#ask(batch.request);
+    const answer = await this.ask(batch.request);
     // Otherwise the state process ended between an earlier batch and this one.
     const isNext = this.#refused.length === 0 && this.#unanswered.keys().next().value === batch;
     this.#unanswered.delete(batch);
@@ -281,7 +281,7 @@ export abstract class Store {
     if (!isEarlier) this.known(answer.recent);
   }
 
-  async #ask(request: StateRequest): Promise<LedgerAnswer> {
+  protected async ask(request: StateRequest): Promise<LedgerAnswer> {
     const { channel, directory } = this.#options;
     const hanging = setTimeout(() => {
       this.#isHanging = true;

@@ -6,13 +6,7 @@ import fc from "fast-check";
 
 import { FieldError } from "../../src/model/codec.ts";
 import { imageId } from "../../src/model/ids.ts";
-import {
-  type NodeTrace,
-  TRACE_LINE_MAX,
-  type TraceLine,
-  TraceReader,
-  traceText,
-} from "../../src/model/trace.ts";
+import { type NodeTrace, TRACE_LINE_MAX, traceLines, TraceReader } from "../../src/model/trace.ts";
 
 const HEAD =
   '{"apiVersion":"crigc/v1","kind":"Trace","node":"a","fromMs":0,"untilMs":9,"precisionMs":1}';
@@ -56,9 +50,7 @@ const nodeTrace: fc.Arbitrary<NodeTrace> = fc.record({
 test("a trace is read as it was written, one line a record", () => {
   fc.assert(
     fc.property(nodeTrace, (trace) => {
-      const { images, present, uses, ...head } = trace;
-      const first: TraceLine = { kind: "Trace", apiVersion: "crigc/v1", ...head };
-      const lines = [first, ...images, ...present, ...uses].map(traceText);
+      const lines = [...traceLines(trace)];
       expect(lines.every((it) => it.indexOf("\n") === it.length - 1)).toBeTrue();
       expect(read(lines)).toEqual(trace);
     }),

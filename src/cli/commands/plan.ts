@@ -9,6 +9,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Image } from "../../model/snapshot.ts";
 import type { Duration, Instant } from "../../model/time.ts";
+import { traceLines } from "../../model/trace.ts";
 import { compared } from "../../model/values.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
@@ -36,6 +37,7 @@ import { exit, planExit } from "../exit.ts";
 import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
 import { forced, ID_PREFIX_MIN, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
+import { recordedTrace } from "../trace.ts";
 
 export const plan = command({
   name: "plan",
@@ -101,10 +103,17 @@ function assumedSpan(invocation: Invocation): Duration | null {
 export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
-  doc: "Contains the names of the host, of images, containers and pods, and their ledger records; no content of containers or logs. crigc fleet compares the snapshots of many nodes.",
+  doc: "Contains the names of the host, of images, containers and pods, and their ledger records; no content of containers or logs. crigc fleet compares the snapshots of many nodes. With --trace it writes what the agent has recorded of the last 90 days instead, without a runtime: the node, each image, and when it was there and in use, one JSON line each.",
+  options: [option("trace", "write when images were there and in use, as JSON lines")],
   readOnly: true,
   alwaysJson: true,
   run: async (context) => {
+    if (has(context, "trace")) {
+      const trace = recordedTrace(context);
+      if (trace === null) return exit.unknown;
+      await context.stdoutPieces(traceLines(trace));
+      return exit.done;
+    }
     const { snapshot: seen, ledger } = await shownNode(context, {
       allLayers: true,
       pullRecords: true,

@@ -112,6 +112,17 @@ export class LayerForest {
     return layers.toReversed();
   }
 
+  /** The layers of an image, from its first to its last, with their estimated sizes; `null` if they are unknown. */
+  layersOf(id: ImageId): readonly { readonly chain: ChainId; readonly sizeBytes: bigint }[] | null {
+    const layers: { readonly chain: ChainId; readonly sizeBytes: bigint }[] = [];
+    for (let path = this.#leaves.get(id) ?? null; path !== null; path = path.parent) {
+      const below = path.parent === null ? 0n : boundsOf(path.parent).estimateBytes;
+      const sizeBytes = atLeastZero(boundsOf(path).estimateBytes - below);
+      layers.push({ chain: path.chain, sizeBytes });
+    }
+    return layers.length === 0 ? null : layers.toReversed();
+  }
+
   /**
    * Combines a figure of each image along its path: the result for a path is `combine` of the figures of all images
    * that end at it or pass through it. One walk over the forest answers any number of questions.

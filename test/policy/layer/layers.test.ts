@@ -36,6 +36,7 @@ describe("an image with unknown layers", () => {
     expect(forest.has(unknown)).toBeFalse();
     expect(forest.sharers(unknown, 9)).toEqual([]);
     expect(forest.chainOf(unknown)).toBeNull();
+    expect(forest.layersOf(unknown)).toBeNull();
     expect(forest.familyOf(unknown)).toBeNull();
     expect(forest.removals().remove(unknown)).toBeNull();
   });
@@ -68,6 +69,23 @@ test("images with all layers of another are named up to a number, without itself
   expect(forest.sharers(base, 9).toSorted()).toEqual(["equal", "one", "same", "two"].map(imageId));
   for (const most of [1, 2, 3]) expect(forest.sharers(base, most)).toHaveLength(most);
   expect(forest.sharers(imageId("one"), 9)).toEqual([]);
+});
+
+test("layers have the sizes that images end with, in equal parts in between, and none below nothing", () => {
+  const forest = forestOf([
+    image("base", "base", 20n),
+    image("one", "base/a/b", 40n),
+    image("less", "base/c", 15n),
+  ]);
+  const sizes = (id: string) =>
+    forest.layersOf(imageId(id))?.map(({ sizeBytes }) => sizeBytes / MIB);
+  expect(sizes("one")).toEqual([15n, 12n, 12n]);
+  expect(sizes("less")).toEqual([15n, 0n]);
+  expect(forest.layersOf(imageId("one"))?.map(({ chain }) => String(chain))).toEqual([
+    "base",
+    "base/a",
+    "base/a/b",
+  ]);
 });
 
 describe("what a removal frees", () => {

@@ -1,0 +1,250 @@
+// The trace in the state file: intervals begin and end with what detections saw, are bounded, and cost an idle node one row.
+
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+
+import { chainId, imageId } from "../../src/model/ids.ts";
+import type { Image } from "../../src/model/snapshot.ts";
+import { instantFromMs, minutes } from "../../src/model/time.ts";
+import { type TraceSeen, useKey } from "../../src/model/trace.ts";
+import { openInMemory } from "../../src/store/connection.ts";
+import type { Recorder } from "../../src/store/recorder.ts";
+import { readTrace, TraceWriter } from "../../src/store/trace.ts";
+import { anImage } from "../support/build/values.ts";
+import { scratch } from "../support/scratch.ts";
+import { read, write } from "./fixture.ts";
+
+const MINUTE = 60_000;
+const PERIOD = 5 * MINUTE;
+const [A, B] = [imageId("sha256:a"), imageId("sha256:b")];
+const web = useKey(A, "web:1");
+
+/** A node whose agent detects at a minute; `null`: the same as before. */
+function node(db: Database = openInMemory()) {
+  let writer = new TraceWriter();
+  const at = (
+    minute: number,
+    keys: readonly string[] | null,
+    more: { readonly isComplete?: boolean } = {},
+  ): void =>
+    writer.write(db, {
+      kind: "trace",
+      images: [A, B].map((image) => ({ image, names: [], sizeBytes: "1", chain: null })),
+      detection: {
+        atMs: minute * MINUTE,
+        precisionMs: PERIOD,
+        watchedMs: minute * MINUTE,
+        keys,
+        isComplete: true,
+        ...more,
+      },
+    });
+  /** `A 0-5`, and `A web:1 0-` for a use that has not ended. */
+  const intervals = (): readonly string[] => {
+    const trace = readTrace(db);
+    const minute = (ms: number | null) => (ms === null ? "" : ms / MINUTE);
+    return [...(trace?.present ?? []), ...(trace?.uses ?? [])].map((it) => {
+      const name = "name" in it ? ` ${it.name}` : "";
+      const image = it.image === A ? "A" : "B";
+      return `${image}${name} ${minute(it.fromMs)}-${minute(it.untilMs)}`;
+    });
+  };
+  return { db, at, intervals, restart: () => (writer = new TraceWriter()) };
+}
+
+describe("an interval", () => {
+  test("lasts from the detection that saw it first to the one that no longer did", () => {
+    const { at, intervals } = node();
+    at(0, [A]);
+    at(5, [A, web]);
+    at(10, null);
+    at(15, [A, B]);
+    at(20, [B]);
+    expect(intervals()).toEqual(["A 0-20", "B 15-", "A web:1 5-15"]);
+  });
+
+  test("of an image that comes back is another one", () => {
+    const { at, intervals } = node();
+    at(0, [A]);
+    at(5, []);
+    at(10, [A]);
+    expect(intervals()).toEqual(["A 0-5", "A 10-"]);
+  });
+
+  test("goes on over a restart that takes less than two periods", () => {
+    const { at, intervals, restart } = node();
+    at(0, [A, web]);
+    restart();
+    at(9, [A]);
+    expect(intervals()).toEqual(["A 0-", "A web:1 0-9"]);
+  });
+
+  test.each([
+    ["the agent was down", 60],
+    ["the clock was set forward", 60 * 24 * 365],
+    ["the clock was set back", 5],
+  ])("ends with the last detection if %s for longer", (_, next) => {
+    const { at, intervals, restart } = node();
+    at(20, [A, web]);
+    at(25, null);
+    restart();
+    at(next, [A]);
+    expect(intervals()).toEqual(["A 20-25", `A ${next}-`, "A web:1 20-25"]);
+  });
+
+  test("that goes on after a gap without a restart is two, with the same image and name", () => {
+    const { at, intervals } = node();
+    at(0, [A, web]);
+    at(60, null);
+    expect(intervals()).toEqual(["A 0-0", "A 60-", "A web:1 0-0", "A web:1 60-"]);
+  });
+
+  test("does not end before it begins when the clock is set back a little", () => {
+    const { at, intervals } = node();
+    at(20, [A]);
+    at(17, [A, B]);
+    at(18, [A]);
+    expect(intervals()).toEqual(["A 20-", "B 20-20"]);
+  });
+
+  test("of a use does not end while uses are unknown, and of an image does", () => {
+    const { at, intervals } = node();
+    at(0, [A, B, web]);
+    at(5, [A], { isComplete: false });
+    expect(intervals()).toEqual(["A 0-", "B 0-5", "A web:1 0-"]);
+    at(10, [A]);
+    expect(intervals()).toEqual(["A 0-", "B 0-5", "A web:1 0-10"]);
+  });
+});
+
+test("a detection that says only that nothing changed is refused on a file that lacks the rest", () => {
+  const { at, intervals, restart } = node();
+  at(0, [A]);
+  restart();
+  expect(() => at(5, null)).toThrow("the open intervals are not known");
+  expect(intervals()).toEqual(["A 0-"]);
+});
+
+test("what ended more than 90 days of observed time ago is deleted, and what has not ended stays", () => {
+  const { at, intervals } = node();
+  const day = 24 * 60;
+  at(0, [A, B, web]);
+  at(1, [B, web]);
+  at(2, [B]);
+  for (const hour of [1, 90 * 24]) at(hour * 60, null);
+  at(90 * day + 2, [A, B]);
+  expect(intervals()).not.toContain("A 0-1");
+  expect(intervals()).toContain("A web:1 0-2");
+  at(90 * day + 3, [A]);
+  expect(intervals()).not.toContain("A web:1 0-2");
+});
+
+test("beyond 200,000 intervals those that ended first are deleted, in bounded steps", () => {
+  const { db, at, intervals } = node();
+  at(0, [A]);
+  db.run(
+    `WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 201000)
+     INSERT INTO trace (image, name, from_ms, until_ms, watched_ms)
+     SELECT 1, 'old', 0, n, n FROM number`,
+  );
+  const ended = db.query<{ rows: number; first: number }, []>(
+    "SELECT count(*) AS rows, min(watched_ms) AS first FROM trace WHERE name = 'old'",
+  );
+  at(1, [A, B]);
+  const { rows = 0, first = 0 } = ended.get() ?? {};
+  expect(rows).toBeGreaterThan(200_000);
+  expect(first).toBe(201_000 - rows + 1);
+  for (const minute of [2, 3]) at(minute, minute % 2 === 0 ? [A] : [A, B]);
+  expect(ended.get()?.rows).toBeLessThanOrEqual(200_000);
+  expect(intervals()).toContain("A 0-");
+});
+
+describe("what detections see is written", () => {
+  const image = (name: string, change: Partial<Image> = {}) => anImage(name, change);
+  const seen = (
+    minute: number,
+    images: readonly Image[],
+    uses: readonly string[] = [],
+  ): TraceSeen => ({
+    at: instantFromMs(Date.parse("2026-01-02T00:00:00Z") + minute * MINUTE),
+    precision: minutes(5),
+    keys: new Set([...images.map(({ id }) => id), ...uses]),
+    isComplete: true,
+    images,
+    chainOf: () => [chainId(`sha256:${"1".repeat(64)}`), chainId(`sha256:${"2".repeat(64)}`)],
+  });
+  /** The tracer answers within microtasks here. */
+  const traced = async (store: Recorder, what: TraceSeen): Promise<void> => {
+    store.traced(what);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  const recorded = (directory: string) => {
+    using reader = read(directory).reader;
+    return reader.trace();
+  };
+
+  test("with the names, the size and the layers of each image", async () => {
+    const directory = scratch();
+    const { store, notices } = await write(directory);
+    const [one, other] = [image("one"), image("other", { sizeBytes: 2n ** 63n })];
+    await traced(store, seen(0, [one]));
+    await traced(store, seen(5, [{ ...one, repoTags: ["one:2"] }, other]));
+    await traced(store, seen(10, [{ ...one, repoTags: ["one:2"] }, other]));
+    await store.close();
+    expect(notices).toEqual([]);
+    const trace = recorded(directory);
+    expect(trace?.images.map(({ image: id, sizeBytes }) => [id, sizeBytes])).toEqual([
+      [one.id, one.sizeBytes.toString()],
+      [other.id, (2n ** 63n).toString()],
+    ]);
+    expect(trace?.images[0]?.names).toContain("one:2");
+    expect(trace?.images[0]?.chain).toEqual([...(seen(0, []).chainOf(one.id) ?? [])]);
+    expect(trace?.present.map(({ untilMs }) => untilMs)).toEqual([null, null]);
+    expect((trace?.untilMs ?? 0) - (trace?.fromMs ?? 0)).toBe(10 * MINUTE);
+  });
+
+  test("again whole after the file was lost", async () => {
+    const directory = scratch();
+    const { store } = await write(directory);
+    const one = image("one");
+    await traced(store, seen(0, [one]));
+    for (const name of ["crigc.db", "crigc.db-wal", "crigc.db-shm"])
+      rmSync(`${directory}/${name}`, { force: true });
+    await traced(store, seen(5, [one]));
+    expect(recorded(directory)?.present).toHaveLength(1);
+    await store.close();
+  });
+
+  test("at most ten times in a period", async () => {
+    const directory = scratch();
+    const { store } = await write(directory);
+    await traced(store, seen(0, [image("one")]));
+    await traced(store, seen(0.25, [image("one"), image("other")]));
+    expect(recorded(directory)?.present).toHaveLength(1);
+    await traced(store, seen(0.5, [image("one"), image("other")]));
+    expect(recorded(directory)?.present).toHaveLength(2);
+    await store.close();
+  });
+
+  test("or why not is said once, and the ledger goes on", async () => {
+    const directory = scratch();
+    const { store, notices } = await write(directory);
+    const one = image("one");
+    await traced(store, seen(0, [one]));
+    using db = new Database(`${directory}/crigc.db`);
+    for (const sql of ["DROP TABLE trace", "CREATE VIEW trace AS SELECT 1"]) db.run(sql);
+    for (const minute of [5, 10]) await traced(store, seen(minute, [one, image(`${minute}`)]));
+    expect(notices).toMatchObject([{ kind: "write-failed", error: null }]);
+    expect(await store.flush()).toBeTrue();
+    expect(store.failure()).toBeNull();
+    db.run("DROP VIEW trace");
+    await traced(store, seen(15, [one]));
+    expect(recorded(directory)?.present).toHaveLength(1);
+    await store.close();
+  });
+});
+
+test("a state file without a trace has none", () => {
+  expect(readTrace(openInMemory())).toBeNull();
+});
