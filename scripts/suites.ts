@@ -146,7 +146,7 @@ export const suites: readonly Suite[] = [
     run: { tests: ["test/e2e/release"] },
     ordered: true,
     needsRoot: true,
-    groups: ["release", "containerd", "debian-root"],
+    groups: ["release", "packages", "containerd", "debian-root"],
     testSeconds: 600,
     suiteMinutes: 40,
   },

@@ -1,0 +1,311 @@
+// The packages: accepted by their distributions' linters, and installed, upgraded, removed and purged in a Debian.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+
+import packaged from "../../../package.json" with { type: "json" };
+import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
+import { put } from "../../support/scratch.ts";
+import { commit, released, top } from "./build.ts";
+
+setDefaultTimeout(120_000);
+
+const { version } = packaged;
+const older = "0.0.9";
+let scratch: string;
+let folder: string;
+/** The packages of an older version, whose executables do nothing. */
+let before: string;
+
+beforeAll(async () => {
+  folder = await released();
+  scratch = mkdtempSync(`${tmpdir()}/crigc-packages-`);
+  before = `${scratch}/older`;
+  const release = `${scratch}/release`;
+  mkdirSync(release);
+  for (const processor of ["x64", "arm64"])
+    await command("cp", "/bin/true", `${release}/crigc-linux-${processor}`);
+  await command(
+    "env",
+    `CRIGC=${folder}/crigc-linux-x64`,
+    `${top}/scripts/packages`,
+    "--version",
+    older,
+    release,
+    before,
+  );
+});
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const debOf = (number: string, architecture = "amd64") => `crigc_${number}_${architecture}.deb`;
+const rpmOf = (number: string, architecture = "x86_64") => `crigc-${number}-1.${architecture}.rpm`;
+
+describe("linters accept", () => {
+  // It takes long, and the other one has the same files.
+  test("the deb", async () => {
+    const deb = `${folder}/${debOf(version)}`;
+    expect(await command("lintian", "--allow-root", "--fail-on", "error,warning", deb)).toBe("");
+  });
+
+  test.each(["x86_64", "aarch64"])("the rpm for %s", async (architecture) => {
+    const rc = `${top}/scripts/packages-parts/rpmlintrc`;
+    const said = await command("rpmlint", "-r", rc, `${folder}/${rpmOf(version, architecture)}`);
+    expect(said).toContain("0 errors, 0 warnings");
+  });
+});
+
+test("each package has the executable of its processor, and otherwise the same files", async () => {
+  const listed = async (file: string) =>
+    (await command("sh", "-c", `dpkg-deb --fsys-tarfile '${folder}/${file}' | tar -t`)).split("\n");
+  expect(await listed(debOf(version, "arm64"))).toEqual(await listed(debOf(version)));
+  for (const [file, processor] of [
+    [debOf(version), "x64"],
+    [debOf(version, "arm64"), "arm64"],
+  ]) {
+    const inside = await command(
+      "sh",
+      "-c",
+      `dpkg-deb --fsys-tarfile '${folder}/${file}' | tar -xO ./usr/bin/crigc | sha256sum`,
+    );
+    const beside = await command("sha256sum", `${folder}/crigc-linux-${processor}`);
+    expect(inside.slice(0, 64)).toBe(beside.slice(0, 64));
+  }
+  const asked = (file: string) =>
+    command("rpm", "-qp", "--qf", "[%{FILENAMES} %{FILEDIGESTS}\n]", `${folder}/${file}`);
+  const differing = (await asked(rpmOf(version))).split("\n");
+  const others = new Set((await asked(rpmOf(version, "aarch64"))).split("\n"));
+  expect(differing.filter((line) => !others.has(line))).toEqual([
+    expect.stringContaining("/usr/bin/crigc "),
+  ]);
+});
+
+/** A Debian in which systemd seems to run: its commands are recorded. */
+async function debian(name: string) {
+  const root = `${scratch}/${name}`;
+  mkdirSync(root);
+  await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
+  mkdirSync(`${root}/run/systemd/system`, { recursive: true });
+  await command("mv", `${root}/usr/bin/systemctl`, `${root}/usr/bin/systemctl.real`);
+  put(
+    root,
+    "usr/bin/systemctl",
+    `#!/bin/sh
+echo "$*" >> /calls
+# In a chroot it changes links only; what is running is asked of nobody.
+case "$*" in *enable*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;; esac
+`,
+    0o755,
+  );
+  const inside = (...words: readonly string[]): Promise<CommandResult> =>
+    tryCommand([
+      "unshare",
+      "--mount",
+      "sh",
+      "-ec",
+      'mount -t proc proc "$0/proc"; exec chroot "$0" env -i PATH="$PATH" DEBIAN_FRONTEND=noninteractive "$@"',
+      root,
+      ...words,
+    ]);
+  return {
+    root,
+    inside,
+    /** Commands to systemd about the service since the last question. */
+    calls: () => {
+      const file = `${root}/calls`;
+      const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+      rmSync(file, { force: true });
+      return text.split("\n").filter((line) => line !== "");
+    },
+    has: (path: string) => lstatSync(`${root}/${path}`, { throwIfNoEntry: false }) !== undefined,
+    text: (path: string) => readFileSync(`${root}/${path}`, "utf8"),
+    put: (path: string, text: string) => writeFileSync(`${root}/${path}`, text),
+    leftovers: async () =>
+      (
+        await command(
+          "find",
+          root,
+          "-path",
+          `${root}/proc`,
+          "-prune",
+          "-o",
+          "-name",
+          "*crigc*",
+          "-print",
+        )
+      )
+        .split("\n")
+        .filter((path) => path !== "" && !/\/var\/lib\/(dpkg|rpm)\//.test(path))
+        .map((path) => path.slice(root.length + 1))
+        .toSorted(),
+  };
+}
+
+const done = { exitCode: 0 };
+const CONFIG = "etc/crigc/crigc.yaml";
+const LIST = "etc/crigc/keep.d/site.list";
+const LEDGER = "var/lib/crigc/ledger.db";
+const WANTS = "etc/systemd/system/multi-user.target.wants/crigc.service";
+
+describe("the deb", () => {
+  let it: Awaited<ReturnType<typeof debian>>;
+
+  beforeAll(async () => {
+    it = await debian("debian");
+    for (const file of [`${before}/${debOf(older)}`, `${folder}/${debOf(version)}`])
+      await command("cp", "--reflink=auto", file, it.root);
+  });
+
+  test("is installed with its directories, neither enabled nor started", async () => {
+    expect(await it.inside("dpkg", "-i", `/${debOf(older)}`)).toMatchObject(done);
+    expect(it.calls()).toEqual(["--system daemon-reload"]);
+    expect([it.has(WANTS), it.has("etc/crigc/keep.d"), it.has("etc/crigc/conf.d")]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(await it.inside("systemd-analyze", "verify", "--man=no", "crigc.service")).toMatchObject(
+      done,
+    );
+  });
+
+  test("is upgraded with the operator's configuration and rules, and a running agent restarted", async () => {
+    expect(await it.inside("systemctl", "enable", "crigc")).toMatchObject(done);
+    it.put(CONFIG, "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: 7\n");
+    it.put(LIST, "registry.lan/**\n");
+    mkdirSync(`${it.root}/var/lib/crigc`);
+    it.put(LEDGER, "");
+    it.calls();
+    expect(await it.inside("dpkg", "-i", `/${debOf(version)}`)).toMatchObject(done);
+    expect(it.calls()).toEqual(["--system daemon-reload", "try-restart crigc.service"]);
+    expect(it.text(CONFIG)).toContain("maxImages: 7");
+    expect(it.text(LIST)).toBe("registry.lan/**\n");
+    expect(it.has(WANTS)).toBe(true);
+    const { stdout } = await it.inside("crigc", "version");
+    expect(stdout).toContain(`crigc ${version} (${commit.slice(0, 12)})`);
+    expect(await it.inside("crigc", "keep", "check")).toMatchObject(done);
+    expect(await it.inside("dpkg", "--verify", "crigc")).toMatchObject({
+      stdout: expect.stringMatching(/^\S+ c \/etc\/crigc\/crigc.yaml\n$/),
+    });
+  });
+
+  test("is removed but for configuration, rules, ledger and history", async () => {
+    expect(await it.inside("dpkg", "-r", "crigc")).toMatchObject(done);
+    expect(it.calls()).toContain("stop crigc.service");
+    for (const path of ["usr/bin/crigc", "usr/lib/systemd/system/crigc.service"])
+      expect(it.has(path)).toBe(false);
+    for (const path of [CONFIG, LIST, LEDGER]) expect(it.has(path)).toBe(true);
+  });
+
+  test("is purged but for keep rules", async () => {
+    expect(await it.inside("dpkg", "-P", "crigc")).toMatchObject(done);
+    for (const path of [CONFIG, LEDGER, WANTS]) expect(it.has(path)).toBe(false);
+    expect(it.text(LIST)).toBe("registry.lan/**\n");
+    rmSync(`${it.root}/${LIST}`);
+    expect(await it.inside("dpkg", "-i", `/${debOf(older)}`)).toMatchObject(done);
+    expect(await it.inside("dpkg", "-P", "crigc")).toMatchObject(done);
+    expect(await it.leftovers()).toEqual([debOf(older), debOf(version)].toSorted());
+  });
+});
+
+describe("the rpm", () => {
+  let it: Awaited<ReturnType<typeof debian>>;
+  const rpm = (...words: readonly string[]) =>
+    // The tree is a Debian: what the package needs is there, but not in RPM's database.
+    tryCommand(["rpm", "--root", it.root, "--force-debian", "--nodeps", ...words]);
+
+  beforeAll(async () => {
+    it = await debian("for-rpm");
+  });
+
+  test("needs glibc 2.17 and a shell", async () => {
+    const needs = await command("rpm", "-qp", "--requires", `${folder}/${rpmOf(version)}`);
+    expect(needs.split("\n").filter((line) => line !== "" && !line.startsWith("rpmlib("))).toEqual([
+      ...Array.from({ length: 4 }, () => "/bin/sh"),
+      "libc.so.6(GLIBC_2.17)(64bit)",
+    ]);
+  });
+
+  test("is installed with its directories, neither enabled nor started", async () => {
+    expect(await rpm("-i", `${before}/${rpmOf(older)}`)).toMatchObject(done);
+    expect(it.calls()).toEqual(["--system daemon-reload"]);
+    expect([it.has(WANTS), it.has("etc/crigc/keep.d")]).toEqual([false, true]);
+  });
+
+  test("is upgraded with the operator's configuration and rules, and a running agent restarted", async () => {
+    it.put(CONFIG, "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: 7\n");
+    it.put(LIST, "registry.lan/**\n");
+    it.put(LEDGER, "");
+    expect(await rpm("-U", `${folder}/${rpmOf(version)}`)).toMatchObject(done);
+    expect(it.calls().at(-1)).toBe("try-restart crigc.service");
+    expect(it.text(CONFIG)).toContain("maxImages: 7");
+    const { stdout } = await it.inside("crigc", "version");
+    expect(stdout).toContain(`crigc ${version} (`);
+    expect((await rpm("-V", "crigc")).stdout).toMatch(/^\S+ +c \/etc\/crigc\/crigc.yaml\n$/);
+  });
+
+  test("is erased but for rules, ledger, history and a changed configuration", async () => {
+    expect(await rpm("-e", "crigc")).toMatchObject(done);
+    expect(it.calls().slice(0, 2)).toEqual([
+      "--no-reload disable crigc.service",
+      "stop crigc.service",
+    ]);
+    expect(it.text(LIST)).toBe("registry.lan/**\n");
+    expect([it.has(LEDGER), it.has(`${CONFIG}.rpmsave`)]).toEqual([true, true]);
+    expect(await it.leftovers()).toEqual(["etc/crigc", `${CONFIG}.rpmsave`, "var/lib/crigc"]);
+  });
+});
+
+describe("the image for systemd-sysext", () => {
+  const imageOf = (architecture: string) => `${folder}/crigc-${version}-${architecture}.sysext.raw`;
+
+  test.each(["x86-64", "arm64"])(
+    "of %s is an extension, by systemd-dissect",
+    async (architecture) => {
+      // It compares the name of the image with that of the extension.
+      const image = `${scratch}/${architecture}/crigc.raw`;
+      mkdirSync(`${scratch}/${architecture}`);
+      await command("cp", "--reflink=auto", imageOf(architecture), image);
+      const said = await command("systemd-dissect", "--no-pager", image);
+      expect(said).toContain("✓ extension for system");
+      expect(said).toContain(`ARCHITECTURE=${architecture}`);
+    },
+  );
+
+  test("brings a service, a manual page and the keep directory to a system whose /usr is read-only", async () => {
+    const root = `${scratch}/immutable`;
+    mkdirSync(root);
+    await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
+    const said = await tryCommand([
+      "unshare",
+      "--mount",
+      "sh",
+      "-ec",
+      `mkdir "$0/mnt/crigc"
+       mount -o loop,ro "$1" "$0/mnt/crigc"
+       mount -t overlay overlay -o ro,lowerdir="$0/mnt/crigc/usr:$0/usr" "$0/usr"
+       mount -t proc proc "$0/proc"
+       chroot "$0" sh -ec '
+         systemd-tmpfiles --create crigc.conf
+         systemd-analyze verify --man=no crigc.service
+         ls -d /etc/crigc/* /usr/share/man/man8/crigc.8.gz
+         crigc keep check >&2
+         crigc version'`,
+      root,
+      imageOf("x86-64"),
+    ]);
+    expect(said).toMatchObject({
+      exitCode: 0,
+      stdout: `/etc/crigc/conf.d\n/etc/crigc/keep.d\n/usr/share/man/man8/crigc.8.gz\ncrigc ${version} (${commit.slice(0, 12)})\n${packaged.homepage}\n`,
+    });
+  });
+});
