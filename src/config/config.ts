@@ -91,6 +91,7 @@ function limitsOf(values: Values): Limits {
       keepLoaded: values.keepLoaded,
       keepPreloaded: values.keepPreloaded,
       keepPerRepository: values.keepPerRepository ?? 0,
+      order: values.imageOrder,
       infraImages: values.podInfraContainerImage,
       whenFutile: values.whenFutile,
       accounting: values.spaceAccounting,

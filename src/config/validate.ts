@@ -60,6 +60,7 @@ function compatIssues(settings: Settings): readonly ConfigIssue[] {
   const contradicting: readonly (readonly [FieldName, boolean])[] = [
     ["spaceAccounting", values.spaceAccounting !== "reported"],
     ["whenFutile", values.whenFutile !== "collect"],
+    ["imageOrder", values.imageOrder !== "recent"],
     ["bootGrace", values.bootGrace !== 0n],
     ["collectForeign", !values.collectForeign],
     ["imageGCInodeHighThresholdPercent", values.imageGCInodeHighThresholdPercent !== null],

@@ -12,6 +12,7 @@ import type { ContainerPlan, ImageCandidate, ImageTarget, Plan } from "../model/
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
+import { raiseAgingTerm } from "../policy/image/frequency.ts";
 import { rememberGain } from "../policy/layer/gain.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { rememberNothingFreed } from "../policy/space/nothing-freed.ts";
@@ -104,7 +105,11 @@ export async function collectImages(
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
     now: () => run.steps.now(),
     look: () => node.get(run.signal),
-    done: (item: ImageItem) => engine.journal.imageDone(run.id, item),
+    done: (item: ImageItem) => {
+      if (item.result.kind === "removed")
+        engine.memory.replace(raiseAgingTerm(engine.memory.current(), item));
+      engine.journal.imageDone(run.id, item);
+    },
   }).finally(() => listening.abort());
   if (outcome.items.length > 0) {
     const { imageGcPeriod } = decided.limits.memory;

@@ -22,6 +22,7 @@ import {
   time,
   watchedNs,
 } from "./codec.ts";
+import { frequencyRecord } from "./frequency.ts";
 import {
   type ChainId,
   chainId,
@@ -73,13 +74,15 @@ export const imageFields = {
   /** `null`: the kubelet's pull records could not be read since the image was first seen. */
   pull: sparse(pullState),
   ghost: nullable(ghost),
+  /** `null`: only its arrival, before any removal in the order `frequent`. */
+  frequency: sparse(frequencyRecord),
 };
 export type ImageRecord = RecordOf<typeof imageFields>;
 
 /** The record of an image that was not seen in use since it was first seen. */
 export const unusedRecord = (
   of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes"> &
-    Partial<Pick<ImageRecord, "earlierNames" | "pull">>,
+    Partial<Pick<ImageRecord, "earlierNames" | "pull" | "frequency">>,
 ): ImageRecord => ({
   ageRestartedWatched: null,
   earlierNames: [],
@@ -87,6 +90,7 @@ export const unusedRecord = (
   lastUsedAt: null,
   lastUsedWatched: null,
   ghost: null,
+  frequency: null,
   ...of,
 });
 
@@ -181,15 +185,6 @@ const gain = record({
 });
 export type GainRecord = Of<typeof gain>;
 
-export const noGain: GainRecord = {
-  removals: 0,
-  estimatedBytes: 0n,
-  measuredBytes: 0n,
-  recentRemovals: 0,
-  largestPerMille: 0n,
-  measuredWatched: 0n as ObservedTime,
-};
-
 /** What an image was built from, by its verbose status; it never changes for an image ID. */
 export interface ImageOrigin {
   /** From the first layer to the last; `null` if the runtime does not say. */
@@ -257,6 +252,8 @@ export const stateFields = {
   ageRestartedWatched: sparse(watchedNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
+  /** The greatest key of an image removed for a target in the order `frequent`; `null`: none was. */
+  agingTerm: sparse(count),
   /** Whether any container was listed at the last observation. */
   hadContainers: flag,
   /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
@@ -279,6 +276,7 @@ export const emptyLedger: Ledger = {
   graceReason: null,
   ageRestartedWatched: null,
   ageRestartDue: false,
+  agingTerm: null,
   hadContainers: false,
   images: new Map(),
   containers: new Map(),

@@ -27,6 +27,8 @@ export interface ImageLimits {
   readonly keepPreloaded: boolean;
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
+  /** Which image goes first: the one unused for longest, or the one used least often, with dynamic aging. */
+  readonly order: "recent" | "frequent";
   readonly infraImages: readonly string[];
   readonly whenFutile: "keep" | "collect";
   readonly accounting: "measured" | "reported";

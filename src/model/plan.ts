@@ -98,6 +98,8 @@ export interface Bounds {
 export interface ImageCandidate {
   readonly image: Image;
   readonly record: ImageRecord;
+  /** Its place in the order `frequent`; absent in the order `recent`. */
+  readonly orderKey?: number;
   /** `age`: it is removed whatever the disk usage, before all others. Otherwise the triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
   /** Observed time since the later of first seen and last used. */
@@ -127,6 +129,8 @@ export interface ImageCandidate {
 export interface KeptImage {
   readonly image: Image;
   readonly record: ImageRecord;
+  /** As of candidates. */
+  readonly orderKey?: number;
   readonly reason: ImageKeepReason;
   /** Codes of the rules that were evaluated, in order; the last one decided. */
   readonly tried: readonly ImageKeepReason["kind"][];

@@ -1,12 +1,20 @@
 /** Makes the next ledger from the last one and an observation. */
+import { frequencyOf } from "../model/frequency.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import { withEntry, withoutKeys } from "../model/layered-map.ts";
-import type { ContainerRecord, Ghost, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
+import {
+  type ContainerRecord,
+  type Ghost,
+  type ImageRecord,
+  type Ledger,
+  type PodRecord,
+} from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type ObservedTime, watched } from "../model/time.ts";
 import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
+import { countUses, newContainersOf } from "./image/frequency.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import { forgottenPulls, PullMemory } from "./image/pulls.ts";
 import type { Usage } from "./image/usage.ts";
@@ -26,12 +34,23 @@ export interface Remember {
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
 }
 
+/** With the containers that no earlier observation has seen, counted by image. */
+type Remembering = Remember & { readonly newContainers: ReadonlyMap<ImageId, number> };
+const NONE: Remembering["newContainers"] = new Map();
+
 /** The next ledger. Applying the same snapshot twice changes nothing. */
 export function remember(given: Remember): Ledger {
   const { snapshot } = given;
   const now = observedTime(given.ledger, snapshot.clocks, given.limits);
   const ledger = forgetUnlisted(given.ledger, snapshot.images);
-  const input = { ...given, ledger };
+  const containers = keyed(ledger.containers, snapshot.containers, ({ id }) =>
+    containerRecord({ ledger, snapshot }, id),
+  );
+  const newContainers =
+    containers === ledger.containers
+      ? NONE
+      : newContainersOf(ledger.containers, snapshot, given.usage);
+  const input = { ...given, ledger, newContainers };
   const pulls = new PullMemory(ledger, snapshot, now.watched);
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
     imageRecord(input, { image, pull: pulls.stateOf(image) }, now.watched),
@@ -48,11 +67,10 @@ export function remember(given: Remember): Ledger {
       ? ageRestart(ledger.ageRestartedWatched, now.watched)
       : ledger.ageRestartedWatched,
     ageRestartDue: false,
+    agingTerm: ledger.agingTerm,
     hadContainers: snapshot.containers.length > 0,
     images,
-    containers: keyed(ledger.containers, snapshot.containers, ({ id }) =>
-      containerRecord(input, id),
-    ),
+    containers,
     pods: input.pods,
     creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now.watched),
     heldUpPasses: ledger.heldUpPasses,
@@ -98,8 +116,14 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
   const record =
     since === undefined || since.lastUsedAt === null
       ? before
-      : { ...before, lastUsedAt: since.lastUsedAt, lastUsedWatched: since.lastUsedWatched };
+      : { ...before, ...useSince(before, since) };
   return { ...ledger, images: withEntry(ledger.images, id, record) };
+}
+
+/** Its arrival while the removal was under way was none. */
+function useSince(before: ImageRecord, { lastUsedAt, lastUsedWatched, frequency }: ImageRecord) {
+  const uses = frequencyOf(before).uses + frequencyOf({ frequency }).uses - 1;
+  return { lastUsedAt, lastUsedWatched, frequency: frequency && { ...frequency, uses } };
 }
 
 /** What crigc removed did not vanish: it starts no grace period, and the next list need not include it. */
@@ -143,11 +167,11 @@ function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
 }
 
 function imageRecord(
-  input: Remember,
+  input: Remembering,
   { image, pull }: { readonly image: Image; readonly pull: ImageRecord["pull"] },
   now: ObservedTime,
 ): ImageRecord {
-  const { ledger, snapshot, usage, limits } = input;
+  const { ledger, snapshot, usage, limits, newContainers } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
   const used = usage.users.has(image.id);
@@ -178,6 +202,10 @@ function imageRecord(
     sizeBytes: image.sizeBytes,
     pull,
     ghost,
+    frequency: countUses(ledger, before, {
+      inUseAt: used ? now : null,
+      newContainers: newContainers.get(image.id) ?? 0,
+    }),
   };
 }
 
@@ -193,7 +221,10 @@ function earlierNames(before: ImageRecord, names: string): readonly string[] {
     .slice(0, EARLIER_NAMES_MAX);
 }
 
-function containerRecord({ ledger, snapshot }: Remember, id: ContainerId): ContainerRecord {
+function containerRecord(
+  { ledger, snapshot }: Pick<Remember, "ledger" | "snapshot">,
+  id: ContainerId,
+): ContainerRecord {
   const before = ledger.containers.get(id);
   const volumes = snapshot.imageVolumes.get(id);
   const imageVolumes =

@@ -2,6 +2,7 @@
 
 import { assertNever } from "../model/assert.ts";
 import type { ChainLayer, ImageLayers } from "../model/disk-usage.ts";
+import { frequencyOf } from "../model/frequency.ts";
 import type { ImageId } from "../model/ids.ts";
 import type {
   Bounds,
@@ -134,6 +135,8 @@ function ofImage(it: KeptImage | ImageCandidate, { observedAt: now, layers }: Ex
     `first seen: ${agoWords(firstSeenAt, now)}`,
     pull !== null && `pulled by the kubelet: ${PULLED[pull]}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : agoWords(lastUsedAt, now)}`,
+    it.orderKey !== undefined &&
+      `uses since it came: ${frequencyOf(it.record).uses}; key in the order of removal: ${it.orderKey}`,
     "unusedFor" in it && `unused for: ${humanDuration(it.unusedFor)}`,
   ];
   return {

@@ -1,6 +1,13 @@
 /** The output of `crigc plan`: what would be removed in which order, the estimated stop, reasons, and what is kept. */
 
-import type { ContainerPlan, Decision, ImagePlan, ImageTarget } from "../model/plan.ts";
+import { frequencyOf } from "../model/frequency.ts";
+import type {
+  ContainerPlan,
+  Decision,
+  ImageCandidate,
+  ImagePlan,
+  ImageTarget,
+} from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { capitalised } from "../model/values.ts";
 import { bytesCell, counted, dayOf, humanBytes, humanDuration } from "./bytes.ts";
@@ -145,6 +152,13 @@ export const candidateColumns = (screen: Screen): Columns<Placed> => [
   column("SIZE", ({ candidate }) => humanBytes(candidate.image.sizeBytes), RIGHT),
   // Estimated by layers.
   column("FREES", ({ candidate }) => bytesCell(candidate.frees?.estimateBytes), OPTIONAL),
+  // In the order `frequent`.
+  column(
+    "USES",
+    ({ candidate }) => usesCell(candidate, frequencyOf(candidate.record).uses),
+    OPTIONAL,
+  ),
+  column("KEY", ({ candidate }) => usesCell(candidate, candidate.orderKey), OPTIONAL),
   column("UNUSED FOR", ({ candidate }) => humanDuration(candidate.unusedFor), RIGHT),
   // An image that was never seen in use is unused since crigc first saw it.
   column(
@@ -159,6 +173,9 @@ export const candidateColumns = (screen: Screen): Columns<Placed> => [
     ? [column<Placed>("ID", ({ candidate }) => clean(candidate.image.id))]
     : []),
 ];
+
+const usesCell = ({ orderKey }: ImageCandidate, value: number | undefined): string =>
+  orderKey === undefined ? "-" : String(value);
 
 function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
   const dash = (screen.unicode ? "─" : "-").repeat(4);

@@ -1,5 +1,6 @@
 /** Document `Plan`: what a pass would do now, with a reason for each image, container, sandbox and log. */
 
+import { frequencyOf } from "../model/frequency.ts";
 import type {
   ContainerPlan,
   Decision,
@@ -105,11 +106,16 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   place,
   ...imageJson(candidate.image),
   ...recordJson(candidate.record),
+  ...orderJson(candidate),
   ...jsonOf(candidate, "unusedFor"),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
   ...freesJson(candidate),
 });
+
+/** Empty in the order `recent`. */
+const orderJson = ({ record, orderKey }: Pick<KeptImage, "record" | "orderKey">): JsonObject =>
+  orderKey === undefined ? {} : { uses: frequencyOf(record).uses, orderKey };
 
 /** Estimated bytes by its layers; empty if unknown. */
 export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
@@ -130,6 +136,7 @@ export const plannedBytes = ({ candidates }: ImagePlan): bigint =>
 export const keptJson = (kept: KeptImage): JsonObject => ({
   ...imageJson(kept.image),
   ...recordJson(kept.record),
+  ...orderJson(kept),
   reason: imageKeep.json(kept.reason),
   tried: kept.tried,
 });

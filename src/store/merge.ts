@@ -1,7 +1,13 @@
 // Merges what two processes made of one ledger, record by record; if both changed one, the younger and safer one
 // counts.
 
-import type { CreationRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
+import { orderKey } from "../model/frequency.ts";
+import {
+  type CreationRecord,
+  type ImageRecord,
+  type Ledger,
+  type PodRecord,
+} from "../model/ledger.ts";
 import type { ObservedTime } from "../model/time.ts";
 import { mapNames } from "./ledger-rows.ts";
 
@@ -30,6 +36,7 @@ export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
     // Whoever ended a pass since.
     heldUpPasses: ours.heldUpPasses === base.heldUpPasses ? theirs.heldUpPasses : ours.heldUpPasses,
     ageRestartedWatched: latest(ours.ageRestartedWatched, theirs.ageRestartedWatched),
+    agingTerm: latest(ours.agingTerm, theirs.agingTerm),
     ageRestartDue: ours.ageRestartDue || theirs.ageRestartDue,
     keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was made of the same maps
@@ -37,8 +44,8 @@ export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
   };
 }
 
-const latest = (a: ObservedTime | null, b: ObservedTime | null): ObservedTime | null =>
-  (a ?? -1n) >= (b ?? -1n) ? a : b;
+const latest = <Value extends bigint | number>(a: Value | null, b: Value | null): Value | null =>
+  (a ?? -1) >= (b ?? -1) ? a : b;
 
 interface Maps<Value> {
   readonly base: ReadonlyMap<string, Value>;
@@ -75,7 +82,15 @@ function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
     pull: saferPull(ours.pull, theirs.pull),
     earlierNames: [...new Set([...ours.earlierNames, ...theirs.earlierNames])].slice(0, 32),
     ghost: ours.ghost ?? theirs.ghost,
+    frequency: frequencyOfBoth(ours, theirs),
   };
+}
+
+/** Both count the same containers; if the image came back, it starts anew. */
+function frequencyOfBoth(ours: ImageRecord, theirs: ImageRecord): ImageRecord["frequency"] {
+  if (ours.firstSeenWatched !== theirs.firstSeenWatched)
+    return (ours.firstSeenWatched > theirs.firstSeenWatched ? ours : theirs).frequency;
+  return (orderKey(ours) >= orderKey(theirs) ? ours : theirs).frequency;
 }
 
 /** Only what both found to be pulled, or one that alone settled it, counts as pulled. */

@@ -230,6 +230,7 @@ keepLoaded: true
 keepPreloaded: true
 keepPerRepository: 5
 podInfraContainerImage: r.example/pause:1
+imageOrder: frequent
 whenFutile: collect
 spaceAccounting: reported
 maxRemovalsPerPass: 6
@@ -259,6 +260,7 @@ evictionPressureTransitionPeriod: 16m
       keepLoaded: true,
       keepPreloaded: true,
       keepPerRepository: 5,
+      order: "frequent",
       infraImages: ["r.example/pause:1"],
       whenFutile: "collect",
       accounting: "reported",

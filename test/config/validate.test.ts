@@ -101,6 +101,7 @@ describe("compat kubelet", () => {
     ["boot-grace", "1m"],
     ["collect-foreign", "false"],
     ["max-images", "5"],
+    ["image-order", "frequent"],
     ["image-store-budget", "1Gi"],
     ["image-gc-inode-high-threshold", "90"],
   ])("--%s %s contradicts it", (flag, text) => {
@@ -115,6 +116,7 @@ describe("compat kubelet", () => {
     ["boot-grace", "0s"],
     ["collect-foreign", "true"],
     ["max-images", "off"],
+    ["image-order", "recent"],
     ["keep-loaded", "true"],
     ["keep-per-repository", "3"],
   ])("--%s %s is compatible with it", (flag, text) => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/gc/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { podUid, sandboxId } from "../../src/model/ids.ts";
+import { type ImageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
@@ -97,6 +97,23 @@ describe("a pass", () => {
       "layers",
       "execute",
     ]);
+  });
+
+  test.each([
+    ["for a target, in the order frequent, raises the aging term", "frequent", {}, 7],
+    ["for a target, in the order recent, does not raise it", "recent", {}, null],
+    ["of all unused images does not raise it", "frequent", ALL, null],
+  ] as const)("%s", async (_, order, change, agingTerm) => {
+    const fake = aNode({ limits: limitsWith({ order }) });
+    const uses = [8, 7, 5, 6];
+    const known = WORDS.map((word, at): [ImageId, ImageRecord] => {
+      const frequency = { uses: uses[at] ?? 0, agingTerm: 0, dayBegunWatched: null };
+      return [idOf(word), aRecord({ names: `registry.example/${word}:v1`, frequency })];
+    });
+    fake.engine.memory.replace({ ...fake.world.ledger, images: new Map(known) });
+    await run(fake, change);
+    expect(fake.world.ledger.agingTerm).toBe(agingTerm);
+    if (agingTerm !== null) expect(fake.writes).toEqual([...removed("c", "d", "b")]);
   });
 
   test("as a dry run removes nothing, records nothing, takes no lock and raises no event", async () => {

@@ -52,8 +52,20 @@ const image = (word: string): fc.Arbitrary<Image> =>
     );
 
 const record: fc.Arbitrary<Partial<ImageRecord>> = fc
-  .record({ seen: minute, used: fc.option(minute), ghost: rarely })
-  .map(({ seen, used, ghost }) => ({
+  .record({
+    seen: minute,
+    used: fc.option(minute),
+    ghost: rarely,
+    frequency: fc.option(
+      fc.record({
+        uses: fc.integer({ min: 1, max: 4 }),
+        agingTerm: fc.nat(3),
+        dayBegunWatched: fc.constant(null),
+      }),
+    ),
+  })
+  .map(({ seen, used, ghost, frequency }) => ({
+    frequency,
     firstSeenAt: instant(NOW - seen),
     firstSeenWatched: watched(WATCHED - seen),
     lastUsedAt: used === null ? null : instant(NOW - used),
@@ -92,6 +104,7 @@ const limits: fc.Arbitrary<ImageLimits> = fc
     maximumImages: fc.option(fc.integer({ min: 0, max: 8 })),
     keepLoaded: rarely,
     keepPerRepository: fc.constantFrom(0, 0, 0, 1, 2),
+    order: fc.constantFrom("recent", "frequent"),
     whenFutile: fc.constantFrom("keep", "collect"),
     compat: fc.constantFrom("none", "none", "kubelet"),
   })

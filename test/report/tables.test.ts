@@ -6,11 +6,13 @@ import type { ImageEnd } from "../../src/model/outcome.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import type { Plan } from "../../src/model/plan.ts";
 import { duration, minutes, seconds } from "../../src/model/time.ts";
+import { explanationTable } from "../../src/report/explanation.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
 import { historyDocument, historyTable } from "../../src/report/history.ts";
 import { entriesOf, imageListTable, unjudged } from "../../src/report/images.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
 import { planTable } from "../../src/report/plan-table.ts";
+import { candidateJson } from "../../src/report/plan.ts";
 import { statusTable } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import {
@@ -54,6 +56,22 @@ describe("a plan", () => {
     expect(shown({ images: imagePlan(idle) })).toContain(words);
     const futile = imagePlan({ ...idle, triggers: [{ kind: "space" }] });
     expect(shown({ images: futile })).not.toContain(words);
+  });
+
+  test("a plan and an explanation in the order frequent show uses and keys", () => {
+    const frequency = { uses: 12, agingTerm: 30, dayBegunWatched: null };
+    const one = candidate(1, { expected: true });
+    const counted = { ...one, record: { ...one.record, frequency }, orderKey: 42 };
+    const images = imagePlan({ candidates: [counted] });
+    expect(shown({ images })).toMatch(/ USES +KEY +UNUSED FOR[^]* 12 +42 /);
+    expect(shown({ images: imagePlan({ candidates: [one] }) })).not.toMatch(/USES|KEY/);
+    expect(candidateJson(counted, 1)).toMatchObject({ uses: 12, orderKey: 42 });
+    expect(candidateJson(one, 1)).not.toHaveProperty("uses");
+    const match = { kind: "candidate-image", candidate: counted, place: 1, candidates: 1 } as const;
+    const report = { reference: "x", layers: new Map(), observedAt: NOW, blocks: [] };
+    expect(explanationTable({ ...report, matches: [match] }, terminal)).toContain(
+      "uses since it came: 12; key in the order of removal: 42",
+    );
   });
 
   test("a plan on a terminal shows five candidates after the stop and counts the rest, and in a pipe all", () => {

@@ -98,8 +98,14 @@ export const imageFields = {
     type: optional(integer(1)),
     defaultWords: "off",
     help: "maximum number of images on the node",
-    doc: "An additional trigger: crigc removes those unused for longest until this many are left.",
+    doc: "An additional trigger: crigc removes the first in `--image-order` until this many are left.",
     unit: "images",
+  },
+  imageOrder: {
+    type: choice("recent", "frequent"),
+    default: "recent",
+    help: "which unused image is removed first",
+    doc: "`recent`: the one unused for longest. `frequent`: the one used least often since it came, with dynamic aging. Uses are its arrival, each container not seen before, and each further day of observed time in use; crigc counts them in either order.",
   },
   spaceAccounting: {
     type: choice("measured", "reported"),

@@ -1,4 +1,5 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
+import { orderKey } from "../../model/frequency.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
@@ -12,6 +13,7 @@ import { compileKeepRules } from "../keep/keep.ts";
 import { rulesInForce } from "../keep/lease.ts";
 import { selectedImages } from "../selection.ts";
 import { creationBlock } from "./creations.ts";
+import { countUses } from "./frequency.ts";
 import { distinctImages, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { pullsUnderWay } from "./pulls.ts";
@@ -45,7 +47,14 @@ export function judgeImages(
   const keep = compileKeepRules(rulesInForce(snapshot.keep.rules, ledger));
   const byId = once(() => {
     const distinct = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any");
-    return new Map(distinct.map((image) => [image.id, { image, record: recordOf(facts, image) }]));
+    const isFrequent = limits.order === "frequent" && limits.compat === "none";
+    return new Map(
+      distinct.map((image) => {
+        const record = recordOf(facts, image);
+        const ranked = { image, record, ...(isFrequent && { orderKey: orderKey(record) }) };
+        return [image.id, ranked];
+      }),
+    );
   });
   const images = once(() =>
     [...byId().values()].toSorted(compareImages(limits.compat, ledger.origins)),
@@ -85,6 +94,7 @@ const recordOf = ({ snapshot, ledger }: Facts, image: Image): ImageRecord =>
     firstSeenWatched: ledger.watched,
     names: namesText(image),
     sizeBytes: image.sizeBytes,
+    frequency: countUses(ledger, undefined, { inUseAt: null, newContainers: 0 }),
   });
 
 /** Why a candidate is kept after all; `null`: it may be removed. */

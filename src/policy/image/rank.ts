@@ -10,10 +10,12 @@ import { parseReference } from "./reference.ts";
 export interface Ranked {
   readonly image: Image;
   readonly record: ImageRecord;
+  /** Present in the order `frequent`. */
+  readonly orderKey?: number;
 }
 
 /**
- * The order of removal. Unused for longest first, counted from the later of last used and first seen, so that what was
+ * The order of removal: in the order `frequent` by key; then, and in the order `recent`, unused for longest first, counted from the later of last used and first seen, so that what was
  * staged yesterday is not removed before what was unused for weeks; then first seen, build date (an unknown one last),
  * larger first, ID. The kubelet's: last used (never comes first), first seen, larger first, ID.
  */
@@ -31,6 +33,7 @@ export function compareImages(
     return at === null || at <= 0n ? LAST : at;
   };
   return (a, b) =>
+    compared(a.orderKey ?? 0, b.orderKey ?? 0) ||
     compared(use(a), use(b)) ||
     compared(a.record.firstSeenWatched, b.record.firstSeenWatched) ||
     compared(built(a), built(b)) ||

@@ -1,7 +1,8 @@
 /** Leases: keep rules that end, in observed time from the first observation that read their line. */
+import type { ImageId } from "../../model/ids.ts";
 import type { Lease, LeaseRecord } from "../../model/lease.ts";
 import type { Ledger } from "../../model/ledger.ts";
-import type { Image, KeepRule, Snapshot } from "../../model/snapshot.ts";
+import type { KeepRule, Snapshot } from "../../model/snapshot.ts";
 import {
   type Duration,
   duration,
@@ -11,7 +12,6 @@ import {
 } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";
 import { sameOr } from "../by-object.ts";
-import type { Usage } from "../image/usage.ts";
 import { compileKeepRules, keepRuleMatches } from "./keep.ts";
 
 /** A line that has moved within its file is the same lease; one with other words is another. */
@@ -51,13 +51,19 @@ export const rulesInForce = (
     ? rules.filter((rule) => leaseState(rule, ledger)?.remaining !== 0n)
     : rules;
 
+interface NewContainers {
+  readonly snapshot: Snapshot;
+  /** Images of containers that no earlier observation has seen. */
+  readonly newContainers: ReadonlyMap<ImageId, number>;
+}
+
 /**
  * The leases after an observation: new lines start, and those that are gone are forgotten, unless a keep file cannot be
  * read.
  */
 export function rememberLeases(
   ledger: Ledger,
-  { snapshot, usage }: { readonly snapshot: Snapshot; readonly usage: Usage },
+  { snapshot, newContainers }: NewContainers,
   now: ObservedTime,
 ): Ledger["leases"] {
   const { keep, clocks, observedAt } = snapshot;
@@ -73,34 +79,9 @@ export function rememberLeases(
       used.set(rule, () => void next.set(key, { ...before, usedAt: observedAt }));
   }
   if (used.size > 0) {
-    const images = imagesOfNewContainers(ledger.containers, snapshot, usage);
+    const images = snapshot.images.filter(({ id }) => newContainers.has(id));
     for (const [rule, those] of keepRuleMatches(compileKeepRules([...used.keys()]), images))
       if (those.length > 0) used.get(rule)?.();
   }
   return sameOr(ledger.leases, next);
-}
-
-/**
- * Images of containers that no earlier observation has seen. The name of a container may have moved to another image since
- * its creation, so only its ID counts if it is listed.
- */
-function imagesOfNewContainers(
-  known: Ledger["containers"],
-  { images, containers }: Snapshot,
-  { users }: Usage,
-): readonly Image[] {
-  const listed = new Set<string>(images.map(({ id }) => id));
-  const ownImage = new Map(
-    containers
-      .filter(({ id }) => !known.has(id))
-      .map((it) => [it.id, [it.imageId, it.imageRef].find((own) => listed.has(own))]),
-  );
-  return images.filter(({ id }) =>
-    users.get(id)?.some((user) => {
-      if (user.kind === "image-volume") return ownImage.has(user.id);
-      return (
-        user.kind === "container" && ownImage.has(user.id) && (ownImage.get(user.id) ?? id) === id
-      );
-    }),
-  );
 }

@@ -2,14 +2,23 @@
  * How much a removal frees per byte expected from layers: reported sizes may be compressed, while a removal frees blobs
  * and unpacked layers. Learned only where nothing but compression explains the difference.
  */
-import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
+import type { GainRecord, Ledger } from "../../model/ledger.ts";
 import type { ImageItem, Settled } from "../../model/outcome.ts";
 import type { Bounds } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import { hours, watchedSince } from "../../model/time.ts";
+import { hours, watched as asWatched, watchedSince } from "../../model/time.ts";
 import { smaller } from "../../model/values.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../space/futility.ts";
 import { releaseKey } from "../version.ts";
+
+const noGain: GainRecord = {
+  removals: 0,
+  estimatedBytes: 0n,
+  measuredBytes: 0n,
+  recentRemovals: 0,
+  largestPerMille: 0n,
+  measuredWatched: asWatched(0n),
+};
 
 /** Both per thousand reported bytes. */
 export interface Gain {

@@ -82,13 +82,14 @@ export function orderByLayers(
   const names = new Map<ImageId, string>(
     [...choice.candidates, ...choice.kept].map(({ image }) => [image.id, nameOf(image)]),
   );
-  const kept = staying.map(({ candidate: { image, record, tried } }): KeptImage => {
+  const kept = staying.map(({ candidate: { image, record, orderKey, tried } }): KeptImage => {
     const sharers = forest.sharers(image.id, NAMED_MAX);
     const reason = {
       kind: "shares-all-layers" as const,
       images: sharers.map((id) => ({ id, name: names.get(id) ?? id })),
     };
-    return { image, record, reason, tried: [...tried, reason.kind] };
+    const key = orderKey === undefined ? {} : { orderKey };
+    return { image, record, ...key, reason, tried: [...tried, reason.kind] };
   });
   return { candidates, kept: [...choice.kept, ...kept] };
 }

@@ -124,3 +124,48 @@ describe("history", () => {
     expect(stdout).not.toContain("r.example/b:1");
   });
 });
+
+test("--image-order frequent removes what was used least often first, counted across processes, and only removals for a target age the rest", async () => {
+  const order = ["--image-order=frequent", "--max-images=4"];
+  const names = ["popular", "seldom", "once"];
+  // By size downwards, the popular one would go first.
+  const images = names.map((name, at) => image(name, 9_000_000 - at));
+  const always = { id: "always", sandboxId: "pod", image: "r.example/used:1" };
+  const node = {
+    images: [...images, image("used")],
+    sandboxes: [{ id: "pod" }],
+    containers: [always],
+  };
+  await using it = await startNode({ node, flags });
+  const use = async (name: string, id: string): Promise<void> => {
+    it.runtime.node.addContainer({ id, sandboxId: "pod", image: `r.example/${name}:1`, name: id });
+    await it.crigc("gc", "--images");
+    await it.crigc("gc", "--images");
+    it.runtime.node.containers.delete(id);
+  };
+  for (const id of ["one", "two", "three"]) await use("popular", id);
+  await use("seldom", "four");
+  it.runtime.node.addImage(image("staged", 1_000_000));
+  const plan = await it.json(["plan", "--images", ...order]);
+  const keys = plan.images.candidates.map((one: Json) => [one.repoTags[0], one.uses, one.orderKey]);
+  expect(keys).toEqual([
+    ["r.example/once:1", 1, 1],
+    ["r.example/staged:1", 1, 1],
+    ["r.example/seldom:1", 2, 2],
+    ["r.example/popular:1", 4, 4],
+  ]);
+  expect((await it.crigc("plan", "--images", ...order)).stdout).toMatch(/ USES +KEY /);
+  expect((await it.crigc("explain", "r.example/popular:1", ...order)).stdout).toContain(
+    "uses since it came: 4; key in the order of removal: 4",
+  );
+  await it.crigc("gc", "--images", ...order);
+  for (let time = 1; time <= 3; time += 1) {
+    it.runtime.node.addImage(image(`new-${time}`, 1_000_000));
+    await it.crigc("gc", "--images", ...order);
+  }
+  expect(it.removedImages()).toEqual(["once", "staged", "seldom", "new-1"].map(imageIdOf));
+  expect((await it.json(["snapshot"])).ledger.agingTerm).toBe(2);
+  // By hand.
+  await it.crigc("rm", "r.example/popular:1");
+  expect((await it.json(["snapshot"])).ledger.agingTerm).toBe(2);
+}, 60_000);

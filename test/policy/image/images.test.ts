@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { chainId, containerId } from "../../../src/model/ids.ts";
+import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
@@ -564,6 +565,49 @@ test("all unused images go in their order, with what each frees by its layers", 
     [0n, true],
     [GIB, true],
   ]);
+});
+
+describe("the order frequent", () => {
+  const used = (uses: number, agingTerm = 0): Partial<ImageRecord> => ({
+    frequency: { uses, agingTerm, dayBegunWatched: null },
+  });
+  const node = (change: Partial<ImageLimits> = {}) => ({
+    images: [
+      anImage("often"),
+      anImage("late"),
+      anImage("once"),
+      anImage("pinned", { pinned: true }),
+    ],
+    records: [used(5), used(2, 2), {}, used(1)],
+    limits: { maximumImages: 0, order: "frequent" as const, ...change },
+  });
+
+  test("removes by key, and shows it of each image, of kept ones too", () => {
+    const { candidates, kept } = planOf(node());
+    expect(words(candidates)).toEqual(["once", "late", "often"]);
+    expect(candidates.map(({ orderKey }) => orderKey)).toEqual([1, 4, 5]);
+    expect(kept).toMatchObject([{ orderKey: 1, reason: { kind: "pinned" } }]);
+  });
+
+  test.each([
+    ["recent", "none"],
+    ["frequent", "kubelet"],
+  ] as const)("of %s with compat %s has no keys", (order, compat) => {
+    const { candidates, kept } = planOf({
+      ...node({ order, compat }),
+      facts: { purpose: { kind: "all-unused" } },
+    });
+    expect(candidates).toHaveLength(3);
+    for (const one of [...candidates, ...kept]) expect(one).not.toHaveProperty("orderKey");
+  });
+
+  test("takes an image without a record for one that has just come", () => {
+    const { candidates } = planOf({
+      ...node({ minimumAge: minutes(0) }),
+      ledger: { images: new Map(), agingTerm: 6 },
+    });
+    expect(candidates.map(({ orderKey }) => orderKey)).toEqual([7, 7, 7]);
+  });
 });
 
 test("deciding does not change its input", () => {

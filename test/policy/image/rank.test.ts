@@ -12,6 +12,7 @@ interface Row {
   readonly record: Partial<ImageRecord>;
   readonly sizeBytes?: bigint;
   readonly builtAt?: bigint;
+  readonly orderKey?: number;
 }
 
 function ordered(rows: readonly Row[], compat: "none" | "kubelet" = "none"): readonly string[] {
@@ -22,7 +23,8 @@ function ordered(rows: readonly Row[], compat: "none" | "kubelet" = "none"): rea
         : [[anImage(name).id, { chain: null, builtAt: instant(builtAt) }] as const],
     ),
   );
-  const ranked = rows.map(({ name, record, sizeBytes }) => ({
+  const ranked = rows.map(({ name, record, sizeBytes, orderKey }) => ({
+    ...(orderKey !== undefined && { orderKey }),
     image: anImage(name, sizeBytes === undefined ? {} : { sizeBytes }),
     record: aRecord(record),
   }));
@@ -57,6 +59,18 @@ describe("the order of removal", () => {
       "unused-for-weeks",
       "used-until-today",
     ]);
+  });
+
+  test("the smaller key comes first, then as without keys", () => {
+    const rows = [
+      { name: "often", record: life(1n, 2n), orderKey: 3 },
+      { name: "seldom-late", record: life(1n, 9n), orderKey: 2 },
+      { name: "seldom-early", record: life(1n, 8n), orderKey: 2 },
+      { name: "once", record: life(1n, 10n), orderKey: 1 },
+    ];
+    const order = ["once", "seldom-early", "seldom-late", "often"];
+    expect(ordered(rows)).toEqual(order);
+    expect(ordered(rows.toReversed())).toEqual(order);
   });
 
   test("the earlier build comes first, whatever the order of the list", () => {

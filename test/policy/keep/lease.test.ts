@@ -5,6 +5,7 @@ import { describe, expect, test } from "bun:test";
 import type { Ledger } from "../../../src/model/ledger.ts";
 import type { Container, Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import { newContainersOf } from "../../../src/policy/image/frequency.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
 import { parseKeepFile, parseLease } from "../../../src/policy/keep/keep.ts";
 import { leaseState, rememberLeases, rulesInForce } from "../../../src/policy/keep/lease.ts";
@@ -42,7 +43,8 @@ function after(ledger: Ledger, hoursLater: number, seen: Seen = {}): Ledger {
     observedAt: wall,
   });
   const usage = usageOf(snapshot);
-  const leases = rememberLeases(ledger, { snapshot, usage }, now);
+  const newContainers = newContainersOf(ledger.containers, snapshot, usage);
+  const leases = rememberLeases(ledger, { snapshot, newContainers }, now);
   const known = new Map(
     containers.map(({ id }) => [id, { imageVolumes: null, finishedAt: null }] as const),
   );

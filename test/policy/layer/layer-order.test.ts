@@ -140,6 +140,11 @@ describe("a base whose child is kept", () => {
   test("names a child by its ID if no name is known", () => {
     const [kept] = ordered([going(base)]).kept;
     expect(kept?.reason).toMatchObject({ images: [{ id: child.id, name: child.id }] });
+    expect(kept).not.toHaveProperty("orderKey");
+  });
+
+  test("keeps its key in the order frequent", () => {
+    expect(ordered([{ ...going(base), orderKey: 7 }]).kept).toMatchObject([{ orderKey: 7 }]);
   });
 });
 

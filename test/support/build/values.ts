@@ -114,6 +114,7 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     pull: null,
     ageRestartedWatched: null,
     ghost: null,
+    frequency: null,
     ...change,
   };
 }
@@ -189,6 +190,7 @@ export const defaultImageLimits: ImageLimits = {
   keepLoaded: false,
   keepPreloaded: false,
   keepPerRepository: 0,
+  order: "recent",
   infraImages: [],
   whenFutile: "keep",
   accounting: "measured",

@@ -1,0 +1,253 @@
+import { describe, expect, test } from "bun:test";
+
+import { type Frequency, frequencyOf, orderKey } from "../../../src/model/frequency.ts";
+import type { ImageId } from "../../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
+import type { ImageTrigger } from "../../../src/model/reason.ts";
+import type { Container, Image } from "../../../src/model/snapshot.ts";
+import { duration, hours, minutes, watched } from "../../../src/model/time.ts";
+import { countUses, newContainersOf, raiseAgingTerm } from "../../../src/policy/image/frequency.ts";
+import { usageOf } from "../../../src/policy/image/usage.ts";
+import { recallImage, remember } from "../../../src/policy/remember.ts";
+import {
+  aCandidate,
+  aContainer,
+  aLedger,
+  anImage,
+  aRecord,
+  aSnapshot,
+  defaultLimits,
+  idOf,
+} from "../../support/build/values.ts";
+
+const app = anImage("app");
+const web = aContainer("web", { imageId: idOf("app") });
+const job = aContainer("job", { imageId: idOf("app"), state: "exited" });
+
+/** The ledger after another observation, `passed` later. */
+function seen(
+  ledger: Ledger,
+  containers: readonly Container[],
+  passed = minutes(5),
+  images: readonly Image[] = [app],
+): Ledger {
+  const uptime = duration(ledger.uptime + passed);
+  const wall = aSnapshot().clocks.wall;
+  const snapshot = aSnapshot({ images, containers, clocks: { wall, uptime, bootId: "boot-1" } });
+  const limits = { ...defaultLimits.memory, detectionPeriod: hours(48) };
+  const its = { ledger, snapshot, usage: usageOf(snapshot), limits, pods: ledger.pods };
+  return remember(its);
+}
+
+const usesIn = (ledger: Ledger, id: ImageId = app.id): number =>
+  frequencyOf(ledger.images.get(id) ?? { frequency: null }).uses;
+
+describe("the uses of an image", () => {
+  test("its arrival is one, and its record says nothing of it until a removal has raised the aging term", () => {
+    const one = seen(emptyLedger, []);
+    expect(one.images.get(app.id)?.frequency).toBeNull();
+    expect(usesIn(one)).toBe(1);
+    const later = seen({ ...emptyLedger, agingTerm: 7 }, []);
+    expect(later.images.get(app.id)?.frequency).toEqual({
+      uses: 1,
+      agingTerm: 7,
+      dayBegunWatched: null,
+    });
+  });
+
+  test("each container not seen before is one, in any state, and none counts again", () => {
+    const one = seen(aLedger(), [web, job]);
+    expect(usesIn(one)).toBe(3);
+    const two = seen(one, [web, job]);
+    expect(two.images.get(app.id)?.frequency).toBe(one.images.get(app.id)?.frequency ?? null);
+    const three = seen(two, [web, aContainer("other", { imageId: idOf("app") })]);
+    expect(usesIn(three)).toBe(4);
+    expect([...three.containers.keys()]).toHaveLength(2);
+  });
+
+  test("each further day of observed time in use is one, and the record changes no more often", () => {
+    let ledger = seen(aLedger(), [web]);
+    const records = new Set<Frequency | null | undefined>();
+    for (let hour = 1; hour <= 23; hour += 1) {
+      ledger = seen(ledger, [web], hours(1));
+      records.add(ledger.images.get(app.id)?.frequency);
+    }
+    expect(records.size).toBe(1);
+    expect(usesIn(ledger)).toBe(2);
+    ledger = seen(ledger, [web], hours(1));
+    expect(usesIn(ledger)).toBe(3);
+    expect(usesIn(seen(ledger, [web], hours(23)))).toBe(3);
+    expect(usesIn(seen(ledger, [web], hours(73)))).toBe(6);
+  });
+
+  test("a day in use is added up over the times in use, without those between them", () => {
+    let ledger = seen(aLedger(), [web]);
+    for (let day = 1; day <= 3; day += 1) {
+      ledger = seen(ledger, [web], hours(10));
+      ledger = seen(ledger, [], hours(1));
+      ledger = seen(ledger, [], hours(40));
+      expect(usesIn(ledger)).toBe(day < 3 ? 1 + day : 5);
+      ledger = seen(ledger, [web], hours(1));
+    }
+    expect(usesIn(ledger)).toBe(6);
+  });
+
+  test("an image that was in use before crigc counted days counts them from now on", () => {
+    const record = aRecord({ lastUsedWatched: watched(0n), names: "registry.example/app:v1" });
+    const known = new Map([[web.id, { imageVolumes: null, finishedAt: null }]]);
+    const before = aLedger({ images: new Map([[app.id, record]]), containers: known });
+    expect(seen(before, [web]).images.get(app.id)?.frequency).toEqual({
+      uses: 1,
+      agingTerm: 0,
+      dayBegunWatched: watched(before.watched + minutes(5)),
+    });
+  });
+
+  test("a day that begins in the future, as in a damaged file, takes nothing away", () => {
+    const frequency = { uses: 2, agingTerm: 0, dayBegunWatched: watched(hours(500)) };
+    const record = aRecord({ frequency, lastUsedWatched: watched(1n) });
+    const ledger = { watched: watched(1n), agingTerm: null };
+    const now = { inUseAt: watched(hours(1)), newContainers: 0 };
+    expect(countUses(ledger, record, now)).toBe(frequency);
+  });
+
+  test("a use takes the aging term as it is then, time in use alone does not", () => {
+    const ledger = { ...seen(aLedger(), [web]), agingTerm: 9 };
+    expect(seen(ledger, [web], hours(1)).images.get(app.id)?.frequency?.agingTerm).toBe(0);
+    expect(seen(ledger, [web], hours(24)).images.get(app.id)?.frequency).toMatchObject({
+      uses: 3,
+      agingTerm: 9,
+    });
+    expect(seen(ledger, [web, job]).images.get(app.id)?.frequency?.agingTerm).toBe(9);
+    const unused = seen(ledger, [], hours(1));
+    expect(seen(unused, [web], hours(1)).images.get(app.id)?.frequency?.agingTerm).toBe(9);
+  });
+
+  test("a user that is no new container goes on with the day, and is no use", () => {
+    const frequency = { uses: 2, agingTerm: 0, dayBegunWatched: watched(1n) };
+    const record = aRecord({ frequency, lastUsedWatched: watched(3n) });
+    const ledger = { watched: watched(5n), agingTerm: 9 };
+    expect(countUses(ledger, record, { inUseAt: watched(9n), newContainers: 0 })).toEqual({
+      ...frequency,
+      dayBegunWatched: watched(7n),
+    });
+  });
+
+  test("an image that comes back starts anew", () => {
+    const one = { ...seen(aLedger(), [web, job]), agingTerm: 4 };
+    const gone = seen(one, [], minutes(5), []);
+    expect(seen(gone, []).images.get(app.id)?.frequency).toMatchObject({ uses: 1, agingTerm: 4 });
+  });
+
+  test("those during a removal that failed are added to those before it, except an arrival that was none", () => {
+    const frequency = { uses: 5, agingTerm: 1, dayBegunWatched: watched(1n) };
+    const before = aRecord({ frequency });
+    const during = (containers: readonly Container[]) =>
+      recallImage(seen({ ...aLedger(), agingTerm: 3 }, containers), app.id, before);
+    const names = { names: "registry.example/app:v1" };
+    const recalled = (containers: readonly Container[]) =>
+      recallImage(
+        seen({ ...aLedger(), agingTerm: 3 }, containers),
+        app.id,
+        aRecord({ ...names, frequency }),
+      ).images.get(app.id)?.frequency;
+    expect(recalled([web, job])).toMatchObject({ uses: 7, agingTerm: 3 });
+    expect(recalled([])).toBe(frequency);
+    // Under other names it is another image by now.
+    expect(during([web]).images.get(app.id)?.frequency?.uses).toBe(2);
+  });
+});
+
+describe("containers not seen before", () => {
+  const base = anImage("base");
+  const volume = (container: Container, reference: string) =>
+    new Map([[container.id, { kind: "known" as const, references: [reference] }]]);
+  const counts = (
+    change: Parameters<typeof aSnapshot>[0],
+    known: Ledger["containers"] = new Map(),
+  ) => {
+    const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
+    const snapshot = aSnapshot({ images: [app, base], runtime, ...change });
+    return [...newContainersOf(known, snapshot, usageOf(snapshot))];
+  };
+
+  test.each([
+    ["none, with no container", {}, []],
+    ["its own image", { containers: [web, job] }, [[app.id, 2]]],
+    [
+      "the image of a volume",
+      { containers: [web], imageVolumes: volume(web, base.id) },
+      [
+        [app.id, 1],
+        [base.id, 1],
+      ],
+    ],
+    [
+      "once, an image that it runs and mounts",
+      { containers: [web], imageVolumes: volume(web, app.id) },
+      [[app.id, 1]],
+    ],
+    [
+      "not an image that its name has moved to since",
+      {
+        containers: [aContainer("web", { imageId: app.id, imageName: "registry.example/base:v1" })],
+      },
+      [[app.id, 1]],
+    ],
+    [
+      "the image of its name, if no ID is listed",
+      { containers: [aContainer("web", { imageName: "registry.example/base:v1" })] },
+      [[base.id, 1]],
+    ],
+  ] as const)("count for %s", (_, change, expected) => {
+    expect(counts(change)).toEqual(expected.map((it) => [...it]));
+  });
+
+  test("do not include those of the ledger, nor what a sandbox or a manifest names", () => {
+    const known = new Map([[web.id, { imageVolumes: null, finishedAt: null }]]);
+    expect(counts({ containers: [web], imageVolumes: volume(web, base.id) }, known)).toEqual([]);
+    const manifests = [{ path: "/m", images: ["registry.example/base:v1"], fault: null }];
+    const pods = { kind: "none", why: "", manifests } as const;
+    expect(counts({ containers: [web, job], pods }, known)).toEqual([[app.id, 1]]);
+  });
+});
+
+describe("the aging term", () => {
+  const removed = (key: number | undefined, kind: ImageTrigger["kind"] = "space") => ({
+    candidate: aCandidate("app", key === undefined ? {} : { orderKey: key }),
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rest of a trigger does not count
+    trigger: { kind } as ImageTrigger,
+  });
+
+  test.each([
+    ["rises to the key of what was removed", null, removed(3), 3],
+    ["rises with each", 3, removed(4), 4],
+    ["does not fall", 4, removed(3), 4],
+    ["rises under pressure", 1, removed(2, "pressure"), 2],
+    ["stays after a removal for age", 1, removed(2, "age"), 1],
+    ["stays after a removal by hand", 1, removed(2, "all-unused"), 1],
+    ["stays in the order of last use", null, removed(undefined), null],
+  ])("%s", (_, agingTerm, item, expected) => {
+    const ledger = aLedger({ agingTerm });
+    const after = raiseAgingTerm(ledger, item);
+    expect(after.agingTerm).toBe(expected);
+    expect(after === ledger).toBe(expected === agingTerm);
+  });
+
+  test("makes an image that is staged and removed again and again outlive one that was popular once", () => {
+    const frequency = { uses: 5, agingTerm: 0, dayBegunWatched: watched(1n) };
+    const popular = orderKey(aRecord({ frequency }));
+    let ledger = aLedger();
+    const keys: number[] = [];
+    for (let time = 1; time <= 6; time += 1) {
+      ledger = seen(ledger, []);
+      const record = ledger.images.get(app.id) ?? aRecord();
+      keys.push(orderKey(record));
+      const candidate = aCandidate("app", { record, orderKey: orderKey(record) });
+      ledger = raiseAgingTerm(ledger, { candidate, trigger: { kind: "space" } });
+      ledger = seen(ledger, [], minutes(5), []);
+    }
+    expect(keys).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(keys.at(-1)).toBeGreaterThan(popular);
+  });
+});
