@@ -3,10 +3,10 @@
 import type { ContainerId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { type TraceKey, useKey } from "../model/trace.ts";
+import { type TracedNode, type TraceKey, useKey } from "../model/trace.ts";
 import { byParts } from "../policy/by-object.ts";
 import type { Usage } from "../policy/image/usage.ts";
-import { forestOf } from "../policy/layer/origins.ts";
+import { forestOf, type Origins } from "../policy/layer/origins.ts";
 import type { ReadEngine } from "./ports.ts";
 
 interface Observed {
@@ -21,23 +21,18 @@ export function trace(
   { snapshot, usage, ledger }: Observed,
 ): void {
   const { images, containers, clocks } = snapshot;
+  const { origins, layers } = ledger;
   told?.({
     at: clocks.wall,
     precision: limits().memory.detectionPeriod,
-    keys: keysOf({ images, containers, users: usage.users }),
+    node: tracedNode({ images, containers, users: usage.users, origins, layers }),
     isComplete: usage.unknown.length === 0,
-    images,
-    chainOf: (id) =>
-      forestOf(images, ledger)
-        .layersOf(id)
-        ?.map(({ chain }) => chain) ?? null,
   });
 }
 
-type Parts = Pick<Snapshot, "images" | "containers"> & Pick<Usage, "users">;
+type Parts = Pick<Snapshot, "images" | "containers"> & Pick<Usage, "users"> & Origins;
 
-/** The same set while the lists are the same. */
-const keysOf = byParts(({ images, containers, users }: Parts): ReadonlySet<TraceKey> => {
+const tracedNode = byParts(({ images, containers, users, ...origins }: Parts): TracedNode => {
   const names = new Map<ContainerId, string>(containers.map((it) => [it.id, it.imageName]));
   const keys = new Set<TraceKey>();
   for (const { id } of images) {
@@ -47,7 +42,11 @@ const keysOf = byParts(({ images, containers, users }: Parts): ReadonlySet<Trace
       keys.add(useKey(id, isId(name) ? "" : name));
     }
   }
-  return keys;
+  const chainOf: TracedNode["chainOf"] = (id) =>
+    forestOf(images, origins)
+      .layersOf(id)
+      ?.map(({ chain }) => chain) ?? null;
+  return { keys, images, chainOf };
 });
 
 /** A container may have been created by the ID of its image. */

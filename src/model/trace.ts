@@ -156,16 +156,21 @@ function readLine(written: string): TraceLine | null {
 export type TraceKey = string;
 export const useKey = (id: ImageId, name: string): TraceKey => `${id}\n${name}`;
 
+/** Images and their uses; the same object while nothing changed. */
+export interface TracedNode {
+  /** What is there and in use. */
+  readonly keys: ReadonlySet<TraceKey>;
+  readonly images: readonly Image[];
+  /** `null`: not read yet. */
+  readonly chainOf: (id: ImageId) => readonly ChainId[] | null;
+}
+
 /** What one detection saw. */
 export interface TraceSeen {
   readonly at: Instant;
   /** The detection period. */
   readonly precision: Duration;
-  /** What is there and in use. */
-  readonly keys: ReadonlySet<TraceKey>;
+  readonly node: TracedNode;
   /** Whether all uses are known. */
   readonly isComplete: boolean;
-  readonly images: readonly Image[];
-  /** `null`: not read yet. */
-  readonly chainOf: (id: ImageId) => readonly ChainId[] | null;
 }

@@ -3,7 +3,7 @@
 import type { ImageId } from "../model/ids.ts";
 import type { Image } from "../model/snapshot.ts";
 import { type Instant, instantToMs, toMs } from "../model/time.ts";
-import type { TraceKey, TraceSeen } from "../model/trace.ts";
+import type { TracedNode, TraceSeen } from "../model/trace.ts";
 import type { LedgerAnswer } from "./state-request.ts";
 import type { TraceRequest } from "./trace.ts";
 
@@ -30,8 +30,8 @@ const OFTEN = 10n;
 export class Tracer {
   readonly #ports: TracerPorts;
   #told = new Map<ImageId, Told>();
-  /** What is open in the file; `null`: unknown. */
-  #open: ReadonlySet<TraceKey> | null = null;
+  /** What the file has; `null`: unknown. */
+  #written: TracedNode | null = null;
   #isWriting = false;
   #at: Instant | null = null;
   #hasFailed = false;
@@ -51,7 +51,7 @@ export class Tracer {
   }
 
   async #write(seen: TraceSeen): Promise<void> {
-    const wasKnown = this.#open !== null;
+    const wasKnown = this.#written !== null;
     let error = await this.#send(seen);
     // The file is another one, or its process: it gets everything.
     if (error !== null && wasKnown) error = await this.#send(seen);
@@ -61,14 +61,15 @@ export class Tracer {
 
   /** Why it failed; `null`: it is written. */
   async #send(seen: TraceSeen): Promise<string | null> {
-    const { keys, isComplete } = seen;
-    const { told, news } = this.#newsOf(seen);
-    const isSame = this.#open !== null && isSameSet(keys, this.#open);
+    const { node, isComplete } = seen;
+    const before = this.#written;
+    const { told, news } = node === before ? { told: this.#told, news: [] } : this.#newsOf(node);
+    const isSame = before !== null && isSameSet(node.keys, before.keys);
     const detection = {
       atMs: Math.max(0, instantToMs(seen.at)),
       precisionMs: toMs(seen.precision),
       watchedMs: this.#ports.observedMs(),
-      keys: isSame ? null : [...keys],
+      keys: isSame ? null : [...node.keys],
       isComplete,
     };
     for (let at = 0, isLast = false; !isLast; at += IMAGES_AT_ONCE) {
@@ -77,16 +78,16 @@ export class Tracer {
       const request = { kind: "trace", images, detection: isLast ? detection : null } as const;
       const answer = await this.#ports.ask(request);
       if (answer.kind === "done") continue;
-      [this.#open, this.#told] = [null, new Map()];
+      [this.#written, this.#told] = [null, new Map()];
       return answer.kind === "failed" ? answer.message : "the file is a new one";
     }
     // Uses that are not known do not end in the file either.
-    this.#open = isSame || isComplete ? keys : null;
+    this.#written = isSame || isComplete ? node : null;
     this.#told = told;
     return null;
   }
 
-  #newsOf({ images, chainOf }: TraceSeen) {
+  #newsOf({ images, chainOf }: TracedNode) {
     const told = new Map<ImageId, Told>();
     const news = images.flatMap((image) => {
       const { id, repoTags, repoDigests, sizeBytes } = image;

@@ -18,6 +18,7 @@ import { read, write } from "./fixture.ts";
 const MINUTE = 60_000;
 const PERIOD = 5 * MINUTE;
 const [A, B] = [imageId("sha256:a"), imageId("sha256:b")];
+const LAYERS = ["1", "2"].map((digit) => chainId(`sha256:${digit.repeat(64)}`));
 const web = useKey(A, "web:1");
 
 /** A node whose agent detects at a minute; `null`: the same as before. */
@@ -169,10 +170,12 @@ describe("what detections see is written", () => {
   ): TraceSeen => ({
     at: instantFromMs(Date.parse("2026-01-02T00:00:00Z") + minute * MINUTE),
     precision: minutes(5),
-    keys: new Set([...images.map(({ id }) => id), ...uses]),
     isComplete: true,
-    images,
-    chainOf: () => [chainId(`sha256:${"1".repeat(64)}`), chainId(`sha256:${"2".repeat(64)}`)],
+    node: {
+      keys: new Set([...images.map(({ id }) => id), ...uses]),
+      images,
+      chainOf: () => LAYERS,
+    },
   });
   /** The tracer answers within microtasks here. */
   const traced = async (store: Recorder, what: TraceSeen): Promise<void> => {
@@ -199,7 +202,7 @@ describe("what detections see is written", () => {
       [other.id, (2n ** 63n).toString()],
     ]);
     expect(trace?.images[0]?.names).toContain("one:2");
-    expect(trace?.images[0]?.chain).toEqual([...(seen(0, []).chainOf(one.id) ?? [])]);
+    expect(trace?.images[0]?.chain).toEqual(LAYERS);
     expect(trace?.present.map(({ untilMs }) => untilMs)).toEqual([null, null]);
     expect((trace?.untilMs ?? 0) - (trace?.fromMs ?? 0)).toBe(10 * MINUTE);
   });
