@@ -80,39 +80,37 @@ const diskGauge = (help: string, read: (disk: FilesystemStatus) => Value): Metri
 
 export const METRICS = {
   crigc_passes_total: counter(
-    "Passes that ended, by kind and outcome: done, idle, short, futile, blocked, stopped, dry-run or failed.",
+    "Passes, by kind and outcome: done, idle, short, futile, blocked, stopped, dry-run or failed.",
     "kind",
     "outcome",
   ),
   crigc_pass_duration_seconds: histogram("Duration of passes.", "kind", PASS_SECONDS),
   crigc_step_duration_seconds: histogram(
-    "Duration of each step of a pass, and of its waits within steps: turn, lock, lists, containers, creation, space.",
+    "Duration of the steps of a pass, and of its waits: turn, lock, lists, containers, creation, space.",
     "step",
     PASS_SECONDS,
   ),
   crigc_pass_last_attempt_timestamp_seconds: gauge("When the last pass ended.", "kind"),
   crigc_pass_last_success_timestamp_seconds: gauge(
-    "When the last pass ended that did not fail.",
+    "When the last pass without a failure ended.",
     "kind",
   ),
   crigc_pass_period_seconds: states(
-    "Configured pause between passes, by kind; absent for a kind without a trigger.",
+    "Configured pause between passes; absent for a kind without a trigger.",
     ["kind"],
     ({ loops }) =>
       loops
         .filter(({ name, enabled }) => enabled && PASS_LOOPS.includes(name))
         .map(({ name, periodMs }) => [[name], periodMs / 1000]),
   ),
-  crigc_pass_consecutive_failures: gauge("Passes in a row that failed, up to now.", "kind"),
+  crigc_pass_consecutive_failures: gauge("Failed passes in a row.", "kind"),
   crigc_image_wanted_bytes_total: counter("Bytes that image passes had to free when they began."),
   crigc_image_freed_reported_bytes_total: counter(
     "Sizes of removed images, as the runtime reports them.",
   ),
-  crigc_image_freed_measured_bytes_total: counter(
-    "Bytes freed by image removal, as measured on the filesystem.",
-  ),
+  crigc_image_freed_measured_bytes_total: counter("Bytes freed by image removal, as measured."),
   crigc_container_freed_measured_bytes_total: counter(
-    "Bytes freed by removal of containers, sandboxes and logs, as measured on the filesystem.",
+    "Bytes freed by removal of containers, sandboxes and logs, as measured.",
   ),
   crigc_log_removed_bytes_total: counter("Sizes of removed log files."),
   crigc_removed_total: counter(
@@ -127,18 +125,18 @@ export const METRICS = {
     PASS_SECONDS,
   ),
   crigc_removal_skipped_total: counter(
-    "Planned removals that were skipped because the node had changed, by reason code.",
+    "Planned removals skipped because the node had changed, by reason code.",
     "kind",
     "reason",
   ),
   crigc_removal_failures_total: counter(
-    "Removals that failed, by cause: deadline, unreachable, refused, failed and so on, the same for every kind.",
+    "Failed removals, by cause: deadline, unreachable, refused, failed and so on.",
     "kind",
     "cause",
   ),
   crigc_ghost_images_total: counter("Images still listed after a successful removal."),
   crigc_image_regrets: states(
-    "Images that came back after they were removed, as recorded in the history, by trigger of the removal.",
+    "Images that came back after their removal, by its trigger.",
     ["trigger"],
     ({ regrets }) => (regrets?.returned ?? []).map(({ trigger, count }) => [[trigger], count]),
   ),
@@ -148,7 +146,7 @@ export const METRICS = {
   crigc_futile_passes_total: counter("Image passes that ended because too little can be freed."),
   crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
   crigc_image_removal_blocked: states(
-    "1 for each reason for which no image was removed in the last pass that evaluated images, or for which one waits now.",
+    "1 for each reason that stopped image removal in the last pass, or stops it now.",
     ["block"],
     ({ plan, waiting }) =>
       [...(plan?.blocks ?? []), ...(waiting === null ? [] : [waiting])].map(({ kind }) => [
@@ -157,7 +155,7 @@ export const METRICS = {
       ]),
   ),
   crigc_images_kept: states(
-    "Images kept in the last pass that evaluated images, by reason code.",
+    "Images kept in the last image pass, by reason code.",
     ["reason"],
     ({ plan }) =>
       [...Map.groupBy(plan?.kept ?? [], ({ reason }) => reason.kind)].map(([code, kept]) => [
@@ -166,7 +164,7 @@ export const METRICS = {
       ]),
   ),
   crigc_image_candidates: state(
-    "Candidates (images that no rule keeps) in the last pass that evaluated images.",
+    "Candidates (images that no rule keeps) in the last image pass.",
     ({ plan }) => plan && plan.candidates.length,
   ),
   crigc_in_use_unknown: state(
@@ -179,7 +177,7 @@ export const METRICS = {
     ({ filesystem }) => filesystem.capacityBytes,
   ),
   crigc_filesystem_available_bytes: diskGauge(
-    "Bytes available to unprivileged users on a filesystem.",
+    "Bytes available to unprivileged users.",
     ({ filesystem }) => filesystem.availableBytes,
   ),
   crigc_filesystem_inodes: diskGauge(
@@ -195,15 +193,15 @@ export const METRICS = {
     ({ filesystem }) => timestamp(filesystem.measuredAt),
   ),
   crigc_filesystem_growth_bytes_per_second: diskGauge(
-    "Rate at which other programs fill a filesystem; absent without a clear trend.",
+    "Rate at which other programs write; absent without a clear trend.",
     ({ forecast }) => forecast && Number(forecast.bytesPerHour) / 3600,
   ),
   crigc_filesystem_high_threshold_in_seconds: diskGauge(
-    "Time to the high threshold at the present rate, 0 if it is reached; absent without a forecast.",
+    "Time to the high threshold at this rate, 0 if reached; absent without a forecast.",
     ({ forecast }) => (forecast?.untilHigh == null ? null : toMs(forecast.untilHigh) / 1000),
   ),
   crigc_filesystem_full_in_seconds: diskGauge(
-    "Time until a filesystem is full at the present rate if nothing is removed; absent without a forecast.",
+    "Time until a filesystem is full at this rate; absent without a forecast.",
     ({ forecast }) => (forecast?.untilFull == null ? null : toMs(forecast.untilFull) / 1000),
   ),
   crigc_image_gc_high_threshold_ratio: state(
@@ -220,14 +218,14 @@ export const METRICS = {
     ({ images }) => images && images.sizeBytes,
   ),
   crigc_baseline_images: states(
-    "Images that baselines name, by state: present, or missing from the node. The sandbox image counts as missing, too.",
+    "Images that baselines name, by state: present or missing. Counts a missing sandbox image.",
     ["state"],
     ({ baseline: it }) =>
       it === null ? [] : [[["present"], it.present] as const, [["missing"], it.missing] as const],
   ),
   crigc_dead_containers: state("Dead containers.", ({ deadContainers }) => deadContainers),
   crigc_disk_pressure: state(
-    "1 while disk pressure is reported, the transition period included.",
+    "1 while disk pressure is reported, with the transition period.",
     ({ underPressure }) => underPressure,
   ),
   crigc_eviction_threshold_met: states(
@@ -242,11 +240,11 @@ export const METRICS = {
     ({ hold }) => (hold.kind === "none" || hold.until === null ? 0 : timestamp(hold.until)),
   ),
   crigc_boot_grace_remaining_seconds: state(
-    "Remaining grace period after a boot, in which nothing is removed.",
+    "Remaining grace period after a boot.",
     ({ bootGrace }) => (bootGrace === null ? 0 : toMs(bootGrace) / 1000),
   ),
   crigc_pod_source_ready: states(
-    "1 if the pod source was ready in the last container pass, 0 if not.",
+    "1 if the pod source was ready in the last container pass.",
     ["source"],
     ({ podSource }) =>
       podSource === null || podSource.kind === "none"
@@ -286,7 +284,7 @@ export const METRICS = {
     ({ version, commit }) => [[[version, commit], 1]],
   ),
   process_cpu_seconds_total: {
-    ...state("Processor time that the process took.", ({ usage }) => usage.cpuSeconds),
+    ...state("CPU time of the process.", ({ usage }) => usage.cpuSeconds),
     type: "counter",
   },
   process_resident_memory_bytes: state(
