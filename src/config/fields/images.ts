@@ -72,7 +72,7 @@ export const imageFields = {
     type: duration("0s"),
     default: "0s",
     help: "remove images unused for this long; 0s: off",
-    doc: "Must exceed the minimum age. Counts observed time, so it needs the agent. Applies whatever the disk usage.",
+    doc: "Must exceed the minimum age. Counts observed time, so it needs the agent. Applies at any disk usage.",
     kubelet: true,
   },
   imageGCInodeHighThresholdPercent: {
@@ -166,7 +166,7 @@ export const keepFields = {
     type: optional(integer(0)),
     defaultWords: "off",
     help: "keep the N most recently used tags of each repository",
-    doc: "Applies whatever the disk usage. All ties for Nth place are kept; 0 is off.",
+    doc: "Applies at any disk usage. All ties for Nth place are kept; 0 is off.",
     unit: "tags",
   },
   podInfraContainerImage: {
