@@ -85,6 +85,7 @@ const sharedOptions: ReadonlySet<string> = new Set(
 /** Pages that say what the help text of a command says. */
 const pageOf: Readonly<Record<string, string>> = {
   fleet: "air-gapped.md#the-last-copy",
+  simulate: "simulate.md",
   "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",
   uninstall: "install.md#install",

@@ -13,11 +13,12 @@ import type { ImageBlock } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { duration, type Instant, toMs } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/judge.ts";
+import { reclaimTargets } from "../policy/pressure/pace.ts";
 import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { LayerReading } from "./layer-reading.ts";
 import { type Ended, Loop, type LoopState } from "./loop.ts";
-import { checkPressure, Measurements, PressurePace, reclaimTargets } from "./pressure.ts";
+import { checkPressure, Measurements, PressurePace } from "./pressure.ts";
 
 /** Read for each run, so that a reload applies to the next one. */
 export type AgentConfig = Pick<Config, "periods"> & {

@@ -10,8 +10,10 @@ import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import type { Meter } from "../gc/meter.ts";
+import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import type { ImageCandidate } from "../model/plan.ts";
+import { type NodeTrace, TraceReader } from "../model/trace.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
@@ -37,6 +39,7 @@ import { askAgent, CONTROL_SOCKET } from "./control.ts";
 import { logOf } from "./log.ts";
 import { keepRulesOf, openEngine, openNode } from "./node.ts";
 import { connect } from "./runtime.ts";
+import { type Job, sideBySide } from "./side-by-side.ts";
 import type { World } from "./world.ts";
 
 const ANSWER_MS = 5_000;
@@ -102,6 +105,10 @@ export function openersOf(world: World) {
       askAgent({ socketPath: join(values.runDir, CONTROL_SOCKET), path, timeoutMs }),
     /** Tells whether another process has the same root directory. */
     rootDirectoryId,
+    trace: recordedTrace,
+    /** Runs other commands of crigc at once; see `sideBySide`. */
+    sideBySide: (jobs: readonly Job[], signal: AbortSignal) =>
+      sideBySide(world.self.program, jobs, signal),
     machine: machineOf,
     walkDirectories,
   };
@@ -240,12 +247,7 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
 async function recordedNode(path: string, place = "--snapshot"): Promise<RecordedNode> {
   let text: string;
   try {
-    const bytes = await boundedBytes(createReadStream(path), SNAPSHOT_BYTES_MAX);
-    // As a stream, a torn file can keep the process busy for ever.
-    const plain = path.endsWith(".gz")
-      ? gunzipSync(bytes, { maxOutputLength: SNAPSHOT_BYTES_MAX })
-      : bytes;
-    text = new TextDecoder().decode(plain);
+    text = await textOf(path, SNAPSHOT_BYTES_MAX);
   } catch (thrown) {
     const message = `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`;
     throw usageError(place, path, message);
@@ -256,4 +258,33 @@ async function recordedNode(path: string, place = "--snapshot"): Promise<Recorde
     if (!(thrown instanceof StoreError)) throw thrown;
     throw usageError(place, path, thrown.message);
   }
+}
+
+/** As much as ten nodes keep. */
+const TRACE_BYTES_MAX = 512 * 1024 * 1024;
+
+/** Reads a trace, also with gzip. It was named on the command line, so its errors are usage errors. Pipes are allowed. */
+async function recordedTrace(path: string): Promise<NodeTrace> {
+  try {
+    const text = await textOf(path, TRACE_BYTES_MAX);
+    const reader = new TraceReader();
+    for (let at = 0; at < text.length;) {
+      const end = text.indexOf("\n", at);
+      reader.add(text.slice(at, end < 0 ? undefined : end));
+      at = end < 0 ? text.length : end + 1;
+    }
+    return reader.end();
+  } catch (thrown) {
+    const why =
+      thrown instanceof FieldError ? [...thrown.path, thrown.message].join(": ") : reasonOf(thrown);
+    const message = `cannot read the trace ${path}: ${why}; write one with crigc snapshot --trace`;
+    throw usageError("--trace", path, message);
+  }
+}
+
+async function textOf(path: string, maximum: number): Promise<string> {
+  const bytes = await boundedBytes(createReadStream(path), maximum);
+  // As a stream, a torn file can keep the process busy for ever.
+  const plain = path.endsWith(".gz") ? gunzipSync(bytes, { maxOutputLength: maximum }) : bytes;
+  return new TextDecoder().decode(plain);
 }

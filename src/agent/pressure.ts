@@ -2,9 +2,7 @@
 
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
 import type { MeasuredFilesystem } from "../model/disk-usage.ts";
-import type { Compat, Signal } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
-import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../model/ports.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
@@ -85,16 +83,6 @@ export async function checkPressure(
     state: known.state,
     uptime: host.clocks().uptime,
   });
-}
-
-/** Images are removed until the pressure ends; the kubelet removes all unused ones, whatever removing containers freed. */
-export function reclaimTargets(
-  compat: Compat,
-  signals: readonly Signal[],
-  verdict: PressureVerdict | null,
-): readonly ImageTarget[] {
-  if (compat === "none") return verdict?.targets ?? [];
-  return signals.map((signal) => ({ kind: "everything", trigger: { kind: "pressure", signal } }));
 }
 
 /** How often a rest looks whether the hold that caused it was released. */

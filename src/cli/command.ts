@@ -6,7 +6,7 @@ import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
 import type { KubeletOnNode } from "../config/kubelet.ts";
 import type { ConfigReader } from "../config/load.ts";
-import type { Environment } from "../config/settings.ts";
+import type { Environment, FlagText } from "../config/settings.ts";
 import type { Screen } from "../report/terminal.ts";
 
 interface Argument {
@@ -174,6 +174,10 @@ export interface CommandContext extends Omit<World, "open">, Invocation {
   readonly dryRun: boolean;
   /** One setting of this command line and the environment, over the defaults. Throws `ConfigError`. */
   readonly alone: (name: FieldName) => Config;
+  /** As on the command line. */
+  readonly flags: readonly FlagText[];
+  /** `config` with further flags; writes no warnings. Throws `ConfigError`. */
+  readonly varied: (more: readonly FlagText[]) => Config;
   /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */
   readonly given: () => Config;
   /** All commands, for help, completion and the manual. */

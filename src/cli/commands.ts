@@ -17,6 +17,7 @@ import { audit, df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
+import { simulate } from "./commands/simulate.ts";
 
 export const commands: readonly Command[] = [
   run,
@@ -32,6 +33,7 @@ export const commands: readonly Command[] = [
   audit,
   snapshot,
   fleet,
+  simulate,
   hold,
   release,
   keepList,

@@ -87,6 +87,11 @@ function contextOf({ world, open, invocation }: Call, input: ConfigInput): Comma
     commands,
     read: () => readWritten({ flags, env, reader }),
     alone,
+    flags,
+    varied: (more) => {
+      const written = readWritten({ ...input, flags: [...flags, ...more] });
+      return configOf(written, written.isOfAgent ? null : world.kubelet());
+    },
     given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, reader) }),
     get dryRun(): boolean {
       return alone("dryRun").values.dryRun;
@@ -119,7 +124,7 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
 const asksAgent = (name: string, invocation: Invocation): boolean =>
   !["run", "status", "install", "uninstall"].includes(name) &&
   !name.startsWith("print ") &&
-  !["snapshot", "check"].some((it) => has(invocation, it));
+  !["snapshot", "check", "trace"].some((it) => has(invocation, it));
 
 /** A healthy agent answers within milliseconds. */
 const ANSWER_MS = 2_000;

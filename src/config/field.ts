@@ -36,7 +36,7 @@ export interface FieldEntry {
 
 export const fieldFrom = (name: string, entry: FieldEntry): Field => ({
   flag: flagOf(name),
-  commands: DECIDING,
+  commands: [...DECIDING, "simulate"],
   ...entry,
 });
 
@@ -80,7 +80,9 @@ export const RUNTIME = [
   "doctor",
 ] as const;
 /** Commands that read the keep rules. */
-export const KEEPING = [...RUNTIME, "keep check", "keep add", "keep remove"] as const;
+export const KEEPING = [...RUNTIME, "simulate", "keep check", "keep add", "keep remove"] as const;
+/** What the agent alone does with time, and a replay of it. */
+export const REPLAYED = ["run", "simulate"] as const;
 /** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 export const REMOVING = ["run", "gc", "rm"] as const;

@@ -45,6 +45,7 @@ export type DocumentKind =
   | "KeepRules"
   | "MissingImages"
   | "Fleet"
+  | "Simulation"
   | "Doctor"
   | "Config"
   | "Version"

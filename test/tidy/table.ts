@@ -13,6 +13,7 @@ export type FolderRule = {
 export const folderRules: Readonly<Record<string, FolderRule>> = {
   model: { folders: [], packages: [] },
   policy: { folders: ["model"], packages: [] },
+  simulate: { folders: ["model", "policy"], packages: [] },
   config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
   cri: {
     folders: ["model"],
@@ -29,7 +30,18 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   report: { folders: ["model"], packages: ["Bun"] },
   gc: { folders: ["model", "policy", "report"], packages: [] },
   cli: {
-    folders: ["model", "config", "policy", "gc", "report", "store", "node", "install", "agent"],
+    folders: [
+      "model",
+      "config",
+      "policy",
+      "gc",
+      "report",
+      "store",
+      "node",
+      "install",
+      "agent",
+      "simulate",
+    ],
     packages: ["node:util", "valibot"],
   },
   install: { folders: ["model", "config", "node", "package.json"], packages: ["Bun", "valibot"] },

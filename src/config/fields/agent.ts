@@ -5,6 +5,7 @@ import {
   type FieldEntry,
   PODS,
   REMOVING,
+  REPLAYED,
   RUNTIME,
   WITH_STATE,
 } from "../field.ts";
@@ -66,7 +67,7 @@ export const paceFields = {
     default: "5m",
     help: "time between image garbage collections",
     doc: "The kubelet's is fixed at 5m.",
-    commands: ["run"],
+    commands: REPLAYED,
   },
   imageDetectionPeriod: {
     type: PERIOD,
@@ -93,7 +94,7 @@ export const paceFields = {
     default: "10s",
     help: "longest time between checks of disk pressure",
     doc: "One `statfs` per filesystem; crigc calls the runtime only under pressure. Checks come more often, up to every 500 ms, as free space nears a threshold, and passes under pressure follow each other as soon.",
-    commands: ["run"],
+    commands: REPLAYED,
   },
   bootGrace: {
     type: duration("0s"),

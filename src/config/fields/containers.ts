@@ -1,5 +1,5 @@
 /** Flags for dead containers and sandboxes, deleted pods, and disk pressure. */
-import { type FieldEntry, PODS, REMOVING } from "../field.ts";
+import { DECIDING, type FieldEntry, PODS, REMOVING, REPLAYED } from "../field.ts";
 import { boolean, choice, duration, integer, optional, path, statements, url } from "../types.ts";
 
 const COUNT = integer(-2_147_483_648);
@@ -10,6 +10,7 @@ export const containerFields = {
     default: "0s",
     help: "keep containers that ended within this duration",
     doc: "Counts from the container's exit; with `--compat kubelet`, from its creation.",
+    commands: DECIDING,
   },
   maximumDeadContainersPerContainer: {
     type: COUNT,
@@ -17,6 +18,7 @@ export const containerFields = {
     help: "dead instances to keep per container; negative: no limit",
     doc: "Instances are counted per pod and container name. The newest are kept.",
     unit: "containers",
+    commands: DECIDING,
   },
   maximumDeadContainers: {
     type: COUNT,
@@ -24,6 +26,7 @@ export const containerFields = {
     help: "dead containers to keep on the node; negative: no limit",
     doc: "Shared evenly among the containers that have dead instances.",
     unit: "containers",
+    commands: DECIDING,
   },
   maxStopGracePeriod: {
     type: duration("2s"),
@@ -37,6 +40,7 @@ export const containerFields = {
     default: "false",
     help: "also collect containers and sandboxes not created by Kubernetes",
     doc: "Without it, those whose sandbox has no `io.kubernetes.pod.uid` label are kept.",
+    commands: DECIDING,
   },
   podSource: {
     type: choice("auto", "cri", "kubelet-dir", "kubelet-api", "none"),
@@ -91,28 +95,28 @@ export const pressureFields = {
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
     doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. Beside a kubelet, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals only warn.",
-    commands: ["run"],
+    commands: REPLAYED,
     kubelet: true,
   },
   evictionSoft: {
     type: statements("threshold"),
     help: "thresholds for reclaim after a grace period",
     doc: "Each needs a grace period in `--eviction-soft-grace-period`.",
-    commands: ["run"],
+    commands: REPLAYED,
     kubelet: true,
   },
   evictionSoftGracePeriod: {
     type: statements("grace"),
     help: "grace periods of the soft thresholds",
     doc: "A grace period of 0s makes the threshold a hard one.",
-    commands: ["run"],
+    commands: REPLAYED,
     kubelet: true,
   },
   evictionMinimumReclaim: {
     type: statements("reclaim"),
     help: "space to free beyond the threshold",
     doc: "A quantity, or a percentage of the capacity.",
-    commands: ["run"],
+    commands: REPLAYED,
     kubelet: true,
   },
   evictionPressureTransitionPeriod: {
@@ -120,7 +124,7 @@ export const pressureFields = {
     default: "5m",
     help: "time to report pressure after it has ended",
     doc: "Affects the reported condition only, not reclaim.",
-    commands: ["run"],
+    commands: REPLAYED,
     kubelet: true,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;

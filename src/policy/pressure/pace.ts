@@ -1,11 +1,23 @@
-/** Decides how soon after a pass under pressure, which left a threshold met, the next one begins. */
+/** What a pass under pressure frees, and how soon after one that left a threshold met the next one begins. */
 
-import type { Compat } from "../../model/limits.ts";
+import type { Compat, Signal } from "../../model/limits.ts";
 import { type ImageEnd, isGone, outcomeItems } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
+import type { ImageTarget } from "../../model/plan.ts";
+import type { PressureVerdict } from "./judge.ts";
 
 /** At 100 MB/s, 50 MB are written until a crossing is noticed, or before the next pass. `gc` and `rm` try the lock every 250 ms, so they get it in between. */
 export const SOONEST_MS = 500;
+
+/** Images are removed until the pressure ends; the kubelet removes all unused ones, whatever removing containers freed. */
+export function reclaimTargets(
+  compat: Compat,
+  signals: readonly Signal[],
+  verdict: PressureVerdict | null,
+): readonly ImageTarget[] {
+  if (compat === "none") return verdict?.targets ?? [];
+  return signals.map((signal) => ({ kind: "everything", trigger: { kind: "pressure", signal } }));
+}
 
 export type PassEffect =
   /** It removed something. */

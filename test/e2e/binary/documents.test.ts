@@ -48,7 +48,7 @@ const documents: readonly (readonly [kind: string, words: readonly string[]])[] 
 test("every command with JSON output is tested here", () => {
   const looked = documents
     .map(([, words]) => words.join(" "))
-    .concat("status -o json", "fleet -o json");
+    .concat("status -o json", "fleet -o json", "simulate -o json");
   const silent = commands
     .filter(({ json, alwaysJson }) => json || alwaysJson === true)
     .map(({ name }) => name)

@@ -15,6 +15,7 @@ import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { runProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
+import { TRACE } from "../../support/trace.ts";
 import { type Json, removable, startNode, type TestNode, usedAndUnused } from "./node.ts";
 
 const node = usedAndUnused;
@@ -97,6 +98,7 @@ describe("with --dry-run", () => {
     "print daemonset": [`--image=r.example/crigc@${imageIdOf("crigc")}`, "--image-store=/images"],
     completion: ["bash"],
     fleet: [join(home, "node.json")],
+    simulate: ["--trace", join(home, "node.trace"), "--html", join(home, "simulation.html")],
   });
 
   test("no command changes anything, and each accepts the flag", async () => {
@@ -107,6 +109,7 @@ describe("with --dry-run", () => {
     await it.crigc("hold", "2h");
     await it.within({}, "keep", "add", "r.example/listed");
     put(it.home, "node.json", (await it.crigc("snapshot")).stdout);
+    put(it.home, "node.trace", TRACE);
     const before = stateOf(it.home);
     const wrong: Record<string, string> = {};
     for (const { name } of commands.filter((command) => command.name !== "run")) {

@@ -1,0 +1,224 @@
+/** `crigc simulate`: replay traces under other settings, and compare what each would have cost. */
+
+import type { Config } from "../../config/config.ts";
+import { dashed } from "../../config/field.ts";
+import { fieldByFlag } from "../../config/fields.ts";
+import type { FlagText } from "../../config/settings.ts";
+import { parseDuration, parseSize } from "../../config/units.ts";
+import { quoted } from "../../config/words.ts";
+import { FieldError } from "../../model/codec.ts";
+import { ConfigError, usageError } from "../../model/errors.ts";
+import { parseExactJson } from "../../model/exact-json.ts";
+import { type SimulatedRun, simulatedRun } from "../../model/simulation.ts";
+import { toMs } from "../../model/time.ts";
+import type { NodeTrace } from "../../model/trace.ts";
+import { simulationPage } from "../../report/html/simulation.ts";
+import { simulationDocument, simulationTable } from "../../report/simulation.ts";
+import { clean } from "../../report/terminal.ts";
+import { replay, type Scenario } from "../../simulate/replay.ts";
+import { type Replayable, replayable } from "../../simulate/trace.ts";
+import { command, type CommandContext, has, option, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { print } from "../listing.ts";
+import { recordedTrace } from "../trace.ts";
+
+export const simulate = command({
+  name: "simulate",
+  summary: "compare what other settings would have cost",
+  doc: "Replays when images were on a node and in use: this node's own history, or traces that crigc snapshot --trace wrote (also with gzip, or directories of them: .trace, .jsonl, also .gz), one for each node, side by side on all processors. An image that is used and not there is pulled; what is removed is decided by the same rules as in crigc gc, under the settings given. Each --vary FLAG=A,B,C adds a row for each value (values that contain commas are separated by semicolons); several give all combinations, and those that contradict each other are left out with a note. FLAG is any flag, or capacity, restart-every or flush-every. With --compat kubelet, each --restart-every forgets what the agent saw, and pressure removes everything unused. The same traces and settings always give the same figures.",
+  options: [
+    option("trace FILE", "a trace, or a directory of traces; repeatable [this node's history]", {
+      completes: "file",
+    }),
+    option("capacity SIZE", "size of the disk, or a percentage of all images [as in the trace]"),
+    option("vary FLAG=A,B,C", "compare these values of a flag; repeatable"),
+    option("restart-every DURATION", "the agent restarts so often [never]"),
+    option("flush-every DURATION", "everything unused is removed so often, as by cron [never]"),
+    option("bound", "compare with removing first what is used farthest in the future"),
+    option("html FILE", "also write a page with a chart", { completes: "file" }),
+  ],
+  json: true,
+  readOnly: false,
+  run: async (context) => {
+    const runs = await runsOf(context);
+    if (runs === null) return exit.unknown;
+    const path = textOf(context, "html");
+    if (path !== null && context.dryRun)
+      context.stderr(`crigc: dry run: would write the page to ${clean(path)}\n`);
+    else if (path !== null)
+      context.open.writeFile(path, simulationPage(runs, context.build.version));
+    await print(context, {
+      document: () => simulationDocument(runs),
+      table: (screen) => simulationTable(runs, screen),
+    });
+    return exit.done;
+  },
+});
+
+const TRACES = /\.(?:trace|jsonl)(?:\.gz)?$/;
+
+/** `null`: this node has no history, and stderr says so. */
+async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] | null> {
+  const { open, options } = context;
+  const paths = (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES));
+  const combinations = combinationsOf(context);
+  if (paths.length <= 1) {
+    const [path] = paths;
+    const trace = path === undefined ? recordedTrace(context) : await open.trace(path);
+    return trace === null ? null : runsOn(trace, context, combinations);
+  }
+  const jobs = paths.map((path) => ({ subject: path, args: argumentsFor(path, context) }));
+  const answers = await open.sideBySide(jobs, context.signal);
+  const runs = answers.map((text) => parsedRuns(text));
+  return combinations.map(({ settings }, at) => ({
+    settings,
+    nodes: runs.flatMap((its) => its[at]?.nodes ?? []),
+  }));
+}
+
+/** The same command for one trace. */
+function argumentsFor(path: string, { flags, options }: CommandContext): readonly string[] {
+  const own = [...options].flatMap(([name, values]) => {
+    if (name === "trace" || name === "html") return [];
+    return values.length === 0 ? [`--${name}`] : values.map((value) => `--${name}=${value}`);
+  });
+  const given = flags.map(({ written, text }) => `${written}=${text}`);
+  return ["simulate", `--trace=${path}`, ...own, ...given, "--output=json"];
+}
+
+function parsedRuns(text: string): readonly SimulatedRun[] {
+  const { runs } = Object(parseExactJson(text));
+  if (!Array.isArray(runs)) throw new FieldError("expected a list", ["runs"]);
+  return runs.map((run) => simulatedRun.read(run));
+}
+
+interface Combination {
+  readonly settings: SimulatedRun["settings"];
+  readonly config: Config;
+}
+
+const COMBINATIONS_MAX = 1000;
+/** Options of this command that vary like flags. */
+const OWN = ["capacity", "restart-every", "flush-every"] as const;
+type Own = (typeof OWN)[number];
+
+/** All combinations of the varied values that do not contradict each other. */
+function combinationsOf(context: CommandContext): readonly Combination[] {
+  let all: readonly SimulatedRun["settings"][] = [[]];
+  for (const text of context.options.get("vary") ?? []) {
+    const { name, values } = variedOf(text);
+    all = all.flatMap((settings) => values.map((value) => [...settings, { name, value }]));
+    if (all.length > COMBINATIONS_MAX)
+      throw usageError("--vary", text, `more than ${COMBINATIONS_MAX} combinations; vary less`);
+  }
+  const found = all.flatMap((settings) => {
+    try {
+      return [{ settings, config: context.varied(flagsOf(settings)) }];
+    } catch (thrown) {
+      if (!(thrown instanceof ConfigError) || all.length === 1) throw thrown;
+      const words = settings.map(({ name, value }) => `${name}=${value}`).join(" ");
+      const why = thrown.issues.map(({ message }) => message).join("; ");
+      context.stderr(`crigc: note: left out ${clean(words)}: ${clean(why)}\n`);
+      return [];
+    }
+  });
+  if (found.length > 0) return found;
+  throw usageError("--vary", "", "no combination is valid; the notes say why");
+}
+
+function variedOf(text: string) {
+  const at = text.indexOf("=");
+  const name = text.slice(0, at).replace(/^--/, "");
+  const values = text.slice(at + 1).split(text.includes(";") ? ";" : ",");
+  if (at <= 0 || values.includes(""))
+    throw usageError("--vary", text, `${quoted(text)} is not FLAG=A,B,C`);
+  if (!fieldByFlag.has(name) && !isOwn(name))
+    throw usageError("--vary", text, `unknown flag ${dashed(name)}; use a flag, ${OWN.join(", ")}`);
+  return { name, values };
+}
+
+const isOwn = (name: string): name is Own => OWN.some((own) => own === name);
+
+const flagsOf = (settings: SimulatedRun["settings"]): readonly FlagText[] =>
+  settings.flatMap(({ name, value: text }) => {
+    const field = fieldByFlag.get(name);
+    return field === undefined ? [] : [{ name: field, written: dashed(name), text }];
+  });
+
+async function runsOn(
+  recorded: NodeTrace,
+  context: CommandContext,
+  combinations: readonly Combination[],
+): Promise<readonly SimulatedRun[]> {
+  const trace = replayable(recorded);
+  const runs: SimulatedRun[] = [];
+  for (const { settings, config } of combinations) {
+    const { limits } = config;
+    const scenario = await scenarioOf({ trace, recorded, settings, config }, context);
+    const figures = replay(scenario).figures;
+    const offline: Scenario = {
+      ...scenario,
+      limits: { ...limits, images: { ...limits.images, compat: "none", accounting: "measured" } },
+      restartEveryMs: null,
+      flushEveryMs: null,
+      order: "offline",
+    };
+    const bound = has(context, "bound") ? replay(offline).figures : null;
+    runs.push({ settings, nodes: [{ node: trace.node, ...figures, bound }] });
+  }
+  return runs;
+}
+
+interface Case extends Combination {
+  readonly trace: Replayable;
+  readonly recorded: NodeTrace;
+}
+
+async function scenarioOf(given: Case, context: CommandContext): Promise<Scenario> {
+  const { trace, recorded, settings, config } = given;
+  const textFor = (name: Own): string | null =>
+    settings.findLast((one) => one.name === name)?.value ?? textOf(context, name);
+  const everyMs = (name: Own): number | null => {
+    const text = textFor(name);
+    const span = text === null ? null : parseDuration(text);
+    if (text === null) return null;
+    if (span !== null && span >= 60_000_000_000n) return toMs(span);
+    throw usageError(`--${name}`, text, `invalid duration ${quoted(text)}: use 1m or more`);
+  };
+  const otherBytes = recorded.otherBytes ?? 0n;
+  return {
+    trace,
+    otherBytes,
+    capacityBytes: capacityOf(textFor("capacity"), { trace, recorded, otherBytes }),
+    limits: config.limits,
+    periods: config.periods,
+    keep: await context.open.keepRules(config),
+    restartEveryMs: everyMs("restart-every"),
+    flushEveryMs: everyMs("flush-every"),
+    order: "policy",
+  };
+}
+
+function capacityOf(
+  text: string | null,
+  { trace, recorded, otherBytes }: Pick<Case, "trace" | "recorded"> & Pick<Scenario, "otherBytes">,
+): bigint {
+  if (text === null && recorded.capacityBytes !== null) return recorded.capacityBytes;
+  if (text === null)
+    throw usageError(
+      "crigc simulate",
+      "",
+      "the trace does not say how large the disk is; set --capacity",
+    );
+  const percent = /^(\d{1,4}(?:\.\d{1,3})?)%$/.exec(text)?.[1];
+  const size =
+    percent === undefined
+      ? parseSize(text)
+      : otherBytes + (trace.allBytes * BigInt(Math.round(Number(percent) * 1000))) / 100_000n;
+  if (size !== null && size > 0n) return size;
+  throw usageError(
+    "--capacity",
+    text,
+    `invalid size ${quoted(text)}: use 100Gi, or 40% of all images`,
+  );
+}

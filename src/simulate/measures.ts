@@ -1,0 +1,111 @@
+/** What a replay measures: pulls, removals, and the disk over time. */
+
+import type { ImageId } from "../model/ids.ts";
+import type { Limits } from "../model/limits.ts";
+import type { SimulatedNodeFigures } from "../model/simulation.ts";
+import { resolveAmount } from "../policy/pressure/judge.ts";
+import type { SimulatedNode } from "./node.ts";
+
+/** A level of disk usage whose time is counted. */
+interface Mark {
+  /** `85%`, or an eviction threshold: `imagefs.available<15%`. */
+  readonly name: string;
+  /** The disk is over it with more than this in use. */
+  readonly bytes: bigint;
+}
+
+export type Figures = Omit<SimulatedNodeFigures, "node" | "bound">;
+
+export class Measures {
+  uses = 0;
+  coldStarts = 0;
+  unfittedPulls = 0;
+  passes = 0;
+  #pulls = 0;
+  #pulledBytes = 0n;
+  #pullsAgain = 0;
+  #pulledAgainBytes = 0n;
+  readonly removed: ImageId[] = [];
+  #removedBytes = 0n;
+  readonly #removedOnce = new Set<ImageId>();
+  #peakBytes = 0n;
+  /** Sums of bytes times milliseconds, and of milliseconds over each mark. */
+  #byteMs = 0n;
+  readonly #overMs: number[];
+  readonly #marks: readonly Mark[];
+  readonly #fromMs: number;
+  #countedMs: number;
+
+  constructor(marks: readonly Mark[], fromMs: number) {
+    this.#marks = marks;
+    this.#overMs = marks.map(() => 0);
+    this.#fromMs = fromMs;
+    this.#countedMs = fromMs;
+  }
+
+  /** Counts the time in which the disk was as it is; call it before each change. */
+  until(atMs: number, { usedBytes }: Pick<SimulatedNode, "usedBytes">): void {
+    const ms = atMs - this.#countedMs;
+    if (ms <= 0) return;
+    this.#countedMs = atMs;
+    this.#byteMs += usedBytes * BigInt(Math.round(ms));
+    for (const [at, { bytes }] of this.#marks.entries())
+      if (usedBytes > bytes) this.#overMs[at] = (this.#overMs[at] ?? 0) + ms;
+  }
+
+  pulled(id: ImageId, bytes: bigint): void {
+    this.#pulls += 1;
+    this.#pulledBytes += bytes;
+    if (!this.#removedOnce.has(id)) return;
+    this.#pullsAgain += 1;
+    this.#pulledAgainBytes += bytes;
+  }
+
+  holds({ usedBytes }: Pick<SimulatedNode, "usedBytes">): void {
+    if (usedBytes > this.#peakBytes) this.#peakBytes = usedBytes;
+  }
+
+  gone(id: ImageId, bytes: bigint): void {
+    this.removed.push(id);
+    this.#removedOnce.add(id);
+    this.#removedBytes += bytes;
+  }
+
+  figures(capacityBytes: bigint): Figures {
+    const spanMs = this.#countedMs - this.#fromMs;
+    return {
+      uses: this.uses,
+      coldStarts: this.coldStarts,
+      pulls: this.#pulls,
+      pulledBytes: this.#pulledBytes,
+      pullsAgain: this.#pullsAgain,
+      pulledAgainBytes: this.#pulledAgainBytes,
+      unfittedPulls: this.unfittedPulls,
+      removals: this.removed.length,
+      removedBytes: this.#removedBytes,
+      passes: this.passes,
+      capacityBytes,
+      peakBytes: this.#peakBytes,
+      meanBytes: spanMs > 0 ? this.#byteMs / BigInt(Math.round(spanMs)) : 0n,
+      spanMs,
+      over: this.#marks.map(({ name: threshold }, at) => ({
+        threshold,
+        forMs: this.#overMs[at] ?? 0,
+      })),
+    };
+  }
+}
+
+/** The levels whose time is counted: the high threshold, and each eviction threshold on bytes. */
+export function marksOf({ images, pressure }: Limits, capacityBytes: bigint): readonly Mark[] {
+  const high = (capacityBytes * BigInt(images.highPercent)) / 100n;
+  const evictions = pressure.thresholds.flatMap(({ signal, amount }) => {
+    if (signal.endsWith("inodesFree")) return [];
+    const limit = resolveAmount(amount, capacityBytes);
+    const words = amount.kind === "quantity" ? `${amount.value}` : percentOf(amount.value);
+    return [{ name: `${signal}<${words}`, bytes: capacityBytes - limit }];
+  });
+  return [{ name: `${images.highPercent}%`, bytes: high }, ...evictions];
+}
+
+const percentOf = (share: number): string => `${Math.round(share * 10_000) / 100}%`;

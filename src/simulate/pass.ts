@@ -1,0 +1,118 @@
+/** One pass on the simulated node: the plan that an agent would make, removed as far as the agent would. */
+
+import type { ImageLimits } from "../model/limits.ts";
+import type { ImageItem } from "../model/outcome.ts";
+import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
+import { duration } from "../model/time.ts";
+import { decide } from "../policy/decide.ts";
+import type { Facts } from "../policy/facts.ts";
+import { type Progress, targetReach, targetsMet } from "../policy/space/progress.ts";
+import { judgeDisks, storeTargets } from "../policy/space/targets.ts";
+import { DEVICE, type SimulatedNode } from "./node.ts";
+
+/** The order of a plan's candidates, in place of its own. */
+export type Reorder = (candidates: readonly ImageCandidate[]) => readonly ImageCandidate[];
+
+/** Whether a periodic pass has anything to do, so that its plan is needed. */
+export function isTriggered(node: SimulatedNode, limits: ImageLimits): boolean {
+  const facts = { images: node.images, filesystems: [node.filesystem()] };
+  return (
+    limits.maximumAge > 0n ||
+    judgeDisks(facts, limits).targets.length > 0 ||
+    storeTargets(facts, limits, null).length > 0
+  );
+}
+
+/** Removes what the plan says, one after the other, until its targets are met or it is futile to go on. */
+export function removeByPlan(
+  facts: Facts,
+  node: SimulatedNode,
+  reorder: Reorder | null,
+): readonly ImageItem[] {
+  const { images: plan } = decide({ ...facts, parts: { containers: "none", images: true } });
+  if (plan === null || plan.candidates.length === 0) return [];
+  const limits = facts.limits.images;
+  const isAged = ({ triggers }: ImageCandidate): boolean =>
+    triggers.some(({ kind }) => kind === "age");
+  const aged = plan.candidates.filter(isAged);
+  const others = plan.candidates.filter((candidate) => !isAged(candidate));
+  const run = new Run(facts, plan, node);
+  const room = limits.maximumRemovals ?? Infinity;
+  for (const candidate of aged) {
+    if (run.items.length >= room) return run.items;
+    run.remove(candidate);
+  }
+  if (plan.targets.length === 0 || plan.blocks.length > 0) return run.items;
+  // The kubelet does not count removals for age.
+  if (limits.accounting === "reported") run.countFromHere();
+  for (const candidate of reorder?.(others) ?? others) {
+    if (run.items.length >= room || run.isOver()) break;
+    run.remove(candidate);
+  }
+  return run.items;
+}
+
+class Run {
+  readonly items: ImageItem[] = [];
+  readonly #facts: Facts;
+  readonly #plan: ImagePlan;
+  readonly #node: SimulatedNode;
+  readonly #before: bigint;
+  readonly #canReach: ReturnType<typeof targetReach> | null;
+  #reportedBytes = 0n;
+  #estimatedBytes = 0n;
+  #removed = 0;
+
+  constructor(facts: Facts, plan: ImagePlan, node: SimulatedNode) {
+    this.#facts = facts;
+    this.#plan = plan;
+    this.#node = node;
+    this.#before = node.availableBytes;
+    const collects = facts.limits.images.whenFutile === "collect";
+    this.#canReach = collects ? null : targetReach(facts, plan);
+  }
+
+  countFromHere(): void {
+    this.#reportedBytes = 0n;
+    this.#removed = 0;
+  }
+
+  isOver(): boolean {
+    const progress = this.#progress();
+    if (targetsMet(this.#plan.targets, progress) !== null) return true;
+    return this.#canReach?.(progress, this.items) === false;
+  }
+
+  remove(candidate: ImageCandidate): void {
+    const { id, sizeBytes } = candidate.image;
+    const measuredBytes = this.#node.remove(id);
+    this.#reportedBytes += sizeBytes;
+    this.#estimatedBytes += candidate.unscaled?.estimateBytes ?? sizeBytes;
+    this.#removed += 1;
+    this.items.push({
+      candidate,
+      trigger: candidate.triggers[0] ?? { kind: "space" },
+      result: { kind: "removed", reportedBytes: sizeBytes, measuredBytes, settled: "at-once" },
+      startedAt: this.#facts.snapshot.clocks.wall,
+      took: duration(0n),
+    });
+  }
+
+  #progress(): Progress {
+    const { availableBytes, imageBytes } = this.#node;
+    return {
+      accounting: this.#facts.limits.images.accounting,
+      availableBytes: new Map([[DEVICE, availableBytes]]),
+      inodesFree: NONE,
+      gainedBytes: new Map([[DEVICE, availableBytes - this.#before]]),
+      gainedInodes: NONE,
+      storeBytes: imageBytes,
+      imageCount: this.#node.images.length,
+      reportedBytes: this.#reportedBytes,
+      estimatedBytes: this.#estimatedBytes,
+      removed: this.#removed,
+    };
+  }
+}
+
+const NONE: ReadonlyMap<string, bigint> = new Map();

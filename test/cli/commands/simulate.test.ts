@@ -1,0 +1,103 @@
+// crigc simulate: combinations, where traces come from, and what it rejects.
+
+import { describe, expect, test } from "bun:test";
+
+import { TraceReader } from "../../../src/model/trace.ts";
+import { TRACE } from "../../support/trace.ts";
+import { type Around, crigc } from "../world.ts";
+
+const node1 = () => {
+  const reader = new TraceReader();
+  for (const line of TRACE.split("\n")) reader.add(line);
+  return reader.end();
+};
+
+const simulate = (words: readonly string[], open: Around["open"] = {}) =>
+  crigc(["simulate", ...words], {
+    open: {
+      filesIn: (path) => (path === "/traces" ? ["/traces/a.trace", "/traces/b.trace"] : [path]),
+      trace: async () => node1(),
+      keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
+      ...open,
+    },
+  });
+
+describe("simulate", () => {
+  test("prints a row for each combination, and notes those that contradict each other", async () => {
+    const words = "--trace a.trace --eviction-hard imagefs.available<5%";
+    const vary = "--vary image-gc-high-threshold=85,70 --vary capacity=100,200";
+    const { code, stdout, stderr } = await simulate(`${words} ${vary}`.split(" "));
+    expect(code).toBe(0);
+    expect(stdout.split("\n").filter((line) => line.startsWith("image-gc-"))).toHaveLength(2);
+    expect(stdout).toMatch(/threshold=85 capacity=100 +100 B +3 +130 B +50 B +3 /);
+    expect(stdout).toMatch(/threshold=85 capacity=200 +200 B +2 +80 B +0 B +2 /);
+    expect(stdout).toContain("3 uses on 1 node in 0.3 days.");
+    expect(stderr.match(/note: left out image-gc-high-threshold=70/g)).toHaveLength(2);
+  });
+
+  test("has every figure in JSON, and percentiles", async () => {
+    const { stdout } = await simulate(["--trace", "a.trace", "--flush-every", "1h", "-o", "json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "Simulation",
+      runs: [
+        {
+          settings: [],
+          nodes: [{ node: "node-1", uses: 3, pulls: 3, pulledAgainBytes: 50, capacityBytes: 100 }],
+          percentiles: [{ percent: 50, pulledAgainBytes: 50, coldStarts: 3 }, {}, {}, {}],
+        },
+      ],
+    });
+  });
+
+  test("replays many traces in processes of their own, under the same settings", async () => {
+    const { stdout: alone } = await simulate(["--trace", "a.trace", "-o", "json"]);
+    const args: (readonly string[])[] = [];
+    const { stdout } = await simulate(
+      ["--trace", "/traces", "--keep=**/b", "--bound", "--capacity=1Gi", "--html=p", "--dry-run"],
+      {
+        sideBySide: async (jobs) => {
+          args.push(...jobs.map((job) => job.args));
+          return jobs.map(() => alone);
+        },
+      },
+    );
+    const rest = ["--bound", "--capacity=1Gi", "--keep=**/b", "--dry-run=true", "--output=json"];
+    expect(args).toEqual([
+      ["simulate", "--trace=/traces/a.trace", ...rest],
+      ["simulate", "--trace=/traces/b.trace", ...rest],
+    ]);
+    expect(stdout).toContain("6 uses on 2 nodes");
+    expect(stdout).toMatch(/^AGAIN, A NODE +P50 +P90 +P99 +MOST$/m);
+  });
+
+  test("writes a page with a chart that needs no network", async () => {
+    const pages: string[] = [];
+    const writeFile = (_: string, page: string): void => void pages.push(page);
+    await simulate(["--trace", "a.trace", "--vary", "capacity=100,200", "--html", "x"], {
+      writeFile,
+    });
+    expect(pages[0]?.match(/<circle /g)).toHaveLength(2);
+    expect(pages[0]?.match(/<polyline/g)).toHaveLength(1);
+    expect(pages[0]).not.toMatch(/<script|src=/);
+  });
+
+  test.each([
+    [["--capacity", "many"], "invalid size"],
+    [["--restart-every", "1s"], "use 1m or more"],
+    [["--vary", "colour=red,blue"], "unknown flag --colour"],
+    [["--vary", "capacity"], "is not FLAG=A,B,C"],
+    [["--vary", "capacity=1Gi,,2Gi"], "is not FLAG=A,B,C"],
+    [["--vary", "image-gc-high-threshold=101"], "image-gc-high-threshold"],
+    [["--vary", "image-gc-high-threshold=1,2"], "no combination is valid"],
+  ])("%p is a usage error", async (words, message) => {
+    const { code, stderr } = await simulate(["--trace", "a.trace", ...words]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  test("needs the size of the disk from the trace or the command line", async () => {
+    const trace = async () => ({ ...node1(), capacityBytes: null });
+    const { code, stderr } = await simulate(["--trace", "a.trace"], { trace });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("set --capacity")]);
+    expect((await simulate(["--trace", "a.trace", "--capacity=90%"], { trace })).code).toBe(0);
+  });
+});

@@ -1,0 +1,199 @@
+// Replays of small traces whose answer is known on paper.
+
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { Limits } from "../../src/model/limits.ts";
+import { hours } from "../../src/model/time.ts";
+import { replay } from "../../src/simulate/replay.ts";
+import { replayable } from "../../src/simulate/trace.ts";
+import { aThreshold, simLimits } from "../sim/simulation.ts";
+import { idOf, MIB } from "../support/build/values.ts";
+import { aScenario, aTrace, HOUR, MINUTE, presentAt, traced, usedAt } from "./build.ts";
+
+/** Four images of 25 MiB, one an hour, and the first two again: every pull from the fourth on fills the disk. */
+const ROUND = aTrace({
+  images: ["a", "b", "c", "d"].map((name) => traced(name, 25)),
+  uses: ["a", "b", "c", "d", "a", "b"].map((name, hour) => usedAt(name, hour * HOUR)),
+});
+
+const imageLimits = (change: Partial<Limits["images"]>): Limits => ({
+  ...simLimits,
+  images: { ...simLimits.images, ...change },
+  pressure: { ...simLimits.pressure, thresholds: [] },
+});
+
+const named = (...names: readonly string[]) => names.map(idOf);
+
+describe("four images in turn on a disk for three", () => {
+  test("the least recently used one goes each time, and is pulled again", () => {
+    const { figures, removed } = replay(aScenario(ROUND));
+    expect(removed).toEqual(named("a", "b", "c"));
+    expect(figures).toEqual({
+      uses: 6,
+      coldStarts: 6,
+      pulls: 6,
+      pulledBytes: 150n * MIB,
+      pullsAgain: 2,
+      pulledAgainBytes: 50n * MIB,
+      unfittedPulls: 0,
+      removals: 3,
+      removedBytes: 75n * MIB,
+      passes: 3,
+      capacityBytes: 100n * MIB,
+      peakBytes: 100n * MIB,
+      // An hour each of 25, 50 and 75 MiB, then three of 75, five minutes of each at 100.
+      meanBytes: (38_125n * MIB) / 600n,
+      spanMs: 6 * HOUR,
+      over: [{ threshold: "85%", forMs: 15 * MINUTE }],
+    });
+  });
+
+  test("with the future known, none is pulled again", () => {
+    const { figures, removed } = replay(aScenario(ROUND, { order: "offline" }));
+    expect(removed).toEqual(named("c"));
+    expect(figures).toMatchObject({ pulls: 4, pullsAgain: 0, pulledAgainBytes: 0n });
+  });
+
+  test("a kubelet under pressure removes everything unused, crigc only as much as is needed", () => {
+    const thresholds = [aThreshold("imagefs.available", 15)];
+    const pressure = { ...simLimits.pressure, thresholds };
+    const own = replay(aScenario(ROUND, { limits: { ...simLimits, pressure } }));
+    expect(own.removed).toEqual(named("a", "b", "c"));
+    const compat = { compat: "kubelet", accounting: "reported", whenFutile: "collect" } as const;
+    const limits: Limits = { ...imageLimits(compat), pressure };
+    const kubelet = replay(aScenario(ROUND, { limits }));
+    // The fourth is in use; then there is room for all.
+    expect(kubelet.removed).toEqual(named("a", "b", "c"));
+    expect(kubelet.figures).toMatchObject({ passes: 1, pullsAgain: 2 });
+  });
+});
+
+describe("what counts", () => {
+  test("layers that images share are pulled and stored once", () => {
+    const base = { id: "base", sizeBytes: 20n * MIB };
+    const layered = (name: string) =>
+      traced(name, 25, [base, { id: `top-${name}`, sizeBytes: 5n * MIB }]);
+    const trace = aTrace({
+      images: [layered("a"), layered("b")],
+      uses: [usedAt("a", 0), usedAt("b", HOUR)],
+    });
+    const { figures } = replay(aScenario(trace));
+    expect(figures).toMatchObject({ pulledBytes: 30n * MIB, peakBytes: 30n * MIB });
+  });
+
+  test("what is on the node when the trace begins is not pulled, nor what came for a container twice", () => {
+    const trace = aTrace({
+      images: [traced("there", 10), traced("staged", 10), traced("used", 10)],
+      present: [presentAt("there", 0), presentAt("staged", HOUR), presentAt("used", 2 * HOUR)],
+      uses: [usedAt("there", HOUR), usedAt("used", 2 * HOUR + 5 * MINUTE)],
+    });
+    const { figures } = replay(aScenario(trace));
+    expect(figures).toMatchObject({ uses: 2, coldStarts: 1, pulls: 2, pulledBytes: 20n * MIB });
+  });
+
+  test("an image that was there before and after a gap of the record did not come then", () => {
+    const interval = (name: string, fromHour: number, untilHour: number | null) => ({
+      ...presentAt(name, fromHour * HOUR),
+      untilMs: untilHour === null ? null : untilHour * HOUR,
+    });
+    const images = [traced("a", 10), traced("b", 10), traced("c", 10)];
+    const present = [
+      interval("a", 0, 1),
+      interval("b", 0, 1),
+      interval("a", 2, 5),
+      interval("b", 2, 3),
+      interval("c", 2, null),
+      interval("b", 4, 5),
+    ];
+    const { figures } = replay(
+      aScenario(aTrace({ images, present }), { flushEveryMs: 1.5 * HOUR }),
+    );
+    // The first flush takes both; c comes during the gap, b once more at four.
+    expect(figures).toMatchObject({ pulls: 2, pullsAgain: 1 });
+  });
+
+  test("what is in use stays, and goes once it is not", () => {
+    const trace = aTrace({
+      images: [traced("service", 50), traced("job", 45)],
+      uses: [usedAt("service", 0, 3 * HOUR), usedAt("job", HOUR, 4 * HOUR)],
+    });
+    const { removed, figures } = replay(aScenario(trace));
+    expect(removed).toEqual(named("service"));
+    // From the pull until the pass after the use ended.
+    expect(figures.over).toEqual([{ threshold: "85%", forMs: 2 * HOUR + 5 * MINUTE }]);
+  });
+
+  test("a pull that does not fit waits for the pass that makes room, or for the disk to get it", () => {
+    const trace = aTrace({
+      images: [traced("a", 80), traced("b", 60), traced("huge", 200)],
+      uses: [usedAt("a", 0), usedAt("huge", HOUR, 2 * HOUR), usedAt("b", 3 * HOUR)],
+    });
+    const { figures, removed } = replay(aScenario(trace));
+    expect(removed).toEqual(named("a"));
+    expect(figures).toMatchObject({ unfittedPulls: 1, coldStarts: 3, pulls: 2 });
+  });
+});
+
+describe("time", () => {
+  test("a maximum age removes what was unused for so long, whatever the disk", () => {
+    const trace = aTrace({ images: [traced("a", 10)], uses: [usedAt("a", 0, HOUR)] });
+    const { removed, figures } = replay(
+      aScenario(trace, { limits: imageLimits({ maximumAge: hours(2) }) }),
+    );
+    expect(removed).toEqual(named("a"));
+    // It was last seen in use five minutes after its end at the latest.
+    expect(Number(figures.meanBytes) / Number(10n * MIB)).toBeWithin(0.5, 0.54);
+  });
+
+  test("an agent that forgets at its restarts removes nothing for its minimum age", () => {
+    const kubelet = imageLimits({
+      compat: "kubelet",
+      accounting: "reported",
+      whenFutile: "collect",
+      minimumAge: hours(2),
+    });
+    const scenario = aScenario(ROUND, { limits: kubelet });
+    expect(replay(scenario).removed.length).toBeGreaterThan(0);
+    expect(replay({ ...scenario, restartEveryMs: HOUR }).removed).toEqual([]);
+  });
+
+  test("a flush removes everything unused, however empty the disk", () => {
+    const trace = aTrace({
+      images: [traced("a", 10)],
+      uses: [usedAt("a", 0), usedAt("a", 2 * HOUR)],
+    });
+    const { figures } = replay(aScenario(trace, { flushEveryMs: HOUR }));
+    expect(figures).toMatchObject({ pulls: 2, pullsAgain: 1, removals: 2 });
+  });
+});
+
+test("the same trace gives the same figures, in whatever order its lines are", () => {
+  const use = fc.record({
+    image: fc.integer({ min: 0, max: 9 }),
+    at: fc.integer({ min: 0, max: 360 }),
+    lasts: fc.integer({ min: 0, max: 90 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(use, { selector: ({ at }) => at, minLength: 1, maxLength: 40 }),
+      (all) => {
+        const images = Array.from({ length: 10 }, (_, at) => traced(`i${at}`, 10 + at));
+        const uses = all.map(({ image, at, lasts }) =>
+          usedAt(`i${image}`, at * MINUTE, (at + lasts) * MINUTE),
+        );
+        const untilMs = 8 * HOUR;
+        const scene = aScenario(aTrace({ untilMs, images, uses }));
+        const trace = replayable(
+          aTrace({ untilMs, images: images.toReversed(), uses: uses.toReversed() }),
+        );
+        const first = replay(scene);
+        expect(replay(scene)).toEqual(first);
+        expect(replay({ ...scene, trace })).toEqual(first);
+        expect(first.figures.pulledBytes - first.figures.removedBytes).toBeGreaterThanOrEqual(0n);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
