@@ -31,13 +31,14 @@ const sumsIn = (path: string): ReadonlyMap<string, string> =>
   );
 
 describe("a release", () => {
-  test("has an executable and an archive for each target, two images, packages for two processors, licences, the bill of materials, the script for images, the provenance and sums, and nothing else", () => {
+  test("has an executable and an archive for each target, two images, packages for two processors, a kustomize base, licences, the bill of materials, the script for images, the provenance and sums, and nothing else", () => {
     expect(readdirSync(folder).toSorted()).toEqual(
       [
         ...targets.map((target) => `crigc-linux-${target}`),
         ...targets.map((target) => `crigc-${version}-linux-${target}.tar.gz`),
         "crigc-linux-arm64.oci.tar",
         "crigc-linux-x64.oci.tar",
+        `crigc-${version}-kustomize.tar.gz`,
         `crigc_${version}_amd64.deb`,
         `crigc_${version}_arm64.deb`,
         `crigc-${version}-1.x86_64.rpm`,
