@@ -5,6 +5,7 @@
 
 import { type ChainId, chainId } from "./ids.ts";
 import { type Duration, fromRfc3339, type Instant, type ObservedTime, toRfc3339 } from "./time.ts";
+import { once } from "./values.ts";
 
 export interface Codec<Value> {
   /** Reads what `write` returned; throws `FieldError`. */
@@ -196,18 +197,21 @@ export const chains: Codec<readonly ChainId[]> = {
 
 /** A record by its fields. Skips unknown fields. */
 export function record<const F extends Fields>(fields: F): Codec<RecordOf<F>> {
-  const declared = Object.entries<Codec<unknown>>(fields).map(([name, codec]) => ({
-    name,
-    inDocument: `${name}${codec.unit ?? ""}`,
-    codec,
-  }));
+  // Most commands read and write few of the records.
+  const declared = once(() =>
+    Object.entries<Codec<unknown>>(fields).map(([name, codec]) => ({
+      name,
+      inDocument: `${name}${codec.unit ?? ""}`,
+      codec,
+    })),
+  );
   return {
     parts: ["record", fields],
     read: (document) => {
       if (typeof document !== "object" || document === null)
         throw new FieldError("expected a record");
       const value: Record<string, unknown> = {};
-      for (const { name, inDocument, codec } of declared) {
+      for (const { name, inDocument, codec } of declared()) {
         const held = at(inDocument, () => codec.read(Reflect.get(document, inDocument)));
         if (held !== undefined) value[name] = held;
       }
@@ -216,7 +220,7 @@ export function record<const F extends Fields>(fields: F): Codec<RecordOf<F>> {
     },
     write: (value) => {
       const document: Record<string, unknown> = {};
-      for (const { name, inDocument, codec } of declared)
+      for (const { name, inDocument, codec } of declared())
         document[inDocument] = codec.write(Reflect.get(value, name));
       return document;
     },

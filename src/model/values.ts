@@ -27,10 +27,20 @@ export const smaller = (one: bigint, other: bigint): bigint => (one < other ? on
 
 export const atLeastZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 
+/** Calls `make` once, when the result is first needed. */
+export function once<Made>(make: () => Made): () => Made {
+  let made: { readonly result: Made } | null = null;
+  return () => (made ??= { result: make() }).result;
+}
+
 /** The last item of each ID. */
-export const byId = <Item extends { readonly id: string }>(
+export function byId<Item extends { readonly id: string }>(
   items: readonly Item[],
-): ReadonlyMap<string, Item> => new Map(items.map((item) => [item.id, item]));
+): ReadonlyMap<string, Item> {
+  const found = new Map<string, Item>();
+  for (const item of items) found.set(item.id, item);
+  return found;
+}
 
 /** Cuts characters off both ends of text that anybody may have written, in time linear in it. */
 // A pattern with a star before its end retries at every such character, and takes minutes for some thousand of them.

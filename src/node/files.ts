@@ -1,6 +1,5 @@
 // Files as the operating system has them: reasons of failures, whole and atomic writes, sums.
 
-import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -92,14 +91,17 @@ export function namesIn(directory: string): readonly string[] {
   }
 }
 
+/** A name that nothing in the directory has: keep directories ignore dotfiles. */
+export const draftName = (name: string): string => `.${name}.${crypto.randomUUID().slice(-12)}`;
+
 /**
  * Writes a file atomically: a reader finds the old content or the new one, even after a crash. Creates parent
  * directories. An existing file keeps its mode. Throws `HostError` `write`.
  */
 export function writeWholeFile(path: string, text: string): void {
   const directory = dirname(path);
-  // A dotfile in the same directory: keep directories ignore those, and renaming stays within one filesystem.
-  const draft = join(directory, `.${basename(path)}.${randomBytes(6).toString("hex")}`);
+  // In the same directory, because renaming stays within one filesystem.
+  const draft = join(directory, draftName(basename(path)));
   try {
     mkdirSync(directory, { recursive: true, mode: 0o755 });
     const existing = statSync(path, { throwIfNoEntry: false });

@@ -1,7 +1,6 @@
 // Files below a root directory as the system inside it would see them: absolute links resolve inside, and no path leads
 // out.
 
-import { randomBytes } from "node:crypto";
 import { constants, createReadStream, createWriteStream } from "node:fs";
 import {
   lstat,
@@ -18,7 +17,7 @@ import { pipeline } from "node:stream/promises";
 
 import { HostError } from "../model/errors.ts";
 import { Directory } from "./directory.ts";
-import { asRoot, codeOf, hostError, isAbsent, sha256OfFile } from "./files.ts";
+import { asRoot, codeOf, draftName, hostError, isAbsent, sha256OfFile } from "./files.ts";
 
 export type Found =
   | { readonly kind: "absent" | "directory" | "other" }
@@ -89,7 +88,7 @@ export class RootedTree {
 
   async link(path: string, target: string): Promise<void> {
     await this.#at(path, "create the link", async (parent, name) => {
-      const fresh = freshName(name);
+      const fresh = draftName(name);
       await symlink(target, parent.pathOf(fresh));
       await rename(parent.pathOf(fresh), parent.pathOf(name));
     });
@@ -143,7 +142,7 @@ export class RootedTree {
     write: (fresh: string) => Promise<void>,
   ): Promise<void> {
     await this.#at(path, "write", async (parent, name) => {
-      const fresh = parent.pathOf(freshName(name));
+      const fresh = parent.pathOf(draftName(name));
       try {
         await write(fresh);
         await setMode(fresh, 0, mode);
@@ -251,5 +250,3 @@ async function setMode(path: string, flags: number, mode: number): Promise<void>
   await using opened = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags);
   await opened.chmod(mode);
 }
-
-const freshName = (name: string): string => `.${name}.${randomBytes(6).toString("hex")}`;

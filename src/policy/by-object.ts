@@ -42,12 +42,6 @@ export function byParts<Of extends object, Made>(make: (of: Of) => Made): (of: O
   };
 }
 
-/** Calls `make` once, when the result is first needed. */
-export function once<Made>(make: () => Made): () => Made {
-  let made: { readonly result: Made } | null = null;
-  return () => (made ??= { result: make() }).result;
-}
-
 /** Returns `before` if both maps have the same content, so that what is derived from it and written of it stays valid. */
 export function sameOr<K, V>(
   before: ReadonlyMap<K, V>,

@@ -10,7 +10,7 @@ import type {
 } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import { watchedSince } from "../../model/time.ts";
-import { once } from "../by-object.ts";
+import { once } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
 import { gainOf } from "../layer/gain.ts";
 import { type Choice, layersCount, orderByLayers, withEstimates } from "../layer/layer-order.ts";

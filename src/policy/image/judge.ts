@@ -6,7 +6,7 @@ import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
 import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { watchedSince } from "../../model/time.ts";
-import { once } from "../by-object.ts";
+import { once } from "../../model/values.ts";
 import { podSourceForImages, podView } from "../container/pod-source.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
