@@ -20,8 +20,10 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
   const byNormalForm = new Map<string, readonly ImageId[]>();
   const byEnd = new Map<string, Image[]>();
   for (const image of images) {
-    const { own, texts, forms, ends } = namesForIndex(image);
-    for (const text of texts) add(byText, text, own);
+    const { own, forms, ends } = namesForIndex(image);
+    add(byText, image.id, own);
+    for (const tag of image.repoTags) add(byText, tag, own);
+    for (const digest of image.repoDigests) add(byText, digest, own);
     for (const form of forms) add(byNormalForm, form, own);
     for (const end of ends) {
       const those = byEnd.get(end);
@@ -42,7 +44,6 @@ const namesForIndex = byObject((image: Image) => {
   const names = [...image.repoTags, ...image.repoDigests];
   return {
     own: [image.id],
-    texts: [image.id, ...names],
     forms: [...otherForms(image)],
     ends: [...new Set(names.map((text) => endOf(splitReference(text).name)))],
   };
@@ -63,7 +64,9 @@ export function listedImages(index: ImageIndex, reference: string): readonly Ima
   return union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
 }
 
-function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
+/** In order; one of the lists itself, if it has all. */
+export function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
+  if (some.length === 0 || some === others) return others;
   const more = others.filter((id) => !some.includes(id));
   return more.length === 0 ? some : [...some, ...more];
 }

@@ -2,9 +2,15 @@
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Container, PodReading, Snapshot } from "../../model/snapshot.ts";
-import { byParts } from "../by-object.ts";
+import { byObject, byParts } from "../by-object.ts";
 import { imageVolumesSupported } from "../version.ts";
-import { type ImageIndex, indexImages, listedImages, possibleImages } from "./image-index.ts";
+import {
+  type ImageIndex,
+  indexImages,
+  listedImages,
+  possibleImages,
+  union,
+} from "./image-index.ts";
 import { fullReference } from "./reference.ts";
 
 /** The facts that determine use. */
@@ -77,14 +83,22 @@ function findUsage(parts: UsageParts, without: ReadonlySet<ContainerId>): Usage 
 /** Names to look up with `ImageStatus`, sorted: full names that no listed image has. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
   const index = indexImages(facts.images);
-  const references = new Set<string>();
+  const names = new Set<string>();
   for (const claims of [runtimeClaims(facts), podClaims(facts.pods)])
-    for (const claim of claims) for (const reference of claim.references) references.add(reference);
-  const names = [...references].flatMap((reference) =>
-    listedImages(index, reference).length > 0 ? [] : (fullReference(reference) ?? []),
-  );
-  return [...new Set(names)].toSorted();
+    for (const reference of referencesIn(claims)) {
+      const isListed = listedImages(index, reference).length > 0;
+      const name = isListed ? null : fullReference(reference);
+      if (name !== null) names.add(name);
+    }
+  return [...names].toSorted();
 }
+
+/** Each once. */
+const referencesIn = byObject((claims: readonly Claim[]): ReadonlySet<string> => {
+  const found = new Set<string>();
+  for (const { references } of claims) for (const reference of references) found.add(reference);
+  return found;
+});
 
 /** One user, and all its references to its image. */
 interface Claim {
@@ -168,16 +182,18 @@ class Resolver {
   imagesOf(user: ImageUser, references: readonly string[]): Iterable<ImageId> {
     const resolved = references.map((reference) => this.#resolve(reference));
     if (user.kind !== "pod-spec" && user.kind !== "static-pod") {
-      const subject = subjectOf(user);
       for (const { message } of resolved)
-        if (message !== null) this.unknown.push({ subject, message });
+        if (message !== null) this.unknown.push({ subject: subjectOf(user), message });
       // Every reference to the image is missing, or unusable for a lookup.
       // A container certainly has an image; a sandbox may have none.
       if (user.kind !== "sandbox" && !resolved.some(({ isUsable }) => isUsable))
-        this.unknown.push({ subject, message: "names no image that can be looked up" });
+        this.unknown.push({
+          subject: subjectOf(user),
+          message: "names no image that can be looked up",
+        });
     }
-    const found = new Set(resolved.flatMap(({ ids }) => ids));
-    if (found.size > 0) return found;
+    const found = resolved.map(({ ids }) => ids).reduce(union, []);
+    if (found.length > 0) return found;
     return references.flatMap((reference) => [...this.#couldMean(user, reference)]);
   }
 
