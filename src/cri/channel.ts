@@ -95,6 +95,9 @@ export function openChannel(options: ChannelOptions): Channel {
     list: async (method, request, { onEntry, signal }) => {
       const onMessage = (bytes: Buffer): void => {
         cutEntries(bytes, onEntry);
+        // Megabytes, which would otherwise last until the next collection; smaller buffers may share their memory.
+        if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength > Buffer.poolSize)
+          bytes.buffer.transfer(0);
       };
       await exchange(method, request, { timeoutMs: requestTimeoutMs, signal, onMessage });
     },
