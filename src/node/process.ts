@@ -29,10 +29,6 @@ function orNull<T>(read: () => T): T | null {
 
 /** More than a small node needs, and than an agent's pass leaves that finds nothing: they cause no collections. */
 const GROWTH_BYTES = 16 * 1024 * 1024;
-/** A process this large, for this long after a collection, reads or collects a large node: less growth is enough. */
-const LARGE_BYTES = 136 * 1024 * 1024;
-const GROWING_MS = 5_000;
-const GROWTH_BYTES_GROWING = 8 * 1024 * 1024;
 
 /**
  * The result is called for work that allocates, and checks the memory once the weights add up to 1; a check takes
@@ -43,11 +39,9 @@ const GROWTH_BYTES_GROWING = 8 * 1024 * 1024;
 export function growthCollector(
   residentBytes: () => number | null = residentMemory,
   collect: () => unknown = gcAndSweep,
-  nowMs: () => number = () => performance.now(),
 ): (weight?: number) => void {
   let done = 1;
   let lowest = Infinity;
-  let growingUntilMs = 0;
   return (weight = 1) => {
     done += weight;
     if (done < 1) return;
@@ -55,10 +49,8 @@ export function growthCollector(
     const resident = residentBytes();
     if (resident === null) return;
     lowest = Math.min(lowest, resident);
-    const isGrowing = resident > LARGE_BYTES && nowMs() < growingUntilMs;
-    if (resident - lowest < (isGrowing ? GROWTH_BYTES_GROWING : GROWTH_BYTES)) return;
+    if (resident - lowest < GROWTH_BYTES) return;
     collect();
-    growingUntilMs = nowMs() + GROWING_MS;
     lowest = residentBytes() ?? resident;
   };
 }

@@ -7,7 +7,7 @@ import { compileWhenBusy, growthCollector, ignoresHangup } from "../../src/node/
 import { put, scratch } from "../support/scratch.ts";
 
 function processOf(startMib: number | null) {
-  const state = { residentMib: startMib, collections: 0, checks: 0, nowMs: 0 };
+  const state = { residentMib: startMib, collections: 0, checks: 0 };
   const collectIfGrown = growthCollector(
     () => {
       state.checks += 1;
@@ -17,7 +17,6 @@ function processOf(startMib: number | null) {
       state.collections += 1;
       state.residentMib = (state.residentMib ?? 0) - 10;
     },
-    () => state.nowMs,
   );
   return { state, collectIfGrown };
 }
@@ -29,54 +28,43 @@ test("a process that does not grow collects nothing, and seldom checks", () => {
   expect(state.checks).toBeWithin(50, 110);
 });
 
-/** Each step: milliseconds, resident MiB, and whether that is collected. */
-type Step = readonly [nowMs: number, residentMib: number | null, isCollected: boolean];
+/** Each step: resident MiB, and whether that is collected. */
+type Step = readonly [residentMib: number | null, isCollected: boolean];
 
 test.each<[string, readonly Step[]]>([
   [
     "by 16 MiB of what a collection left",
     [
-      [0, 60, false],
-      [0, 75, false],
-      [0, 76, true],
-      [9, 81, false],
-      [9, 82, true],
+      [60, false],
+      [75, false],
+      [76, true],
+      [81, false],
+      [82, true],
     ],
   ],
   [
     "by 16 MiB of the lowest since",
     [
-      [0, 100, false],
-      [0, 50, false],
-      [0, 65, false],
-      [0, 66, true],
-    ],
-  ],
-  [
-    "by 8 MiB if it is large and was collected less than 5 s ago",
-    [
-      [0, 150, false],
-      [0, 166, true],
-      [4_999, 163, false],
-      [4_999, 164, true],
-      [9_999, 169, false],
-      [9_999, 170, true],
+      [100, false],
+      [50, false],
+      [65, false],
+      [66, true],
     ],
   ],
   [
     "only where its memory is known",
     [
-      [0, null, false],
-      [0, 60, false],
-      [0, null, false],
-      [0, 76, true],
+      [null, false],
+      [60, false],
+      [null, false],
+      [76, true],
     ],
   ],
 ])("a process is collected when it has grown %s", (_, steps) => {
   const { state, collectIfGrown } = processOf(null);
-  for (const [nowMs, residentMib, isCollected] of steps) {
+  for (const [residentMib, isCollected] of steps) {
     const before = state.collections;
-    Object.assign(state, { nowMs, residentMib });
+    state.residentMib = residentMib;
     collectIfGrown();
     expect([residentMib, state.collections - before]).toEqual([residentMib, isCollected ? 1 : 0]);
   }
