@@ -105,7 +105,7 @@ export async function openEngine(options: CollectorOptions) {
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
-    journal: journalOf({ ...options, onEvent, recorder, now: () => host.reader.clocks().wall }),
+    journal: journalOf({ ...options, onEvent, recorder, now: wallClock }),
     lock: passLock(options, recorder),
     events: eventSource(runtime, () => timer.monotonicNs()),
   };
