@@ -1,30 +1,42 @@
 import { describe, expect, test } from "bun:test";
 
+import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
-import type { UsedLog } from "../../src/model/ports.ts";
+import type { ContainerDetail, SandboxDetail, UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
-import { ownership } from "../../src/policy/container/ownership.ts";
+import { type Listed, ownership } from "../../src/policy/container/ownership.ts";
 import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
 import { containerLimits } from "../support/build/values.ts";
-import { type ExecutionChange, FakeNode, type FakeNodeState } from "../support/fake-node.ts";
+import {
+  type ExecutionChange,
+  FakeNode,
+  type FakeNodeState,
+  type NodeCall,
+} from "../support/fake-node.ts";
 
 interface Scene {
   readonly containers?: readonly Container[];
   readonly sandboxes?: readonly Sandbox[];
   readonly logs?: LogReading;
   readonly node?: Partial<FakeNodeState>;
+  /** What the status of `one` says beside its list. */
+  readonly detail?: Partial<ContainerDetail>;
+  /** Calls that are refused, and calls that are not answered. */
+  readonly fails?: readonly string[];
+  readonly silent?: readonly string[];
   readonly input?: Partial<ContainerInput>;
   readonly options?: ExecutionChange;
-  readonly ports?: ExecutionChange;
-  readonly prepare?: (node: FakeNode) => void;
+  /** The pass is asked to stop at the first call that changes something. */
+  readonly stops?: boolean;
+  readonly prepare?: (node: FakeNode, stop: AbortController) => void;
 }
 
 /** Pod a is gone: all that is dead of it goes, unless the scene says otherwise. */
@@ -32,25 +44,61 @@ async function collect(
   scene: Scene,
 ): Promise<{ readonly node: FakeNode; readonly outcome: ContainerOutcome }> {
   const { containers = [], sandboxes = [] } = scene;
-  const node = new FakeNode({ containers, sandboxes, ...scene.node });
-  scene.prepare?.(node);
+  const stop = new AbortController();
+  const node = new FakeNode({
+    containers,
+    sandboxes,
+    fails: new Set(scene.fails),
+    silent: new Set(scene.silent),
+    ...(scene.detail && { details: new Map([[one.id, scene.detail]]) }),
+    ...scene.node,
+  });
+  if (scene.stops === true) node.before = () => stop.abort();
+  scene.prepare?.(node, stop);
   const input = inputOf(
     { containers, sandboxes, logs: scene.logs ?? null },
     { pods: judged({ gone: ["uid-a"] }), ...scene.input },
   );
-  const execution = node.execution({ ...scene.options, ...scene.ports }, input);
-  const outcome = await removeContainers(execution);
-  return { node, outcome };
+  const execution = node.execution({ signal: stop.signal, ...scene.options }, input);
+  return { node, outcome: await removeContainers(execution) };
+}
+
+/** Kinds of the calls in order, and what the outcome says. */
+interface Expected extends Partial<Omit<ContainerOutcome, "containers" | "sandboxes" | "logs">> {
+  readonly calls?: readonly NodeCall["kind"][];
+  readonly containers?: readonly object[];
+  readonly sandboxes?: readonly object[];
+  readonly logs?: readonly object[];
+}
+
+/** Each row is a test: its claim, its scene, and what it leads to. */
+function claims(rows: readonly (readonly [claim: string, scene: Scene, expected: Expected])[]) {
+  test.each([...rows])("%s", async (_, scene, { calls, ...expected }) => {
+    const { node, outcome } = await collect(scene);
+    if (calls !== undefined) expect(kinds(node)).toEqual([...calls]);
+    expect(outcome).toMatchObject(expected);
+  });
 }
 
 const one = dead("a", "c", { createdAt: ago(30) });
 const two = dead("a", "c", { createdAt: ago(20) });
 const three = dead("a", "c", { createdAt: ago(10) });
 const sandbox = sandboxOf("a", { state: "not-ready" });
+const directory = "/var/log/pods/default_pod-a_uid-a/c";
+const logPath = `${directory}/0.log`;
+const podLogs: LogFacts = {
+  ...noLogs,
+  podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
+};
+const onHold = [{ kind: "on-hold", until: null, reason: "" }] as const;
+const noPodIsGone = { pods: judged({}) };
+const { writer, reader } = new FakeNode({ containers: [], sandboxes: [] });
+const aBackoff = () => new Backoff({ monotonicNs: () => 0n });
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
   outcome.containers.map((item) => item.result.kind);
-const kinds = (node: FakeNode): readonly string[] => node.calls.map((call) => call.kind);
+const kinds = (node: FakeNode) => node.calls.map((call) => call.kind);
+const result = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 
 describe("a hold that begins in the middle of a pass", () => {
   /** Held from this look on. */
@@ -99,38 +147,22 @@ describe("a hold that begins in the middle of a pass", () => {
 
 describe("a container", () => {
   test("is removed before its logs, and its sandbox after both", async () => {
-    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
     const { node, outcome } = await collect({
       containers: [one],
       sandboxes: [sandbox],
-      node: { details: new Map([[one.id, { logPath }]]) },
+      detail: { logPath },
     });
-    expect(kinds(node)).toEqual([
-      "remove-container",
-      "remove-logs",
-      "remove-link",
-      "stop-sandbox",
-      "remove-sandbox",
+    expect(node.calls).toMatchObject([
+      { kind: "remove-container" },
+      { kind: "remove-logs", path: logPath, uid: "uid-a", kept: [] },
+      { kind: "remove-link", entry: `pod-a_default_c-${one.id}.log` },
+      { kind: "stop-sandbox" },
+      { kind: "remove-sandbox" },
     ]);
-    expect(node.calls[1]).toEqual({
-      kind: "remove-logs",
-      path: logPath,
-      uid: "uid-a",
-      kept: [],
+    expect(outcome).toMatchObject({
+      end: "done",
+      containers: [{ ...result("removed"), logFiles: [logPath], logBytes: 4096n }],
     });
-    expect(node.called("remove-link")).toEqual([`pod-a_default_c-${one.id}.log`]);
-    expect(outcome.containers[0]).toMatchObject({
-      result: { kind: "removed" },
-      logFiles: [logPath],
-      logBytes: 4096n,
-    });
-    expect(outcome.end).toBe("done");
-  });
-
-  test("without a log path has none of its logs touched", async () => {
-    const { node, outcome } = await collect({ containers: [one] });
-    expect(node.called("remove-logs")).toEqual([]);
-    expect(outcome.containers[0]?.logFiles).toEqual([]);
   });
 
   test.each(["pod.name", "pod.namespace", "container.name"])(
@@ -143,15 +175,12 @@ describe("a container", () => {
         "io.kubernetes.container.name": "c",
       };
       const { [`io.kubernetes.${label}` as keyof typeof labels]: _, ...rest } = labels;
-      const details = new Map([[one.id, { labels: rest }]]);
-      expect(kinds((await collect({ containers: [one], node: { details } })).node)).toEqual([
-        "remove-container",
-      ]);
+      const { node } = await collect({ containers: [one], detail: { labels: rest } });
+      expect(kinds(node)).toEqual(["remove-container"]);
     },
   );
 
   test("is removed, but its log is kept if a running container of its pod shares it", async () => {
-    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
     const running = dead("a", "other", { state: "running" });
     const { node } = await collect({
       containers: [one, running],
@@ -164,7 +193,6 @@ describe("a container", () => {
   });
 
   test("is removed with its log, of whose name another directory of its pod has one in use", async () => {
-    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
     const running = dead("a", "other", { state: "running" });
     const details = new Map([
       [one.id, { logPath }],
@@ -175,7 +203,6 @@ describe("a container", () => {
   });
 
   describe("whose log is next to that of another removed container", () => {
-    const directory = "/var/log/pods/default_pod-a_uid-a/c";
     const details = new Map([
       [one.id, { logPath: `${directory}/0.log` }],
       [two.id, { logPath: `${directory}/1.log` }],
@@ -204,7 +231,7 @@ describe("a container", () => {
         return fake.logs.placesOf(used);
       };
       const logs = { ...fake.logs, placesOf };
-      await collect({ containers: [one, two], node: { details }, ports: { logs } });
+      await collect({ containers: [one, two], node: { details }, options: { logs } });
       expect(asked).toEqual(
         ["0.log", "1.log"].map((name) => ({ path: `${directory}/${name}`, podUid: "" })),
       );
@@ -218,7 +245,6 @@ describe("a container", () => {
   ])(
     "is removed, and while the status of a container %s fails its log is %s",
     async (_, other, log) => {
-      const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
       const { node, outcome } = await collect({
         containers: [one, other],
         node: {
@@ -234,101 +260,84 @@ describe("a container", () => {
     },
   );
 
-  test("not created by Kubernetes has no log of its own, whatever path it names", async () => {
-    const foreign = { ...one, podUid: podUid("") };
-    const { node, outcome } = await collect({
-      containers: [foreign],
-      node: {
-        details: new Map([[one.id, { logPath: "/var/log/pods/default_pod-a_uid-a/c/0.log" }]]),
-      },
-      input: {
-        pods: judged({ foreignDead: [`sandbox:${one.sandboxId}`] }),
-        limits: { ...containerLimits, collectForeign: true },
-      },
-    });
-    expect(kinds(node)).toEqual(["remove-container"]);
-    expect(outcome.containers[0]?.logFiles).toEqual([]);
-  });
+  const meanwhile = (
+    claim: string,
+    detail: Partial<ContainerDetail>,
+    what: string,
+  ): readonly [string, Scene, Expected] => [
+    `that ${claim} meanwhile is skipped`,
+    { containers: [one], detail },
+    { calls: [], containers: [{ ...result("skipped", { what }), stopped: false, logFiles: [] }] },
+  ];
+  const otherUid = { "io.kubernetes.pod.uid": "uid-b" };
+  const link = `pod-a_default_c-${one.id}.log`;
 
-  test("that no longer exists counts as removed", async () => {
-    const containers = [one, two, three];
-    const { node, outcome } = await collect({
-      containers,
-      prepare: (fake) => fake.containers.clear(),
-    });
-    expect(resultsOf(outcome)).toEqual(containers.map(() => "already-gone"));
-    expect(outcome.errors).toEqual([]);
-    expect(node.calls).toEqual([]);
-  });
-
-  test.each([
-    ["runs", { state: "running" }, "it is running now"],
-    ["was created anew", { state: "created" }, "its state is now created"],
-    ["became unknown", { state: "unknown" }, "its state is now unknown"],
+  claims([
+    meanwhile("runs", { state: "running" }, "it is running now"),
+    meanwhile("was created anew", { state: "created" }, "its state is now created"),
+    meanwhile("became unknown", { state: "unknown" }, "its state is now unknown"),
+    meanwhile("belongs to another pod", { labels: otherUid }, 'its pod UID is now "uid-b"'),
     [
-      "belongs to another pod",
-      { labels: { "io.kubernetes.pod.uid": "uid-b" } },
-      'its pod UID is now "uid-b"',
+      "not created by Kubernetes has no log of its own, whatever path it names",
+      {
+        containers: [{ ...one, podUid: podUid("") }],
+        detail: { logPath },
+        input: {
+          pods: judged({ foreignDead: [`sandbox:${one.sandboxId}`] }),
+          limits: { ...containerLimits, collectForeign: true },
+        },
+      },
+      { calls: ["remove-container"], containers: [{ logFiles: [] }] },
     ],
-  ] as const)("that %s meanwhile is skipped", async (_, detail, what) => {
-    const { node, outcome } = await collect({
-      containers: [one],
-      node: { details: new Map([[one.id, detail]]) },
-    });
-    expect(outcome.containers[0]).toMatchObject({
-      result: { kind: "skipped", what },
-      stopped: false,
-      logFiles: [],
-    });
-    expect(node.called("remove-container")).toEqual([]);
-  });
-
-  test("whose status fails is not removed, and the next one is", async () => {
-    const { node, outcome } = await collect({
-      containers: [one, two],
-      node: { fails: new Set([`status ${one.id}`]) },
-    });
-    expect(outcome.containers[0]).toMatchObject({
-      result: { kind: "failed", step: "status" },
-      stopped: false,
-    });
-    expect(node.called("remove-container")).toEqual([two.id]);
-  });
-
-  test("whose removal fails keeps its logs and its sandbox, and the next one is removed", async () => {
-    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
-    const { node, outcome } = await collect({
-      containers: [one, two],
-      sandboxes: [sandbox],
-      node: {
-        fails: new Set([`remove-container ${one.id}`]),
-        details: new Map([[one.id, { logPath }]]),
+    [
+      "that no longer exists counts as removed",
+      { containers: [one, two, three], prepare: (fake) => fake.containers.clear() },
+      { calls: [], containers: [one, two, three].map(() => result("already-gone")), errors: [] },
+    ],
+    [
+      "whose status fails is not removed, and the next one is",
+      { containers: [one, two], fails: [`status ${one.id}`] },
+      {
+        calls: ["remove-container", "remove-link"],
+        containers: [
+          { ...result("failed", { step: "status" }), stopped: false },
+          result("removed"),
+        ],
       },
-    });
-    expect(resultsOf(outcome)).toEqual(["failed", "removed"]);
-    expect(outcome.containers[0]?.result).toMatchObject({
-      step: "remove",
-      message: expect.stringContaining("refused"),
-    });
-    expect(node.called("remove-logs")).toEqual([]);
-    expect(node.called("stop-sandbox")).toEqual([]);
-  });
-
-  test("is removed even if its logs cannot be deleted, and the result says so", async () => {
-    const logPath = "/elsewhere/0.log";
-    const link = `pod-a_default_c-${one.id}.log`;
-    const { outcome } = await collect({
-      containers: [one],
-      node: {
-        details: new Map([[one.id, { logPath }]]),
-        fails: new Set([`remove-logs ${logPath}`, `remove-link ${link}`]),
+    ],
+    [
+      "whose removal fails keeps its logs and its sandbox, and the next one is removed",
+      {
+        containers: [one, two],
+        sandboxes: [sandbox],
+        fails: [`remove-container ${one.id}`],
+        detail: { logPath },
       },
-    });
-    expect(outcome.containers[0]).toMatchObject({
-      result: { kind: "removed" },
-      logError: `remove-logs ${logPath}: refused; remove-link ${link}: refused`,
-    });
-  });
+      {
+        calls: ["remove-container", "remove-container", "remove-link"],
+        containers: [
+          result("failed", { step: "remove", message: expect.stringContaining("refused") }),
+          result("removed"),
+        ],
+      },
+    ],
+    [
+      "is removed even if its logs cannot be deleted, and the result says so",
+      {
+        containers: [one],
+        detail: { logPath },
+        fails: [`remove-logs ${logPath}`, `remove-link ${link}`],
+      },
+      {
+        containers: [
+          {
+            ...result("removed"),
+            logError: `remove-logs ${logPath}: refused; remove-link ${link}: refused`,
+          },
+        ],
+      },
+    ],
+  ]);
 
   test.each([
     ["of one pod one after another, also where it has several sandboxes", "uid-a", ["x", "y"], 1],
@@ -346,10 +355,9 @@ describe("a container", () => {
       await nextTurn();
       underWay -= 1;
     };
-    const { writer } = new FakeNode({ containers: [], sandboxes: [] });
     const { outcome } = await collect({
       containers,
-      ports: { writer: { ...writer, removeContainer } },
+      options: { writer: { ...writer, removeContainer } },
       input: {
         pods: judged({ gone: ["uid-a"], foreignDead }),
         limits: { ...containerLimits, collectForeign: true },
@@ -361,55 +369,69 @@ describe("a container", () => {
 });
 
 describe("an unknown container", () => {
-  const unknown = dead("a", "c", { state: "unknown" });
+  const unknown = { ...one, state: "unknown" } as const;
+  const broken = {
+    "io.kubernetes.pod.terminationGracePeriod": "5",
+    "io.kubernetes.container.preStopHandler": "{}",
+  };
 
-  test("is stopped first, then removed", async () => {
-    const { node, outcome } = await collect({ containers: [unknown] });
-    expect(kinds(node)).toEqual(["stop-container", "remove-container", "remove-link"]);
-    expect(outcome.containers[0]?.stopped).toBe(true);
-    expect(outcome.errors).toEqual([]);
-  });
-
-  test("whose pre-stop handler fails goes all the same, and the outcome names it with what failed", async () => {
-    const annotations = {
-      "io.kubernetes.pod.terminationGracePeriod": "5",
-      "io.kubernetes.container.preStopHandler": "{}",
-    };
-    const details = new Map([[unknown.id, { annotations }]]);
-    const { outcome } = await collect({ containers: [unknown], node: { details } });
-    expect(resultsOf(outcome)).toEqual(["removed"]);
-    expect(outcome.errors).toEqual([
-      expect.stringContaining(`container ${unknown.id}: unknown kind of pre-stop handler`),
-    ]);
-  });
-
-  test("that was created anew meanwhile is skipped: it is about to start", async () => {
-    const details = new Map([[unknown.id, { state: "created" as const }]]);
-    const { node } = await collect({ containers: [unknown], node: { details } });
-    expect(node.calls).toEqual([]);
-  });
-
-  test("that cannot be stopped is not removed", async () => {
-    const { node, outcome } = await collect({
-      containers: [unknown],
-      node: { fails: new Set([`stop-container ${unknown.id}`]) },
-    });
-    expect(node.called("remove-container")).toEqual([]);
-    expect(outcome.containers[0]?.result).toMatchObject({ kind: "failed", step: "stop" });
-  });
-
-  test("that exited meanwhile needs no stop", async () => {
-    const details = new Map([[unknown.id, { state: "exited" as const }]]);
-    const { node } = await collect({ containers: [unknown], node: { details } });
-    expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
-  });
-});
-
-test("a container that was only created, and exited meanwhile, is another one by now and skipped", async () => {
-  const created = dead("a", "c", { state: "created" });
-  const details = new Map([[created.id, { state: "exited" as const }]]);
-  const { node } = await collect({ containers: [created], node: { details } });
-  expect(node.calls).toEqual([]);
+  claims([
+    [
+      "is stopped first, then removed",
+      { containers: [unknown] },
+      {
+        calls: ["stop-container", "remove-container", "remove-link"],
+        containers: [{ stopped: true }],
+        errors: [],
+      },
+    ],
+    [
+      "whose pre-stop handler fails goes all the same, and the outcome names it with what failed",
+      { containers: [unknown], detail: { annotations: broken } },
+      {
+        containers: [result("removed")],
+        errors: [expect.stringContaining(`container ${one.id}: unknown kind of pre-stop handler`)],
+      },
+    ],
+    [
+      "that was created anew meanwhile is skipped: it is about to start",
+      { containers: [unknown], detail: { state: "created" } },
+      { calls: [] },
+    ],
+    [
+      "that cannot be stopped is not removed",
+      { containers: [unknown], fails: [`stop-container ${one.id}`] },
+      { calls: ["stop-container"], containers: [result("failed", { step: "stop" })] },
+    ],
+    [
+      "that exited meanwhile needs no stop",
+      { containers: [unknown], detail: { state: "exited" } },
+      { calls: ["remove-container", "remove-link"] },
+    ],
+    [
+      "that was known as created, and exited meanwhile, is another one by now and skipped",
+      { containers: [{ ...one, state: "created" }], detail: { state: "exited" } },
+      { calls: [] },
+    ],
+    [
+      "gets a grace period of at most the maximum",
+      {
+        containers: [unknown],
+        detail: { annotations: { "io.kubernetes.pod.terminationGracePeriod": "86400" } },
+        prepare: (fake) => {
+          fake.before = (call) => {
+            if (call.kind === "stop-container") expect(call.graceSeconds).toBe(30);
+          };
+        },
+      },
+      { containers: [{ stopped: true }] },
+    ],
+    [
+      "stays where the pass is asked to stop while it is stopped, and counts as stopped",
+      { containers: [unknown], stops: true },
+      { calls: ["stop-container"], containers: [{ ...result("skipped"), stopped: true }] },
+    ],
+  ]);
 });
 
 describe("a removal that is refused because somebody else", () => {
@@ -485,108 +507,86 @@ describe("a removal that is refused because somebody else", () => {
 });
 
 describe("a sandbox", () => {
-  test("that cannot be stopped is not removed", async () => {
-    const { node, outcome } = await collect({
-      sandboxes: [sandbox],
-      node: { fails: new Set([`stop-sandbox ${sandbox.id}`]) },
-    });
-    expect(node.called("remove-sandbox")).toEqual([]);
-    expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "stop" });
+  const statusIs = (detail: SandboxDetail | null): ExecutionChange => ({
+    runtime: {
+      listContainers: async () => [],
+      listSandboxes: async () => [sandbox],
+      containerDetail: async () => null,
+      sandboxDetail: async () => detail,
+    },
   });
+  const late = dead("a", "late", { sandboxId: sandbox.id, state: "created" });
+  const inIt = dead("a", "c", { sandboxId: sandbox.id });
+  const stillGoing = inputOf({ sandboxes: [sandbox] }, { pods: judged({ gone: ["uid-a"] }) });
 
-  test("that became ready is kept, because the lists are fresh", async () => {
-    const { node } = await collect({
-      sandboxes: [sandbox],
-      prepare: (fake) => fake.sandboxes.set(sandbox.id, { ...sandbox, state: "ready" }),
-    });
-    expect(node.calls).toEqual([]);
-  });
-
-  test("in which a container appeared meanwhile is kept", async () => {
-    const late = dead("a", "late", { sandboxId: sandbox.id, state: "created" });
-    const { node } = await collect({
-      containers: [one],
-      sandboxes: [sandbox],
-      prepare: (fake) => {
-        fake.before = () => void fake.containers.set(late.id, late);
+  claims([
+    [
+      "that cannot be stopped is not removed",
+      { sandboxes: [sandbox], fails: [`stop-sandbox ${sandbox.id}`] },
+      { calls: ["stop-sandbox"], sandboxes: [result("failed", { step: "stop" })] },
+    ],
+    [
+      "that became ready is kept, because the lists are fresh",
+      {
+        sandboxes: [sandbox],
+        prepare: (fake) => fake.sandboxes.set(sandbox.id, { ...sandbox, state: "ready" }),
       },
-    });
-    expect(node.called("stop-sandbox")).toEqual([]);
-  });
-
-  test("with a container in it is never removed", async () => {
-    const inIt = dead("a", "c", { sandboxId: sandbox.id });
-    const input = inputOf({ sandboxes: [sandbox] }, { pods: judged({ gone: ["uid-a"] }) });
-    const { node } = await collect({
-      sandboxes: [sandbox],
-      options: { decideAgain: () => decideContainers(input) },
-      prepare: (fake) => void fake.containers.set(inIt.id, inIt),
-    });
-    expect(node.lists).toBe(1);
-    expect(node.calls).toEqual([]);
-  });
-
-  test("that is listed but has no status is removed all the same", async () => {
-    const { node, outcome } = await collect({
-      sandboxes: [sandbox],
-      ports: {
-        runtime: {
-          listContainers: async () => [],
-          listSandboxes: async () => [sandbox],
-          containerDetail: async () => null,
-          sandboxDetail: async () => null,
+      { calls: [] },
+    ],
+    [
+      "in which a container appeared meanwhile is kept",
+      {
+        containers: [one],
+        sandboxes: [sandbox],
+        prepare: (fake) => {
+          fake.before = () => void fake.containers.set(late.id, late);
         },
       },
-    });
-    expect(outcome.sandboxes[0]?.result).toEqual({ kind: "already-gone" });
-    expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
-  });
-
-  test("that has no status and cannot be removed is a failed item, even if the pass is stopped", async () => {
-    const stop = new AbortController();
-    const { node, outcome } = await collect({
-      sandboxes: [sandbox],
-      options: { signal: stop.signal },
-      node: { fails: new Set([`remove-sandbox ${sandbox.id}`]) },
-      prepare: (fake) => {
-        fake.runtime.sandboxDetail = async () => null;
-        fake.before = () => stop.abort();
+      { calls: ["remove-container", "remove-link"] },
+    ],
+    [
+      "with a container in it is never removed",
+      {
+        sandboxes: [sandbox],
+        options: { decideAgain: () => decideContainers(stillGoing) },
+        prepare: (fake) => void fake.containers.set(inIt.id, inIt),
       },
-    });
-    expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
-    expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
-  });
+      { calls: [] },
+    ],
+    [
+      "that is listed but has no status is removed all the same",
+      { sandboxes: [sandbox], options: statusIs(null) },
+      { calls: ["stop-sandbox", "remove-sandbox"], sandboxes: [result("already-gone")] },
+    ],
+    [
+      "that has no status and cannot be removed is a failed item, even if the pass is stopped",
+      {
+        sandboxes: [sandbox],
+        options: statusIs(null),
+        fails: [`remove-sandbox ${sandbox.id}`],
+        stops: true,
+      },
+      {
+        calls: ["stop-sandbox", "remove-sandbox"],
+        sandboxes: [result("failed", { step: "remove" })],
+      },
+    ],
+    [
+      "that is ready by its own status, although not by the list, is skipped",
+      {
+        sandboxes: [sandbox],
+        options: statusIs({ id: sandbox.id, state: "ready", address: "" }),
+      },
+      { calls: [], sandboxes: [result("skipped", { what: "it is ready now" })] },
+    ],
+  ]);
 
   test("whose stop is given up stays, and the next pass leaves it alone for a while", async () => {
-    const stop = new AbortController();
-    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).execution();
-    const { node } = await collect({
-      sandboxes: [sandbox],
-      options: { signal: stop.signal },
-      ports: { backoff },
-      node: { fails: new Set([`stop-sandbox ${sandbox.id}`]) },
-      prepare: (fake) => {
-        fake.before = () => stop.abort();
-      },
-    });
+    const options = { backoff: aBackoff() };
+    const fails = [`stop-sandbox ${sandbox.id}`];
+    const { node } = await collect({ sandboxes: [sandbox], options, fails, stops: true });
     expect(kinds(node)).toEqual(["stop-sandbox"]);
-    expect((await collect({ sandboxes: [sandbox], ports: { backoff } })).node.calls).toEqual([]);
-  });
-
-  test("that is ready by its own status, although not by the list, is skipped", async () => {
-    const { node, outcome } = await collect({
-      sandboxes: [sandbox],
-      ports: {
-        runtime: {
-          listContainers: async () => [],
-          listSandboxes: async () => [sandbox],
-          containerDetail: async () => null,
-          sandboxDetail: async (id) => ({ id, state: "ready", address: "" }),
-        },
-      },
-    });
-    expect(outcome.sandboxes[0]?.result).toEqual({ kind: "skipped", what: "it is ready now" });
-    expect(node.calls).toEqual([]);
+    expect((await collect({ sandboxes: [sandbox], options })).node.calls).toEqual([]);
   });
 });
 
@@ -594,17 +594,16 @@ describe("a runtime that does not answer", () => {
   const sandboxes = Array.from({ length: 12 }, (_, index) =>
     sandboxOf("a", { id: sandboxId(`sandbox-${index}`), state: "not-ready" }),
   );
-  const silent = new Set(sandboxes.slice(0, 2).map(({ id }) => `stop-sandbox ${id}`));
+  const silent = sandboxes.slice(0, 2).map(({ id }) => `stop-sandbox ${id}`);
 
   test("ends a stage after two calls, and the next pass leaves these items alone", async () => {
-    const ports = new FakeNode({ containers: [], sandboxes: [] }).execution();
-    const { backoff } = ports;
-    const first = await collect({ sandboxes, node: { silent }, ports: { backoff } });
-    expect(first.node.called("stop-sandbox").length).toBeLessThanOrEqual(5);
+    const options = { backoff: aBackoff() };
+    const first = await collect({ sandboxes, silent, options });
+    expect(first.node.called("stop-sandbox").length).toBeLessThanOrEqual(4);
     expect(first.outcome.errors).toEqual([
       expect.stringMatching(/^sandboxes: \d calls timed out; the rest is left/),
     ]);
-    const second = await collect({ sandboxes, node: { silent }, ports: { backoff } });
+    const second = await collect({ sandboxes, silent, options });
     expect(second.node.called("remove-sandbox")).toHaveLength(10);
     expect(second.outcome.errors).toEqual([]);
   });
@@ -614,9 +613,9 @@ describe("a runtime that does not answer", () => {
     const held = Promise.withResolvers<never>();
     const { node } = await collect({
       sandboxes,
-      ports: {
+      options: {
         writer: {
-          ...new FakeNode({ containers: [], sandboxes: [] }).writer,
+          ...writer,
           stopSandbox: async (id) => {
             if (hanging.has(id)) return await held.promise;
             if (id === sandboxes.at(-1)?.id)
@@ -631,82 +630,46 @@ describe("a runtime that does not answer", () => {
   });
   const removed: string[] = [];
 
-  test("for the status of a container keeps that container's log, and the next container is removed", async () => {
-    const { node, outcome } = await collect({
-      containers: [one, two],
-      node: { silent: new Set([`status ${one.id}`]) },
-    });
-    expect(node.called("remove-container")).toEqual([two.id]);
-    expect(outcome.containers[0]?.result).toMatchObject({ kind: "failed", step: "status" });
-  });
+  claims([
+    [
+      "for the status of a container keeps that container's log, and the next container is removed",
+      { containers: [one, two], silent: [`status ${one.id}`] },
+      {
+        calls: ["remove-container", "remove-link"],
+        containers: [result("failed", { step: "status" }), result("removed")],
+      },
+    ],
+  ]);
 });
 
 describe("a container that has to be stopped", () => {
   const unknown = (name: string): Container => dead("a", name, { state: "unknown" });
-  const annotations = { "io.kubernetes.pod.terminationGracePeriod": "86400" };
-
-  test("gets a grace period of at most the maximum", async () => {
-    const container = unknown("c");
-    const { node } = await collect({
-      containers: [container],
-      node: { details: new Map([[container.id, { annotations }]]) },
-    });
-    expect(node.calls[0]).toMatchObject({ kind: "stop-container", graceSeconds: 30 });
-  });
 
   test("is kept when the pass is stopped", async () => {
-    const container = unknown("c");
     const handler = { sleep: { seconds: 3600 } };
-    const details = new Map([
-      [
-        container.id,
-        {
-          annotations: {
-            ...annotations,
-            "io.kubernetes.container.preStopHandler": JSON.stringify(handler),
-          },
-        },
-      ],
-    ]);
+    const annotations = {
+      "io.kubernetes.pod.terminationGracePeriod": "86400",
+      "io.kubernetes.container.preStopHandler": JSON.stringify(handler),
+    };
+    const containers = [{ ...one, state: "unknown" as const }];
     const stop = new AbortController();
-    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).execution();
+    const backoff = aBackoff();
+    const sleep = async (): Promise<void> => stop.abort();
     const { node, outcome } = await collect({
-      containers: [container],
-      node: { details },
-      options: { signal: stop.signal },
-      ports: {
-        backoff,
-        timer: {
-          monotonicNs: () => 0n,
-          sleep: async (_, signal) => {
-            stop.abort();
-            expect(signal.aborted).toBe(true);
-          },
-        },
-      },
+      containers,
+      detail: { annotations },
+      options: { signal: stop.signal, backoff, timer: { monotonicNs: () => 0n, sleep } },
     });
     expect(node.calls).toEqual([]);
-    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
-    expect(outcome.containers[0]).toMatchObject({ result: { kind: "skipped" }, stopped: false });
-    const next = await collect({ containers: [container], ports: { backoff } });
+    expect(outcome).toMatchObject({
+      end: "stopped",
+      errors: [],
+      containers: [{ ...result("skipped"), stopped: false }],
+    });
+    const next = await collect({ containers, options: { backoff } });
     expect(next.node.called("stop-container")).toEqual([]);
-    expect(next.outcome.containers[0]?.result).toMatchObject({
-      what: "the runtime did not answer; crigc tries again in 5 min",
-    });
-  });
-
-  test("stays where the pass is asked to stop while it is stopped, and counts as stopped", async () => {
-    const container = unknown("c");
-    const stop = new AbortController();
-    const { node, outcome } = await collect({
-      containers: [container],
-      options: { signal: stop.signal },
-      prepare: (fake) => {
-        fake.before = () => stop.abort();
-      },
-    });
-    expect(kinds(node)).toEqual(["stop-container"]);
-    expect(outcome.containers[0]).toMatchObject({ result: { kind: "skipped" }, stopped: true });
+    const what = "the runtime did not answer; crigc tries again in 5 min";
+    expect(next.outcome.containers).toMatchObject([result("skipped", { what })]);
   });
 
   test("is left to the next pass if the stops of this one took minutes already", async () => {
@@ -733,63 +696,80 @@ describe("a container that has to be stopped", () => {
 });
 
 describe("a log directory", () => {
-  const logs: LogFacts = {
-    ...noLogs,
-    podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
-  };
-
-  test("of a deleted pod is deleted last", async () => {
-    const { node, outcome } = await collect({ containers: [one], sandboxes: [sandbox], logs });
-    expect(kinds(node).at(-1)).toBe("remove-pod-logs");
-    expect(outcome.logs).toMatchObject([
-      { kind: "pod-logs", entry: "default_pod-a_uid-a", bytes: 4096n },
-    ]);
-  });
-
+  const logs = podLogs;
   const usedBy = (change: Partial<Container>) => dead("b", "c", { state: "running", ...change });
-
-  test.each([
-    ["a running container of another pod", usedBy({})],
-    ["a dead container of another pod", usedBy({ state: "exited" })],
-    ["a running container that Kubernetes did not make", usedBy({ podUid: podUid("") })],
-  ])("that %s logs to is kept, and the result names the user", async (_, container) => {
-    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
-    const { node, outcome } = await collect({
-      containers: [container],
-      logs,
-      node: { details: new Map([[container.id, { logPath }]]) },
-    });
-    expect(node.called("remove-pod-logs")).toEqual([]);
-    const what = `container ${container.id} logs to it`;
-    expect(outcome.logs).toMatchObject([{ result: { kind: "skipped", what } }]);
+  const other = sandboxOf("b");
+  const inUse = (name: string) => ({
+    calls: [],
+    logs: [result("skipped", { what: `${name} logs to it` })],
   });
+  const loggedBy = (...users: readonly Container[]) => ({
+    containers: users,
+    logs,
+    node: { details: new Map(users.map(({ id }) => [id, { logPath }])) },
+  });
+  const [running, exited, foreign] = [
+    usedBy({}),
+    usedBy({ state: "exited" }),
+    usedBy({ podUid: podUid("") }),
+  ];
 
-  test("stays for the second container that logs to it, where the first one went", async () => {
-    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
-    const users = [one, usedBy({})];
-    const { node, outcome } = await collect({
-      containers: users,
-      logs,
-      node: { details: new Map(users.map(({ id }) => [id, { logPath }])) },
+  claims([
+    [
+      "of a deleted pod is deleted last",
+      { containers: [one], sandboxes: [sandbox], logs },
+      {
+        calls: [
+          "remove-container",
+          "remove-link",
+          "stop-sandbox",
+          "remove-sandbox",
+          "remove-pod-logs",
+        ],
+        logs: [{ kind: "pod-logs", entry: "default_pod-a_uid-a", bytes: 4096n }],
+      },
+    ],
+    [
+      "that a running container of another pod logs to is kept",
+      loggedBy(running),
+      inUse(`container ${running.id}`),
+    ],
+    [
+      "that a dead container of another pod logs to is kept",
+      loggedBy(exited),
+      inUse(`container ${exited.id}`),
+    ],
+    [
+      "that a running container that Kubernetes did not make logs to is kept",
+      loggedBy(foreign),
+      inUse(`container ${foreign.id}`),
+    ],
+    [
+      "that a sandbox without containers names as its log directory is kept",
+      {
+        sandboxes: [other],
+        logs,
+        node: { logDirectories: new Map([[other.id, "/var/log/pods/default_pod-a_uid-a"]]) },
+      },
+      inUse(`sandbox ${other.id}`),
+    ],
+    [
+      "stays for the second container that logs to it, where the first one went",
       // The one that went is listed for a moment longer.
-      ports: { writer: { ...new FakeNode({ containers: [], sandboxes: [] }).writer } },
-    });
-    expect(resultsOf(outcome)).toContain("removed");
-    expect(node.called("remove-pod-logs")).toEqual([]);
-    expect(outcome.logs).toMatchObject([{ result: { kind: "skipped" } }]);
-  });
-
-  test("that a sandbox without containers names as its log directory is kept", async () => {
-    const other = sandboxOf("b");
-    const { node, outcome } = await collect({
-      sandboxes: [other],
-      logs,
-      node: { logDirectories: new Map([[other.id, "/var/log/pods/default_pod-a_uid-a"]]) },
-    });
-    expect(node.called("remove-pod-logs")).toEqual([]);
-    const what = `sandbox ${other.id} logs to it`;
-    expect(outcome.logs).toMatchObject([{ result: { kind: "skipped", what } }]);
-  });
+      { ...loggedBy(one, running), options: { writer } },
+      { containers: [result("removed")], logs: [result("skipped")] },
+    ],
+    [
+      "that cannot be deleted is a failed item",
+      { logs, fails: ["remove-pod-logs default_pod-a_uid-a"] },
+      { logs: [result("failed", { step: "remove" })], end: "done" },
+    ],
+    [
+      "is not touched if the node has no log directory",
+      { logs, options: { logs: null } },
+      { calls: [] },
+    ],
+  ]);
 
   test.each([
     ["made by Kubernetes for another pod", {}, ["default_pod-a_uid-a"]],
@@ -799,18 +779,14 @@ describe("a log directory", () => {
     "is deleted or kept if the status of a running container fails: one %s",
     async (_, change, gone) => {
       const container = usedBy({ sandboxId: sandboxId("sandbox-not-listed"), ...change });
-      const { node } = await collect({
-        containers: [container],
-        logs,
-        node: { fails: new Set([`status ${container.id}`]) },
-      });
+      const fails = [`status ${container.id}`];
+      const { node } = await collect({ containers: [container], logs, fails });
       expect(node.called("remove-pod-logs")).toEqual([...gone]);
     },
   );
 
   test("costs only one status of a container that is listed again", async () => {
-    const container = usedBy({});
-    const node = new FakeNode({ containers: [container], sandboxes: [] });
+    const node = new FakeNode({ containers: [running], sandboxes: [] });
     const asked: string[] = [];
     const containerDetail: typeof node.reader.containerDetail = async (id, signal) => {
       asked.push(id);
@@ -818,8 +794,8 @@ describe("a log directory", () => {
     };
     const logUsers = new LogUsers({ ...node.reader, containerDetail }, { monotonicNs: () => 0n });
     for (let pass = 0; pass < 2; pass += 1)
-      await collect({ containers: [container], logs, ports: { logUsers } });
-    expect(asked).toEqual([container.id]);
+      await collect({ containers: [running], logs, options: { logUsers } });
+    expect(asked).toEqual([running.id]);
   });
 
   test("is used by the sandbox that logs to it, but not by a deleted one", async () => {
@@ -831,7 +807,6 @@ describe("a log directory", () => {
       ["gone", null],
       ["none", ""],
     ]);
-    const { reader } = new FakeNode({ containers: [], sandboxes: [] });
     const sandboxLogDirectory = async (id: string) => directories.get(id) ?? null;
     const users = new LogUsers({ ...reader, sandboxLogDirectory }, { monotonicNs: () => 0n });
     const owners = ownership({ sandboxes }, "none");
@@ -839,118 +814,102 @@ describe("a log directory", () => {
       { id: "named", use: { kind: "path", path: "/var/log/pods/default_pod-a_uid-a/-" } },
     ]);
   });
-
-  test("that cannot be deleted is a failed item", async () => {
-    const fails = new Set(["remove-pod-logs default_pod-a_uid-a"]);
-    const { outcome } = await collect({ logs, node: { fails } });
-    expect(outcome.logs[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
-    expect(outcome.end).toBe("done");
-  });
-
-  test("is not touched if the node has no log directory", async () => {
-    const { node } = await collect({ logs, ports: { logs: null } });
-    expect(node.calls).toEqual([]);
-  });
 });
 
 describe("unreadable log directories", () => {
   const logs = { kind: "failed", message: "cannot open /l" } as const;
 
-  test("do not keep a container and its sandbox from being removed, but its logs are kept", async () => {
-    const { node, outcome } = await collect({
-      containers: [one],
-      sandboxes: [sandbox],
-      logs,
-      node: { details: new Map([[one.id, { logPath: "/l/default_pod-a_uid-a/c/0.log" }]]) },
-    });
-    expect(kinds(node)).toEqual(["remove-container", "stop-sandbox", "remove-sandbox"]);
-    expect(outcome.errors).toEqual(["no log is deleted: cannot open /l"]);
-  });
-
-  test("are reported even if nothing else is removed", async () => {
-    const { outcome } = await collect({ logs });
-    expect(outcome).toMatchObject({
-      end: "done",
-      errors: [expect.stringContaining("no log is deleted")],
-    });
-  });
+  claims([
+    [
+      "do not keep a container and its sandbox from being removed, but its logs are kept",
+      { containers: [one], sandboxes: [sandbox], logs, detail: { logPath } },
+      {
+        calls: ["remove-container", "stop-sandbox", "remove-sandbox"],
+        errors: ["no log is deleted: cannot open /l"],
+      },
+    ],
+    [
+      "are reported even if nothing else is removed",
+      { logs },
+      { end: "done", errors: [expect.stringContaining("no log is deleted")] },
+    ],
+  ]);
 });
 
 describe("a dangling link", () => {
   const id = hexId("c1");
   const link = { entry: `pod-a_default_c-${id}.log`, containerId: id };
   const logs: LogFacts = { ...noLogs, danglingLinks: [link] };
-  const container = (state: Container["state"]): Container =>
-    dead("b", "c", { id: containerId(id), state });
-
-  test("is deleted when the runtime does not know its container", async () => {
-    const { outcome } = await collect({ logs });
-    expect(outcome.logs).toMatchObject([{ kind: "log-link", reason: { kind: "container-gone" } }]);
-  });
-
-  test("is deleted when its container has exited", async () => {
-    const { outcome } = await collect({
-      logs,
-      containers: [container("exited")],
-      input: { pods: judged({}) },
-    });
-    expect(outcome.logs).toMatchObject([
-      { reason: { kind: "container-exited" }, result: { kind: "removed" } },
-    ]);
-  });
-
-  test.each(["running", "created", "unknown"] as const)(
-    "is kept while its container is %s",
-    async (state) => {
-      const { node } = await collect({
-        logs,
-        containers: [container(state)],
-        input: { pods: judged({}) },
-      });
-      expect(node.called("remove-link")).toEqual([]);
-    },
-  );
-
-  test("that cannot be deleted is a failed item", async () => {
-    const fails = new Set([`remove-link ${link.entry}`]);
-    const { outcome } = await collect({ logs, node: { fails } });
-    expect(outcome.logs[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
-  });
-
   const many = ["c1", "c2", "c3"].map((name) => ({
     entry: `pod-a_default_c-${hexId(name)}.log`,
     containerId: hexId(name),
   }));
-
-  test("goes, however many there are, and none after the pass was asked to stop", async () => {
-    const facts = { ...logs, danglingLinks: many };
-    expect((await collect({ logs: facts })).node.called("remove-link")).toHaveLength(3);
-    const stop = new AbortController();
-    const { node, outcome } = await collect({
-      logs: facts,
-      options: { signal: stop.signal },
-      prepare: (fake) => {
-        fake.before = () => stop.abort();
-      },
-    });
-    expect(node.called("remove-link")).toHaveLength(1);
-    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
+  const container = (state: Container["state"]): Container =>
+    dead("b", "c", { id: containerId(id), state });
+  const of = (state: Container["state"]): Scene => ({
+    logs,
+    containers: [container(state)],
+    input: noPodIsGone,
+  });
+  const named = (part: string): Scene => ({
+    logs: { ...logs, danglingLinks: [{ entry: `pod-a_default_c-${part}.log`, containerId: part }] },
   });
 
-  test("stays where the wish to stop cuts its container's status off, which is no error", async () => {
-    const stop = new AbortController();
-    const { outcome } = await collect({
-      logs,
-      options: { signal: stop.signal },
-      prepare: (fake) => {
-        fake.runtime.containerDetail = async () => {
-          stop.abort();
-          throw new RuntimeError("cancelled", "given up");
-        };
+  claims([
+    [
+      "is deleted when the runtime does not know its container",
+      { logs },
+      { logs: [{ kind: "log-link", reason: { kind: "container-gone" } }] },
+    ],
+    [
+      "is deleted when its container has exited",
+      of("exited"),
+      { logs: [{ reason: { kind: "container-exited" }, ...result("removed") }] },
+    ],
+    ["is kept while its container is running", of("running"), { calls: [] }],
+    ["is kept while its container is created", of("created"), { calls: [] }],
+    ["is kept while its container is unknown", of("unknown"), { calls: [] }],
+    ["is kept when its name has no full ID", named("abc123"), { calls: [] }],
+    ["is kept when its name has a part of an ID", named(id.slice(0, 40)), { calls: [] }],
+    [
+      "is kept when the runtime answers for another container, as for an ID prefix",
+      { ...of("exited"), node: { details: new Map([[id, { id: containerId(hexId("c2")) }]]) } },
+      { calls: [] },
+    ],
+    [
+      "is kept and reported when the runtime cannot be queried",
+      { logs, fails: [`status ${id}`] },
+      { calls: [], errors: [expect.stringContaining(`log link ${link.entry} kept`)] },
+    ],
+    [
+      "that cannot be deleted is a failed item",
+      { logs, fails: [`remove-link ${link.entry}`] },
+      { logs: [result("failed", { step: "remove" })] },
+    ],
+    [
+      "goes, however many there are",
+      { logs: { ...logs, danglingLinks: many } },
+      { calls: ["remove-link", "remove-link", "remove-link"] },
+    ],
+    [
+      "stays after the pass was asked to stop",
+      { logs: { ...logs, danglingLinks: many }, stops: true },
+      { calls: ["remove-link"], end: "stopped", errors: [] },
+    ],
+    [
+      "stays where the wish to stop cuts its container's status off, which is no error",
+      {
+        logs,
+        prepare: (fake, stop) => {
+          fake.runtime.containerDetail = async () => {
+            stop.abort();
+            throw new RuntimeError("cancelled", "given up");
+          };
+        },
       },
-    });
-    expect(outcome).toMatchObject({ end: "stopped", errors: [], logs: [] });
-  });
+      { end: "stopped", errors: [], logs: [] },
+    ],
+  ]);
 
   test("stays where a hold begins while others are removed", async () => {
     let looks = 0;
@@ -959,10 +918,9 @@ describe("a dangling link", () => {
       node: { callNs: 6_000_000_000n },
       options: {
         decideAgain: (lists) => {
-          const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
           const input = { ...lists, logs: { ...logs, danglingLinks: many } };
           looks += 1;
-          return decideContainers(inputOf(input, looks > 1 ? { blocks } : {}));
+          return decideContainers(inputOf(input, looks > 1 ? { blocks: onHold } : {}));
         },
       },
     });
@@ -970,46 +928,11 @@ describe("a dangling link", () => {
   });
 
   test("whose container's status was not answered is left alone by the next pass", async () => {
-    const silent = new Set([`status ${id}`]);
-    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).execution();
-    const first = await collect({ logs, node: { silent }, ports: { backoff } });
-    expect(first.outcome.errors).toHaveLength(1);
-    const second = await collect({
-      logs,
-      // It is listed, or its silence would be forgotten with it.
-      containers: [container("running")],
-      node: { silent },
-      ports: { backoff },
-    });
+    const again = { logs, silent: [`status ${id}`], options: { backoff: aBackoff() } };
+    expect((await collect(again)).outcome.errors).toHaveLength(1);
+    // It is listed, or its silence would be forgotten with it.
+    const second = await collect({ ...again, containers: [container("running")] });
     expect(second.outcome.errors).toEqual([]);
-  });
-
-  test("is kept and reported when the runtime cannot be queried", async () => {
-    const { node, outcome } = await collect({ logs, node: { fails: new Set([`status ${id}`]) } });
-    expect(node.called("remove-link")).toEqual([]);
-    expect(outcome.errors).toEqual([expect.stringContaining(`log link ${link.entry} kept`)]);
-  });
-
-  test.each(["abc123", id.slice(0, 40)])(
-    "is kept when its name has no full ID: %s",
-    async (part) => {
-      const entry = `pod-a_default_c-${part}.log`;
-      const { node } = await collect({
-        logs: { ...logs, danglingLinks: [{ entry, containerId: part }] },
-      });
-      expect(node.called("remove-link")).toEqual([]);
-    },
-  );
-
-  test("is kept when the runtime answers for another container, as for an ID prefix", async () => {
-    const details = new Map([[id, { id: containerId(hexId("c2")) }]]);
-    const { node } = await collect({
-      logs,
-      containers: [container("exited")],
-      node: { details },
-      input: { pods: judged({}) },
-    });
-    expect(node.called("remove-link")).toEqual([]);
   });
 
   test("with a truncated name is deleted when its only container has exited", async () => {
@@ -1017,81 +940,148 @@ describe("a dangling link", () => {
     const entry = containerLogLink(long);
     expect(entry).toHaveLength(255);
     const cut = { ...logs, danglingLinks: [{ entry, containerId: id.slice(0, 37) }] };
-    const { node } = await collect({ logs: cut, containers: [long], input: { pods: judged({}) } });
-    expect(node.called("remove-link")).toEqual([entry]);
     const twin = { ...long, id: containerId(`${id.slice(0, 63)}1`) };
-    const doubtful = await collect({
-      logs: cut,
-      containers: [long, twin],
-      input: { pods: judged({}), limits: { ...containerLimits, maximumPerPodContainer: -1 } },
-    });
-    expect(doubtful.node.called("remove-link")).toEqual([]);
-    for (const containers of [[], [{ ...long, podName: "q".repeat(200) }]]) {
-      const unlisted = await collect({ logs: cut, containers, input: { pods: judged({}) } });
-      expect(unlisted.node.called("remove-link")).toEqual([]);
+    const input = { ...noPodIsGone, limits: { ...containerLimits, maximumPerPodContainer: -1 } };
+    for (const [containers, gone] of [
+      [[long], [entry]],
+      [[long, twin], []],
+      [[], []],
+      [[{ ...long, podName: "q".repeat(200) }], []],
+    ] as const) {
+      const { node } = await collect({ logs: cut, containers, input });
+      expect(node.called("remove-link")).toEqual([...gone]);
     }
   });
 });
 
 describe("execution", () => {
-  test("does nothing if removal is blocked", async () => {
-    const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
-    const { node, outcome } = await collect({ containers: [one], input: { blocks } });
-    expect(outcome.end).toBe("blocked");
-    expect(node.calls).toEqual([]);
-    expect(node.lists).toBe(0);
-  });
-
-  test("requests no list if there is nothing to do", async () => {
-    const { node, outcome } = await collect({ containers: [one], input: { pods: judged({}) } });
-    expect(outcome.end).toBe("done");
-    expect(node.lists).toBe(0);
-  });
-
-  test("finishes the removal in flight when stopped, and starts no other", async () => {
-    const stop = new AbortController();
-    const { node, outcome } = await collect({
-      containers: [one, two],
-      sandboxes: [sandbox],
-      options: { signal: stop.signal },
-      prepare: (fake) => {
-        fake.before = () => stop.abort();
-      },
-    });
-    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
-    expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
-    expect(outcome.containers).toHaveLength(1);
-  });
-
-  test("ends without touching sandboxes and logs when the lists cannot be read again", async () => {
-    const logs: LogFacts = {
-      ...noLogs,
-      podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
+  const uids = ["uid-a", "uid-b"];
+  const twoPods = { pods: judged({ gone: uids }) };
+  const unlisted: Scene["prepare"] = (fake, stop) => {
+    fake.runtime.listContainers = async () => {
+      stop.abort();
+      throw new RuntimeError("cancelled", "given up");
     };
-    const { node, outcome } = await collect({
-      containers: [one],
-      sandboxes: [sandbox],
-      logs,
-      node: { fails: new Set(["list"]) },
-    });
-    expect(outcome.end).toBe("observation-failed");
-    expect(outcome.errors).toEqual([expect.stringContaining("the rest is kept")]);
-    expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
-  });
+  };
+  /** The pods are back by the second look. */
+  const comesBack = (lists: Listed) =>
+    decideContainersAgain(inputOf(lists, noPodIsGone), { ...lists, ...noPodIsGone });
+  const living = dead("b", "c", { state: "running" });
+  // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
+  const fourOfThree = [40, 30].flatMap((age) =>
+    ["x", "y"].map((name) => dead("a", name, { createdAt: ago(age) })),
+  );
 
-  test("is stopped, not failed, where the wish to stop cuts the lists off", async () => {
-    const stop = new AbortController();
-    const { outcome } = await collect({
-      containers: [one],
-      options: { signal: stop.signal },
-      prepare: (fake) => {
-        fake.runtime.listContainers = async () => {
-          stop.abort();
-          throw new RuntimeError("cancelled", "given up");
-        };
+  claims([
+    [
+      "does nothing if removal is blocked",
+      { containers: [one], input: { blocks: onHold } },
+      { calls: [], end: "blocked" },
+    ],
+    [
+      "finishes the removal in flight when stopped, and starts no other",
+      { containers: [one, two], sandboxes: [sandbox], stops: true },
+      {
+        calls: ["remove-container", "remove-link"],
+        end: "stopped",
+        errors: [],
+        containers: [result("removed")],
       },
-    });
-    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
+    ],
+    [
+      "ends without touching sandboxes and logs when the lists cannot be read again",
+      { containers: [one], sandboxes: [sandbox], logs: podLogs, fails: ["list"] },
+      {
+        calls: ["remove-container", "remove-link"],
+        end: "observation-failed",
+        errors: [expect.stringContaining("the rest is kept")],
+      },
+    ],
+    [
+      "is stopped, not failed, where the wish to stop cuts the lists off",
+      { containers: [one], prepare: unlisted },
+      { end: "stopped", errors: [] },
+    ],
+    [
+      "ends at the limit of removals, which counts containers",
+      { containers: [one, two, three], options: { maximumRemovals: 2 } },
+      { end: "removal-limit", containers: [result("removed"), result("removed")] },
+    ],
+    [
+      "reaches the limit of removals without exceeding it",
+      { containers: [one], sandboxes: [sandbox], options: { maximumRemovals: 2 } },
+      { end: "done" },
+    ],
+    [
+      "counts log directories towards the limit of removals",
+      {
+        logs: {
+          ...noLogs,
+          podLogs: uids.map((uid) => ({ entry: `default_p_${uid}`, uid: podUid(uid) })),
+        },
+        input: twoPods,
+        options: { maximumRemovals: 1 },
+      },
+      { calls: ["remove-pod-logs"], end: "removal-limit" },
+    ],
+    [
+      "does not use up the limit with what is refused, so that nothing starves behind it",
+      {
+        containers: [one, two, three],
+        sandboxes: [sandbox],
+        fails: [`remove-container ${one.id}`],
+        options: { maximumRemovals: 1 },
+      },
+      { end: "removal-limit", containers: [result("failed"), result("removed")] },
+    ],
+    [
+      "does not use up the limit with a sandbox that cannot be stopped",
+      {
+        sandboxes: [sandbox, sandboxOf("b", { state: "not-ready" })],
+        input: twoPods,
+        fails: [`stop-sandbox ${sandbox.id}`],
+        options: { maximumRemovals: 1 },
+      },
+      { sandboxes: [result("failed"), result("removed")] },
+    ],
+    [
+      "decides again when removals take long, and keeps what is alive by then",
+      {
+        containers: [one, two],
+        node: { callNs: 11_000_000_000n },
+        options: { decideAgain: comesBack },
+        prepare: (fake) => void fake.containers.set(living.id, living),
+      },
+      {
+        containers: [
+          result("removed"),
+          result("skipped", { what: "it is kept now: newest-of-name" }),
+        ],
+      },
+    ],
+    [
+      "checks a container's pod again after a long pause",
+      {
+        containers: [one, two],
+        options: { removalInterval: seconds(30), decideAgain: comesBack },
+      },
+      { containers: [result("removed"), result("skipped")] },
+    ],
+    [
+      "continues if measuring fails, and says so",
+      {
+        containers: [one],
+        options: { measureAvailable: () => Promise.reject(new Error("statfs failed")) },
+      },
+      { end: "done", measuredFreedBytes: null, errors: ["statfs failed"] },
+    ],
+  ]);
+
+  test("requests no list if removal is blocked or there is nothing to do", async () => {
+    for (const input of [{ blocks: onHold }, noPodIsGone]) {
+      const { node } = await collect({ containers: [one], input });
+      expect(node.lists).toBe(0);
+    }
   });
 
   test("ends in all of its lanes where one finds that the lists cannot be read again", async () => {
@@ -1120,205 +1110,70 @@ describe("execution", () => {
     expect(node.called("remove-container").length).toBeLessThanOrEqual(4);
   });
 
-  test("ends at the limit of removals, which counts containers, sandboxes and log directories", async () => {
-    const counted = await collect({
-      containers: [one, two, three],
-      options: { maximumRemovals: 2 },
-    });
-    expect(counted.outcome.end).toBe("removal-limit");
-    expect(counted.node.called("remove-container")).toEqual([one.id, two.id]);
-    const enough = await collect({
-      containers: [one],
-      sandboxes: [sandbox],
-      options: { maximumRemovals: 2 },
-    });
-    expect(enough.outcome.end).toBe("done");
-    const uids = ["uid-a", "uid-b"];
-    const logs = await collect({
-      logs: {
-        ...noLogs,
-        podLogs: uids.map((uid) => ({ entry: `default_p_${uid}`, uid: podUid(uid) })),
-      },
-      input: { pods: judged({ gone: uids }) },
-      options: { maximumRemovals: 1 },
-    });
-    expect(logs.outcome.end).toBe("removal-limit");
-    expect(logs.node.called("remove-pod-logs")).toEqual(["default_p_uid-a"]);
-  });
-
-  test("does not use up the limit with what is refused or still in use, so that nothing starves behind it", async () => {
-    const { node, outcome } = await collect({
-      containers: [one, two, three],
-      sandboxes: [sandbox],
-      node: { fails: new Set([`remove-container ${one.id}`]) },
-      options: { maximumRemovals: 1 },
-    });
-    expect(node.called("remove-container")).toEqual([one.id, two.id]);
-    expect(outcome.end).toBe("removal-limit");
-    const pods = ["uid-a", "uid-b"].map((uid) => sandboxOf(uid.slice(-1), { state: "not-ready" }));
-    const sandboxes = await collect({
-      sandboxes: pods,
-      input: { pods: judged({ gone: ["uid-a", "uid-b"] }) },
-      node: { fails: new Set([`stop-sandbox ${pods[0]?.id}`]) },
-      options: { maximumRemovals: 1 },
-    });
-    expect(sandboxes.outcome.sandboxes.map(({ result }) => result.kind).toSorted()).toEqual([
-      "failed",
-      "removed",
-    ]);
-  });
-
   test("pauses between two removals, and not before the first", async () => {
     const pauses: number[] = [];
     const timer = { monotonicNs: () => 0n, sleep: async (ms: number) => void pauses.push(ms) };
     await collect({
       containers: [one, two, three],
-      options: { removalInterval: seconds(2) },
-      ports: { timer },
+      options: { removalInterval: seconds(2), timer },
     });
     expect(pauses).toEqual([2000, 2000]);
   });
 
-  test("decides again when removals take long, and keeps what is alive by then", async () => {
-    const living = dead("b", "c", { state: "running" });
-    const pods = judged({ gone: ["uid-a"] });
-    const { node, outcome } = await collect({
-      containers: [one, two],
-      node: { callNs: 11_000_000_000n },
-      options: {
-        // The pod of both is back on the second look.
-        decideAgain: (lists) =>
-          decideContainersAgain(inputOf(lists, { pods: judged({}) }), {
-            ...lists,
-            pods: judged({}),
-          }),
-      },
-      input: { pods },
-      prepare: (fake) => void fake.containers.set(living.id, living),
-    });
-    expect(node.called("remove-container")).toEqual([one.id]);
-    expect(outcome.containers[1]?.result).toEqual({
-      kind: "skipped",
-      what: "it is kept now: newest-of-name",
-    });
-  });
-
   test("removes what the plan removes, even if its own removals meet the limits meanwhile", async () => {
-    // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
-    const containers = [40, 30].flatMap((age) =>
-      ["x", "y"].map((name) => dead("a", name, { createdAt: ago(age) })),
-    );
     const limits = { ...containerLimits, maximumPerPodContainer: -1, maximumContainers: 3 };
     const { node } = await collect({
-      containers,
+      containers: fourOfThree,
       node: { callNs: 11_000_000_000n },
-      input: { pods: judged({}), limits },
+      input: { ...noPodIsGone, limits },
     });
     expect(node.lists).toBeGreaterThan(1);
-    expect(node.called("remove-container")).toEqual(containers.slice(0, 2).map(({ id }) => id));
+    expect(node.called("remove-container")).toEqual(fourOfThree.slice(0, 2).map(({ id }) => id));
   });
 
-  describe("decides again during the stages after containers", () => {
-    const logs: LogFacts = {
-      ...noLogs,
-      podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
-    };
-    const older = sandboxOf("a", { state: "not-ready", createdAt: ago(60) });
-    /** Both sandboxes and the logs go by the look after the containers; by any later one, what `later` says. */
-    async function afterwards(
-      later: Partial<ContainerInput>,
-      scene: Scene = {},
-    ): Promise<{ readonly node: FakeNode; readonly outcome: ContainerOutcome }> {
+  /** Two sandboxes and the logs go by the look after the containers; by any later one, what it says. */
+  test.each<[string, Partial<ContainerInput>, bigint, number]>([
+    ["so that the logs of a pod that came back under its UID are kept", noPodIsGone, 6n, 0],
+    ["so that a hold that began meanwhile is obeyed", { blocks: onHold }, 6n, 0],
+    ["and after a long pause", noPodIsGone, 0n, 30],
+  ])(
+    "decides again during the stages after containers %s",
+    async (_, later, callSeconds, pause) => {
+      const older = sandboxOf("a", { state: "not-ready", createdAt: ago(60) });
       let looks = 0;
-      const gone = { pods: judged({ gone: ["uid-a"] }) };
-      return collect({
+      const { node } = await collect({
         sandboxes: [sandbox, older],
-        logs,
+        logs: podLogs,
+        node: { callNs: callSeconds * 1_000_000_000n },
         options: {
+          removalInterval: seconds(pause),
           decideAgain: (lists) => {
             looks += 1;
-            const input = inputOf({ ...lists, logs }, looks === 1 ? gone : { ...gone, ...later });
+            const change = { pods: judged({ gone: ["uid-a"] }), ...(looks > 1 && later) };
+            const input = inputOf({ ...lists, logs: podLogs }, change);
             return decideContainersAgain(input, { ...lists, pods: input.pods });
           },
-          ...scene.options,
         },
-        node: { callNs: 6_000_000_000n, ...scene.node },
-        ...(scene.prepare === undefined ? {} : { prepare: scene.prepare }),
       });
-    }
-
-    test("so that the logs of a pod that came back under its UID are kept", async () => {
-      const { node } = await afterwards({ pods: judged({}) });
       expect(node.called("remove-sandbox")).toEqual([older.id]);
       expect(node.called("remove-pod-logs")).toEqual([]);
-    });
-
-    test("so that a hold that began meanwhile is obeyed", async () => {
-      const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
-      const { node } = await afterwards({ blocks });
-      expect(node.called("remove-sandbox")).toEqual([older.id]);
-      expect(node.called("remove-pod-logs")).toEqual([]);
-    });
-
-    test("and after a long pause", async () => {
-      const { node } = await afterwards(
-        { pods: judged({}) },
-        { node: { callNs: 0n }, options: { removalInterval: seconds(30) } },
-      );
-      expect(node.called("remove-sandbox")).toEqual([older.id]);
-      expect(node.called("remove-pod-logs")).toEqual([]);
-    });
-  });
-
-  test("checks a container's pod again after a long pause", async () => {
-    const { node, outcome } = await collect({
-      containers: [one, two],
-      options: {
-        removalInterval: seconds(30),
-        decideAgain: (lists) =>
-          decideContainersAgain(inputOf(lists, { pods: judged({}) }), {
-            ...lists,
-            pods: judged({}),
-          }),
-      },
-    });
-    expect(node.called("remove-container")).toEqual([one.id]);
-    expect(resultsOf(outcome)).toEqual(["removed", "skipped"]);
-  });
+    },
+  );
 
   test("reports each item when it is done", async () => {
     const told: string[] = [];
-    await collect({
-      containers: [one],
-      sandboxes: [sandbox],
-      options: { done: (item) => void told.push(item.result.kind) },
-    });
+    const done: ExecutionChange["done"] = (item) => void told.push(item.result.kind);
+    await collect({ containers: [one], sandboxes: [sandbox], options: { done } });
     expect(told).toEqual(["removed", "removed"]);
   });
 
-  test("measures the freed space, and never counts what others wrote as a loss", async () => {
-    const readings = [100n, 350n];
-    const measureAvailable = async (): Promise<bigint> => readings.shift() ?? 0n;
-    expect(
-      (await collect({ containers: [one], ports: { measureAvailable } })).outcome
-        .measuredFreedBytes,
-    ).toBe(250n);
-    readings.push(100n, 50n);
-    expect(
-      (await collect({ containers: [one], ports: { measureAvailable } })).outcome
-        .measuredFreedBytes,
-    ).toBe(0n);
-  });
-
-  test("continues if measuring fails, and says so", async () => {
-    const measureAvailable = async (): Promise<bigint> => {
-      throw new Error("statfs failed");
-    };
-    const { outcome } = await collect({ containers: [one], ports: { measureAvailable } });
-    expect(outcome).toMatchObject({
-      end: "done",
-      measuredFreedBytes: null,
-      errors: ["statfs failed"],
-    });
+  test.each([
+    ["measures the freed space", [100n, 350n], 250n],
+    ["never counts what others wrote as a loss", [100n, 50n], 0n],
+  ])("%s", async (_, readings, freed) => {
+    const left = [...readings];
+    const measureAvailable = async (): Promise<bigint> => left.shift() ?? 0n;
+    const { outcome } = await collect({ containers: [one], options: { measureAvailable } });
+    expect(outcome.measuredFreedBytes).toBe(freed);
   });
 });
