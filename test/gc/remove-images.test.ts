@@ -6,8 +6,9 @@ import { volatileMemory } from "../../src/gc/ports.ts";
 import { type ImageExecution, removeImages } from "../../src/gc/remove-images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
+import type { ImageLimits } from "../../src/model/limits.ts";
 import type { HoldState } from "../../src/model/pass.ts";
-import type { ImageTarget } from "../../src/model/plan.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, seconds, watched } from "../../src/model/time.ts";
@@ -23,127 +24,137 @@ import {
   aRecord,
   aSnapshot,
   defaultImageLimits,
-  defaultLimits,
   factsOf,
   MIB,
   NOW,
   spaceTarget,
-  withImageLimits,
 } from "../support/build/values.ts";
 
 interface World {
   available: bigint;
   listed: Map<ImageId, Image>;
   clockMs: number;
-  removals: string[];
-  /** Space that comes later: at this time, so much. */
-  pending: { atMs: number; bytes: bigint }[];
+  /** Names of images, one letter each. */
+  removals: string;
 }
 
-interface Behaviour {
-  /** What a removal really frees, by name. */
+/** Removes images of one letter and 100 MiB each, with 1,000 MiB available. */
+interface Setting {
+  /** How much is to be available, in MiB, and the names of the images. */
+  readonly to: number;
+  readonly of: string;
+  /** What a removal really frees, by name, in MiB. */
   readonly frees?: (name: string) => bigint;
-  readonly lateMs?: number;
-  readonly fails?: readonly string[];
+  readonly fails?: string;
   /** What those that fail fail with. */
   readonly failure?: RuntimeError;
-  readonly ghosts?: readonly string[];
-  /** Bytes that another program writes before each removal. */
-  readonly writes?: bigint;
-  readonly beforeLook?: (world: World) => void;
+  readonly ghosts?: string;
+  /** Before each look. */
+  readonly meanwhile?: (world: World) => void;
   /** What the node lists beside the images, or in place of them. */
   readonly node?: () => Partial<Snapshot>;
-  readonly execution?: Partial<ImageExecution>;
+  /** The first candidate goes for its age, whatever the disk says. */
+  readonly aged?: boolean;
+  readonly candidates?: (candidate: ImageCandidate, index: number) => ImageCandidate;
+  readonly plan?: Partial<ImagePlan>;
+  readonly limits?: Partial<ImageLimits>;
+  readonly facts?: Partial<Facts>;
+  /** Changes of what executes the plan. */
+  readonly change?: (execution: ImageExecution, world: World) => Partial<ImageExecution>;
 }
 
 const STORE = aFilesystem({ path: "/var/lib/containerd", imageUsedBytes: null });
-const listsOf = (node: Partial<Snapshot>): FreshNode => ({
+const AVAILABLE = 1_000n * MIB;
+const defaults = { ...defaultImageLimits, minimumAge: duration(0n) };
+const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")?.[1] ?? "";
+const lists = (node: Partial<Snapshot>): FreshNode => ({
   snapshot: aSnapshot(node),
   missed: new Set(),
   block: null,
 });
 
-const defaults = { ...defaultImageLimits, minimumAge: duration(0n) };
-
-const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")?.[1] ?? "";
-
-function worldOf(names: readonly string[], available: bigint, behaviour: Behaviour = {}) {
-  const candidates = names.map((name) => aCandidate(name));
-  const world: World = {
-    available,
-    listed: new Map(candidates.map((one) => [one.image.id, one.image])),
-    clockMs: 0,
-    removals: [],
-    pending: [],
-  };
-  const settlePending = (): void => {
-    for (const due of world.pending.filter((one) => one.atMs <= world.clockMs))
-      world.available += due.bytes;
-    world.pending = world.pending.filter((one) => one.atMs > world.clockMs);
-  };
-  const removeImage = async (id: ImageId): Promise<void> => {
-    const image = world.listed.get(id);
-    const name = image === undefined ? "" : nameOf(image);
-    world.removals.push(name);
-    if (behaviour.fails?.includes(name))
-      throw behaviour.failure ?? new RuntimeError("failed", "device is busy");
-    if (behaviour.ghosts?.includes(name)) return;
-    world.listed.delete(id);
-    const bytes = (behaviour.frees ?? (() => 100n * MIB))(name);
-    if (behaviour.lateMs === undefined) world.available += bytes;
-    else world.pending.push({ atMs: world.clockMs + behaviour.lateMs, bytes });
-  };
+function executionOf(world: World, setting: Setting): ImageExecution {
+  const target = BigInt(setting.to) * MIB;
   const images = (): readonly Image[] => [...world.listed.values()];
+  const candidates = images()
+    .map((image) => aCandidate(nameOf(image)))
+    .map((one, index) => setting.candidates?.(one, index) ?? one)
+    .map((one, index) =>
+      setting.aged === true && index === 0 ? { ...one, triggers: [{ kind: "age" } as const] } : one,
+    );
   const ledger = aLedger();
-  const execution = (
-    target: bigint,
-    facts: Partial<Facts> = {},
-    change: Partial<ImageExecution> = {},
-  ): ImageExecution => ({
-    plan: anImagePlan(candidates, { targets: [spaceTarget(target, target - available)] }),
-    facts: {
-      ...factsOf(aSnapshot({ images: images(), filesystems: [STORE] }), ledger, {
-        ...defaults,
-        whenFutile: "collect",
-      }),
-      ...facts,
-    },
+  const snapshot = aSnapshot({ images: images(), filesystems: [STORE] });
+  const limits = { ...defaults, whenFutile: "collect", ...setting.limits } as const;
+  const execution: ImageExecution = {
+    plan: anImagePlan(candidates, {
+      targets: [spaceTarget(target, target - AVAILABLE)],
+      ...setting.plan,
+    }),
+    facts: { ...factsOf(snapshot, ledger, limits), ...setting.facts },
     runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
-    memory: volatileMemory(ledger),
+    memory: volatileMemory(setting.facts?.ledger ?? ledger),
     hold: () => ({ kind: "none" }),
-
     steps: { wait: (_, wait) => wait() },
-    writer: { removeImage },
+    writer: {
+      removeImage: async (id) => {
+        const name = nameOf(world.listed.get(id) ?? anImage(""));
+        world.removals += name;
+        if (setting.fails?.includes(name) === true)
+          throw setting.failure ?? new RuntimeError("failed", "device is busy");
+        if (setting.ghosts?.includes(name) === true) return;
+        world.listed.delete(id);
+        world.available += (setting.frees?.(name) ?? 100n) * MIB;
+      },
+    },
     commit: async () => undefined,
     disk: {
-      measure: async () => {
-        settlePending();
-        return {
-          capacityBytes: 10_000n * MIB,
-          availableBytes: world.available,
-          inodes: 0n,
-          inodesFree: 0n,
-        };
-      },
+      measure: async () => ({
+        capacityBytes: 10_000n * MIB,
+        availableBytes: world.available,
+        inodes: 0n,
+        inodesFree: 0n,
+      }),
     },
     timer: {
       monotonicNs: () => BigInt(world.clockMs) * 1_000_000n,
-      sleep: async (ms) => {
-        world.clockMs += ms;
-      },
+      sleep: async (ms) => void (world.clockMs += ms),
     },
     now: () => NOW,
     look: async () => {
-      world.available -= behaviour.writes ?? 0n;
-      behaviour.beforeLook?.(world);
-      return listsOf({ images: images(), ...behaviour.node?.() });
+      setting.meanwhile?.(world);
+      return lists({ images: images(), ...setting.node?.() });
     },
     done: () => undefined,
     signal: new AbortController().signal,
-    ...behaviour.execution,
-    ...change,
+  };
+  return { ...execution, ...setting.change?.(execution, world) };
+}
+
+/** The outcome of a pass, and what it asked the runtime to remove. */
+async function pass(setting: Setting) {
+  const world: World = {
+    available: AVAILABLE,
+    listed: new Map(setting.of.split("").map((name) => [anImage(name).id, anImage(name)])),
+    clockMs: 0,
+    removals: "",
+  };
+  const execution = executionOf(world, setting);
+  const { outcome } = await removeImages(execution);
+  const { memory } = execution;
+  return { ...outcome, removals: world.removals, clockMs: world.clockMs, memory };
+}
+
+type Expected = Omit<Partial<Awaited<ReturnType<typeof pass>>>, "items"> & {
+  readonly items?: readonly object[];
+};
+
+/** Each row is a test: its claim, the setting, and what comes of it. */
+function claims(
+  rows: readonly (readonly [claim: string, setting: Setting, expected: Expected])[],
+): void {
+  test.each([...rows])("%s", async (_, setting, expected) => {
+    expect(await pass(setting)).toMatchObject(expected);
   });
-  return { world, execution };
 }
 
 const imageCount = (maximumImages: number): ImageTarget => ({
@@ -152,180 +163,273 @@ const imageCount = (maximumImages: number): ImageTarget => ({
   maximumImages,
   wantedImages: 1,
 });
-
-const run = async (execution: ImageExecution) => (await removeImages(execution)).outcome;
+const result = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
+const kubelet = { accounting: "reported", compat: "kubelet" } as const;
+const held = { kind: "held", until: null, since: null, reason: "" } as const;
+/** A hold that is there at that look only. */
+const heldAt = (look: number) => () => {
+  let asked = 0;
+  return { hold: (): HoldState => ((asked += 1) === look ? held : { kind: "none" }) };
+};
+const goneAway = async (): Promise<never> => {
+  throw new RuntimeError("unreachable", "the runtime went away");
+};
+const deadline = new RuntimeError("deadline", "RemoveImage was not answered within 2m");
+/** A look or a status that a stop cuts off. */
+const cutOff = (what: "look" | "imageStatus") => () => {
+  const stop = new AbortController();
+  const call = async (): Promise<never> => {
+    stop.abort();
+    throw new RuntimeError("cancelled", "the call was cancelled");
+  };
+  const { signal } = stop;
+  return what === "look" ? { signal, look: call } : { signal, runtime: { imageStatus: call } };
+};
 
 describe("a measured pass", () => {
-  test("stops as soon as the target is reached, and not one image later", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
-    const outcome = await run(execution(1_150n * MIB));
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b"]);
-    expect(outcome.measuredFreedBytes).toBe(200n * MIB);
-  });
-
-  test("continues if images free far less than reported", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
-      frees: () => 60n * MIB,
-    });
-    expect((await run(execution(1_150n * MIB))).end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b", "c"]);
-  });
-
-  test("stops early if an image frees far more than reported", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, { frees: () => 400n * MIB });
-    expect((await run(execution(1_350n * MIB))).end).toBe("target-reached");
-    expect(world.removals).toEqual(["a"]);
-  });
-
-  test("ends when its own removals freed the initial target, while another program writes", async () => {
-    const names = Array.from({ length: 30 }, (_, index) => `i${index}`);
-    const { world, execution } = worldOf(names, 1_000n * MIB, { writes: 20n * MIB });
-    const outcome = await run(execution(1_400n * MIB));
-    expect(outcome.end).toBe("own-gain-reached");
-    expect(world.removals).toHaveLength(4);
-    expect(outcome.measuredFreedBytes).toBe(400n * MIB);
-  });
-
-  test("does not credit an image that is still listed, and removes the next one instead", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { ghosts: ["a"] });
-    const outcome = await run(execution(1_100n * MIB));
-    expect(outcome.items.map((item) => item.result.kind)).toEqual(["ghost", "removed"]);
-    expect(outcome.ghosts.map(nameOf)).toEqual(["a"]);
-    expect(outcome.reportedFreedBytes).toBe(100n * MIB);
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-
-  test("does not credit space that appears after a ghost to the image before it", async () => {
-    const { world, execution } = worldOf(["a", "ghost", "c"], 1_000n * MIB, {
-      ghosts: ["ghost"],
-      beforeLook: (now) => {
-        if (now.removals.at(-1) === "ghost") now.available += 40n * MIB;
+  claims([
+    [
+      "stops as soon as the target is reached, and not one image later",
+      { to: 1_150, of: "abcd" },
+      { end: "target-reached", removals: "ab", measuredFreedBytes: 200n * MIB },
+    ],
+    [
+      "continues if images free far less than reported",
+      { to: 1_150, of: "abcd", frees: () => 60n },
+      { end: "target-reached", removals: "abc" },
+    ],
+    [
+      "stops early if an image frees far more than reported",
+      { to: 1_350, of: "ab", frees: () => 400n },
+      { end: "target-reached", removals: "a" },
+    ],
+    [
+      "ends when its own removals freed the initial target, while another program writes",
+      {
+        to: 1_400,
+        of: "abcdefghijklmnopqrstuvwxyz",
+        meanwhile: (now) => void (now.available -= 20n * MIB),
       },
-    });
-    const outcome = await run(execution(1_230n * MIB));
-    expect(world.removals).toEqual(["a", "ghost", "c"]);
-    expect(outcome.measuredFreedBytes).toBe(200n * MIB);
-  });
-
-  test("records a failed removal and continues with the next one", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
-    const outcome = await run(execution(1_100n * MIB));
-    expect(outcome.items[0]?.result).toEqual({
-      kind: "failed",
-      message: "device is busy",
-      code: "failed",
-    });
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-
-  describe.each([
-    ["the pass frees space all the same", "none", ["old", "b"], "target-reached"],
-    ["the kubelet frees no space in that pass", "kubelet", ["old"], "age-removal-errors"],
-  ] as const)("after a failed removal for age", (claim, compat, removals, end) => {
-    test(claim, async () => {
-      const { world, execution } = worldOf(["old", "b"], 1_000n * MIB, { fails: ["old"] });
-      const base = execution(1_050n * MIB);
-      const candidates = base.plan.candidates.map((one, index) =>
-        index === 0 ? { ...one, triggers: [{ kind: "age" } as const, ...one.triggers] } : one,
-      );
-      const outcome = await run({
-        ...base,
-        plan: { ...base.plan, candidates },
-        facts: withImageLimits(base.facts, { compat }),
-      });
-      expect(world.removals).toEqual([...removals]);
-      expect(outcome.end).toBe(end);
-    });
-  });
-
-  test("starts no removal if it was stopped while measuring the disk", async () => {
-    const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const stop = new AbortController();
-    const base = execution(1_150n * MIB);
-    let measurements = 0;
-    const disk = {
-      measure: (path: string) => {
-        measurements += 1;
-        if (measurements > 1) stop.abort();
-        return base.disk.measure(path);
+      { end: "own-gain-reached", removals: "abcd", measuredFreedBytes: 400n * MIB },
+    ],
+    [
+      "does not credit an image that is still listed, and removes the next one instead",
+      { to: 1_100, of: "abc", ghosts: "a" },
+      {
+        items: [result("ghost"), result("removed")],
+        ghosts: [anImage("a")],
+        reportedFreedBytes: 100n * MIB,
+        removals: "ab",
       },
-    };
-    const { outcome } = await removeImages({ ...base, disk, signal: stop.signal });
-    expect(outcome.end).toBe("stopped");
-    expect(world.removals).toEqual([]);
-  });
+    ],
+    [
+      "does not credit space that appears after a ghost to the image before it",
+      {
+        to: 1_230,
+        of: "agc",
+        ghosts: "g",
+        meanwhile: (now) => {
+          if (now.removals.endsWith("g")) now.available += 40n * MIB;
+        },
+      },
+      { removals: "agc", measuredFreedBytes: 200n * MIB },
+    ],
+    [
+      "records a failed removal and continues with the next one",
+      { to: 1_100, of: "abc", fails: "a" },
+      {
+        items: [result("failed", { message: "device is busy", code: "failed" }), {}],
+        removals: "ab",
+      },
+    ],
+    [
+      "frees space after a failed removal for age all the same",
+      { to: 1_050, of: "ob", aged: true, fails: "o" },
+      { end: "target-reached", removals: "ob" },
+    ],
+    [
+      "frees no space after a failed removal for age if the kubelet's rules count",
+      { to: 1_050, of: "ob", aged: true, fails: "o", limits: { compat: "kubelet" } },
+      { end: "age-removal-errors", removals: "o" },
+    ],
+    [
+      "removes nothing after a stop during the measurement before the first removal",
+      {
+        to: 1_150,
+        of: "ab",
+        change: ({ disk }) => {
+          const stop = new AbortController();
+          let measurements = 0;
+          const measure = (path: string) => {
+            measurements += 1;
+            if (measurements > 1) stop.abort();
+            return disk.measure(path);
+          };
+          return { disk: { measure }, signal: stop.signal };
+        },
+      },
+      { end: "stopped", removals: "" },
+    ],
+    [
+      "ends when a list fails, because the images in use are unknown",
+      { to: 1_100, of: "a", change: () => ({ look: goneAway }) },
+      { end: "observation-failed", error: "the runtime went away", items: [], removals: "" },
+    ],
+    [
+      "is stopped, not failed, if a stop cancels a list",
+      { to: 1_100, of: "a", change: cutOff("look") },
+      { end: "stopped", error: null, items: [] },
+    ],
+    [
+      "records a removal whose outcome cannot be read, and ends",
+      { to: 1_900, of: "ab", change: () => ({ runtime: { imageStatus: goneAway } }) },
+      {
+        end: "observation-failed",
+        error: "the runtime went away",
+        items: [result("removed", { measuredBytes: 0n, settled: "not-seen" })],
+        removals: "a",
+      },
+    ],
+    [
+      "records a removal whose outcome is not waited for because of a stop, and is stopped",
+      { to: 1_900, of: "ab", change: cutOff("imageStatus") },
+      {
+        end: "stopped",
+        error: null,
+        items: [result("removed", { settled: "not-seen" })],
+        removals: "a",
+      },
+    ],
+    [
+      "removes nothing on lists that became too old while the disk was measured",
+      {
+        to: 1_900,
+        of: "a",
+        change: ({ disk }, world) => {
+          let measured = 0;
+          const measure = async (path: string) => {
+            if ((measured += 1) > 1) world.clockMs += 250;
+            return disk.measure(path);
+          };
+          return { disk: { measure } };
+        },
+      },
+      {
+        end: "observation-failed",
+        error: expect.stringContaining("3 attempts took too long"),
+        removals: "",
+      },
+    ],
+    [
+      "skips what became protected after the plan, and never passes it to RemoveImage",
+      {
+        to: 1_100,
+        of: "ab",
+        node: () => ({ images: [anImage("a", { pinned: true }), anImage("b")] }),
+      },
+      { items: [result("skipped", { reason: { kind: "pinned" } }), {}], removals: "b" },
+    ],
+    [
+      // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
+      "ends as futile as soon as the remaining candidates cannot help",
+      { to: 1_900, of: "abc", frees: () => 10n, limits: { whenFutile: defaults.whenFutile } },
+      { end: "futile", removals: "ab" },
+    ],
+    [
+      "removes nothing while the disk has enough space",
+      { to: 900, of: "a" },
+      { end: "target-reached", removals: "" },
+    ],
+    [
+      "ends at the removal limit",
+      { to: 1_900, of: "abc", limits: { maximumRemovals: 1 } },
+      { end: "removal-limit", removals: "a" },
+    ],
+    [
+      "ends after the removal in flight when it is stopped",
+      {
+        to: 1_900,
+        of: "abc",
+        change: () => {
+          const stop = new AbortController();
+          return { signal: stop.signal, done: () => stop.abort() };
+        },
+      },
+      { end: "stopped", removals: "a" },
+    ],
+    [
+      "pauses between removals, refused ones too, and not before the first",
+      { to: 1_900, of: "abc", fails: "b", limits: { removalInterval: seconds(7) } },
+      { removals: "abc", clockMs: 14_000 },
+    ],
+    [
+      "does not use up the removal limit with refused removals, so that no image starves behind one",
+      { to: 1_900, of: "abc", fails: "a", limits: { maximumRemovals: 1 } },
+      { end: "removal-limit", removals: "ab" },
+    ],
+    [
+      "counts removals that time out towards the limit, because they may be under way",
+      { to: 1_900, of: "ab", fails: "a", failure: deadline, limits: { maximumRemovals: 1 } },
+      { end: "removal-limit", removals: "a" },
+    ],
+    [
+      "continues after a removal that times out",
+      { to: 1_100, of: "abc", fails: "a", failure: deadline },
+      { end: "target-reached", removals: "ab" },
+    ],
+    [
+      "ends after two that time out in a row, because the runtime may still be working on them",
+      { to: 1_100, of: "abcd", fails: "abcd", failure: deadline },
+      {
+        end: "observation-failed",
+        error: expect.stringContaining("timed out"),
+        removals: "ab",
+      },
+    ],
+    [
+      "tries every image after refused removals",
+      { to: 1_100, of: "abcd", fails: "abc" },
+      { end: "target-reached", removals: "abcd" },
+    ],
+    [
+      "ends before the next removal if a hold begins",
+      { to: 1_900, of: "abc", change: heldAt(2) },
+      { end: "blocked", removals: "a", items: [result("removed"), result("skipped")] },
+    ],
+  ]);
 
-  test("ends when a list fails, because the images in use are unknown", async () => {
-    const look = async () => {
-      throw new RuntimeError("unreachable", "the runtime went away");
-    };
-    const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const outcome = await run(execution(1_100n * MIB, {}, { look }));
-    expect(outcome).toMatchObject({
-      end: "observation-failed",
-      error: "the runtime went away",
-      items: [],
+  test("lists the node again after a measurement that hangs once, and continues", async () => {
+    let [measured, looks] = [0, 0];
+    const ended = await pass({
+      to: 1_100,
+      of: "a",
+      meanwhile: () => void (looks += 1),
+      change: ({ disk }, world) => ({
+        disk: {
+          measure: async (path) => {
+            if ((measured += 1) === 2) world.clockMs += 300;
+            return disk.measure(path);
+          },
+        },
+      }),
     });
-    expect(world.removals).toEqual([]);
+    expect(ended).toMatchObject({ end: "target-reached", removals: "a" });
+    expect(looks).toBe(2);
   });
 
-  test("is stopped, not failed, if a stop cancels a list", async () => {
-    const stop = new AbortController();
-    const look = async () => {
-      stop.abort();
-      throw new RuntimeError("cancelled", "the call was cancelled");
-    };
-    const { execution } = worldOf(["a"], 1_000n * MIB);
-    const { outcome } = await removeImages(
-      execution(1_100n * MIB, {}, { look, signal: stop.signal }),
-    );
-    expect(outcome).toMatchObject({ end: "stopped", error: null, items: [] });
-  });
-
-  test("records a removal whose outcome cannot be read, and ends", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
-    const imageStatus = async () => {
-      throw new RuntimeError("unreachable", "the runtime went away");
-    };
-    const outcome = await run(execution(1_900n * MIB, {}, { runtime: { imageStatus } }));
-    expect(outcome).toMatchObject({ end: "observation-failed", error: "the runtime went away" });
-    expect(outcome.items.map((item) => item.result)).toMatchObject([
-      { kind: "removed", measuredBytes: 0n, settled: "not-seen" },
-    ]);
-    expect(world.removals).toEqual(["a"]);
-  });
-
-  test("records a removal whose outcome is not waited for because of a stop, and is stopped", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
-    const stop = new AbortController();
-    const imageStatus = async () => {
-      stop.abort();
-      throw new RuntimeError("cancelled", "the call was cancelled");
-    };
-    const given = execution(1_900n * MIB, {}, { runtime: { imageStatus } });
-    const { outcome } = await removeImages({ ...given, signal: stop.signal });
-    expect(outcome).toMatchObject({ end: "stopped", error: null });
-    expect(outcome.items).toMatchObject([{ result: { kind: "removed", settled: "not-seen" } }]);
-    expect(world.removals).toEqual(["a"]);
-  });
+  const { id } = anImage("a");
+  const known = aLedger({ images: new Map([[id, aRecord()]]) });
 
   test.each([
-    ["answered with success has no record: one that comes back is new", [], false],
-    ["refused keeps its record: it is likely to be there still", ["a"], true],
+    ["answered with success has no record: one that comes back is new", "", false],
+    ["refused keeps its record: it is likely to be there still", "a", true],
   ] as const)(
     "handles a removal whose outcome cannot be read and that was %s",
     async (_, fails, isKnown) => {
-      const { world, execution } = worldOf(["a"], 1_000n * MIB, { fails });
-      const { id } = anImage("a");
-      const ledger = aLedger({ images: new Map([[id, aRecord()]]) });
-      const memory = volatileMemory(ledger);
-      const imageStatus = async () => {
-        throw new RuntimeError("unreachable", "the runtime went away");
-      };
-      await run(execution(1_900n * MIB, { ledger }, { memory, runtime: { imageStatus } }));
-      expect(world.removals).toEqual(["a"]);
-      expect(memory.current().images.has(id)).toBe(isKnown);
+      const change = () => ({ runtime: { imageStatus: goneAway } });
+      const ended = await pass({ to: 1_900, of: "a", fails, facts: { ledger: known }, change });
+      expect(ended.removals).toBe("a");
+      expect(ended.memory.current().images.has(id)).toBe(isKnown);
     },
   );
 
@@ -339,575 +443,396 @@ describe("a measured pass", () => {
   ] as const)(
     "keeps an image whose record, by another process or loop, %s since the plan",
     async (_, now) => {
-      const { world, execution } = worldOf(["a"], 1_000n * MIB);
-      const { id } = anImage("a");
-      const ledger = aLedger({ images: new Map([[id, aRecord()]]) });
       const images = new Map(now === null ? [] : [[id, now] as const]);
-      const memory = volatileMemory(aLedger({ images }));
-      const outcome = await run(execution(1_900n * MIB, { ledger }, { memory }));
-      expect(outcome.items).toMatchObject([
-        { result: { kind: "skipped", reason: { kind: "changed" } } },
-      ]);
-      expect(world.removals).toEqual([]);
+      const change = () => ({ memory: volatileMemory(aLedger({ images })) });
+      expect(await pass({ to: 1_900, of: "a", facts: { ledger: known }, change })).toMatchObject({
+        items: [result("skipped", { reason: { kind: "changed" } })],
+        removals: "",
+      });
     },
   );
 
-  test("removes nothing on lists that became too old while the disk was measured", async () => {
-    const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    let measured = 0;
-    const measure = async () => {
-      measured += 1;
-      if (measured > 1) world.clockMs += 250;
-      return {
-        capacityBytes: 10_000n * MIB,
-        availableBytes: world.available,
-        inodes: 0n,
-        inodesFree: 0n,
-      };
-    };
-    const outcome = await run(execution(1_900n * MIB, {}, { disk: { measure } }));
-    expect(outcome.end).toBe("observation-failed");
-    expect(outcome.error).toContain("3 attempts took too long");
-    expect(world.removals).toEqual([]);
-  });
-
-  test("lists the node again after a measurement that hangs once, and continues", async () => {
-    const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const base = execution(1_100n * MIB);
-    let measured = 0;
+  test("ends if a use becomes unknown, and the report names container and reference", async () => {
     let looks = 0;
-    const measure = async (path: string) => {
-      measured += 1;
-      if (measured === 2) world.clockMs += 300;
-      return base.disk.measure(path);
-    };
-    const look = async () => {
-      looks += 1;
-      return base.look();
-    };
-    const outcome = await run({ ...base, disk: { measure }, look });
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a"]);
-    expect(looks).toBe(2);
-  });
-
-  test("skips what became protected after the plan, and never passes it to RemoveImage", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, {
-      node: () => ({ images: [anImage("a", { pinned: true }), anImage("b")] }),
-    });
-    const outcome = await run(execution(1_100n * MIB));
-    expect(outcome.items[0]?.result).toEqual({ kind: "skipped", reason: { kind: "pinned" } });
-    expect(world.removals).toEqual(["b"]);
-  });
-
-  test("ends as futile as soon as the remaining candidates cannot help", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 10n * MIB });
-    // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
-    const outcome = await run(
-      execution(1_900n * MIB, {
-        limits: { ...defaultLimits, images: defaults },
-      }),
-    );
-    expect(outcome.end).toBe("futile");
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-
-  test("removes nothing while the disk has enough space", async () => {
-    const { world, execution } = worldOf(["a"], 1_200n * MIB);
-    expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
-    expect(world.removals).toEqual([]);
-  });
-
-  test("ends at the removal limit, and when stopped after the removal in flight", async () => {
-    const limited = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
-    expect((await run(limited.execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
-    expect(limited.world.removals).toEqual(["a"]);
-    const stopped = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const abort = new AbortController();
-    const execution = stopped.execution(1_900n * MIB, {}, { done: () => abort.abort() });
-    const { outcome } = await removeImages({ ...execution, signal: abort.signal });
-    expect(outcome.end).toBe("stopped");
-    expect(stopped.world.removals).toEqual(["a"]);
-  });
-
-  test("pauses between removals, refused ones too, and not before the first", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["b"] });
-    const removalInterval = seconds(7);
-    const limits = { ...defaultLimits, images: { ...defaults, removalInterval } };
-    await run(execution(1_900n * MIB, { limits }));
-    expect(world.removals).toEqual(["a", "b", "c"]);
-    expect(world.clockMs).toBe(14_000);
-  });
-
-  test("does not use up the removal limit with refused removals, so that no image starves behind one", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
-    const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
-    expect((await run(execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-
-  test("counts removals that time out towards the limit, because they may be under way", async () => {
-    const failure = new RuntimeError("deadline", "no answer");
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, { fails: ["a"], failure });
-    const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
-    expect((await run(execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
-    expect(world.removals).toEqual(["a"]);
+    const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
+    const node = () => ((looks += 1) === 2 ? { containers: [stranger] } : {});
+    const ended = await pass({ to: 1_900, of: "abc", node });
+    expect(ended).toMatchObject({ end: "blocked", removals: "a" });
+    const now = ended.items[1]?.result;
+    const reason = now?.kind === "skipped" ? imageKeep.text(now.reason) : "";
+    expect(reason).toContain("registry.example/unknown:1");
+    expect(reason).toContain("web");
   });
 });
 
 describe("reported accounting", () => {
-  const limits = {
-    ...defaultLimits,
-    images: { ...defaults, accounting: "reported" as const, compat: "kubelet" as const },
-  };
-
-  test("sums reported sizes, whatever the disk shows", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 0n });
-    const outcome = await run(execution(1_150n * MIB, { limits }));
-    expect(outcome).toMatchObject({
-      end: "target-reached",
-      reportedFreedBytes: 200n * MIB,
-      measuredFreedBytes: 0n,
-      items: [{ result: { settled: "not-waited" } }, { result: { settled: "not-waited" } }],
-    });
-    expect(world.removals).toEqual(["a", "b"]);
-    expect(world.clockMs).toBe(0);
-  });
-
-  test("removes one eligible image even with a target of zero, as the kubelet does", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
-    await run(execution(1_000n * MIB, { limits }));
-    expect(world.removals).toEqual(["a"]);
-  });
-});
-
-/** The first candidate goes for its age, whatever the disk says. */
-const agedFirst = (execution: ImageExecution): ImageExecution => ({
-  ...execution,
-  plan: {
-    ...execution.plan,
-    candidates: execution.plan.candidates.map((one, index) =>
-      index === 0 ? { ...one, triggers: [{ kind: "age" }] } : one,
-    ),
-  },
+  claims([
+    [
+      "sums reported sizes, whatever the disk shows",
+      { to: 1_150, of: "abc", frees: () => 0n, limits: kubelet },
+      {
+        end: "target-reached",
+        reportedFreedBytes: 200n * MIB,
+        measuredFreedBytes: 0n,
+        items: [
+          result("removed", { settled: "not-waited" }),
+          result("removed", { settled: "not-waited" }),
+        ],
+        removals: "ab",
+        clockMs: 0,
+      },
+    ],
+    [
+      "removes one eligible image even with a target of zero, as the kubelet does",
+      { to: 1_000, of: "ab", limits: kubelet },
+      { removals: "a" },
+    ],
+  ]);
 });
 
 describe("an image removed for its age before others are removed for space", () => {
-  test("counts once towards the target", async () => {
-    const { world, execution } = worldOf(["old", "b", "c", "d"], 1_000n * MIB);
-    const outcome = await run(agedFirst(execution(1_250n * MIB)));
-    expect(outcome).toMatchObject({
-      end: "target-reached",
-      wantedBytes: 250n * MIB,
-      reportedFreedBytes: 300n * MIB,
-    });
-    expect(world.removals).toEqual(["old", "b", "c"]);
-  });
+  const noTargets = { targets: [] };
 
-  test("does not count towards the targets with reported accounting", async () => {
-    const { world, execution } = worldOf(["old", "b", "c", "d", "e"], 1_000n * MIB, {
-      frees: () => 0n,
-    });
-    const base = agedFirst(execution(1_250n * MIB));
-    const facts = withImageLimits(base.facts, { accounting: "reported", compat: "kubelet" });
-    const outcome = await run({ ...base, facts });
-    expect(outcome).toMatchObject({ end: "target-reached", reportedFreedBytes: 300n * MIB });
-    expect(world.removals).toEqual(["old", "b", "c", "d"]);
-  });
-
-  test("is removed although the disk has enough space, and no other is", async () => {
-    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
-    expect((await run(agedFirst(execution(900n * MIB)))).end).toBe("target-reached");
-    expect(world.removals).toEqual(["old"]);
-  });
-
-  test.each([
-    ["target-reached", ["old"]],
-    ["nothing-to-do", ["b"]],
-  ] as const)("alone makes the pass end as %s with candidates %j", async (end, names) => {
-    const { world, execution } = worldOf(names, 1_000n * MIB);
-    const given = execution(1_000n * MIB);
-    const base = names[0] === "old" ? agedFirst(given) : given;
-    expect((await run({ ...base, plan: { ...base.plan, targets: [] } })).end).toBe(end);
-    expect(world.removals).toEqual(names[0] === "old" ? ["old"] : []);
-  });
-
-  test.each([["fails"], ["ghosts"]] as const)(
-    "alone does not make the pass reach its target if its removal has no effect (%s)",
-    async (how) => {
-      const { world, execution } = worldOf(["old"], 1_000n * MIB, { [how]: ["old"] });
-      const base = agedFirst(execution(1_000n * MIB));
-      const outcome = await run({ ...base, plan: { ...base.plan, targets: [] } });
-      expect(outcome.end).toBe("candidates-exhausted");
-      expect(world.removals).toEqual(["old"]);
-    },
-  );
-
-  test.each([
-    ["nothing-to-do", []],
-    ["observation-failed", [spaceTarget(1_100n * MIB, 100n * MIB)]],
-  ] as const)("a pass without candidates that cannot measure ends as %s", async (end, targets) => {
-    const { execution } = worldOf([], 1_000n * MIB);
-    const measure = async (): Promise<never> => {
-      throw new RuntimeError("failed", "statfs failed");
-    };
-    const given = execution(1_000n * MIB, {}, { disk: { measure } });
-    expect((await run({ ...given, plan: { ...given.plan, targets } })).end).toBe(end);
-  });
-
-  test("is the only one removed if the figures of the disk are invalid, and the end says so", async () => {
-    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
-    const base = agedFirst(execution(1_900n * MIB));
-    const blocks = [
-      { kind: "on-hold", until: null, reason: "" },
-      { kind: "invalid-capacity", path: STORE.path, message: "no capacity" },
-    ] as const;
-    const outcome = await run({ ...base, plan: { ...base.plan, blocks } });
-    expect(outcome.end).toBe("invalid-capacity");
-    expect(world.removals).toEqual(["old"]);
-  });
-
-  test("is the last one if a hold begins then, even if it is released a moment later", async () => {
-    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
-    let asked = 0;
-    const hold = (): HoldState =>
-      (asked += 1) === 1
-        ? { kind: "held", until: null, since: null, reason: "" }
-        : { kind: "none" };
-    const outcome = await run(agedFirst(execution(1_050n * MIB, {}, { hold })));
-    expect(outcome.end).toBe("blocked");
-    expect(world.removals).toEqual([]);
-  });
-
-  test("makes the pass measure the disk again with reported accounting", async () => {
-    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
-    const base = agedFirst(execution(1_100n * MIB));
-    const facts = withImageLimits(base.facts, { accounting: "reported", compat: "kubelet" });
-    expect((await run({ ...base, facts })).end).toBe("target-reached");
-    expect(world.removals).toEqual(["old"]);
-  });
+  claims([
+    [
+      "counts once towards the target",
+      { to: 1_250, of: "obcd", aged: true },
+      {
+        end: "target-reached",
+        wantedBytes: 250n * MIB,
+        reportedFreedBytes: 300n * MIB,
+        removals: "obc",
+      },
+    ],
+    [
+      "does not count towards the targets with reported accounting",
+      { to: 1_250, of: "obcde", aged: true, frees: () => 0n, limits: kubelet },
+      { end: "target-reached", reportedFreedBytes: 300n * MIB, removals: "obcd" },
+    ],
+    [
+      "makes the pass measure the disk again with reported accounting",
+      { to: 1_100, of: "ob", aged: true, limits: kubelet },
+      { end: "target-reached", removals: "o" },
+    ],
+    [
+      "is removed although the disk has enough space, and no other is",
+      { to: 900, of: "ob", aged: true },
+      { end: "target-reached", removals: "o" },
+    ],
+    [
+      "alone makes the pass reach its target",
+      { to: 1_000, of: "o", aged: true, plan: noTargets },
+      { end: "target-reached", removals: "o" },
+    ],
+    [
+      "is all that a pass without targets removes",
+      { to: 1_000, of: "b", plan: noTargets },
+      { end: "nothing-to-do", removals: "" },
+    ],
+    [
+      "alone does not make the pass reach its target if its removal fails",
+      { to: 1_000, of: "o", aged: true, fails: "o", plan: noTargets },
+      { end: "candidates-exhausted", removals: "o" },
+    ],
+    [
+      "alone does not make the pass reach its target if it is a ghost",
+      { to: 1_000, of: "o", aged: true, ghosts: "o", plan: noTargets },
+      { end: "candidates-exhausted", removals: "o" },
+    ],
+    [
+      "is the only one removed if the figures of the disk are invalid, and the end says so",
+      {
+        to: 1_900,
+        of: "ob",
+        aged: true,
+        plan: {
+          blocks: [
+            { kind: "on-hold", until: null, reason: "" },
+            { kind: "invalid-capacity", path: STORE.path, message: "no capacity" },
+          ],
+        },
+      },
+      { end: "invalid-capacity", removals: "o" },
+    ],
+    [
+      "is the last one if a hold begins then, even if it is released a moment later",
+      { to: 1_050, of: "ob", aged: true, change: heldAt(1) },
+      { end: "blocked", removals: "" },
+    ],
+  ]);
 });
 
-test.each([
-  ["futile", ["futile"]],
-  ["blocked", ["futile", "on-hold"]],
-] as const)("a pass without removable images ends as %s if %j", async (end, kinds) => {
-  const { world, execution } = worldOf([], 1_000n * MIB);
-  const given = execution(1_900n * MIB);
-  const blocks = kinds.map((kind): ImageBlock =>
-    kind === "futile"
-      ? { kind, filesystem: STORE.path, boundBytes: 0n, neededBytes: 900n * MIB }
-      : { kind, until: null, reason: "" },
-  );
-  expect((await run({ ...given, plan: { ...given.plan, blocks } })).end).toBe(end);
-  expect(world.removals).toEqual([]);
+describe("a pass without candidates", () => {
+  const change = () => ({ disk: { measure: () => Promise.reject(new Error("statfs failed")) } });
+  const futile: ImageBlock = {
+    kind: "futile",
+    filesystem: STORE.path,
+    boundBytes: 0n,
+    neededBytes: 900n * MIB,
+  };
+  const onHold: ImageBlock = { kind: "on-hold", until: null, reason: "" };
+
+  claims([
+    [
+      "and without targets has nothing to do, although it cannot measure",
+      { to: 1_000, of: "", plan: { targets: [] }, change },
+      { end: "nothing-to-do" },
+    ],
+    [
+      "that cannot measure has failed",
+      { to: 1_100, of: "", change },
+      { end: "observation-failed" },
+    ],
+    [
+      "is futile if only that blocks it",
+      { to: 1_900, of: "", plan: { blocks: [futile] } },
+      { end: "futile", removals: "" },
+    ],
+    [
+      "is blocked if it is futile and on hold",
+      { to: 1_900, of: "", plan: { blocks: [futile, onHold] } },
+      { end: "blocked", removals: "" },
+    ],
+  ]);
 });
 
 describe("a pass under pressure that waits between two removals", () => {
   /** After the first removal, the lists take `ms` while another program writes 300 MiB. */
-  async function passWaiting(ms: number, targetsNow: (available: bigint) => ImageTarget[]) {
-    const { world, execution } = worldOf(["a", "b", "c", "d", "e", "f"], 1_000n * MIB, {
-      beforeLook: (now) => {
-        if (now.removals.length !== 1) return;
-        now.clockMs += ms;
-        now.available -= 300n * MIB;
-      },
-    });
-    const retarget = async () => targetsNow(world.available);
-    const outcome = await run(execution(1_200n * MIB, {}, { retarget }));
-    return { outcome, removals: world.removals.join("") };
-  }
-  const further = (available: bigint) => [spaceTarget(1_200n * MIB, 1_200n * MIB - available)];
-
-  test("for a second takes the target of the disk as it is then", async () => {
-    const { outcome, removals } = await passWaiting(1_000, further);
-    expect(removals).toBe("abcde");
-    expect(outcome).toMatchObject({ end: "target-reached", wantedBytes: 500n * MIB });
+  const waiting = (ms: number, isOver = false): Omit<Setting, "to" | "of"> => ({
+    meanwhile: (now) => {
+      if (now.removals !== "a") return;
+      now.clockMs += ms;
+      now.available -= 300n * MIB;
+    },
+    change: (_, world) => ({
+      retarget: async () =>
+        isOver ? [] : [spaceTarget(1_200n * MIB, 1_200n * MIB - world.available)],
+    }),
   });
 
-  test("for less keeps its target", async () => {
-    const { outcome, removals } = await passWaiting(999, further);
-    expect(removals).toBe("ab");
-    expect(outcome).toMatchObject({ end: "own-gain-reached", wantedBytes: 200n * MIB });
-  });
-
-  test("for a second ends if the pressure is over by then", async () => {
-    const { outcome, removals } = await passWaiting(1_000, () => []);
-    expect(removals).toBe("a");
-    expect(outcome).toMatchObject({ end: "target-reached", wantedBytes: 200n * MIB });
-  });
+  claims([
+    [
+      "for a second takes the target of the disk as it is then",
+      { to: 1_200, of: "abcdef", ...waiting(1_000) },
+      { end: "target-reached", wantedBytes: 500n * MIB, removals: "abcde" },
+    ],
+    [
+      "for less keeps its target",
+      { to: 1_200, of: "abcdef", ...waiting(999) },
+      { end: "own-gain-reached", wantedBytes: 200n * MIB, removals: "ab" },
+    ],
+    [
+      "for a second ends if the pressure is over by then",
+      { to: 1_200, of: "abcdef", ...waiting(1_000, true) },
+      { end: "target-reached", wantedBytes: 200n * MIB, removals: "a" },
+    ],
+  ]);
 });
 
 describe("an image that others are built on", () => {
   /** The second candidate has no layer that the first one lacks. */
-  const followed = (execution: ImageExecution): ImageExecution => {
-    const [first, second] = execution.plan.candidates;
-    if (first === undefined || second === undefined) throw new Error("two candidates are needed");
-    const candidates = [first, { ...second, follows: [first.image.id] }];
-    return { ...execution, plan: { ...execution.plan, candidates } };
-  };
+  const candidates: Setting["candidates"] = (one, index) =>
+    index === 1 ? { ...one, follows: [anImage("c").id] } : one;
 
-  test("is kept if the image that has all of its layers could not be removed", async () => {
-    const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, { fails: ["child"] });
-    const outcome = await run(followed(execution(1_900n * MIB)));
-    expect(world.removals).toEqual(["child"]);
-    expect(outcome.items[1]?.result).toMatchObject({
-      kind: "skipped",
-      reason: { kind: "shares-all-layers" },
-    });
-  });
-
-  test("is removed after the image that has all of its layers, although the list is from before", async () => {
-    const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, {
-      node: () => ({ images: [anImage("child"), anImage("base")] }),
-    });
-    await run(followed(execution(1_900n * MIB)));
-    expect(world.removals).toEqual(["child", "base"]);
-  });
+  claims([
+    [
+      "is kept if the image that has all of its layers could not be removed",
+      { to: 1_900, of: "cb", candidates, fails: "c" },
+      {
+        items: [result("failed"), result("skipped", { reason: { kind: "shares-all-layers" } })],
+        removals: "c",
+      },
+    ],
+    [
+      "is removed after the image that has all of its layers, although the list is from before",
+      { to: 1_900, of: "cb", candidates, node: () => ({ images: [anImage("c"), anImage("b")] }) },
+      { removals: "cb" },
+    ],
+  ]);
 });
 
 describe("while other programs change the images", () => {
-  test("an image missing from one list of the pass counts as new and is kept", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
-    const base = execution(1_100n * MIB);
-    const look = async () => ({
-      ...(await base.look()),
-      missed: new Set([anImage("a").id]),
-    });
-    const outcome = await run({ ...base, look });
-    expect(world.removals).toEqual(["b"]);
-    expect(outcome.items[0]?.result).toMatchObject({ kind: "skipped" });
-  });
+  const twice = () => ({ images: [..."aabbccdd"].map((name) => anImage(name)) });
 
-  test("images removed by others count towards the number of images", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
-      beforeLook: (it) => {
-        if (it.removals.length === 1) it.listed.delete(anImage("b").id);
+  claims([
+    [
+      "an image missing from one list of the pass counts as new and is kept",
+      {
+        to: 1_100,
+        of: "ab",
+        change: ({ look }) => ({
+          look: async () => ({ ...(await look()), missed: new Set([anImage("a").id]) }),
+        }),
       },
-    });
-    const given = execution(1_000n * MIB);
-    const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(1)] } });
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a"]);
-  });
-
-  test("those of a list that serves again count as they are after the removals since", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
-    const given = execution(1_000n * MIB);
-    const lists = await given.look();
-    const plan = { ...given.plan, targets: [imageCount(2)] };
-    expect((await run({ ...given, plan, look: async () => lists })).end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-});
-
-describe("removals that time out", () => {
-  const deadline = new RuntimeError("deadline", "RemoveImage was not answered within 2m");
-
-  test("do not keep the next image from being removed", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
-      fails: ["a"],
-      failure: deadline,
-    });
-    const outcome = await run(execution(1_100n * MIB));
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-
-  test("end the pass after two in a row, because the runtime may still be working on them", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
-      fails: ["a", "b", "c", "d"],
-      failure: deadline,
-    });
-    const outcome = await run(execution(1_100n * MIB));
-    expect(outcome).toMatchObject({ end: "observation-failed" });
-    expect(outcome.error).toContain("timed out");
-    expect(world.removals).toEqual(["a", "b"]);
-  });
-
-  test("differ from refused ones, after which every image is tried", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
-      fails: ["a", "b", "c"],
-    });
-    expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b", "c", "d"]);
-  });
+      { items: [result("skipped"), {}], removals: "b" },
+    ],
+    [
+      "images removed by others count towards the number of images",
+      {
+        to: 1_000,
+        of: "abc",
+        plan: { targets: [imageCount(1)] },
+        meanwhile: (now) => {
+          if (now.removals === "a") now.listed.delete(anImage("b").id);
+        },
+      },
+      { end: "target-reached", removals: "a" },
+    ],
+    [
+      "those of a list that serves again count as they are after the removals since",
+      {
+        to: 1_000,
+        of: "abcd",
+        plan: { targets: [imageCount(2)] },
+        change: ({ look }) => {
+          const first = look();
+          return { look: () => first };
+        },
+      },
+      { end: "target-reached", removals: "ab" },
+    ],
+    [
+      "an image that is listed twice counts once towards the number of images",
+      { to: 1_000, of: "abcd", plan: { targets: [imageCount(3)] }, node: twice },
+      { end: "target-reached", removals: "a" },
+    ],
+  ]);
 });
 
 describe("what a pass credits itself with", () => {
   test("does not include a file that another program deletes between two removals", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
-      beforeLook: (it) => {
-        if (it.removals.length === 1) it.available += 9_000n * MIB;
+    const ended = await pass({
+      to: 1_300,
+      of: "abc",
+      meanwhile: (now) => {
+        if (now.removals === "a") now.available += 9_000n * MIB;
       },
     });
-    const outcome = await run(execution(1_300n * MIB));
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a"]);
+    expect(ended).toMatchObject({ end: "target-reached", removals: "a" });
     // An image takes at most five times what is reported of it.
-    expect(outcome.measuredFreedBytes).toBeLessThanOrEqual(500n * MIB);
+    expect(ended.measuredFreedBytes).toBeLessThanOrEqual(500n * MIB);
   });
 
-  test("includes space that appears before the next removal", async () => {
-    let came = false;
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
-      frees: () => 40n * MIB,
-      beforeLook: (it) => {
-        if (it.removals.length === 1 && !came) it.available += 60n * MIB;
-        came = it.removals.length === 1;
+  let came = false;
+  claims([
+    [
+      "includes space that appears before the next removal",
+      {
+        to: 1_140,
+        of: "abc",
+        frees: () => 40n,
+        meanwhile: (now) => {
+          if (now.removals === "a" && !came) now.available += 60n * MIB;
+          came = now.removals === "a";
+        },
       },
-    });
-    const outcome = await run(execution(1_140n * MIB, {}));
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b"]);
-    expect(outcome.measuredFreedBytes).toBe(140n * MIB);
-    expect(outcome.items[1]?.result).toMatchObject({ measuredBytes: 40n * MIB });
-  });
-
-  test("is measured on the image filesystem in a pass for the number of images", async () => {
-    const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const given = execution(1_000n * MIB);
-    const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(1)] } });
-    expect(outcome).toMatchObject({
-      end: "target-reached",
-      measuredFreedBytes: 200n * MIB,
-      availableBefore: 1_000n * MIB,
-      availableAfter: 1_200n * MIB,
-    });
-  });
-
-  test("is compared with its largest target", async () => {
-    const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const given = execution(1_000n * MIB);
-    const targets = [100n, 200n, 100n].map((bytes) =>
-      spaceTarget((1_000n + bytes) * MIB, bytes * MIB),
-    );
-    const outcome = await run({ ...given, plan: { ...given.plan, targets } });
-    expect(outcome).toMatchObject({ wantedBytes: 200n * MIB, measuredFreedBytes: 200n * MIB });
-  });
+      {
+        end: "target-reached",
+        removals: "ab",
+        measuredFreedBytes: 140n * MIB,
+        items: [{}, result("removed", { measuredBytes: 40n * MIB })],
+      },
+    ],
+    [
+      "is measured on the image filesystem in a pass for the number of images",
+      { to: 1_000, of: "abc", plan: { targets: [imageCount(1)] } },
+      {
+        end: "target-reached",
+        measuredFreedBytes: 200n * MIB,
+        availableBefore: 1_000n * MIB,
+        availableAfter: 1_200n * MIB,
+      },
+    ],
+    [
+      "is compared with its largest target",
+      {
+        to: 1_000,
+        of: "abc",
+        plan: {
+          targets: [100n, 200n, 100n].map((mib) => spaceTarget(AVAILABLE + mib * MIB, mib * MIB)),
+        },
+      },
+      { wantedBytes: 200n * MIB, measuredFreedBytes: 200n * MIB },
+    ],
+  ]);
 });
 
 describe("images on several filesystems", () => {
-  test("are removed down to the target if each frees space on the full one", async () => {
-    const names = ["a", "b", "c", "d", "e"];
-    const { world, execution } = worldOf(names, 1_000n * MIB);
-    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
-    const outcome = await run(execution(1_500n * MIB, { snapshot }));
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(names);
-  });
+  const facts = { snapshot: aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] }) };
+  const other = aFilesystem({ device: "8:2", roles: ["nodefs"] });
+  /** Each removal frees so many inodes and no bytes, and somebody else takes as many. */
+  const forInodes = (freed: bigint, taken = 0n): Omit<Setting, "to" | "of"> => {
+    let looks = 0n;
+    return {
+      facts,
+      frees: () => 0n,
+      meanwhile: ({ removals }) => void (looks += removals === "" ? 0n : 1n),
+      plan: {
+        targets: [
+          {
+            kind: "free-inodes",
+            trigger: { kind: "space" },
+            device: STORE.device,
+            path: STORE.path,
+            inodesFree: 1_400n,
+            wantedInodes: 400n,
+            relievedInodes: 1_400n,
+          },
+        ],
+      },
+      change: ({ disk }, world) => ({
+        disk: {
+          measure: async (path) => ({
+            ...(await disk.measure(path)),
+            inodesFree: 1_000n + BigInt(world.removals.length) * freed - looks * taken,
+          }),
+        },
+      }),
+    };
+  };
+  const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 4_096n };
 
-  describe("short of inodes", () => {
-    const several = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
-
-    /** Each removal frees so many inodes, and somebody else takes as many. */
-    async function forInodes(names: readonly string[], freed: bigint, taken = 0n) {
-      const { world, execution } = worldOf(names, 1_000n * MIB, { frees: () => 0n });
-      let looks = 0n;
-      const given = execution(1_000n * MIB, { snapshot: several });
-      const disk = {
-        measure: async (path: string) => ({
-          ...(await given.disk.measure(path)),
-          inodesFree: 1_000n + BigInt(world.removals.length) * freed - looks * taken,
-        }),
-      };
-      const look = async () => {
-        if (world.removals.length > 0) looks += 1n;
-        return given.look();
-      };
-      const target: ImageTarget = {
-        kind: "free-inodes",
-        trigger: { kind: "space" },
-        device: STORE.device,
-        path: STORE.path,
-        inodesFree: 1_400n,
-        wantedInodes: 400n,
-        relievedInodes: 1_400n,
-      };
-      const plan = { ...given.plan, targets: [target] };
-      return { outcome: await run({ ...given, plan, disk, look }), world };
-    }
-
-    test("ten images that free none end the pass", async () => {
-      const { outcome, world } = await forInodes("abcdefghijklm".split(""), 0n);
-      expect(outcome.end).toBe("nothing-freed");
-      expect(world.removals).toHaveLength(10);
-    });
-
-    test("images that free inodes but no bytes are removed down to the target", async () => {
-      const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 100n);
-      expect(outcome.end).toBe("target-reached");
-      expect(world.removals).toHaveLength(4);
-    });
-
-    test("the pass ends with its own gain while another program takes as many", async () => {
-      const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 100n, 100n);
-      expect(outcome.end).toBe("own-gain-reached");
-      expect(world.removals).toHaveLength(4);
-    });
-  });
-
-  test("that free nothing because others have their layers do not end the pass", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
-      frees: (name) => (name === "d" ? 900n * MIB : 0n),
-    });
-    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
-    const given = execution(1_900n * MIB, { snapshot });
-    const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 4_096n };
-    const candidates = given.plan.candidates.map((one, index) =>
-      index < 3 ? { ...one, frees } : one,
-    );
-    const outcome = await run({ ...given, plan: { ...given.plan, candidates } });
-    expect(outcome.end).toBe("target-reached");
-    expect(world.removals).toEqual(["a", "b", "c", "d"]);
-  });
-
-  test("may share layers on a single filesystem, so the pass continues", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
-      frees: (name) => (name === "e" ? 900n * MIB : 0n),
-    });
-    const other = aFilesystem({ device: "8:2", roles: ["nodefs"] });
-    const snapshot = aSnapshot({ filesystems: [STORE, other] });
-    expect((await run(execution(1_900n * MIB, { snapshot }))).end).toBe("target-reached");
-    expect(world.removals).toHaveLength(5);
-  });
-});
-
-test("an image that is listed twice counts once towards the number of images", async () => {
-  const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
-    node: () => ({
-      images: ["a", "b", "c", "d"].flatMap((name) => [anImage(name), anImage(name)]),
-    }),
-  });
-  const given = execution(1_000n * MIB);
-  const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(3)] } });
-  expect(outcome.end).toBe("target-reached");
-  expect(world.removals).toEqual(["a"]);
-});
-
-test("a hold that begins during a pass ends it before the next removal", async () => {
-  const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
-  let asked = 0;
-  const hold = (): HoldState =>
-    (asked += 1) === 2 ? { kind: "held", until: null, since: null, reason: "" } : { kind: "none" };
-  const outcome = await run(execution(1_900n * MIB, {}, { hold }));
-  expect(outcome.end).toBe("blocked");
-  expect(world.removals).toEqual(["a"]);
-  expect(outcome.items).toHaveLength(2);
-});
-
-test("an unknown use during a pass ends it, and the report names container and reference", async () => {
-  let looks = 0;
-  const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
-  const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
-    node: () => ((looks += 1) === 2 ? { containers: [stranger] } : {}),
-  });
-  const outcome = await run(execution(1_900n * MIB));
-  expect(outcome.end).toBe("blocked");
-  expect(world.removals).toEqual(["a"]);
-  const result = outcome.items[1]?.result;
-  const reason = result?.kind === "skipped" ? imageKeep.text(result.reason) : "";
-  expect(reason).toContain("registry.example/unknown:1");
-  expect(reason).toContain("web");
+  claims([
+    [
+      "are removed down to the target if each frees space on the full one",
+      { to: 1_500, of: "abcde", facts },
+      { end: "target-reached", removals: "abcde" },
+    ],
+    [
+      "end the pass after ten that free no inodes",
+      { to: 1_000, of: "abcdefghijklm", ...forInodes(0n) },
+      { end: "nothing-freed", removals: "abcdefghij" },
+    ],
+    [
+      "that free inodes but no bytes are removed down to the target",
+      { to: 1_000, of: "abcde", ...forInodes(100n) },
+      { end: "target-reached", removals: "abcd" },
+    ],
+    [
+      "are removed up to the pass's own gain while another program takes as many inodes",
+      { to: 1_000, of: "abcde", ...forInodes(100n, 100n) },
+      { end: "own-gain-reached", removals: "abcd" },
+    ],
+    [
+      "that free nothing because others have their layers do not end the pass",
+      {
+        to: 1_900,
+        of: "abcde",
+        facts,
+        frees: (name) => (name === "d" ? 900n : 0n),
+        candidates: (one, index) => (index < 3 ? { ...one, frees } : one),
+      },
+      { end: "target-reached", removals: "abcd" },
+    ],
+    [
+      "may share layers on a single filesystem, so the pass continues",
+      {
+        to: 1_900,
+        of: "abcde",
+        facts: { snapshot: aSnapshot({ filesystems: [STORE, other] }) },
+        frees: (name) => (name === "e" ? 900n : 0n),
+      },
+      { end: "target-reached", removals: "abcde" },
+    ],
+  ]);
 });
