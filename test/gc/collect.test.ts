@@ -10,7 +10,7 @@ import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { type Instant, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
 import {
   aContainer,
@@ -191,29 +191,6 @@ describe("a pass", () => {
     expect(fake.writes).toEqual([]);
   });
 
-  test("put on hold midway keeps the next image and all after it", async () => {
-    const fake = aNode();
-    fake.world.before = (method) => {
-      if (method !== "RemoveImage") return;
-      fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
-    };
-    const { pass } = await run(fake, ALL);
-    expect(fake.writes).toHaveLength(1);
-    expect(pass.images?.end).toBe("blocked");
-  });
-
-  test("put on hold midway keeps the next container, although the lists that it has are still fresh", async () => {
-    const containers = [dead(1), dead(2), dead(3)];
-    const fake = aNode({ containers });
-    fake.world.before = (method) => {
-      if (method !== "RemoveContainer") return;
-      fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
-    };
-    const { pass } = await run(fake, { containers: "all", images: false });
-    expect(fake.writes).toEqual(["RemoveContainer container-dead-1"]);
-    expect(pass.containers?.end).toBe("blocked");
-  });
-
   test("that removed images in vain remembers how many in a row freed nothing", async () => {
     const fake = aNode({ freed: () => 0n });
     await run(fake, ALL);
@@ -234,18 +211,6 @@ describe("a pass", () => {
       const fake = aNode({ sandboxes });
       await run(fake, request);
       expect(fake.writes).toContain(`RemovePodSandbox ${old.id}`);
-    });
-
-    test("keeps it if a hold began after the plan", async () => {
-      const fake = aNode({ sandboxes });
-      let lists = 0;
-      fake.world.before = (method) => {
-        if (method === "ListContainers") lists += 1;
-        if (lists > 1) fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
-      };
-      await run(fake, request);
-      expect(lists).toBe(2);
-      expect(fake.writes).toEqual([]);
     });
 
     test.each<readonly [string, Partial<FakeWorld>]>([
@@ -281,18 +246,6 @@ describe("a pass", () => {
     await run(fake, {}, AbortSignal.abort());
     expect(fake.writes).toEqual([]);
   });
-
-  test("drops an image's record when its removal is answered, not at the end", async () => {
-    const fake = aNode();
-    const known: boolean[] = [];
-    fake.world.before = (method) => {
-      if (method === "ImageStatus" && fake.writes.length === 1)
-        known.push(fake.engine.memory.current().images.has(idOf("a")));
-    };
-    await run(fake, ALL);
-    expect(fake.writes[0]).toBe(removed("a")[0] ?? "");
-    expect(known[0]).toBeFalse();
-  });
 });
 
 describe("an image still listed after its removal", () => {
@@ -319,19 +272,6 @@ describe("an image still listed after its removal", () => {
     await run(ghostly, { announcer, ...ALL });
     expect(fake.writes.filter((write) => write === removed("a")[0])).toHaveLength(1);
     expect(fake.events).toHaveLength(1);
-  });
-
-  test("because of a timeout is left alone too, and the next pass continues with others", async () => {
-    const fake = aNode();
-    fake.world.before = (method, id) => {
-      if (method === "RemoveImage" && (id === idOf("a") || id === idOf("b")))
-        throw new RuntimeError("deadline", "RemoveImage was not answered in time");
-    };
-    const { pass } = await run(fake, ALL);
-    expect(pass.images?.end).toBe("observation-failed");
-    expect(fake.writes).toEqual([...removed("a", "b")]);
-    await run(fake, ALL);
-    expect(fake.writes).toEqual([...removed("a", "b", "c", "d")]);
   });
 });
 
@@ -426,15 +366,6 @@ describe("the record of an image during its removal", () => {
       expect(second?.result.kind).toBe(kind);
     },
   );
-
-  test("is restored if the runtime refused", async () => {
-    const [during, after, known] = await remembered(() => {
-      throw new RuntimeError("failed", "device is busy");
-    });
-    expect(during).toBeUndefined();
-    expect(after?.firstSeenAt).toBe(known?.firstSeenAt as Instant);
-    expect(after?.ghost).toBeNull();
-  });
 });
 
 describe("containers first, then images", () => {
@@ -547,17 +478,6 @@ describe("events of passes", () => {
     expect(pass.images?.end).toBe("candidates-exhausted");
     expect(fake.events).toMatchObject([
       { reason: "FreeDiskSpaceFailed", message: expect.stringContaining("other data") },
-    ]);
-  });
-
-  test("a budget that cannot be met is reported as such, not as a full disk", async () => {
-    const fake = aNode({
-      filesystem: aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: 20n * GIB }),
-      limits: limitsWith({ storeBudgetBytes: GIB }),
-    });
-    await run(fake);
-    expect(fake.events.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^Images take 20.0 GiB of a budget of 1.0 GiB: /),
     ]);
   });
 
