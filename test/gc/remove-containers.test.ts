@@ -98,7 +98,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate
 const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
   outcome.containers.map((item) => item.result.kind);
 const kinds = (node: FakeNode) => node.calls.map((call) => call.kind);
-const result = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
+const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 
 describe("a hold that begins in the middle of a pass", () => {
   /** Held from this look on. */
@@ -161,7 +161,7 @@ describe("a container", () => {
     ]);
     expect(outcome).toMatchObject({
       end: "done",
-      containers: [{ ...result("removed"), logFiles: [logPath], logBytes: 4096n }],
+      containers: [{ ...itemOf("removed"), logFiles: [logPath], logBytes: 4096n }],
     });
   });
 
@@ -267,7 +267,7 @@ describe("a container", () => {
   ): readonly [string, Scene, Expected] => [
     `that ${claim} meanwhile is skipped`,
     { containers: [one], detail },
-    { calls: [], containers: [{ ...result("skipped", { what }), stopped: false, logFiles: [] }] },
+    { calls: [], containers: [{ ...itemOf("skipped", { what }), stopped: false, logFiles: [] }] },
   ];
   const otherUid = { "io.kubernetes.pod.uid": "uid-b" };
   const link = `pod-a_default_c-${one.id}.log`;
@@ -292,7 +292,7 @@ describe("a container", () => {
     [
       "that no longer exists counts as removed",
       { containers: [one, two, three], prepare: (fake) => fake.containers.clear() },
-      { calls: [], containers: [one, two, three].map(() => result("already-gone")), errors: [] },
+      { calls: [], containers: [one, two, three].map(() => itemOf("already-gone")), errors: [] },
     ],
     [
       "whose status fails is not removed, and the next one is",
@@ -300,8 +300,8 @@ describe("a container", () => {
       {
         calls: ["remove-container", "remove-link"],
         containers: [
-          { ...result("failed", { step: "status" }), stopped: false },
-          result("removed"),
+          { ...itemOf("failed", { step: "status" }), stopped: false },
+          itemOf("removed"),
         ],
       },
     ],
@@ -316,8 +316,8 @@ describe("a container", () => {
       {
         calls: ["remove-container", "remove-container", "remove-link"],
         containers: [
-          result("failed", { step: "remove", message: expect.stringContaining("refused") }),
-          result("removed"),
+          itemOf("failed", { step: "remove", message: expect.stringContaining("refused") }),
+          itemOf("removed"),
         ],
       },
     ],
@@ -331,7 +331,7 @@ describe("a container", () => {
       {
         containers: [
           {
-            ...result("removed"),
+            ...itemOf("removed"),
             logError: `remove-logs ${logPath}: refused; remove-link ${link}: refused`,
           },
         ],
@@ -389,7 +389,7 @@ describe("an unknown container", () => {
       "whose pre-stop handler fails goes all the same, and the outcome names it with what failed",
       { containers: [unknown], detail: { annotations: broken } },
       {
-        containers: [result("removed")],
+        containers: [itemOf("removed")],
         errors: [expect.stringContaining(`container ${one.id}: unknown kind of pre-stop handler`)],
       },
     ],
@@ -401,7 +401,7 @@ describe("an unknown container", () => {
     [
       "that cannot be stopped is not removed",
       { containers: [unknown], fails: [`stop-container ${one.id}`] },
-      { calls: ["stop-container"], containers: [result("failed", { step: "stop" })] },
+      { calls: ["stop-container"], containers: [itemOf("failed", { step: "stop" })] },
     ],
     [
       "that exited meanwhile needs no stop",
@@ -429,7 +429,7 @@ describe("an unknown container", () => {
     [
       "stays where the pass is asked to stop while it is stopped, and counts as stopped",
       { containers: [unknown], stops: true },
-      { calls: ["stop-container"], containers: [{ ...result("skipped"), stopped: true }] },
+      { calls: ["stop-container"], containers: [{ ...itemOf("skipped"), stopped: true }] },
     ],
   ]);
 });
@@ -523,7 +523,7 @@ describe("a sandbox", () => {
     [
       "that cannot be stopped is not removed",
       { sandboxes: [sandbox], fails: [`stop-sandbox ${sandbox.id}`] },
-      { calls: ["stop-sandbox"], sandboxes: [result("failed", { step: "stop" })] },
+      { calls: ["stop-sandbox"], sandboxes: [itemOf("failed", { step: "stop" })] },
     ],
     [
       "that became ready is kept, because the lists are fresh",
@@ -556,7 +556,7 @@ describe("a sandbox", () => {
     [
       "that is listed but has no status is removed all the same",
       { sandboxes: [sandbox], options: statusIs(null) },
-      { calls: ["stop-sandbox", "remove-sandbox"], sandboxes: [result("already-gone")] },
+      { calls: ["stop-sandbox", "remove-sandbox"], sandboxes: [itemOf("already-gone")] },
     ],
     [
       "that has no status and cannot be removed is a failed item, even if the pass is stopped",
@@ -568,7 +568,7 @@ describe("a sandbox", () => {
       },
       {
         calls: ["stop-sandbox", "remove-sandbox"],
-        sandboxes: [result("failed", { step: "remove" })],
+        sandboxes: [itemOf("failed", { step: "remove" })],
       },
     ],
     [
@@ -577,7 +577,7 @@ describe("a sandbox", () => {
         sandboxes: [sandbox],
         options: statusIs({ id: sandbox.id, state: "ready", address: "" }),
       },
-      { calls: [], sandboxes: [result("skipped", { what: "it is ready now" })] },
+      { calls: [], sandboxes: [itemOf("skipped", { what: "it is ready now" })] },
     ],
   ]);
 
@@ -636,7 +636,7 @@ describe("a runtime that does not answer", () => {
       { containers: [one, two], silent: [`status ${one.id}`] },
       {
         calls: ["remove-container", "remove-link"],
-        containers: [result("failed", { step: "status" }), result("removed")],
+        containers: [itemOf("failed", { step: "status" }), itemOf("removed")],
       },
     ],
   ]);
@@ -664,12 +664,12 @@ describe("a container that has to be stopped", () => {
     expect(outcome).toMatchObject({
       end: "stopped",
       errors: [],
-      containers: [{ ...result("skipped"), stopped: false }],
+      containers: [{ ...itemOf("skipped"), stopped: false }],
     });
     const next = await collect({ containers, options: { backoff } });
     expect(next.node.called("stop-container")).toEqual([]);
     const what = "the runtime did not answer; crigc tries again in 5 min";
-    expect(next.outcome.containers).toMatchObject([result("skipped", { what })]);
+    expect(next.outcome.containers).toMatchObject([itemOf("skipped", { what })]);
   });
 
   test("is left to the next pass if the stops of this one took minutes already", async () => {
@@ -701,7 +701,7 @@ describe("a log directory", () => {
   const other = sandboxOf("b");
   const inUse = (name: string) => ({
     calls: [],
-    logs: [result("skipped", { what: `${name} logs to it` })],
+    logs: [itemOf("skipped", { what: `${name} logs to it` })],
   });
   const loggedBy = (...users: readonly Container[]) => ({
     containers: users,
@@ -757,12 +757,12 @@ describe("a log directory", () => {
       "stays for the second container that logs to it, where the first one went",
       // The one that went is listed for a moment longer.
       { ...loggedBy(one, running), options: { writer } },
-      { containers: [result("removed")], logs: [result("skipped")] },
+      { containers: [itemOf("removed")], logs: [itemOf("skipped")] },
     ],
     [
       "that cannot be deleted is a failed item",
       { logs, fails: ["remove-pod-logs default_pod-a_uid-a"] },
-      { logs: [result("failed", { step: "remove" })], end: "done" },
+      { logs: [itemOf("failed", { step: "remove" })], end: "done" },
     ],
     [
       "is not touched if the node has no log directory",
@@ -864,7 +864,7 @@ describe("a dangling link", () => {
     [
       "is deleted when its container has exited",
       of("exited"),
-      { logs: [{ reason: { kind: "container-exited" }, ...result("removed") }] },
+      { logs: [{ reason: { kind: "container-exited" }, ...itemOf("removed") }] },
     ],
     ["is kept while its container is running", of("running"), { calls: [] }],
     ["is kept while its container is created", of("created"), { calls: [] }],
@@ -884,7 +884,7 @@ describe("a dangling link", () => {
     [
       "that cannot be deleted is a failed item",
       { logs, fails: [`remove-link ${link.entry}`] },
-      { logs: [result("failed", { step: "remove" })] },
+      { logs: [itemOf("failed", { step: "remove" })] },
     ],
     [
       "goes, however many there are",
@@ -985,7 +985,7 @@ describe("execution", () => {
         calls: ["remove-container", "remove-link"],
         end: "stopped",
         errors: [],
-        containers: [result("removed")],
+        containers: [itemOf("removed")],
       },
     ],
     [
@@ -1005,7 +1005,7 @@ describe("execution", () => {
     [
       "ends at the limit of removals, which counts containers",
       { containers: [one, two, three], options: { maximumRemovals: 2 } },
-      { end: "removal-limit", containers: [result("removed"), result("removed")] },
+      { end: "removal-limit", containers: [itemOf("removed"), itemOf("removed")] },
     ],
     [
       "reaches the limit of removals without exceeding it",
@@ -1032,7 +1032,7 @@ describe("execution", () => {
         fails: [`remove-container ${one.id}`],
         options: { maximumRemovals: 1 },
       },
-      { end: "removal-limit", containers: [result("failed"), result("removed")] },
+      { end: "removal-limit", containers: [itemOf("failed"), itemOf("removed")] },
     ],
     [
       "does not use up the limit with a sandbox that cannot be stopped",
@@ -1042,7 +1042,7 @@ describe("execution", () => {
         fails: [`stop-sandbox ${sandbox.id}`],
         options: { maximumRemovals: 1 },
       },
-      { sandboxes: [result("failed"), result("removed")] },
+      { sandboxes: [itemOf("failed"), itemOf("removed")] },
     ],
     [
       "decides again when removals take long, and keeps what is alive by then",
@@ -1054,8 +1054,8 @@ describe("execution", () => {
       },
       {
         containers: [
-          result("removed"),
-          result("skipped", { what: "it is kept now: newest-of-name" }),
+          itemOf("removed"),
+          itemOf("skipped", { what: "it is kept now: newest-of-name" }),
         ],
       },
     ],
@@ -1065,7 +1065,7 @@ describe("execution", () => {
         containers: [one, two],
         options: { removalInterval: seconds(30), decideAgain: comesBack },
       },
-      { containers: [result("removed"), result("skipped")] },
+      { containers: [itemOf("removed"), itemOf("skipped")] },
     ],
     [
       "continues if measuring fails, and says so",

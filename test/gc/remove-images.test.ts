@@ -163,7 +163,7 @@ const imageCount = (maximumImages: number): ImageTarget => ({
   maximumImages,
   wantedImages: 1,
 });
-const result = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
+const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 const kubelet = { accounting: "reported", compat: "kubelet" } as const;
 const held = { kind: "held", until: null, since: null, reason: "" } as const;
 /** A hold that is there at that look only. */
@@ -216,7 +216,7 @@ describe("a measured pass", () => {
       "does not credit an image that is still listed, and removes the next one instead",
       { to: 1_100, of: "abc", ghosts: "a" },
       {
-        items: [result("ghost"), result("removed")],
+        items: [itemOf("ghost"), itemOf("removed")],
         ghosts: [anImage("a")],
         reportedFreedBytes: 100n * MIB,
         removals: "ab",
@@ -238,7 +238,7 @@ describe("a measured pass", () => {
       "records a failed removal and continues with the next one",
       { to: 1_100, of: "abc", fails: "a" },
       {
-        items: [result("failed", { message: "device is busy", code: "failed" }), {}],
+        items: [itemOf("failed", { message: "device is busy", code: "failed" }), {}],
         removals: "ab",
       },
     ],
@@ -286,7 +286,7 @@ describe("a measured pass", () => {
       {
         end: "observation-failed",
         error: "the runtime went away",
-        items: [result("removed", { measuredBytes: 0n, settled: "not-seen" })],
+        items: [itemOf("removed", { measuredBytes: 0n, settled: "not-seen" })],
         removals: "a",
       },
     ],
@@ -296,7 +296,7 @@ describe("a measured pass", () => {
       {
         end: "stopped",
         error: null,
-        items: [result("removed", { settled: "not-seen" })],
+        items: [itemOf("removed", { settled: "not-seen" })],
         removals: "a",
       },
     ],
@@ -327,7 +327,7 @@ describe("a measured pass", () => {
         of: "ab",
         node: () => ({ images: [anImage("a", { pinned: true }), anImage("b")] }),
       },
-      { items: [result("skipped", { reason: { kind: "pinned" } }), {}], removals: "b" },
+      { items: [itemOf("skipped", { reason: { kind: "pinned" } }), {}], removals: "b" },
     ],
     [
       // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
@@ -394,7 +394,7 @@ describe("a measured pass", () => {
     [
       "ends before the next removal if a hold begins",
       { to: 1_900, of: "abc", change: heldAt(2) },
-      { end: "blocked", removals: "a", items: [result("removed"), result("skipped")] },
+      { end: "blocked", removals: "a", items: [itemOf("removed"), itemOf("skipped")] },
     ],
   ]);
 
@@ -446,7 +446,7 @@ describe("a measured pass", () => {
       const images = new Map(now === null ? [] : [[id, now] as const]);
       const change = () => ({ memory: volatileMemory(aLedger({ images })) });
       expect(await pass({ to: 1_900, of: "a", facts: { ledger: known }, change })).toMatchObject({
-        items: [result("skipped", { reason: { kind: "changed" } })],
+        items: [itemOf("skipped", { reason: { kind: "changed" } })],
         removals: "",
       });
     },
@@ -475,8 +475,8 @@ describe("reported accounting", () => {
         reportedFreedBytes: 200n * MIB,
         measuredFreedBytes: 0n,
         items: [
-          result("removed", { settled: "not-waited" }),
-          result("removed", { settled: "not-waited" }),
+          itemOf("removed", { settled: "not-waited" }),
+          itemOf("removed", { settled: "not-waited" }),
         ],
         removals: "ab",
         clockMs: 0,
@@ -639,7 +639,7 @@ describe("an image that others are built on", () => {
       "is kept if the image that has all of its layers could not be removed",
       { to: 1_900, of: "cb", candidates, fails: "c" },
       {
-        items: [result("failed"), result("skipped", { reason: { kind: "shares-all-layers" } })],
+        items: [itemOf("failed"), itemOf("skipped", { reason: { kind: "shares-all-layers" } })],
         removals: "c",
       },
     ],
@@ -652,7 +652,7 @@ describe("an image that others are built on", () => {
 });
 
 describe("while other programs change the images", () => {
-  const twice = () => ({ images: [..."aabbccdd"].map((name) => anImage(name)) });
+  const twice = () => ({ images: "aabbccdd".split("").map((name) => anImage(name)) });
 
   claims([
     [
@@ -664,7 +664,7 @@ describe("while other programs change the images", () => {
           look: async () => ({ ...(await look()), missed: new Set([anImage("a").id]) }),
         }),
       },
-      { items: [result("skipped"), {}], removals: "b" },
+      { items: [itemOf("skipped"), {}], removals: "b" },
     ],
     [
       "images removed by others count towards the number of images",
@@ -730,7 +730,7 @@ describe("what a pass credits itself with", () => {
         end: "target-reached",
         removals: "ab",
         measuredFreedBytes: 140n * MIB,
-        items: [{}, result("removed", { measuredBytes: 40n * MIB })],
+        items: [{}, itemOf("removed", { measuredBytes: 40n * MIB })],
       },
     ],
     [
