@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
 import { imageId } from "../src/model/ids.ts";
-import { type TraceLine, traceText } from "../src/model/trace.ts";
+import { type NodeTrace, traceLines, type TraceUse } from "../src/model/trace.ts";
 import { Random } from "../test/support/random.ts";
 
 const MINUTE = 60_000;
@@ -23,8 +23,9 @@ interface Layer {
 /** Collects the lines of one node. */
 class Node {
   readonly random: Random;
-  readonly #images: TraceLine[] = [];
-  readonly #intervals: (TraceLine & { readonly fromMs: number })[] = [];
+  readonly #images: NodeTrace["images"][number][] = [];
+  readonly #present: NodeTrace["present"][number][] = [];
+  readonly #uses: TraceUse[] = [];
   readonly #days: number;
 
   constructor(seed: number, days = DAYS) {
@@ -33,7 +34,7 @@ class Node {
   }
 
   get untilMs(): number {
-    return BEGIN_MS + this.#days * DAY;
+    return BEGIN_MS + Math.ceil(this.#days * DAY);
   }
 
   /** Log-normal around the median. */
@@ -55,39 +56,31 @@ class Node {
   }
 
   present(image: string, fromMs: number): void {
-    this.#intervals.push({ kind: "Present", image: imageId(image), fromMs, untilMs: null });
+    const from = Math.round(fromMs);
+    this.#present.push({ kind: "Present", image: imageId(image), fromMs: from, untilMs: null });
   }
 
   /** Uses after the end of the trace are left out. */
   use(image: string, fromMs: number, lastsMs: number): void {
     const from = Math.round(fromMs);
+    if (from < BEGIN_MS || from >= this.untilMs) return;
     const untilMs = Math.min(from + Math.round(lastsMs), this.untilMs);
-    if (from >= BEGIN_MS && from < this.untilMs)
-      this.#intervals.push({
-        kind: "Use",
-        image: imageId(image),
-        name: null,
-        fromMs: from,
-        untilMs,
-      });
+    this.#uses.push({ kind: "Use", image: imageId(image), name: null, fromMs: from, untilMs });
   }
 
   text(node: string): string {
-    const lines: readonly TraceLine[] = [
-      {
-        kind: "Trace",
-        apiVersion: "crigc/v1",
-        node,
-        fromMs: BEGIN_MS,
-        untilMs: this.untilMs,
-        precisionMs: 0,
-        capacityBytes: null,
-        otherBytes: null,
-      },
-      ...this.#images,
-      ...this.#intervals.toSorted((one, other) => one.fromMs - other.fromMs),
-    ];
-    return lines.map(traceText).join("");
+    const trace: NodeTrace = {
+      node,
+      fromMs: BEGIN_MS,
+      untilMs: this.untilMs,
+      precisionMs: 0,
+      capacityBytes: null,
+      otherBytes: null,
+      images: this.#images,
+      present: this.#present,
+      uses: this.#uses.toSorted((one, other) => one.fromMs - other.fromMs),
+    };
+    return [...traceLines(trace)].join("");
   }
 }
 
