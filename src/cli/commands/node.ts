@@ -93,7 +93,7 @@ const DIRECTORIES_MAX = 10;
 export const df = command({
   name: "df",
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows what images in use, kept by each rule, and removable take; then by repository, namespace of the pods that use them, or base. UNIQUE counts layers that only these images have, SHARED those that others have too; both are estimates, shown as a range where sizes do not tell how they are divided. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds.",
+  doc: "Shows the space of images that are in use, kept by each rule, and removable; then by repository, namespace of the pods that use them, or base. UNIQUE counts layers that only these images have, SHARED those that others have too; both are estimates, shown as a range where sizes do not tell how they are divided. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds.",
   options: [
     option("by VIEW", "group images by repository, namespace or base [repository]", {
       choices: VIEWS,
