@@ -4,6 +4,7 @@ import type { Database, SQLQueryBindings } from "bun:sqlite";
 
 import { StoreError } from "../model/errors.ts";
 import { type ChainId, chainId, type ImageId, imageId } from "../model/ids.ts";
+import { hours, toMs } from "../model/time.ts";
 import { type TraceKey, type TracePresent, type TraceUse, useKey } from "../model/trace.ts";
 import { inTransaction, readSetting, writeSetting } from "./connection.ts";
 
@@ -77,15 +78,6 @@ export class TraceWriter {
   }
 }
 
-interface TraceBounds {
-  readonly rows: number;
-  /** Observed time since an interval ended. */
-  readonly ageMs: number;
-}
-
-const BOUNDS: TraceBounds = { rows: 200_000, ageMs: 90 * 24 * 3_600_000 };
-const STEP_ROWS = 500;
-
 function writeImages(db: Database, images: readonly TracedImage[]): void {
   const put = db.query(
     `INSERT INTO trace_image (image, names, size_bytes, layers) VALUES (?, ?, ?, ?)
@@ -100,7 +92,7 @@ function writeImages(db: Database, images: readonly TracedImage[]): void {
  * Within the caller's transaction. While nothing changes only the time of the last detection is written: what is open
  * extends to it. It ends there if the next detection comes later than twice its period, or the clock was set.
  */
-export function writeTrace(db: Database, write: TraceWrite, bounds = BOUNDS): void {
+function writeTrace(db: Database, write: TraceWrite): void {
   const { atMs, precisionMs, watchedMs, keys, isComplete } = write;
   const last = lastDetection(db);
   const spanMs = 2 * Math.max(precisionMs, last?.precisionMs ?? 0);
@@ -125,7 +117,7 @@ export function writeTrace(db: Database, write: TraceWrite, bounds = BOUNDS): vo
     const [image, name = null] = splitKey(key);
     if (!open.has(key)) begin.run(name, now, watchedMs, image);
   }
-  prune(db, { bounds, watchedMs, step: STEP_ROWS + seen.size });
+  prune(db, watchedMs, STEP_ROWS + seen.size);
 }
 
 const LAST = "trace-last-detection";
@@ -154,18 +146,15 @@ function splitKey(key: TraceKey): readonly [image: string, name?: string] {
   return at === -1 ? [key] : [key.slice(0, at), key.slice(at + 1)];
 }
 
-interface Prune {
-  readonly bounds: TraceBounds;
-  readonly watchedMs: number;
-  /** Most rows to delete. */
-  readonly step: number;
-}
+const ROWS_MAX = 200_000;
+/** Of observed time since an interval ended. */
+const AGE_MAX_MS = toMs(hours(24 * 90));
+/** Most rows that are deleted at once, beside as many as can have come. */
+const STEP_ROWS = 500;
 
 /** Deletes those that ended first. */
-function prune(db: Database, { bounds, watchedMs, step }: Prune): void {
-  const { rows } = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM trace").get() ?? {
-    rows: 0,
-  };
+function prune(db: Database, watchedMs: number, step: number): void {
+  const count = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM trace").get();
   const deleted = (condition: string, limit: number, ...values: SQLQueryBindings[]) =>
     db
       .query<{ image: number }, SQLQueryBindings[]>(
@@ -174,8 +163,8 @@ function prune(db: Database, { bounds, watchedMs, step }: Prune): void {
            ORDER BY watched_ms LIMIT ?) RETURNING image`,
       )
       .all(...values, Math.max(0, limit));
-  const old = deleted("AND watched_ms < ?", step, watchedMs - bounds.ageMs);
-  const surplus = deleted("", Math.min(step, rows - old.length - bounds.rows));
+  const old = deleted("AND watched_ms < ?", step, watchedMs - AGE_MAX_MS);
+  const surplus = deleted("", Math.min(step, (count?.rows ?? 0) - old.length - ROWS_MAX));
   const unused = db.query(
     "DELETE FROM trace_image WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM trace WHERE image = ?1)",
   );
