@@ -12,7 +12,7 @@ import { type LockHolder, openEngine, takeLock } from "./node.ts";
 import { LiveConfig } from "./reload.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { StatusServer } from "./status-server.ts";
-import type { World } from "./world.ts";
+import type { ProcessWorld } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
@@ -26,14 +26,14 @@ export interface AgentRun {
 }
 
 /** Resolves with the exit code after `run.signal` aborted and everything is written. */
-export async function runAgent(run: AgentRun, world: World): Promise<number> {
+export async function runAgent(run: AgentRun, world: ProcessWorld): Promise<number> {
   await using running = new RunningAgent(run, world);
   return await running.run();
 }
 
 class RunningAgent {
   readonly #run: AgentRun;
-  readonly #world: World;
+  readonly #world: ProcessWorld;
   readonly #live: LiveConfig;
   readonly #statusServer: StatusServer;
   readonly #closers: (() => void | Promise<void>)[] = [];
@@ -43,7 +43,7 @@ class RunningAgent {
   /** Ends a pause between connection attempts: on reload or stop. */
   #wake = new AbortController();
 
-  constructor(run: AgentRun, world: World) {
+  constructor(run: AgentRun, world: ProcessWorld) {
     this.#run = run;
     this.#world = world;
     this.#live = new LiveConfig(run, world.kubelet.found, (config) => {

@@ -19,18 +19,17 @@ export interface LoopState extends LoopStatus {
 }
 
 /** How a run ended: with this failure, well (`null`), or interrupted by a more urgent pass (`undefined`). */
-export type Ended = string | null | undefined;
+export type RunResult = string | null | undefined;
 
 export interface LoopOptions {
   readonly name: LoopName;
   readonly engine: Engine;
-  readonly now: () => Instant;
   /** Configured, between the end of one run and the start of the next. */
   readonly periodMs: () => number;
   /** Until the next run; read again after a reload. */
   readonly pauseMs: () => number;
   readonly isEnabled: () => boolean;
-  readonly run: (signal: AbortSignal) => Promise<Ended>;
+  readonly run: (signal: AbortSignal) => Promise<RunResult>;
   readonly failed: (thrown: unknown) => void;
   /** Called when a run has succeeded, or failed as one more in a row. */
   readonly ended: (end: LoopEnd) => void;
@@ -100,17 +99,17 @@ export class Loop {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { isEnabled, now, run, failed, ended } = this.#options;
+    const { isEnabled, run, failed, ended } = this.#options;
     if (!isEnabled()) return;
     this.progressed();
     const status = this.#status;
-    [status.lastStartedAt, status.nextAt] = [now(), null];
+    [status.lastStartedAt, status.nextAt] = [this.#now(), null];
     const error = await run(signal).catch((thrown: unknown) => {
       failed(thrown);
       return messageOf(thrown);
     });
     if (signal.aborted) return;
-    const at = now();
+    const at = this.#now();
     status.lastEndedAt = at;
     if (error === undefined) return;
     status.lastError = error;
@@ -120,7 +119,7 @@ export class Loop {
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
-    const { engine, now, pauseMs } = this.#options;
+    const { engine, pauseMs } = this.#options;
     const endedNs = engine.timer.monotonicNs();
     let reload = this.#reload;
     let wholeMs = pauseMs();
@@ -129,7 +128,7 @@ export class Loop {
       const ms = wholeMs - Number((engine.timer.monotonicNs() - endedNs) / NS_PER_MS);
       if (ms <= 0) return;
       this.#progress = { kind: "pausing", ns: this.#nsIn(ms) };
-      this.#status.nextAt = instantFromMs(instantToMs(now()) + ms);
+      this.#status.nextAt = instantFromMs(instantToMs(this.#now()) + ms);
       await engine.timer.sleep(ms, AbortSignal.any([signal, reload.signal]));
     }
   }
@@ -149,6 +148,10 @@ export class Loop {
     const forMs = Number((this.#nsIn(0) - ns) / NS_PER_MS);
     if (kind === "waiting" || forMs <= 0) return null;
     return { kind: kind === "working" ? "working" : "overdue", forMs };
+  }
+
+  #now(): Instant {
+    return this.#options.engine.observe.host.clocks().wall;
   }
 
   #nsIn(ms: number): bigint {

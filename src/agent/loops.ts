@@ -17,7 +17,7 @@ import { reclaimTargets } from "../policy/pressure/pace.ts";
 import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { LayerReading } from "./layer-reading.ts";
-import { type Ended, Loop, type LoopState } from "./loop.ts";
+import { Loop, type LoopState, type RunResult } from "./loop.ts";
 import { checkPressure, Measurements, PressurePace } from "./pressure.ts";
 
 /** Read for each run, so that a reload applies to the next one. */
@@ -115,11 +115,10 @@ export class Agent {
     return this.#engine.observe.host.clocks().wall;
   }
 
-  #loop(name: LoopName, run: (signal: AbortSignal) => Promise<Ended>): Loop {
+  #loop(name: LoopName, run: (signal: AbortSignal) => Promise<RunResult>): Loop {
     return new Loop({
       name,
       engine: this.#engine,
-      now: () => this.#now(),
       run,
       periodMs: () => this.#config().periods[name],
       pauseMs: () => this.#pauseMs(name),
@@ -175,7 +174,7 @@ export class Agent {
       readonly kind: Exclude<PassRequest["kind"], "gc">;
     },
     signal: AbortSignal,
-  ): Promise<Ended> {
+  ): Promise<RunResult> {
     const loop = this.#loops[request.kind];
     const { engine } = loop;
     if (request.kind === "pressure") {
@@ -213,7 +212,7 @@ export class Agent {
   }
 
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
-  async #relievePressure(signal: AbortSignal): Promise<Ended> {
+  async #relievePressure(signal: AbortSignal): Promise<RunResult> {
     const { engine } = this.#loops.pressure;
     const check = async (): Promise<PressureVerdict | null> => {
       const filesystems = this.#state.seen?.filesystems ?? [];

@@ -40,14 +40,14 @@ import { logOf } from "./log.ts";
 import { keepRulesOf, openEngine, openNode } from "./node.ts";
 import { connect } from "./runtime.ts";
 import { type Job, sideBySide } from "./side-by-side.ts";
-import type { World } from "./world.ts";
+import type { ProcessWorld } from "./world.ts";
 
 const ANSWER_MS = 5_000;
 
 export type Openers = ReturnType<typeof openersOf>;
 export type OpenCollector = Awaited<ReturnType<typeof openCollector>>;
 
-export function openersOf(world: World) {
+export function openersOf(world: ProcessWorld) {
   const { userId } = world.self;
   // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
@@ -115,7 +115,7 @@ export function openersOf(world: World) {
 }
 
 /** A node for collection; disposing of it writes what is still to be written, for a bounded time. */
-async function openCollector(config: Config, world: World) {
+async function openCollector(config: Config, world: ProcessWorld) {
   const progress = terminalProgress(world.errorScreen, world.stderr);
   const log = logOf(config, world, () => progress.clear());
   const connected = await connect(config);

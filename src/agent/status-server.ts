@@ -26,7 +26,7 @@ import { type HttpAddress, keepOpen, serve } from "./http.ts";
 import type { Log } from "./log.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
-import type { World } from "./world.ts";
+import type { ProcessWorld } from "./world.ts";
 
 const EVENTS_MAX = 50;
 
@@ -41,7 +41,7 @@ export interface StatusServerOptions {
   /** How the configuration files differ from what is in force; `null`: not. */
   readonly difference: () => string | null;
   readonly log: () => Log;
-  readonly world: World;
+  readonly world: ProcessWorld;
   readonly startedAt: Instant;
 }
 

@@ -28,7 +28,7 @@ export const lockPlaces = (
   { userId }: Pick<Process, "userId">,
 ): LockPlaces => ({ systemRun: SYSTEM_RUN, runDirectory: values.runDir, userId });
 
-export interface World extends LogStream {
+export interface ProcessWorld extends LogStream {
   readonly self: Process;
   readonly systemd: Systemd;
   readonly kubelet: NodeKubelet;

@@ -1,7 +1,9 @@
-/** Calls of a runtime that may be slow or silent: how many at once, when to stop asking, and what to ask again later. */
+/** Calls of a runtime that may be slow or silent: how many at once and how fast, when to stop, and what to ask again later. */
 
-import { failureCode, wasUnanswered } from "../model/errors.ts";
+import { failureCode, isUnanswered, wasUnanswered } from "../model/errors.ts";
+import type { ImageResult, RemovalResult } from "../model/outcome.ts";
 import type { Timer } from "../model/ports.ts";
+import { type Duration, toMs } from "../model/time.ts";
 import { mapBounded } from "../model/values.ts";
 
 /** Concurrent calls for details: enough to hide a socket's latency, too few to crowd out a kubelet. */
@@ -17,7 +19,7 @@ export const UNANSWERED_MAX = 2;
 export async function askAll<T>(
   items: readonly T[],
   ask: (item: T) => Promise<void>,
-  failed: (item: T, thrown: unknown, isUnanswered: boolean) => void,
+  failed: (item: T, thrown: unknown, isSilent: boolean) => void,
 ): Promise<void> {
   let unanswered = 0;
   await mapBounded(items, CALLS_AT_ONCE, async (item) => {
@@ -62,8 +64,8 @@ export class Backoff {
   }
 
   /** Records whether a call about the ID was answered. */
-  note(id: string, isUnanswered: boolean): void {
-    if (!isUnanswered) {
+  note(id: string, isSilent: boolean): void {
+    if (!isSilent) {
       this.#silent.delete(id);
       return;
     }
@@ -133,12 +135,12 @@ export async function inLanes<T>(
     for (let group = waiting.next(); group.done !== true; group = waiting.next()) {
       for (const item of group.value) {
         if (hasFailed || unanswered >= UNANSWERED_MAX) return;
-        const isUnanswered = await work(item).catch((thrown: unknown) => {
+        const hung = await work(item).catch((thrown: unknown) => {
           hasFailed = true;
           throw thrown;
         });
-        hangs ||= isUnanswered;
-        if (isUnanswered) unanswered += 1;
+        hangs ||= hung;
+        if (hung) unanswered += 1;
       }
       // Another group would hang as long; the other lanes take it if they can.
       if (hangs) return;
@@ -148,4 +150,48 @@ export async function inLanes<T>(
   const failed = ends.find((end) => end.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return unanswered;
+}
+
+type PaceVerdict = "go" | "stopped" | "removal-limit";
+
+interface PaceOptions {
+  readonly maximumRemovals: number | null;
+  readonly removalInterval: Duration;
+  readonly timer: Timer;
+  readonly signal: AbortSignal;
+}
+
+/** Refused removals do not count towards the limit; refused in every pass, they would leave nothing of it to the rest. */
+export const isCounted = (result: ImageResult | RemovalResult): boolean =>
+  result.kind === "removed" ||
+  result.kind === "ghost" ||
+  (result.kind === "failed" && isUnanswered(result.code));
+
+/** The pace of the removals of a pass: their limit, a pause between them, and the request to stop. */
+export class Pace {
+  readonly #options: PaceOptions;
+  #begun = 0;
+  #counted = 0;
+
+  constructor(options: PaceOptions) {
+    this.#options = options;
+  }
+
+  /** Asked before each removal; call `begin` when it happens. */
+  async allows(): Promise<PaceVerdict> {
+    const { maximumRemovals, removalInterval, timer, signal } = this.#options;
+    if (signal.aborted) return "stopped";
+    if (maximumRemovals !== null && this.#counted >= maximumRemovals) return "removal-limit";
+    if (this.#begun > 0 && removalInterval > 0n) await timer.sleep(toMs(removalInterval), signal);
+    return signal.aborted ? "stopped" : "go";
+  }
+
+  begin(): void {
+    this.#begun += 1;
+  }
+
+  /** Called with the result of each removal that began. */
+  end(result: ImageResult | RemovalResult): void {
+    if (isCounted(result)) this.#counted += 1;
+  }
 }

@@ -5,11 +5,10 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../m
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { inLanes, OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
+import { inLanes, OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
 import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
 import type { Fresh } from "./fresh-view.ts";
 import { LogUse } from "./log-users.ts";
-import { Pace } from "./pace.ts";
 import {
   type ContainerExecution,
   type ContainerRemoval,
@@ -222,8 +221,9 @@ class ContainerRemovals {
   async #mayBegin(mayGo: () => boolean): Promise<boolean> {
     await this.#stayFresh();
     if (!mayGo()) return false;
-    const verdict = await this.#pace.next();
+    const verdict = await this.#pace.allows();
     if (verdict !== "go") throw new Ended(verdict);
+    this.#pace.begin();
     await this.#stayFresh();
     return mayGo();
   }

@@ -22,19 +22,15 @@ import type { Image, RuntimeInfo } from "../model/snapshot.ts";
 import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../policy/remember.ts";
 import type { OthersRemovals } from "./calls.ts";
 
-export type ImageRemoved =
-  | { readonly kind: "gone" }
-  | { readonly kind: "ghost" }
-  /** Another removal of it is in progress. */
-  | { readonly kind: "busy" }
-  | { readonly kind: "failed"; readonly failure: unknown; readonly isUnanswered: boolean }
-  /** `failure`: the error of the removal; `null` if it succeeded. */
-  | {
-      readonly kind: "unseen";
-      readonly failure: unknown;
-      readonly isUnanswered: boolean;
-      readonly message: string;
-    };
+export interface ImageRemoved {
+  /** `busy`: another removal of it is in progress. `unseen`: what came of it could not be read. */
+  readonly kind: "gone" | "ghost" | "busy" | "failed" | "unseen";
+  /** The error of the removal; `null` if it succeeded. */
+  readonly failure: unknown;
+  readonly isUnanswered: boolean;
+  /** Why it is unseen. */
+  readonly message: string;
+}
 
 export interface Removing {
   readonly runtime: Pick<RuntimeReader, "imageStatus">;
@@ -114,26 +110,18 @@ function patienceAfter(stop: AbortSignal, timer: Removing["timer"]) {
 }
 
 async function verified(removing: Verifying, id: ImageId, failure: unknown): Promise<ImageRemoved> {
+  const isUnanswered = wasUnanswered(failure);
+  const ended = (kind: ImageRemoved["kind"]) => ({ kind, failure, isUnanswered, message: "" });
+  const isThere = async () => (await statusOf(removing, id)) !== null;
   try {
-    const still = await statusOf(removing, id);
-    if (still === null) return { kind: "gone" };
-    if (failure === null) return { kind: "ghost" };
-    if (failureCode(failure) !== "busy")
-      return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
-    const isThere = async () => (await statusOf(removing, id)) !== null;
-    const fate = await removing.others.fateAfter(failure, isThere);
-    return { kind: fate === "gone" ? "gone" : "busy" };
+    if (!(await isThere())) return ended("gone");
+    if (failure === null) return ended("ghost");
+    if (failureCode(failure) !== "busy") return ended("failed");
+    return ended((await removing.others.fateAfter(failure, isThere)) === "gone" ? "gone" : "busy");
   } catch (thrown) {
-    const isUnanswered = wasUnanswered(failure);
-    if (failure !== null && failureCode(thrown) === "failed")
-      return { kind: "failed", failure, isUnanswered };
-    const isSilent = failureCode(thrown) === "deadline";
-    return {
-      kind: "unseen",
-      failure,
-      isUnanswered: isUnanswered || isSilent,
-      message: messageOf(thrown),
-    };
+    if (failure !== null && failureCode(thrown) === "failed") return ended("failed");
+    const isSilent = isUnanswered || failureCode(thrown) === "deadline";
+    return { ...ended("unseen"), isUnanswered: isSilent, message: messageOf(thrown) };
   }
 }
 

@@ -20,10 +20,9 @@ import { changed } from "../policy/image/judge.ts";
 import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
 import type { FreedHere } from "../policy/space/nothing-freed.ts";
 import { countedStoreBytes } from "../policy/space/targets.ts";
-import { OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
+import { OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
 import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
-import { Pace } from "./pace.ts";
 import { type ImageRemoved, removeImage, type Removing } from "./remove-image.ts";
 import { StopRule, type StopRuleInput } from "./stop-rule.ts";
 

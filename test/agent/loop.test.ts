@@ -5,7 +5,6 @@ import { describe, expect, test } from "bun:test";
 import { Loop } from "../../src/agent/loop.ts";
 import { timer } from "../../src/node/clock.ts";
 import { SimClock } from "../sim/clock.ts";
-import { NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
 interface Setting {
@@ -23,7 +22,6 @@ function started(setting: Setting = {}) {
   const loop = new Loop({
     name: "image-gc",
     engine: { ...fakeEngine({}).engine, timer: clock },
-    now: () => NOW,
     periodMs: () => setting.periodMs ?? 10_000,
     pauseMs: () => setting.periodMs ?? 10_000,
     isEnabled: () => true,
@@ -99,7 +97,6 @@ test("a loop that pauses a hundred thousand times keeps nothing of its pauses", 
   const loop = new Loop({
     name: "image-gc",
     engine: { ...fakeEngine({}).engine, timer: instant },
-    now: () => NOW,
     periodMs: () => 1,
     pauseMs: () => 1,
     isEnabled: () => true,
