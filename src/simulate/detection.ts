@@ -5,6 +5,7 @@ import type { Limits } from "../model/limits.ts";
 import type { ImageItem } from "../model/outcome.ts";
 import type { KeepRules, Snapshot } from "../model/snapshot.ts";
 import { duration } from "../model/time.ts";
+import { raiseAgingTerm } from "../policy/image/frequency.ts";
 import { unusedFor } from "../policy/image/rank.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { rememberGain } from "../policy/layer/gain.ts";
@@ -88,7 +89,7 @@ export class Detection {
   }
 
   removed(items: readonly ImageItem[], { runtime }: Snapshot): void {
-    const learned = rememberGain(this.ledger, { runtime, items });
+    const learned = rememberGain(items.reduce(raiseAgingTerm, this.ledger), { runtime, items });
     this.ledger = forgetImages(
       learned,
       items.map(({ candidate }) => candidate.image.id),
