@@ -106,6 +106,7 @@ export function openersOf(world: ProcessWorld) {
     /** Tells whether another process has the same root directory. */
     rootDirectoryId,
     trace: recordedTrace,
+    resultText,
     /** Runs other commands of crigc at once; see `sideBySide`. */
     sideBySide: (jobs: readonly Job[], signal: AbortSignal) =>
       sideBySide(world.self.program, jobs, signal),
@@ -279,6 +280,15 @@ async function recordedTrace(path: string): Promise<NodeTrace> {
       thrown instanceof FieldError ? [...thrown.path, thrown.message].join(": ") : reasonOf(thrown);
     const message = `cannot read the trace ${path}: ${why}; write one with crigc snapshot --trace`;
     throw usageError("--trace", path, message);
+  }
+}
+
+/** What `crigc simulate -o json` wrote. */
+async function resultText(path: string): Promise<string> {
+  try {
+    return await textOf(path, TRACE_BYTES_MAX);
+  } catch (thrown) {
+    throw usageError("--result", path, `cannot read the result ${path}: ${reasonOf(thrown)}`);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   DEFAULT_SOCKET,
   directoryOf,
   placesOf,
+  simulateJob,
 } from "../../install/manifests.ts";
 import { givenSettings, openrcScript, systemdUnit } from "../../install/service.ts";
 import { clean } from "../../report/terminal.ts";
@@ -25,6 +26,7 @@ import {
 } from "../command.ts";
 import { exit } from "../exit.ts";
 import { bad, pathOf } from "./install.ts";
+import { SCENARIO_OPTIONS, scenarioArguments } from "./simulate.ts";
 
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
   readonly options?: Command["options"];
@@ -137,16 +139,51 @@ function mirrorOf(url: string, sha256: string): BinarySource {
   return { kind: "mirror", url, sha256 };
 }
 
+const IMAGE = option(
+  "image REF",
+  "image that contains crigc, with its digest [localhost/crigc:VERSION]",
+);
+const NAMESPACE = option("namespace NAME", "namespace [kube-system]");
+
 const cluster = printing({
   name: "print daemonset",
   summary: "print a DaemonSet that runs the agent on every node of a cluster",
   doc: "Other flags, and settings from --config and --config-dir, become environment variables of the agent. The socket of --container-runtime-endpoint (default: containerd's) determines which directories of the node are mounted.",
   options: [
-    option("image REF", "image that contains crigc, with its digest [localhost/crigc:VERSION]"),
-    option("namespace NAME", "namespace [kube-system]"),
+    IMAGE,
+    NAMESPACE,
     option("image-store DIR", "image store of the runtime, if its socket is not a known one"),
   ],
   text: (given, context) => daemonSet(daemonSetOptions(given, context)),
+});
+
+const job = printing({
+  name: "print simulate-job",
+  summary: "print a Kubernetes Job that replays the traces of a fleet",
+  doc: "An indexed Job: each pod replays its share of the traces in a volume and logs one JSON document; crigc simulate --result adds them up. Other flags, and settings from --config and --config-dir, are those of each replay.",
+  options: [
+    IMAGE,
+    NAMESPACE,
+    option("claim NAME", "claim of the volume with the traces [crigc-traces]"),
+    option("shares N", "number of pods [8]"),
+    ...SCENARIO_OPTIONS,
+  ],
+  text: (given, context) => {
+    const claim = textOf(context, "claim") ?? "crigc-traces";
+    if (!isLabel(claim)) throw bad("claim", claim, "is not the name of a claim");
+    const shares = textOf(context, "shares") ?? "8";
+    if (!/^[1-9]\d{0,4}$/.test(shares)) throw bad("shares", shares, "is not a number from 1");
+    return simulateJob({
+      image: imageOf(context),
+      namespace: namespaceOf(context),
+      claim,
+      shares: Number(shares),
+      arguments: [
+        ...scenarioArguments(context),
+        ...givenSettings(given).flatMap(({ flags }) => flags),
+      ],
+    });
+  },
 });
 
 function daemonSetOptions(given: Config, context: CommandContext) {
@@ -202,9 +239,11 @@ function imageOf(context: CommandContext): string {
 
 function namespaceOf(invocation: Invocation): string {
   const name = textOf(invocation, "namespace") ?? "kube-system";
-  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
+  if (isLabel(name)) return name;
   throw bad("namespace", name, "is not a namespace: use lower-case letters, digits and -");
 }
+
+const isLabel = (name: string): boolean => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name);
 
 /** Where packages and images put the documentation. */
 const RUNBOOKS = "/usr/share/doc/crigc/operations.md";
@@ -222,4 +261,12 @@ const rules = printing({
   },
 });
 
-export const printCommands: readonly Command[] = [unit, script, cloud, cluster, rules, template];
+export const printCommands: readonly Command[] = [
+  unit,
+  script,
+  cloud,
+  cluster,
+  job,
+  rules,
+  template,
+];

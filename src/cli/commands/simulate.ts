@@ -6,7 +6,7 @@ import { fieldByFlag } from "../../config/fields.ts";
 import type { FlagText } from "../../config/settings.ts";
 import { parseDuration, parseSize } from "../../config/units.ts";
 import { quoted } from "../../config/words.ts";
-import { FieldError } from "../../model/codec.ts";
+import { FieldError, list } from "../../model/codec.ts";
 import { ConfigError, usageError } from "../../model/errors.ts";
 import { parseExactJson } from "../../model/exact-json.ts";
 import { type SimulatedRun, simulatedRun } from "../../model/simulation.ts";
@@ -17,10 +17,33 @@ import { simulationDocument, simulationTable } from "../../report/simulation.ts"
 import { clean } from "../../report/terminal.ts";
 import { replay, type Scenario } from "../../simulate/replay.ts";
 import { type Replayable, replayable } from "../../simulate/trace.ts";
-import { command, type CommandContext, has, option, textOf } from "../command.ts";
+import {
+  command,
+  type CommandContext,
+  type CommandOption,
+  has,
+  option,
+  textOf,
+} from "../command.ts";
 import { exit } from "../exit.ts";
 import { print } from "../listing.ts";
 import { recordedTrace } from "../trace.ts";
+
+/** Of each replay. */
+export const SCENARIO_OPTIONS: readonly CommandOption[] = [
+  option("capacity SIZE", "size of the disk, or a percentage of all images [as in the trace]"),
+  option("vary FLAG=A,B,C", "compare these values of a flag; repeatable"),
+  option("restart-every DURATION", "the agent restarts so often [never]"),
+  option("flush-every DURATION", "everything unused is removed so often, as by cron [never]"),
+  option("bound", "compare with removing first what is used farthest in the future"),
+];
+
+/** These options, as they were given. */
+export const scenarioArguments = ({ options }: CommandContext): readonly string[] =>
+  SCENARIO_OPTIONS.flatMap(({ name }) => {
+    const values = options.get(name);
+    return values?.length === 0 ? [`--${name}`] : (values ?? []).map((it) => `--${name}=${it}`);
+  });
 
 export const simulate = command({
   name: "simulate",
@@ -30,11 +53,15 @@ export const simulate = command({
     option("trace FILE", "a trace, or a directory of traces; repeatable [this node's history]", {
       completes: "file",
     }),
-    option("capacity SIZE", "size of the disk, or a percentage of all images [as in the trace]"),
-    option("vary FLAG=A,B,C", "compare these values of a flag; repeatable"),
-    option("restart-every DURATION", "the agent restarts so often [never]"),
-    option("flush-every DURATION", "everything unused is removed so often, as by cron [never]"),
-    option("bound", "compare with removing first what is used farthest in the future"),
+    option("share I/N", "only every Nth of the traces, from the Ith on, counted from 0"),
+    option(
+      "result FILE",
+      "add up what simulate -o json wrote, a file or a directory, in place of traces; repeatable",
+      {
+        completes: "file",
+      },
+    ),
+    ...SCENARIO_OPTIONS,
     option("html FILE", "also write a page with a chart", { completes: "file" }),
   ],
   json: true,
@@ -60,36 +87,58 @@ const TRACES = /\.(?:trace|jsonl)(?:\.gz)?$/;
 /** `null`: this node has no history, and stderr says so. */
 async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] | null> {
   const { open, options } = context;
-  const paths = (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES));
+  const results = (options.get("result") ?? []).flatMap((it) => open.filesIn(it, /\.json$/));
+  if (results.length > 0)
+    return addedUp(
+      await Promise.all(results.map(async (path) => parsedRuns(await open.resultText(path), path))),
+    );
+  const paths = sharedOut(
+    (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES)),
+    textOf(context, "share"),
+  );
   const combinations = combinationsOf(context);
+  if (paths.length === 0 && options.has("trace"))
+    return combinations.map(({ settings }) => ({ settings, nodes: [] }));
   if (paths.length <= 1) {
     const [path] = paths;
     const trace = path === undefined ? recordedTrace(context) : await open.trace(path);
     return trace === null ? null : runsOn(trace, context, combinations);
   }
-  const jobs = paths.map((path) => ({ subject: path, args: argumentsFor(path, context) }));
+  const flags = context.flags.map(({ written, text }) => `${written}=${text}`);
+  const args = [...scenarioArguments(context), ...flags];
+  const jobs = paths.map((path) => ({
+    subject: path,
+    args: ["simulate", `--trace=${path}`, ...args, "--output=json"],
+  }));
   const answers = await open.sideBySide(jobs, context.signal);
-  const runs = answers.map((text) => parsedRuns(text));
-  return combinations.map(({ settings }, at) => ({
-    settings,
-    nodes: runs.flatMap((its) => its[at]?.nodes ?? []),
+  return addedUp(answers.map((text, at) => parsedRuns(text, paths[at] ?? "")));
+}
+
+/** Each share's files are spread over the whole list. */
+function sharedOut(paths: readonly string[], share: string | null): readonly string[] {
+  if (share === null) return paths;
+  const [, index, count] = (/^(\d{1,5})\/(\d{1,5})$/.exec(share) ?? []).map(Number);
+  if (index === undefined || count === undefined || index >= count)
+    throw usageError("--share", share, `invalid share ${quoted(share)}: use I/N, such as 0/8`);
+  return paths.filter((_, at) => at % count === index);
+}
+
+/** By their settings, in the order of the first. */
+function addedUp(all: readonly (readonly SimulatedRun[])[]): readonly SimulatedRun[] {
+  const groups = Map.groupBy(all.flat(), ({ settings }) => JSON.stringify(settings));
+  return Array.from(groups.values(), (runs) => ({
+    settings: runs[0]?.settings ?? [],
+    nodes: runs.flatMap(({ nodes }) => nodes),
   }));
 }
 
-/** The same command for one trace. */
-function argumentsFor(path: string, { flags, options }: CommandContext): readonly string[] {
-  const own = [...options].flatMap(([name, values]) => {
-    if (name === "trace" || name === "html") return [];
-    return values.length === 0 ? [`--${name}`] : values.map((value) => `--${name}=${value}`);
-  });
-  const given = flags.map(({ written, text }) => `${written}=${text}`);
-  return ["simulate", `--trace=${path}`, ...own, ...given, "--output=json"];
-}
-
-function parsedRuns(text: string): readonly SimulatedRun[] {
-  const { runs } = Object(parseExactJson(text));
-  if (!Array.isArray(runs)) throw new FieldError("expected a list", ["runs"]);
-  return runs.map((run) => simulatedRun.read(run));
+function parsedRuns(text: string, path: string): readonly SimulatedRun[] {
+  try {
+    return list(simulatedRun).read(Object(parseExactJson(text)).runs);
+  } catch (thrown) {
+    if (!(thrown instanceof FieldError) && !(thrown instanceof SyntaxError)) throw thrown;
+    throw usageError("--result", path, `${quoted(path)} is no document of crigc simulate -o json`);
+  }
 }
 
 interface Combination {

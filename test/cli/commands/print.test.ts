@@ -34,6 +34,8 @@ describe("print", () => {
     ],
     ["an invalid label", ["cloud-config", "--disk", "a/b"], "--disk"],
     ["an image without a digest", ["daemonset", "--image", "crigc:1"], "has no digest"],
+    ["a claim that is none", ["simulate-job", "--image", image, "--claim", "A/b"], "--claim"],
+    ["no pods", ["simulate-job", "--image", image, "--shares", "0"], "--shares"],
     ["an invalid namespace", ["daemonset", "--image", image, "--namespace", "A_b"], "--namespace"],
     [
       "a socket with an unknown image store",
@@ -240,5 +242,40 @@ describe("version", () => {
     ["--sbom", legalFiles.sbom],
   ])("%s prints the data of the build", async (option, file) => {
     expect((await crigc(["version", option])).stdout).toBe(await file.text());
+  });
+});
+
+test("print simulate-job gives each pod its share, the varied flags and the settings", async () => {
+  const words = [
+    "--claim",
+    "t",
+    "--shares",
+    "3",
+    "--bound",
+    "--max-images",
+    "9",
+    "--keep",
+    "a/$x*",
+  ];
+  const vary = ["--vary", "capacity=40%,60%"];
+  const { code, stdout } = await crigc([
+    "print",
+    "simulate-job",
+    "--image",
+    image,
+    ...words,
+    ...vary,
+  ]);
+  expect(code).toBe(0);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a manifest, as the test looks into it
+  const { spec } = Bun.YAML.parse(stdout) as Json;
+  expect(spec).toMatchObject({ completionMode: "Indexed", completions: 3, parallelism: 3 });
+  const [container] = spec.template.spec.containers;
+  const varied = "--vary=capacity=40%,60% --bound --max-images=9 --keep=a/$$x*";
+  const share = "simulate --trace=/traces --share=$(SHARE)/3 --output=json";
+  expect(container.args.join(" ")).toBe(`${share} ${varied}`);
+  expect(spec.template.spec.volumes[0].persistentVolumeClaim).toEqual({
+    claimName: "t",
+    readOnly: true,
   });
 });

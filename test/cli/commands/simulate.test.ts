@@ -61,13 +61,28 @@ describe("simulate", () => {
         },
       },
     );
-    const rest = ["--bound", "--capacity=1Gi", "--keep=**/b", "--dry-run=true", "--output=json"];
+    const rest = ["--capacity=1Gi", "--bound", "--keep=**/b", "--dry-run=true", "--output=json"];
     expect(args).toEqual([
       ["simulate", "--trace=/traces/a.trace", ...rest],
       ["simulate", "--trace=/traces/b.trace", ...rest],
     ]);
     expect(stdout).toContain("6 uses on 2 nodes");
     expect(stdout).toMatch(/^AGAIN, A NODE +P50 +P90 +P99 +MOST$/m);
+  });
+
+  test("replays a share, and adds up what the shares gave", async () => {
+    const [{ stdout: whole }, { stdout: share }, { stdout: empty }] = await Promise.all([
+      simulate(["--trace", "a.trace", "-o", "json"]),
+      simulate(["--trace", "/traces", "--share", "1/2", "-o", "json"]),
+      simulate(["--trace", "a.trace", "--share", "1/2", "-o", "json"]),
+    ]);
+    expect(share).toBe(whole);
+    const texts: Readonly<Record<string, string>> = { one: whole, two: share, none: empty };
+    const open = { resultText: async (path: string) => texts[path] ?? "{}" };
+    const words = ["--result", "one", "--result", "none", "--result", "two"];
+    expect((await simulate(words, open)).stdout).toContain("6 uses on 2 nodes");
+    const { code, stderr } = await simulate(["--result", "other"], open);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("is no document")]);
   });
 
   test("writes a page with a chart that needs no network", async () => {
@@ -84,6 +99,7 @@ describe("simulate", () => {
   test.each([
     [["--capacity", "many"], "invalid size"],
     [["--restart-every", "1s"], "use 1m or more"],
+    [["--share", "2/2"], "invalid share"],
     [["--vary", "colour=red,blue"], "unknown flag --colour"],
     [["--vary", "capacity"], "is not FLAG=A,B,C"],
     [["--vary", "capacity=1Gi,,2Gi"], "is not FLAG=A,B,C"],
