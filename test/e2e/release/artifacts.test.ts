@@ -31,7 +31,7 @@ const sumsIn = (path: string): ReadonlyMap<string, string> =>
   );
 
 describe("a release", () => {
-  test("has an executable and an archive for each target, two images, packages for two processors, a kustomize base, licences, the bill of materials, the script for images, the provenance and sums, and nothing else", () => {
+  test("has an executable and an archive for each target, two images, their index, packages for two processors, a kustomize base, licences, the bill of materials, the script for images, the provenance and sums, and nothing else", () => {
     expect(readdirSync(folder).toSorted()).toEqual(
       [
         ...targets.map((target) => `crigc-linux-${target}`),
@@ -39,6 +39,7 @@ describe("a release", () => {
         "crigc-linux-arm64.oci.tar",
         "crigc-linux-x64.oci.tar",
         `crigc-${version}-kustomize.tar.gz`,
+        `crigc-${version}.oci.tar`,
         `crigc_${version}_amd64.deb`,
         `crigc_${version}_arm64.deb`,
         `crigc-${version}-1.x86_64.rpm`,
@@ -201,7 +202,7 @@ describe("release --verify", () => {
   });
 });
 
-/** What git would commit, and what scripts/setup has fetched. */
+/** What git would commit, with the modes of a narrow mask, and what scripts/setup has fetched. */
 async function copySources(to: string): Promise<void> {
   const sources = "git ls-files -z --cached --others --exclude-standard";
   await command(
@@ -209,6 +210,7 @@ async function copySources(to: string): Promise<void> {
     "-ec",
     `cd '${top}' && mkdir -p '${to}/.cache'
      ${sources} | xargs -0 ls -d 2>/dev/null | tar -T - -cf - | tar -xf - -C '${to}'
+     chmod -R go= '${to}'
      cp -a node_modules '${to}/' && cp -a .cache/runtimes .cache/c-library '${to}/.cache/'`,
   );
 }

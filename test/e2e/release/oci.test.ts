@@ -50,16 +50,19 @@ interface Layout {
   readonly blob: (descriptor: Descriptor) => string;
 }
 
-async function unpacked(processor: string): Promise<Layout> {
-  const directory = `${scratch}/${processor}`;
+const unpacked = (processor: string): Promise<Layout> =>
+  unpackedOf(`crigc-linux-${processor}.oci.tar`);
+
+async function unpackedOf(archive: string): Promise<Layout> {
+  const directory = `${scratch}/${archive}.d`;
   mkdirSync(directory, { recursive: true });
-  await command("tar", "-xf", `${folder}/crigc-linux-${processor}.oci.tar`, "-C", directory);
+  await command("tar", "-xf", `${folder}/${archive}`, "-C", directory);
   const index = JSON.parse(readFileSync(`${directory}/index.json`, "utf8")) as Layout["index"];
   const blob = ({ digest }: Descriptor): string => `${directory}/blobs/${digest.replace(":", "/")}`;
   return { directory, index, digest: index.manifests[0]?.digest ?? "", blob };
 }
 
-const { version } = JSON.parse(readFileSync(`${top}/package.json`, "utf8")) as { version: string };
+const { version } = packaged;
 
 describe.each([
   ["x64", "amd64", "lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu"],
@@ -108,7 +111,15 @@ describe.each([
       architecture,
       os: "linux",
       created: "1970-01-01T00:00:00Z",
-      config: { Env: ["PATH=/"], Entrypoint: ["/crigc"], Cmd: ["run"] },
+      config: {
+        Env: ["PATH=/"],
+        Entrypoint: ["/crigc"],
+        Cmd: ["run"],
+        Labels: {
+          "org.opencontainers.image.url": packaged.homepage,
+          "org.opencontainers.image.licenses": "Apache-2.0",
+        },
+      },
       rootfs: { type: "layers", diff_ids: [`sha256:${sum.slice(0, 64)}`] },
     });
   });
@@ -146,6 +157,86 @@ describe.each([
       const lines = listed.trimEnd().split("\n");
       expect(lines.filter((line) => !/ 0\/0 .* 1970-01-01 00:00:00 /.test(line))).toEqual([]);
     }
+  });
+});
+
+describe("the index of both images", () => {
+  const archive = `crigc-${version}.oci.tar`;
+  let layout: Layout;
+  const documentOf = (descriptor: unknown) =>
+    JSON.parse(readFileSync(layout.blob(descriptor as Descriptor), "utf8"));
+
+  beforeAll(async () => {
+    layout = await unpackedOf(archive);
+  });
+
+  test("has the name, and for each processor the very image of its own archive", async () => {
+    const [index] = layout.index.manifests;
+    expect(index).toMatchObject({
+      mediaType: "application/vnd.oci.image.index.v1+json",
+      annotations: {
+        "io.containerd.image.name": `localhost/crigc:${version}`,
+        "org.opencontainers.image.ref.name": version,
+      },
+    });
+    const of = async (processor: string) => {
+      const { manifests } = (await unpacked(processor)).index;
+      const { annotations: _, ...image } = manifests[0] as Record<string, unknown>;
+      return image;
+    };
+    const { manifests, annotations } = documentOf(index);
+    expect(manifests).toEqual([await of("x64"), await of("arm64")]);
+    expect(annotations["org.opencontainers.image.url"]).toBe(packaged.homepage);
+  });
+
+  test("has the bill of materials as its referrer", () => {
+    const [index, referrer] = layout.index.manifests;
+    const artifact = documentOf(referrer);
+    expect(referrer?.["artifactType"]).toBe("application/vnd.cyclonedx+json");
+    expect(artifact).toMatchObject({
+      mediaType: "application/vnd.oci.image.manifest.v1+json",
+      artifactType: "application/vnd.cyclonedx+json",
+      config: { mediaType: "application/vnd.oci.empty.v1+json", size: 2 },
+      subject: { mediaType: index?.mediaType, digest: index?.digest, size: index?.size },
+    });
+    expect(readFileSync(layout.blob(artifact.layers[0]), "utf8")).toBe(
+      readFileSync(`${folder}/crigc.cdx.json`, "utf8"),
+    );
+  });
+
+  test("has every blob that it names, with matching digests, and no other", async () => {
+    const named = new Map<string, Descriptor>();
+    const visit = (descriptor: Descriptor): void => {
+      named.set(descriptor.digest.slice(7), descriptor);
+      if (!/(index|manifest)\.v1\+json$/.test(descriptor.mediaType)) return;
+      const { manifests = [], config, layers = [] } = documentOf(descriptor);
+      for (const child of [...manifests, ...layers, ...(config === undefined ? [] : [config])])
+        visit(child);
+    };
+    for (const descriptor of layout.index.manifests) visit(descriptor);
+    const blobs = readdirSync(`${layout.directory}/blobs/sha256`);
+    expect(blobs.toSorted()).toEqual([...named.keys()].toSorted());
+    for (const [digest, descriptor] of named) {
+      expect(Bun.file(layout.blob(descriptor)).size).toBe(descriptor.size);
+      expect(await command("sha256sum", layout.blob(descriptor))).toStartWith(digest);
+    }
+  });
+
+  test("is the same as a folder, which is not overwritten", async () => {
+    const join = (out: string) =>
+      tryCommand([
+        `${top}/scripts/oci-index`,
+        `${folder}/crigc.cdx.json`,
+        out,
+        ...["x64", "arm64"].map((processor) => `${folder}/crigc-linux-${processor}.oci.tar`),
+      ]);
+    const out = `${scratch}/layout`;
+    expect(await join(out)).toMatchObject({ exitCode: 0 });
+    await command("diff", "-r", layout.directory, out);
+    expect(await join(out)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("exists"),
+    });
   });
 });
 
@@ -201,10 +292,10 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
 
   beforeAll(async () => {
     node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });
-    const { digest } = await unpacked("x64");
+    const { digest } = await unpackedOf(`crigc-${version}.oci.tar`);
     // As docs/kubernetes.md says.
     const own = { ...node, programs: { ...node.programs, ctr: node.programs.ownCtr } };
-    await ctr(own, "images", "import", `${folder}/crigc-linux-x64.oci.tar`);
+    await ctr(own, "images", "import", `${folder}/crigc-${version}.oci.tar`);
     const named = `localhost/crigc:${packaged.version}`;
     await ctr(own, "images", "tag", named, `localhost/crigc@${digest}`);
     const printed = await run(
