@@ -2,12 +2,11 @@
 import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
 
 import { assert } from "../model/assert.ts";
+import { once } from "../model/values.ts";
 import type { Answer, Method } from "./messages.ts";
 import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };
 
 const { messages, methods }: Schema = readSchema();
-
-type Message = Schema["messages"][string];
 
 /** The HTTP/2 path of a call: `/runtime.v1.ImageService/ListImages`. */
 export const pathOf = (method: Method): string => declared(method).path;
@@ -47,24 +46,12 @@ const OPTIONS = { keepCase: true, longs: BigInt, defaults: true };
 
 type Codec = MessageTypeDefinition<object, object>;
 
-const codecs = new Map<string, Codec>();
+const codecs = once(() => fromJSON({ nested: messages }, OPTIONS));
 
-/** The library prepares one message at a time: a command needs few of them, and all take 8 ms. */
 function messageOf(name: string): Codec {
-  const known = codecs.get(name);
-  if (known !== undefined) return known;
-  const codec = fromJSON({ nested: withNested(name) }, OPTIONS)[name];
+  const codec = codecs()[name];
   assert(codec !== undefined && isMessage(codec), `the proto declares no message ${name}`);
-  codecs.set(name, codec);
   return codec;
-}
-
-function withNested(name: string, found: Record<string, Message> = {}): typeof found {
-  const message = messages[name];
-  if (message === undefined || found[name] !== undefined) return found;
-  found[name] = message;
-  for (const { type } of Object.values(message.fields)) withNested(type, found);
-  return found;
 }
 
 const isMessage = (definition: AnyDefinition): definition is Codec =>
