@@ -8,7 +8,7 @@ import {
   noStreak,
   type Removed,
   type Streak,
-} from "../policy/space/nothing-freed.ts";
+} from "../policy/space/freed.ts";
 
 /** A filesystem by its device, and a path to measure it by. */
 export interface Place {

@@ -9,7 +9,6 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { imageBlock, imageKeep } from "../report/image-reasons.ts";
-import { keptBackWords } from "../report/kept-back.ts";
 import { imageName } from "../report/names.ts";
 import {
   breakdownWords,
@@ -18,6 +17,7 @@ import {
   invalidDiskCapacityWords,
   nothingFreedWords,
 } from "../report/pass-words.ts";
+import { keptBackWords } from "../report/plan.ts";
 
 /** Warning events in the order of occurrence. */
 export function imageEvents(

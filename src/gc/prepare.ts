@@ -12,7 +12,7 @@ import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { metTargets } from "../policy/pressure/judge.ts";
 import { remember } from "../policy/remember.ts";
-import { KNOWN_MAX } from "../policy/space/nothing-freed.ts";
+import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
 import { Observer, readCreations } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";

@@ -18,7 +18,7 @@ import { duration, type Instant } from "../model/time.ts";
 import { distinctImages } from "../policy/image/image-index.ts";
 import { changed } from "../policy/image/judge.ts";
 import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
-import type { FreedHere } from "../policy/space/nothing-freed.ts";
+import type { FreedHere } from "../policy/space/freed.ts";
 import { countedStoreBytes } from "../policy/space/targets.ts";
 import { OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
 import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";

@@ -1,17 +1,16 @@
 /** Decides after each removal whether the pass goes on: what is reached, in reach, still to appear, or held elsewhere. */
 
 import type { ImageEnd, ImageItem, ImageResult, NothingFreed, Settled } from "../model/outcome.ts";
-import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
+import {
+  expectedBytes,
+  type ImageCandidate,
+  type ImagePlan,
+  type ImageTarget,
+} from "../model/plan.ts";
 import type { CommitFilesystem, Timer } from "../model/ports.ts";
 import type { ImageTrigger } from "../model/reason.ts";
 import type { Facts } from "../policy/facts.ts";
-import { expectedBytes } from "../policy/image/images.ts";
-import {
-  type FreedHere,
-  givesNothing,
-  noStreak,
-  TELLING_BYTES,
-} from "../policy/space/nothing-freed.ts";
+import { type FreedHere, givesNothing, noStreak, TELLING_BYTES } from "../policy/space/freed.ts";
 import {
   lackedBytes,
   type Met,

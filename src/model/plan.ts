@@ -126,6 +126,10 @@ export interface ImageCandidate {
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
+/** What its removal is expected to free: the estimate from layers, else the reported size. */
+export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
+  frees?.estimateBytes ?? image.sizeBytes;
+
 export interface KeptImage {
   readonly image: Image;
   readonly record: ImageRecord;

@@ -14,8 +14,8 @@ import { isImportName, repositoryOf, repositoryOfNames } from "./image/reference
 import { type Usage, usageOf } from "./image/usage.ts";
 import { isBaselineRule } from "./keep/baseline.ts";
 import { compileKeepRules, matchKeepRules } from "./keep/keep.ts";
-import { gainOf, isWholeGain } from "./layer/gain.ts";
 import { forestOf } from "./layer/origins.ts";
+import { gainOf, isWholeGain } from "./space/freed.ts";
 import { breakdownOf, BYTES_PER_REPORTED_BYTE } from "./space/futility.ts";
 import { reportedBytes } from "./space/targets.ts";
 

@@ -21,7 +21,7 @@ import type { Usage } from "./image/usage.ts";
 import { rememberLeases } from "./keep/lease.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { ageRestart, observedTime } from "./observed-time.ts";
-import { stillNothingFreed } from "./space/nothing-freed.ts";
+import { stillNothingFreed } from "./space/freed.ts";
 import { releaseKey } from "./version.ts";
 
 export interface Remember {

@@ -1,7 +1,6 @@
 /** The reasons for keeping or removing containers, sandboxes and pod logs, each declared once. */
 
 import { assertNever } from "../model/assert.ts";
-import type { Removal } from "../model/history.ts";
 import type { ContainerItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type {
@@ -11,10 +10,9 @@ import type {
   LogRemoveReason,
   SandboxKeepReason,
   SandboxRemoveReason,
-  Subject,
 } from "../model/reason.ts";
 import { counted, humanDuration } from "./bytes.ts";
-import { IMAGE_TRIGGERS, imageBlock, withSignal } from "./image-reasons.ts";
+import { imageBlock } from "./image-reasons.ts";
 import { containerName, sandboxName } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
@@ -50,7 +48,7 @@ const podRemovals = (state: "dead" | "empty") => ({
   },
 });
 
-const CONTAINER_REMOVALS: ReasonTable<ContainerRemoveReason> = {
+export const CONTAINER_REMOVALS: ReasonTable<ContainerRemoveReason> = {
   ...podRemovals("dead"),
   "over-per-container-limit": {
     title: "over the limit per container name",
@@ -85,7 +83,7 @@ export const containerReasons = reasons<ContainerKeepReason | ContainerRemoveRea
   },
 });
 
-const SANDBOX_REMOVALS: ReasonTable<SandboxRemoveReason> = {
+export const SANDBOX_REMOVALS: ReasonTable<SandboxRemoveReason> = {
   ...podRemovals("empty"),
   superseded: {
     title: "its pod has a newer sandbox",
@@ -104,7 +102,7 @@ export const sandboxReasons = reasons<SandboxKeepReason | SandboxRemoveReason>({
   "newest-of-pod": { title: "newest sandbox of a pod not known to be deleted" },
 });
 
-const LOG_REMOVALS: ReasonTable<LogRemoveReason> = {
+export const LOG_REMOVALS: ReasonTable<LogRemoveReason> = {
   "pod-gone": { title: "its pod was deleted" },
   "pod-evicted": { title: "its pod was evicted" },
   "container-gone": { title: "its container was removed" },
@@ -122,35 +120,6 @@ export const logReasons = reasons<LogKeepReason | LogRemoveReason>({
   stray: { title: "not a pod log directory" },
   "in-use": { title: "in use", text: ({ what }) => clean(what) },
 });
-
-/** By kind of removal, as in the history. */
-const REMOVALS: Readonly<
-  Record<Subject["kind"], Readonly<Record<string, { readonly title: string }>>>
-> = {
-  image: IMAGE_TRIGGERS,
-  container: CONTAINER_REMOVALS,
-  sandbox: SANDBOX_REMOVALS,
-  "pod-logs": LOG_REMOVALS,
-  "log-link": LOG_REMOVALS,
-};
-
-export const isRemovalKind = (kind: string): kind is Subject["kind"] =>
-  Object.hasOwn(REMOVALS, kind);
-export const removalKinds = Object.keys(REMOVALS).filter(isRemovalKind);
-/** Why anything is removed. */
-export const removalCodes: readonly string[] = [
-  ...new Set(Object.values(REMOVALS).flatMap((table) => Object.keys(table))),
-];
-
-/** Why, by its codes in the history; an unknown one, of a later version, is shown as it is. */
-export const removalTitle = ({
-  kind,
-  reason,
-  signal,
-}: Pick<Removal, "reason" | "signal"> & { readonly kind: string }): string => {
-  const table = isRemovalKind(kind) ? REMOVALS[kind] : {};
-  return withSignal(clean(new Map(Object.entries(table)).get(reason)?.title ?? reason), signal);
-};
 
 export function removalWords(item: ContainerItem | SandboxItem | LogItem) {
   if ("planned" in item)

@@ -13,6 +13,7 @@ import {
   type SandboxItem,
 } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
+import { expectedBytes } from "../model/plan.ts";
 import { since } from "../model/time.ts";
 import { bytesCell, counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { containerReasons, logReasons, removalWords, sandboxReasons } from "./container-reasons.ts";
@@ -40,7 +41,7 @@ import {
   removalResultWords,
 } from "./pass-words.ts";
 import { printContainerPlan, printImagePlan } from "./plan-table.ts";
-import { expectedBytes, freesJson, planBody } from "./plan.ts";
+import { freesJson, planBody } from "./plan.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 

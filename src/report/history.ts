@@ -8,12 +8,14 @@ import {
   type Removal,
 } from "../model/history.ts";
 import type { Event } from "../model/pass.ts";
+import type { Subject } from "../model/reason.ts";
 import { since } from "../model/time.ts";
 import { compared } from "../model/values.ts";
 import { bytesCell, counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
-import { removalTitle } from "./container-reasons.ts";
+import { CONTAINER_REMOVALS, LOG_REMOVALS, SANDBOX_REMOVALS } from "./container-reasons.ts";
 import { document, eventJson, type JsonObject, jsonOf } from "./document.ts";
-import { kindTitle, removalName, shortId } from "./names.ts";
+import { IMAGE_TRIGGERS, withSignal } from "./image-reasons.ts";
+import { kindTitle, shortId } from "./names.ts";
 import { containerEndWords, endWords, eventWords, passTitle } from "./pass-words.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
@@ -117,6 +119,39 @@ function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: P
     ? `${humanBytes(reported)} freed as reported`
     : `0 B freed (${humanBytes(reported)} reported)`;
 }
+
+/** By kind of removal, as in the history. */
+const REMOVALS: Readonly<
+  Record<Subject["kind"], Readonly<Record<string, { readonly title: string }>>>
+> = {
+  image: IMAGE_TRIGGERS,
+  container: CONTAINER_REMOVALS,
+  sandbox: SANDBOX_REMOVALS,
+  "pod-logs": LOG_REMOVALS,
+  "log-link": LOG_REMOVALS,
+};
+
+export const isRemovalKind = (kind: string): kind is Subject["kind"] =>
+  Object.hasOwn(REMOVALS, kind);
+export const removalKinds = Object.keys(REMOVALS).filter(isRemovalKind);
+/** Why anything is removed. */
+export const removalCodes: readonly string[] = [
+  ...new Set(Object.values(REMOVALS).flatMap((table) => Object.keys(table))),
+];
+
+/** Why, by its codes in the history; an unknown one, of a later version, is shown as it is. */
+export const removalTitle = ({
+  kind,
+  reason,
+  signal,
+}: Pick<Removal, "reason" | "signal"> & { readonly kind: string }): string => {
+  const table = isRemovalKind(kind) ? REMOVALS[kind] : {};
+  return withSignal(clean(new Map(Object.entries(table)).get(reason)?.title ?? reason), signal);
+};
+
+/** What was removed, as the history names it. */
+const removalName = ({ kind, subject, names }: Removal): string =>
+  names[0] === undefined && !kind.endsWith("s") ? shortId(subject) : clean(names[0] ?? subject);
 
 /** `-o wide` and the HTML report add the time and the ID. */
 export const removalColumns = ({ wide }: Screen): Columns<Removal> => [

@@ -3,9 +3,8 @@
 import { assertNever } from "../model/assert.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
-import type { Instant } from "../model/time.ts";
+import type { Duration, Instant } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
-import { leaseWords } from "./lease.ts";
 import { shortId } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
 import { andMore, clean } from "./terminal.ts";
@@ -74,6 +73,24 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ what }) => `changed since the plan was made: ${clean(what)}`,
   },
 });
+
+/** When a lease ends and when it began. */
+export interface LeaseTimes {
+  readonly since?: Instant | undefined;
+  /** Observed time until it ends; 0 once it has ended. */
+  readonly remaining?: Duration | undefined;
+  readonly untilUsed?: boolean | undefined;
+  /** When a use ended it. */
+  readonly usedAt?: Instant | null;
+}
+
+export function leaseWords({ since, remaining, untilUsed, usedAt }: LeaseTimes): string {
+  const started = since === undefined ? "" : `, since ${secondOf(since)}`;
+  if (usedAt != null) return `lease ended with its first use at ${secondOf(usedAt)}${started}`;
+  if (remaining === undefined || remaining === 0n) return `lease ended${started}`;
+  const orUsed = untilUsed === true ? " or with its first use" : "";
+  return `lease ends in ${humanDuration(remaining)}${orUsed}${started}`;
+}
 
 const PRELOADED = {
   "no-record": "the kubelet is not known to have pulled it",

@@ -1,10 +1,12 @@
 /** The documents and output of `crigc keep list`, the rules in force, and of `keep missing`, what a baseline lacks. */
 
 import { type Baseline, type BaselineGap, isMissing } from "../model/baseline.ts";
+import type { Lease } from "../model/lease.ts";
 import type { Image, KeepProblem, KeepRule, RuntimeInfo } from "../model/snapshot.ts";
+import { toMs } from "../model/time.ts";
 import { counted } from "./bytes.ts";
-import { document, imageJson, type JsonObject, jsonOf, runtimeJson } from "./document.ts";
-import { leaseJson, type LeaseTimes, leaseWords } from "./lease.ts";
+import { document, imageJson, type JsonObject, jsonOf, runtimeJson, timeOf } from "./document.ts";
+import { type LeaseTimes, leaseWords } from "./image-reasons.ts";
 import { imageName } from "./names.ts";
 import { type Column, column, type Columns, NAME, Printer } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
@@ -52,6 +54,14 @@ export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
         }))
       : null,
   });
+
+const leaseJson = ({ untilUsed, lasts }: Lease, times: LeaseTimes | null): JsonObject => ({
+  untilUsed,
+  lastsMs: toMs(lasts),
+  startedAt: timeOf(times?.since ?? null),
+  usedAt: timeOf(times?.usedAt ?? null),
+  remainingMs: times?.remaining === undefined ? null : toMs(times.remaining),
+});
 
 export function keepRulesTable(report: KeepRulesReport, screen: Screen): string {
   const { rules, protections, problems, matched } = report;

@@ -1,13 +1,8 @@
 /** Names of images, containers and sandboxes for people. */
 
-import type { Removal } from "../model/history.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import { clean } from "./terminal.ts";
-
-/** What was removed, as the history names it. */
-export const removalName = ({ kind, subject, names }: Removal): string =>
-  names[0] === undefined && !kind.endsWith("s") ? shortId(subject) : clean(names[0] ?? subject);
 
 /** A code in words: `pod logs`, `already gone`. */
 export const kindTitle = (kind: string): string => clean(kind).replaceAll("-", " ");

@@ -19,7 +19,7 @@ import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, humanRange, usedPercent } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { keptBackWords, preloadedWords } from "./kept-back.ts";
+import { keptBackWords, preloadedWords } from "./plan.ts";
 import { clean, present } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {

@@ -20,10 +20,17 @@ import {
 } from "./container-reasons.ts";
 import { printUsage } from "./disk.ts";
 import { imageBlock, imageKeep, planNote, triggerTitle } from "./image-reasons.ts";
-import { preloadedWords, youngWords } from "./kept-back.ts";
 import { containerName, imageName, sandboxName, shortId } from "./names.ts";
 import { breakdownWords, stopWords, targetWords } from "./pass-words.ts";
-import { type ImageOrder, type Placed, placed, plannedBytes, type PlanReport } from "./plan.ts";
+import {
+  type ImageOrder,
+  type Placed,
+  placed,
+  plannedBytes,
+  type PlanReport,
+  preloadedWords,
+  youngWords,
+} from "./plan.ts";
 import {
   column,
   type Columns,

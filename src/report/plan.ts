@@ -1,18 +1,21 @@
 /** Document `Plan`: what a pass would do now, with a reason for each image, container, sandbox and log. */
-
 import { frequencyOf } from "../model/frequency.ts";
-import type {
-  ContainerPlan,
-  Decision,
-  ImageCandidate,
-  ImagePlan,
-  KeptImage,
-  Plan,
-  PlannedContainer,
-  PlannedSandbox,
+import type { Pass } from "../model/pass.ts";
+import {
+  type ContainerPlan,
+  type Decision,
+  expectedBytes,
+  type ImageCandidate,
+  type ImagePlan,
+  type KeptImage,
+  type Plan,
+  type PlannedContainer,
+  type PlannedSandbox,
 } from "../model/plan.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
+import { duration, type Instant } from "../model/time.ts";
+import { compared } from "../model/values.ts";
+import { counted, humanBytes, humanDuration } from "./bytes.ts";
 import {
   containerReasons,
   logReasons,
@@ -33,8 +36,8 @@ import {
   timeOf,
 } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
-import { preloadedOf } from "./kept-back.ts";
 import type { Kind, Reasons } from "./reasons.ts";
+import { clean } from "./terminal.ts";
 
 export interface PlanReport {
   readonly plan: Plan;
@@ -125,10 +128,6 @@ export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
   freesAtMostBytes: frees?.upperBytes,
 });
 
-/** Estimated bytes by its layers, else the reported size. */
-export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
-  frees?.estimateBytes ?? image.sizeBytes;
-
 /** What the pass is expected to free. */
 export const plannedBytes = ({ candidates }: ImagePlan): bigint =>
   candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
@@ -176,3 +175,49 @@ const decisionJson = <Reason extends Kind>(
   reason: reasons.json(decision.reason),
   tried: decision.tried,
 });
+
+/** Images that are only too young, and those that `keepPreloaded` alone keeps; "" if there are none. */
+export const keptBackWords = (plan: ImagePlan): string =>
+  [youngWords(plan), preloadedWords(plan)].filter((it) => it !== "").join("; ");
+
+/** What only `keepPreloaded` keeps. */
+export const preloadedOf = (plan: ImagePlan | null): ImagePlan["kept"] =>
+  plan?.keepsPreloaded === true
+    ? plan.kept.filter(({ reason }) => reason.kind === "keep-preloaded")
+    : [];
+
+/** The plan of the last pass that evaluated images. */
+export const lastImagePlan = (passes: readonly Pass[]): ImagePlan | null =>
+  passes
+    .filter(({ plan }) => plan.images !== null)
+    .toSorted((one, other) => compared(other.endedAt, one.endedAt))[0]?.plan.images ?? null;
+
+/** `keepPreloaded alone keeps 39 images (4.1 GiB)`, and why it may be every image; "" if it keeps none. */
+export function preloadedWords(plan: ImagePlan | null): string {
+  const kept = preloadedOf(plan);
+  if (kept.length === 0) return "";
+  const bytes = kept.reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+  const messages = kept.flatMap(({ reason }) =>
+    reason.kind === "keep-preloaded" && reason.message !== undefined ? [reason.message] : [],
+  );
+  const unread =
+    messages.length === 0
+      ? ""
+      : `, ${messages.length} of them because the kubelet's pull records cannot be read: ${clean(messages[0] ?? "")}`;
+  return `keepPreloaded alone keeps ${counted(kept.length, "image")} (${humanBytes(bytes)})${unread}`;
+}
+
+/** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */
+export function youngWords({ kept }: ImagePlan): string {
+  const young = kept.flatMap(({ image, reason }) =>
+    reason.kind === "too-young"
+      ? [{ sizeBytes: image.sizeBytes, left: reason.minimumAge - reason.age }]
+      : [],
+  );
+  if (young.length === 0) return "";
+  const bytes = young.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+  const last = young.reduce((most, { left }) => (left > most ? left : most), 0n);
+  const become = young.length === 1 ? "becomes" : "become";
+  const together = young.every(({ left }) => left === last);
+  return `${counted(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
+}

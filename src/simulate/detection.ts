@@ -8,9 +8,9 @@ import { duration } from "../model/time.ts";
 import { raiseAgingTerm } from "../policy/image/frequency.ts";
 import { unusedFor } from "../policy/image/rank.ts";
 import { usageOf } from "../policy/image/usage.ts";
-import { rememberGain } from "../policy/layer/gain.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { forgetImages, forgetRemoved, remember } from "../policy/remember.ts";
+import { rememberGain } from "../policy/space/freed.ts";
 import type { SimulatedNode } from "./node.ts";
 
 interface DetectionOptions {

@@ -7,7 +7,7 @@ import type { Ledger } from "../../src/model/ledger.ts";
 import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImageCandidate, ImageTarget, Purpose } from "../../src/model/plan.ts";
 import { duration, hours, minutes, watched } from "../../src/model/time.ts";
-import { rememberNothingFreed } from "../../src/policy/space/nothing-freed.ts";
+import { rememberNothingFreed } from "../../src/policy/space/freed.ts";
 import {
   aCandidate,
   aFilesystem,

@@ -8,9 +8,9 @@ import {
   containerReasons,
   logReasons,
   podSourceWords,
-  removalTitle,
   sandboxReasons,
 } from "../../src/report/container-reasons.ts";
+import { removalTitle } from "../../src/report/history.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
 import { baselineWords } from "../../src/report/keep.ts";
 import { imageName, shortId } from "../../src/report/names.ts";

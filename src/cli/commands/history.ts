@@ -6,13 +6,15 @@ import { usageError } from "../../model/errors.ts";
 import type { PassRow, Removal } from "../../model/history.ts";
 import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
-import { isRemovalKind, removalCodes, removalKinds } from "../../report/container-reasons.ts";
 import {
   historyDocument,
   type HistoryOrder,
   type HistoryReport,
   historyTable,
+  isRemovalKind,
   regretsTable,
+  removalCodes,
+  removalKinds,
 } from "../../report/history.ts";
 import type { RemovalQuery } from "../../store/history.ts";
 import type { StoreReader } from "../../store/open.ts";

@@ -11,13 +11,13 @@ import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
 import { counted } from "../../report/bytes.ts";
 import { printedJson } from "../../report/document.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
+import type { LeaseTimes } from "../../report/image-reasons.ts";
 import {
   keepRulesDocument,
   type KeepRulesReport,
   keepRulesTable,
   type Protection,
 } from "../../report/keep.ts";
-import type { LeaseTimes } from "../../report/lease.ts";
 import { imageName } from "../../report/names.ts";
 import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";

@@ -13,8 +13,8 @@ import { traceLines } from "../../model/trace.ts";
 import { compared } from "../../model/values.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
-import { gainOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
+import { gainOf, scaled } from "../../policy/space/freed.ts";
 import {
   explanationDocument,
   explanationTable,

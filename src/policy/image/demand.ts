@@ -2,11 +2,10 @@
 import type { Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
 import type { Facts } from "../facts.ts";
-import { gainOf } from "../layer/gain.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
+import { gainOf, pausesOf } from "../space/freed.ts";
 import { type DiskTarget, futilityOf, type KnownLayers } from "../space/futility.ts";
-import { pausesOf } from "../space/nothing-freed.ts";
 import {
   type DiskJudgement,
   imageFilesystems,

@@ -1,22 +1,23 @@
 /** The plan for images: triggers, candidates in order of removal, and why all others are kept. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
-import type {
-  ImageCandidate,
-  ImagePlan,
-  ImageTarget,
-  KeptImage,
-  PlanNote,
+import {
+  expectedBytes,
+  type ImageCandidate,
+  type ImagePlan,
+  type ImageTarget,
+  type KeptImage,
+  type PlanNote,
 } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
-import { gainOf } from "../layer/gain.ts";
 import { type Choice, layersCount, orderByLayers, withEstimates } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
 import { evictionMarks } from "../pressure/judge.ts";
 import { selectionOf } from "../selection.ts";
+import { gainOf } from "../space/freed.ts";
 import { watchesSpace } from "../space/targets.ts";
 import { distinctTriggers, futileBlocks, type RemovalDemand, removalDemand } from "./demand.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
@@ -242,10 +243,6 @@ export function estimate(
     return { ...candidate, expected };
   });
 }
-
-/** The estimate from layers, else the reported size. */
-export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
-  frees?.estimateBytes ?? image.sizeBytes;
 
 interface Estimate {
   readonly bytes: bigint;

@@ -8,7 +8,7 @@ import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type Gain, scaled } from "./gain.ts";
+import { type Gain, scaled } from "../space/freed.ts";
 import type { LayerForest } from "./layers.ts";
 
 export interface Choice {

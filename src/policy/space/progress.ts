@@ -6,9 +6,9 @@ import { atLeastZero, smaller } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
 import { distinctImages } from "../image/image-index.ts";
 import { usageOf } from "../image/usage.ts";
-import { gainOf, rememberGain } from "../layer/gain.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
+import { gainOf, rememberGain } from "./freed.ts";
 import { boundOf, bytesAfter, mostOf, relievedOf, unitOf } from "./futility.ts";
 import { imageUseOf } from "./targets.ts";
 

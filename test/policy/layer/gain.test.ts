@@ -5,7 +5,7 @@ import type { ImageItem, ImageResult } from "../../../src/model/outcome.ts";
 import type { Bounds } from "../../../src/model/plan.ts";
 import type { RuntimeInfo } from "../../../src/model/snapshot.ts";
 import { duration, hours, watched } from "../../../src/model/time.ts";
-import { gainOf, rememberGain, scaled } from "../../../src/policy/layer/gain.ts";
+import { gainOf, rememberGain, scaled } from "../../../src/policy/space/freed.ts";
 import { aCandidate, aLedger, aSnapshot, NOW } from "../../support/build/values.ts";
 
 const MIB = 1_048_576n;

@@ -12,7 +12,7 @@ import {
   rememberNothingFreed,
   stillNothingFreed,
   type Streak,
-} from "../../../src/policy/space/nothing-freed.ts";
+} from "../../../src/policy/space/freed.ts";
 import { aFilesystem, aLedger, GIB, MIB } from "../../support/build/values.ts";
 
 interface One {
