@@ -3,8 +3,8 @@
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, Timer } from "../model/ports.ts";
-import { BYTES_PER_REPORTED_BYTE } from "../policy/space/futility.ts";
-import type { Progress } from "../policy/space/progress.ts";
+import { BYTES_PER_REPORTED_BYTE } from "../policy/space/disk.ts";
+import type { Progress } from "../policy/space/targets.ts";
 import { PassDisk, type Place } from "./pass-disk.ts";
 
 export interface MeterInput {

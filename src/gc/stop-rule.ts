@@ -11,13 +11,8 @@ import type { CommitFilesystem, Timer } from "../model/ports.ts";
 import type { ImageTrigger } from "../model/reason.ts";
 import type { Facts } from "../policy/facts.ts";
 import { type FreedHere, givesNothing, noStreak, TELLING_BYTES } from "../policy/space/freed.ts";
-import {
-  lackedBytes,
-  type Met,
-  metAfterAll,
-  targetReach,
-  targetsMet,
-} from "../policy/space/progress.ts";
+import { targetReach } from "../policy/space/futility.ts";
+import { lackedBytes, type Met, metAfterAll, targetsMet } from "../policy/space/targets.ts";
 import type { Meter } from "./meter.ts";
 import type { PassDisk } from "./pass-disk.ts";
 import type { Steps } from "./steps.ts";

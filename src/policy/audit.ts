@@ -15,9 +15,8 @@ import { type Usage, usageOf } from "./image/usage.ts";
 import { isBaselineRule } from "./keep/baseline.ts";
 import { compileKeepRules, matchKeepRules } from "./keep/keep.ts";
 import { forestOf } from "./layer/origins.ts";
+import { breakdownOf, BYTES_PER_REPORTED_BYTE, reportedBytesOf } from "./space/disk.ts";
 import { gainOf, isWholeGain } from "./space/freed.ts";
-import { breakdownOf, BYTES_PER_REPORTED_BYTE } from "./space/futility.ts";
-import { reportedBytes } from "./space/targets.ts";
 
 export function auditFindings({
   snapshot,
@@ -91,7 +90,7 @@ const STORE_SLACK_BYTES = 256n << 20n;
 function diskFindings(snapshot: Snapshot, ledger: Ledger): readonly AuditFinding[] {
   const mostPerMille = gainOf(ledger, snapshot.runtime).most;
   const layers = { forest: forestOf(snapshot.images, ledger), mostPerMille };
-  const listed = reportedBytes(snapshot.images);
+  const listed = reportedBytesOf(snapshot.images);
   return snapshot.filesystems.flatMap((filesystem): readonly AuditFinding[] => {
     const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
     if (!roles.includes("imagefs") && !roles.includes("containerfs")) return [];

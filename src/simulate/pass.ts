@@ -6,8 +6,8 @@ import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
 import { decide } from "../policy/decide.ts";
 import type { Facts } from "../policy/facts.ts";
-import { type Progress, targetReach, targetsMet } from "../policy/space/progress.ts";
-import { judgeDisks, storeTargets } from "../policy/space/targets.ts";
+import { targetReach } from "../policy/space/futility.ts";
+import { judgeDisks, type Progress, storeTargets, targetsMet } from "../policy/space/targets.ts";
 import { DEVICE, type SimulatedNode } from "./node.ts";
 
 /** The order of a plan's candidates, in place of its own. */

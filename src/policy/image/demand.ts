@@ -4,8 +4,9 @@ import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
 import type { Facts } from "../facts.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
+import type { KnownLayers } from "../space/disk.ts";
 import { gainOf, pausesOf } from "../space/freed.ts";
-import { type DiskTarget, futilityOf, type KnownLayers } from "../space/futility.ts";
+import { type DiskTarget, futilityOf } from "../space/futility.ts";
 import {
   type DiskJudgement,
   imageFilesystems,

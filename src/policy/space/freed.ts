@@ -19,7 +19,7 @@ import {
 import { atLeastZero, smaller } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
 import { releaseKey } from "../version.ts";
-import { BYTES_PER_REPORTED_BYTE } from "./futility.ts";
+import { BYTES_PER_REPORTED_BYTE } from "./disk.ts";
 
 /** Below this a removal cannot be told from what other programs do to the disk. */
 export const TELLING_BYTES = 1_048_576n;

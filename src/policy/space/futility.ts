@@ -1,32 +1,43 @@
-/** Decides whether removing images can relieve a disk at all. If even an upper bound is too small, none is removed. */
-import type { ImageId } from "../../model/ids.ts";
-import type { Bounds, DiskBreakdown, Futility, ImageTarget } from "../../model/plan.ts";
-import type { ImageUser } from "../../model/reason.ts";
-import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
-import { atLeastZero, smaller } from "../../model/values.ts";
-import { distinctImages } from "../image/image-index.ts";
-import type { LayerForest } from "../layer/layers.ts";
-import { type ImageUse, imageUseOf, reportedBytes } from "./targets.ts";
-
 /**
- * The most that an image can take on disk, as a multiple of its reported size: runtimes report compressed sizes, and
- * 1.05 to 4 times was measured.
+ * Decides whether it is worth removing images: before a pass, and again after each removal. If even an upper bound is too
+ * small to relieve a disk, none is removed.
  */
-export const BYTES_PER_REPORTED_BYTE = 5n;
+import type { ImageId } from "../../model/ids.ts";
+import type { ImageItem } from "../../model/outcome.ts";
+import type { Futility, ImagePlan, ImageTarget } from "../../model/plan.ts";
+import type { ImageUser } from "../../model/reason.ts";
+import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
+import type { Facts } from "../facts.ts";
+import { distinctImages } from "../image/image-index.ts";
+import { usageOf } from "../image/usage.ts";
+import { layersCount } from "../layer/layer-order.ts";
+import type { LayerForest } from "../layer/layers.ts";
+import { forestOf } from "../layer/origins.ts";
+import {
+  breakdownOf,
+  BYTES_PER_REPORTED_BYTE,
+  type DiskFacts,
+  type ImageUse,
+  imageUseOf,
+  inUseOf,
+  type KnownLayers,
+} from "./disk.ts";
+import { gainOf, rememberGain } from "./freed.ts";
+import { type Progress, targetsMet } from "./targets.ts";
 
 /** Inodes of an image besides its layers' files: blobs, directories, metadata, which `inodes_used` omits on containerd. */
 const INODES_BESIDE_LAYERS = 32n;
 
 /** A target on a filesystem, in bytes or in inodes. */
 export type DiskTarget = Extract<ImageTarget, { readonly device: string }>;
-export type Unit = keyof ImageUse;
-export const unitOf = ({ kind }: DiskTarget): Unit =>
-  kind === "available-bytes" ? "bytes" : "inodes";
+type Unit = keyof ImageUse;
+const unitOf = ({ kind }: DiskTarget): Unit => (kind === "available-bytes" ? "bytes" : "inodes");
 
-export const relievedOf = (target: DiskTarget): bigint =>
+const relievedOf = (target: DiskTarget): bigint =>
   target.kind === "available-bytes" ? target.relievedBytes : target.relievedInodes;
 
-export interface Bound {
+interface Bound {
   /** What the runtime reports for its images; `null`: no figure. */
   readonly used: bigint | null;
   /** For the unused images: their reported sizes added up, each known layer once; or their number. */
@@ -47,17 +58,9 @@ export function boundOf(unit: Unit, bound: Bound): bigint | null {
   return smaller(used === null ? byLayers : smaller(byFigure, byLayers), inUse);
 }
 
-/** The layers of a node's images, where they matter, and what the node has taught about their sizes. */
-export interface KnownLayers {
-  readonly forest: LayerForest;
-  /** The most that a thousand reported bytes take on disk. */
-  readonly mostPerMille: bigint;
-}
-
 /** What is judged beside the target and its filesystem. */
-export interface FutilityFacts extends Pick<Snapshot, "images" | "filesystems" | "logs"> {
+export interface FutilityFacts extends DiskFacts {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
-  readonly layers: KnownLayers | null;
 }
 
 /** Judges one target before the pass begins; `null` if it cannot be judged. */
@@ -93,11 +96,8 @@ export function futilityOf(
   };
 }
 
-export const inUseOf = ({ capacityBytes, availableBytes }: Filesystem): bigint =>
-  atLeastZero(capacityBytes - availableBytes);
-
 /** The most that a thousand reported bytes of these images take; `null` if none of their layers is known. */
-export const mostOf = (images: readonly Image[], layers: KnownLayers | null): bigint | null =>
+const mostOf = (images: readonly Image[], layers: KnownLayers | null): bigint | null =>
   layers !== null && images.some(({ id }) => layers.forest.has(id)) ? layers.mostPerMille : null;
 
 /**
@@ -105,7 +105,7 @@ export const mostOf = (images: readonly Image[], layers: KnownLayers | null): bi
  * its bounds, and none that another image has: layers of a used image remain, however many unused images have them too.
  * Cheap as long as the removals follow the order in which the images were given.
  */
-export function bytesAfter(
+function bytesAfter(
   images: readonly Image[],
   forest: LayerForest | null,
 ): (removed: readonly ImageId[]) => bigint {
@@ -133,50 +133,65 @@ function leftFrom(order: readonly Image[], forest: LayerForest | null): readonly
     .toReversed();
 }
 
-/** What fills the disk, as far as known; the parts never add up to more than the usage. */
-export function breakdownOf(
-  filesystem: Filesystem,
-  facts: Pick<Snapshot, "images" | "filesystems" | "logs"> & Pick<FutilityFacts, "layers">,
-): DiskBreakdown {
-  const { capacityBytes, availableBytes, containerUsedBytes, roles } = filesystem;
-  let unexplained = inUseOf(filesystem);
-  const share = (bytes: bigint): bigint => {
-    const part = bytes < 0n ? 0n : bytes < unexplained ? bytes : unexplained;
-    unexplained -= part;
-    return part;
-  };
-  const images = imageBytesOf(filesystem, facts);
-  const imagesBytes = share(images.upperBytes);
-  const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
-  // Pod logs are on the node's own filesystem.
-  const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;
-  const logsBytes = logs === null ? null : share(logs);
-  return {
-    capacityBytes,
-    availableBytes,
-    imagesBytes,
-    imagesAtLeastBytes: smaller(images.lowerBytes, imagesBytes),
-    containersBytes,
-    logsBytes,
-    otherBytes: unexplained,
+/**
+ * Whether the remaining candidates can still reach the targets: judged as the plan did, with what the pass removed and
+ * learned since.
+ */
+export function targetReach(
+  facts: Pick<Facts, "snapshot" | "ledger" | "purpose" | "limits">,
+  { targets, candidates }: Pick<ImagePlan, "targets" | "candidates">,
+): (progress: Progress, items: readonly ImageItem[]) => boolean {
+  const { snapshot, purpose } = facts;
+  const forest = layersCount(facts.limits.images, purpose, targets)
+    ? forestOf(snapshot.images, facts.ledger)
+    : null;
+  const unused = unusedInOrder(snapshot, candidates);
+  const unusedBytes = bytesAfter(unused, forest);
+  let learned = facts.ledger;
+  let seen = 0;
+  return (progress, items) => {
+    learned = rememberGain(learned, { runtime: snapshot.runtime, items: items.slice(seen) });
+    seen = items.length;
+    const removed = items.flatMap(({ candidate, result }) =>
+      result.kind === "removed" ? [candidate.image.id] : [],
+    );
+    const bytesLeft = unusedBytes(removed);
+    const mostPerMille = gainOf(learned, snapshot.runtime).most;
+    const canBeMet = (target: ImageTarget): boolean => {
+      if (!("device" in target)) return true;
+      const { device } = target;
+      const filesystem = snapshot.filesystems.find((one) => one.device === device);
+      if (filesystem === undefined) return true;
+      const unit = unitOf(target);
+      const inBytes = unit === "bytes";
+      const free = (inBytes ? progress.availableBytes : progress.inodesFree).get(device) ?? 0n;
+      const gained = (inBytes ? progress.gainedBytes : progress.gainedInodes).get(device) ?? 0n;
+      const used = imageUseOf(filesystem, snapshot)[unit];
+      const bound = boundOf(unit, {
+        used: used === null ? null : atLeastZero(used - gained),
+        unused: inBytes ? bytesLeft : BigInt(unused.length - removed.length),
+        mostPerMille: mostOf(unused, forest === null ? null : { forest, mostPerMille }),
+        inUse: filesystem.capacityBytes - (progress.availableBytes.get(device) ?? 0n),
+      });
+      return bound === null || free + bound >= relievedOf(target);
+    };
+    // A target that is met needs nothing more.
+    const open = targets.filter((target) => targetsMet([target], progress) === null);
+    if (purpose.kind !== "pressure") return open.some(canBeMet);
+    // The pressure on a disk ends with the last of its thresholds.
+    const ofDisk = Map.groupBy(open, (target) => ("device" in target ? target.device : ""));
+    return [...ofDisk.values()].some((those) => those.every(canBeMet));
   };
 }
 
-/**
- * What images take. containerd's figure covers their snapshots without the compressed blobs, which take no more than the
- * snapshots, and no more than the sizes that it reports.
- */
-function imageBytesOf(
-  filesystem: Filesystem,
-  facts: Pick<Snapshot, "images" | "filesystems"> & Pick<FutilityFacts, "layers">,
-): Pick<Bounds, "lowerBytes" | "upperBytes"> {
-  const images = distinctImages(facts.images, "any");
-  const forest = facts.layers?.forest ?? null;
-  const used = imageUseOf(filesystem, facts).bytes;
-  const all = forest?.union(images).upperBytes ?? reportedBytes(images);
-  if (used !== null) return { lowerBytes: used, upperBytes: used + smaller(all, used) };
-  const known = images.filter(({ id }) => forest?.has(id) === true);
-  return { lowerBytes: forest?.union(known).lowerBytes ?? 0n, upperBytes: all };
+/** Candidates in the order of removal, then the other unused images. */
+function unusedInOrder(snapshot: Snapshot, candidates: ImagePlan["candidates"]): readonly Image[] {
+  const { users } = usageOf(snapshot);
+  const due = new Set(candidates.map(({ image }) => image.id));
+  const others = distinctImages(snapshot.images, "any").filter(
+    ({ id }) => !users.has(id) && !due.has(id),
+  );
+  return [...candidates.map(({ image }) => image), ...others];
 }
 
 /** How many percent the bound or the disk has to change to count as another state. */

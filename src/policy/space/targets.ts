@@ -1,10 +1,12 @@
-/** The triggers of a periodic image pass and their targets: space, inodes, a budget, a number of images. */
+/** The targets of an image pass: which triggers set them (space, inodes, a budget, a number of images), and when they are met. */
 import type { Compat, ImageLimits } from "../../model/limits.ts";
 import type { DiskUsage, ImageTarget, PlanNote } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
+import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import { smaller } from "../../model/values.ts";
 import { distinctImages } from "../image/image-index.ts";
 import type { LayerForest } from "../layer/layers.ts";
+import { countedStoreBytes, reportedBytesOf } from "./disk.ts";
 
 export interface DiskJudgement {
   readonly usage: readonly DiskUsage[];
@@ -155,7 +157,7 @@ export function storeTargets(
   const images = distinctImages(snapshot.images, "any");
   if (maximumBytes !== null) {
     // Without the runtime's figure, the reported sizes; each layer once where layers matter.
-    const estimate = forest?.union(images).estimateBytes ?? reportedBytes(images);
+    const estimate = forest?.union(images).estimateBytes ?? reportedBytesOf(images);
     const wantedBytes = (countedStoreBytes(snapshot) ?? estimate) - maximumBytes;
     const trigger = { kind: "budget" } as const;
     if (wantedBytes > 0n) targets.push({ kind: "store-bytes", trigger, maximumBytes, wantedBytes });
@@ -167,49 +169,81 @@ export function storeTargets(
   return targets;
 }
 
-export const reportedBytes = (images: readonly Image[]): bigint =>
-  images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+/** The measurements after the latest removal, and the gains since the start of the pass; maps are by device. */
+export interface Progress {
+  readonly accounting: "measured" | "reported";
+  readonly availableBytes: ReadonlyMap<string, bigint>;
+  readonly inodesFree: ReadonlyMap<string, bigint>;
+  readonly gainedBytes: ReadonlyMap<string, bigint>;
+  readonly gainedInodes: ReadonlyMap<string, bigint>;
+  /** The size of the image store now; `null`: the runtime does not say, so reported sizes count. */
+  readonly storeBytes: bigint | null;
+  readonly imageCount: number;
+  /** Reported sizes of images removed for the targets, added up. */
+  readonly reportedBytes: bigint;
+  /** The same for all images removed in this pass, each layer once where layers are known. */
+  readonly estimatedBytes: bigint;
+  /** How many images were removed for the targets. */
+  readonly removed: number;
+}
 
-/** The runtime's figure for the image store, of all filesystems that hold images; `null` if it gives none. */
-export function countedStoreBytes(
-  snapshot: Pick<Snapshot, "filesystems" | "images">,
-): bigint | null {
-  const counted = snapshot.filesystems.reduce(
-    (sum, filesystem) => sum + (imageUseOf(filesystem, snapshot).bytes ?? 0n),
-    0n,
+export type Met = "target-reached" | "own-gain-reached";
+
+/** `null`: the pass continues. It ends when every target is met, so the strictest wins; an empty list is met. */
+export function targetsMet(targets: readonly ImageTarget[], progress: Progress): Met | null {
+  const all = targets.map((target) => targetMet(target, progress));
+  if (all.includes(null)) return null;
+  return all.includes("own-gain-reached") ? "own-gain-reached" : "target-reached";
+}
+
+/** The same if no candidate is left: with reported sizes, a target of 0 is then met without a removal. */
+export const metAfterAll = (targets: readonly ImageTarget[], progress: Progress): Met | null =>
+  targetsMet(targets, { ...progress, removed: Math.max(1, progress.removed) });
+
+function targetMet(target: ImageTarget, progress: Progress): Met | null {
+  const { accounting, storeBytes, reportedBytes, estimatedBytes } = progress;
+  const isReported = accounting === "reported";
+  switch (target.kind) {
+    case "available-bytes":
+      // The kubelet checks only after a removal, so it removes one image even if the target is 0.
+      if (isReported) return isMet(progress.removed > 0 && reportedBytes >= target.wantedBytes);
+      return (
+        isMet((progress.availableBytes.get(target.device) ?? -1n) >= target.availableBytes) ??
+        isGained(progress.gainedBytes.get(target.device), target.wantedBytes)
+      );
+    case "free-inodes":
+      return (
+        isMet((progress.inodesFree.get(target.device) ?? -1n) >= target.inodesFree) ??
+        isGained(progress.gainedInodes.get(target.device), target.wantedInodes)
+      );
+    case "store-bytes":
+      if (isReported) return isMet(reportedBytes >= target.wantedBytes);
+      return isMet(
+        storeBytes === null
+          ? estimatedBytes >= target.wantedBytes
+          : storeBytes <= target.maximumBytes,
+      );
+    case "image-count":
+      return isMet(progress.imageCount <= target.maximumImages);
+    case "everything":
+      return null;
+  }
+}
+
+const isMet = (is: boolean): Met | null => (is ? "target-reached" : null);
+
+/** Own gains end a pass if others write as fast as it frees. */
+const isGained = (gained = 0n, wanted: bigint): Met | null =>
+  gained > 0n && gained >= wanted ? "own-gain-reached" : null;
+
+/** The bytes that a target lacks on its disk or in its budget; `null` if it is not about measured bytes. */
+export function lackedBytes(target: ImageTarget, progress: Progress): bigint | null {
+  if (target.kind === "store-bytes")
+    return progress.storeBytes === null ? null : progress.storeBytes - target.maximumBytes;
+  if (target.kind !== "available-bytes") return null;
+  const { device, availableBytes, wantedBytes } = target;
+  return smaller(
+    availableBytes - (progress.availableBytes.get(device) ?? 0n),
+    wantedBytes - (progress.gainedBytes.get(device) ?? 0n),
   );
-  return counted > 0n ? counted : null;
 }
-
-/** The filesystem that holds the images; `null` if the runtime names none. */
-export const storeFilesystem = ({
-  filesystems,
-}: Pick<Snapshot, "filesystems">): Filesystem | null =>
-  filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
-
-/** What the runtime reports for images on a filesystem; `null`: nothing, or an implausible figure. */
-export interface ImageUse {
-  readonly bytes: bigint | null;
-  readonly inodes: bigint | null;
-}
-
-/** The total may be this many times smaller than a single image: filesystems compress, and sizes are rounded. */
-const PLAUSIBLE_FACTOR = 4n;
-
-/**
- * CRI-O 1.37 measures a directory of metadata: 65 KB where the store held 257 MB. Because images share layers, the
- * total may be far below the sum of their sizes, but not below the size of the largest.
- */
-export function imageUseOf(
-  { imageUsedBytes: bytes, imageInodesUsed: inodes = null }: Filesystem,
-  { images, filesystems }: Pick<Snapshot, "images" | "filesystems">,
-): ImageUse {
-  const used = filesystems.reduce((sum, one) => sum + (one.imageUsedBytes ?? 0n), 0n);
-  if (used > 0n && images.some(({ sizeBytes }) => used * PLAUSIBLE_FACTOR < sizeBytes))
-    return { bytes: null, inodes: null };
-  return { bytes: positiveOf(bytes), inodes: positiveOf(inodes) };
-}
-
-/** Runtimes report 0 if they did not count. */
-const positiveOf = (figure: bigint | null): bigint | null =>
-  figure !== null && figure > 0n ? figure : null;

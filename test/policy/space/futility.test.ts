@@ -4,10 +4,10 @@ import { chainId } from "../../../src/model/ids.ts";
 import type { Futility } from "../../../src/model/plan.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { breakdownOf } from "../../../src/policy/space/disk.ts";
 import {
   apart,
   boundOf,
-  breakdownOf,
   type DiskTarget,
   futilityDiffers,
   futilityOf,

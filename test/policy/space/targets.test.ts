@@ -6,13 +6,8 @@ import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { minutes } from "../../../src/model/time.ts";
 import type { LayerForest } from "../../../src/policy/layer/layers.ts";
-import {
-  collectsImages,
-  imageUseOf,
-  judgeDisks,
-  storeFilesystem,
-  storeTargets,
-} from "../../../src/policy/space/targets.ts";
+import { imageUseOf, storeFilesystem } from "../../../src/policy/space/disk.ts";
+import { collectsImages, judgeDisks, storeTargets } from "../../../src/policy/space/targets.ts";
 import {
   aFilesystem,
   anImage,

@@ -8,13 +8,13 @@ import type { ImageItem } from "../../../src/model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget, Purpose } from "../../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
+import { targetReach } from "../../../src/policy/space/futility.ts";
 import {
   lackedBytes,
   metAfterAll,
   type Progress,
-  targetReach,
   targetsMet,
-} from "../../../src/policy/space/progress.ts";
+} from "../../../src/policy/space/targets.ts";
 import {
   aCandidate,
   aFilesystem,
