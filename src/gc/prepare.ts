@@ -4,7 +4,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { rememberPods } from "../policy/container/pods.ts";
-import { type Decide, decide } from "../policy/decide.ts";
+import { decide, type PlanInput } from "../policy/decide.ts";
 import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { baselineOf } from "../policy/keep/baseline.ts";
@@ -20,7 +20,7 @@ import type { Steps } from "./steps.ts";
 import { trace } from "./trace.ts";
 
 export interface PrepareRequest extends Pick<
-  Decide,
+  PlanInput,
   "purpose" | "parts" | "pressureTargets" | "creationPatience"
 > {
   /** For a single pass: eviction thresholds that this observation meets are targets too. */
@@ -44,7 +44,7 @@ export interface Prepared {
   /** When the snapshot's lists were requested, by the monotonic clock. */
   readonly listedNs: bigint;
   /** What the plan was decided from, for deciding again. */
-  readonly decided: Decide;
+  readonly decided: PlanInput;
 }
 
 export interface PrepareRun {
@@ -69,7 +69,7 @@ export async function prepare(
   );
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const limits = engine.limits();
-  const decided: Decide = {
+  const decided: PlanInput = {
     snapshot,
     ledger,
     limits,
@@ -179,9 +179,9 @@ async function withLayers(
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
 export const metNow = (
-  { limits, filesystems }: Pick<Decide, "limits"> & Pick<Snapshot, "filesystems">,
+  { limits, filesystems }: Pick<PlanInput, "limits"> & Pick<Snapshot, "filesystems">,
   { softDue }: SinglePassEvictions,
-): Decide["pressureTargets"] =>
+): PlanInput["pressureTargets"] =>
   metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems }, softDue);
 
 /**

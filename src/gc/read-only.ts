@@ -5,7 +5,7 @@ import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { ImagePlan, Plan, PlannedPodLogs } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Duration, instant, type ObservedTime, watched as watchedAt } from "../model/time.ts";
-import { type Decide, decide } from "../policy/decide.ts";
+import { decide, type PlanInput } from "../policy/decide.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { unusedFor } from "../policy/image/rank.ts";
 import { usageOf } from "../policy/image/usage.ts";
@@ -47,9 +47,9 @@ export async function withPullRecords(engine: ReadEngine, prepared: Prepared): P
 /** The basis of an offline plan: a recorded node instead of an observation. */
 export function prepareRecorded(
   recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
-  input: Omit<Decide, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
+  input: Omit<PlanInput, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
 ): Prepared {
-  const decided: Decide = {
+  const decided: PlanInput = {
     ...input,
     ...recorded,
     pressureTargets: metNow(

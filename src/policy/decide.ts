@@ -17,18 +17,19 @@ export interface Parts {
   readonly images: boolean;
 }
 
-export interface Decide extends Facts {
+/** What a plan is decided from. */
+export interface PlanInput extends Facts {
   readonly parts: Parts;
 }
 
 /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
-export function decide(facts: Decide): Plan {
+export function decide(facts: PlanInput): Plan {
   const containers = facts.parts.containers === "none" ? null : containerPlan(facts);
   const images = facts.parts.images ? decideImages(facts, goneBefore(containers)) : null;
   return { containers, images };
 }
 
-function containerPlan(facts: Decide): ContainerPlan {
+function containerPlan(facts: PlanInput): ContainerPlan {
   const pods = judgePods(facts.ledger.pods, podView(facts));
   return limitedTo(facts, decideContainers(containerInput(facts, pods)));
 }
@@ -40,14 +41,14 @@ export interface FreshLists extends Listed {
 
 /** The container half on lists newer than the snapshot; everything else is that of the pass. */
 export function decideOnFreshLists(
-  facts: Decide,
+  facts: PlanInput,
   { listedAt, ...lists }: FreshLists,
 ): ContainerPlan {
   const pods = judgePods(facts.ledger.pods, { ...podView(facts), ...lists, listedAt });
   return limitedTo(facts, decideContainersAgain(containerInput(facts, pods), { ...lists, pods }));
 }
 
-function containerInput(facts: Decide, pods: PodJudgement): ContainerInput {
+function containerInput(facts: PlanInput, pods: PodJudgement): ContainerInput {
   const { snapshot, limits, purpose } = facts;
   // A container removed between the list and its status is not the newest of its name; another one is.
   const containers = snapshot.containers.filter(
@@ -63,7 +64,7 @@ function containerInput(facts: Decide, pods: PodJudgement): ContainerInput {
   };
 }
 
-function limitedTo({ parts, purpose }: Decide, plan: ContainerPlan): ContainerPlan {
+function limitedTo({ parts, purpose }: PlanInput, plan: ContainerPlan): ContainerPlan {
   const selection = selectionOf(purpose);
   const selected = selection === null ? plan : selectedContainers(plan, selection);
   return parts.containers === "logs" ? { ...selected, containers: [], sandboxes: [] } : selected;

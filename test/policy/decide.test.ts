@@ -5,7 +5,7 @@ import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Purpose } from "../../src/model/plan.ts";
 import type { Sandbox, Snapshot } from "../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { type Decide, decide, decideOnFreshLists, type Parts } from "../../src/policy/decide.ts";
+import { decide, decideOnFreshLists, type Parts, type PlanInput } from "../../src/policy/decide.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
 import { anImage, aRecord, NOW, withImageLimits } from "../support/build/values.ts";
 import { inputOf } from "./judging.ts";
@@ -24,7 +24,7 @@ const snapshot: Partial<Snapshot> = {
 const LONG_GONE = { absentSinceWatched: watched(0n), deadSinceWatched: watched(0n) };
 const everything: Parts = { containers: "all", images: true };
 
-function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): Decide {
+function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): PlanInput {
   const pods = new Map([[podUid("uid-b"), aPodRecord(LONG_GONE)]]);
   const facts = inputOf({ images: [app], snapshot, ledger: { pods } });
   return { ...facts, purpose, parts: { ...everything, ...parts } };
@@ -86,7 +86,7 @@ describe("what is removed before images", () => {
   test("counts towards the limit of removals: containers, sandboxes and log directories", () => {
     const expected = (maximumRemovals: number) =>
       decide(
-        withImageLimits({ ...both, snapshot: node, ledger }, { maximumRemovals }) as Decide,
+        withImageLimits({ ...both, snapshot: node, ledger }, { maximumRemovals }) as PlanInput,
       ).images?.candidates.map((candidate) => candidate.expected);
     expect([expected(3), expected(4)]).toEqual([[false], [true]]);
   });
