@@ -4,7 +4,7 @@ import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, KeepRule, Snapshot } from "../../model/snapshot.ts";
-import { type SandboxNames, sandboxNames } from "../../policy/image/protect.ts";
+import { type SandboxName, sandboxNames } from "../../policy/image/protect.ts";
 import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
@@ -138,9 +138,9 @@ function protectionsOf(
 }
 
 /** The runtime and its sandboxes usually name the same one. */
-const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
-  patterns.filter(
-    ({ by, text }, at) => patterns.findIndex((it) => it.by === by && it.text === text) === at,
+const distinct = (names: readonly SandboxName[]): readonly SandboxName[] =>
+  names.filter(
+    ({ by, text }, at) => names.findIndex((it) => it.by === by && it.text === text) === at,
   );
 
 export const keepCheck = command({

@@ -37,7 +37,7 @@ export interface ProtectionContext {
   readonly keep: CompiledKeepRules;
   /** Tags of listed images: if an earlier name's tag has moved on, the name only shows the repository. */
   readonly tags: ReadonlySet<string>;
-  readonly sandbox: SandboxNames;
+  readonly sandbox: readonly SandboxName[];
   readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
   /** Images with a name that the kubelet is pulling, and that name. */
   readonly pulling: ReadonlyMap<ImageId, string>;
@@ -222,42 +222,39 @@ function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReas
 /** Repositories of pause images: upstream, its mirrors, and those with the architecture in their name. */
 export const PAUSE_PATTERNS: readonly string[] = ["**/pause", "**/pause-*", "**/*mirrored-pause*"];
 
-/** What names the sandbox image, which no container names and without which no pod starts. */
-export interface SandboxNames {
-  readonly patterns: readonly {
-    readonly by: Extract<ImageKeepReason, { readonly kind: "sandbox-image" }>["by"];
-    /** As written. */
-    readonly text: string;
-    readonly pattern: KeepPattern;
-  }[];
+/** A name of the sandbox image, which no container names and without which no pod starts. */
+export interface SandboxName {
+  readonly by: Extract<ImageKeepReason, { readonly kind: "sandbox-image" }>["by"];
+  /** As written. */
+  readonly text: string;
+  readonly pattern: KeepPattern;
 }
 
 /** On this node: the runtime and its sandboxes, the flag, the built-in patterns. */
 export function sandboxNames(
   snapshot: Pick<Snapshot, "runtime" | "sandboxImages">,
   infraImages: readonly string[],
-): SandboxNames {
+): readonly SandboxName[] {
   const named = {
     runtime: [...snapshot.runtime.sandboxImages, ...new Set(snapshot.sandboxImages.values())],
     flag: infraImages,
     pattern: PAUSE_PATTERNS,
   };
   // An invalid name names no image; an empty one is how runtimes say that there is none.
-  const patterns = (["runtime", "flag", "pattern"] as const).flatMap((by) =>
+  return (["runtime", "flag", "pattern"] as const).flatMap((by) =>
     named[by].flatMap((text) => {
       const parsed = parseKeepPattern(text);
       return parsed.kind === "valid" ? [{ by, text, pattern: parsed.pattern }] : [];
     }),
   );
-  return { patterns };
 }
 
 /** `null`: it is not the sandbox image. A name without a tag matches every tag, to keep too much rather than too little. */
 export function sandboxImageReason(
-  { patterns }: SandboxNames,
+  names: readonly SandboxName[],
   image: Image,
 ): ImageKeepReason | null {
-  for (const { by, pattern } of patterns) {
+  for (const { by, pattern } of names) {
     const name = matchPattern(pattern, imageNames(image));
     if (name !== null) return { kind: "sandbox-image", by, name };
   }
