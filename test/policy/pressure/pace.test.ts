@@ -3,7 +3,13 @@
 import { expect, test } from "bun:test";
 
 import type { ContainerOutcome, ImageEnd, ImageItem } from "../../../src/model/outcome.ts";
-import { effectOf, type PassEffect, pauseAfter } from "../../../src/policy/pressure/pace.ts";
+import {
+  effectOf,
+  type PassEffect,
+  pauseAfter,
+  reclaimTargets,
+} from "../../../src/policy/pressure/pace.ts";
+import { spaceTarget } from "../../support/build/values.ts";
 
 const item = (kind: ImageItem["result"]["kind"]) => ({ result: { kind } }) as ImageItem;
 const images = (end: ImageEnd, ...items: readonly ImageItem[]) => ({ end, items }) as never;
@@ -78,3 +84,13 @@ test.each([
     expect(pauseAfter({ effect, compat, idle: 5_000, periodMs: 200 })).toBe(200);
   },
 );
+
+test("pressure frees down to its targets, with compat kubelet everything for each signal, and nothing unjudged", () => {
+  const target = spaceTarget(10n, 5n);
+  const verdict = { targets: [target] } as never;
+  expect(reclaimTargets("none", ["imagefs.available"], verdict)).toEqual([target]);
+  expect(reclaimTargets("none", ["imagefs.available"], null)).toEqual([]);
+  expect(reclaimTargets("kubelet", ["imagefs.available"], verdict)).toEqual([
+    { kind: "everything", trigger: { kind: "pressure", signal: "imagefs.available" } },
+  ]);
+});
