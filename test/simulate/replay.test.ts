@@ -70,6 +70,19 @@ describe("four images in turn on a disk for three", () => {
   });
 });
 
+test("in the order frequent, a favourite stays until the aging term has outgrown it", () => {
+  // Four uses of a favourite, then one of each other image: one an hour on a disk for three.
+  const others = ["b", "c", "d", "e", "f", "g", "h", "i", "j"];
+  const uses = ["a", "a", "a", "a", ...others].map((name, hour) => usedAt(name, hour * HOUR));
+  const images = ["a", ...others].map((name) => traced(name, 25));
+  const trace = aTrace({ images, uses, untilMs: 14 * HOUR });
+  const removed = (order: "recent" | "frequent") =>
+    replay(aScenario(trace, { limits: imageLimits({ order }) })).removed;
+  // Its key is 1 + 4. That of b, c and d is 1 + 1; of e, f and g, with their term, 2 + 2; of those after them 2 + 4.
+  expect(removed("frequent")).toEqual(named("b", "c", "d", "e", "f", "g", "a"));
+  expect(removed("recent")).toEqual(named("a", "b", "c", "d", "e", "f", "g"));
+});
+
 describe("what counts", () => {
   test("layers that images share are pulled and stored once", () => {
     const base = { id: "base", sizeBytes: 20n * MIB };
