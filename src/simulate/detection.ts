@@ -91,7 +91,7 @@ export class Detection {
   removed(items: readonly ImageItem[], { runtime }: Snapshot): void {
     const learned = rememberGain(items.reduce(raiseAgingTerm, this.ledger), { runtime, items });
     this.ledger = forgetImages(
-      items.reduce(raiseAgingTerm, learned),
+      learned,
       items.map(({ candidate }) => candidate.image.id),
     );
   }
