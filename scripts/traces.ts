@@ -38,14 +38,14 @@ class Node {
   }
 
   /** Log-normal around the median. */
-  size(medianBytes: number, sigma = 0.6): bigint {
+  size(medianBytes: number, sigma: number): bigint {
     const [one, two] = [this.random.next(), this.random.next()];
     const normal = Math.sqrt(-2 * Math.log(1 - one)) * Math.cos(2 * Math.PI * two);
     return BigInt(Math.round(medianBytes * Math.exp(sigma * normal)));
   }
 
-  layer(id: string, medianBytes: number): Layer {
-    return { id: digest(`layer ${id}`), sizeBytes: this.size(medianBytes) };
+  layer(id: string, medianBytes: number, sigma = 0.6): Layer {
+    return { id: digest(`layer ${id}`), sizeBytes: this.size(medianBytes, sigma) };
   }
 
   image(name: string, layers: readonly Layer[], key = name): string {
@@ -168,7 +168,7 @@ function requests(path: string, seed: number): Node {
   const node = new Node(seed, last / 86_400 + 1 / 24);
   const images = new Map<string, string>();
   for (const [seconds, name] of uses as [number, string][]) {
-    const layers = (): readonly Layer[] => [node.layer(name, 4_500 * MB)];
+    const layers = (): readonly Layer[] => [node.layer(name, 4_500 * MB, 0.5)];
     const image =
       images.get(name) ?? node.image(`registry.example/${name.toLowerCase()}:1`, layers());
     images.set(name, image);
