@@ -24,6 +24,8 @@ export interface NodeOptions {
   /** What is used by anything but images. */
   readonly otherBytes: bigint;
   readonly keep: KeepRules;
+  /** Whether the runtime tells the layers of images. */
+  readonly readsLayers: boolean;
   readonly startedAt: Instant;
 }
 
@@ -68,6 +70,7 @@ export class SimulatedNode {
 
   /** The layers of images that nobody has read yet. */
   unreadOrigins(known: ReadonlyMap<ImageId, unknown>): ReadonlyMap<ImageId, ImageOrigin> {
+    if (!this.#options.readsLayers) return new Map();
     return new Map(
       Array.from(this.#contents)
         .filter(([id]) => !known.has(id))

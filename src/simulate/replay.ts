@@ -4,7 +4,6 @@ import type { ImageId } from "../model/ids.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ImageItem } from "../model/outcome.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
-import type { KeepRules } from "../model/snapshot.ts";
 import { duration, type Instant, instantFromMs, toMs } from "../model/time.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { judgePressure, noPressure } from "../policy/pressure/judge.ts";
@@ -12,22 +11,19 @@ import { reclaimTargets, SOONEST_MS } from "../policy/pressure/pace.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { Detection } from "./detection.ts";
 import { type Figures, marksOf, Measures } from "./measures.ts";
-import { SimulatedNode } from "./node.ts";
+import { type NodeOptions, SimulatedNode } from "./node.ts";
 import { farthestFirst } from "./offline.ts";
 import { isTriggered, removeByPlan } from "./pass.ts";
 import type { Replayable, ReplayedImage, TraceEvent } from "./trace.ts";
 
-export interface Scenario {
+export interface Scenario extends Omit<NodeOptions, "startedAt"> {
   readonly trace: Replayable;
-  readonly capacityBytes: bigint;
-  readonly otherBytes: bigint;
   readonly limits: Limits;
   readonly periods: {
     readonly "image-detection": number;
     readonly "image-gc": number;
     readonly pressure: number;
   };
-  readonly keep: KeepRules;
   /** `null`: the agent never restarts. Only with `compat: kubelet` does it forget. */
   readonly restartEveryMs: number | null;
   /** Everything unused is removed so often, as by a cron job; `null`: never. */
@@ -63,12 +59,11 @@ class Replay {
   readonly #waiting = new Map<string, ReplayedImage>();
 
   constructor(scenario: Scenario) {
-    const { trace, capacityBytes, otherBytes, keep, limits } = scenario;
+    const { trace, capacityBytes, keep, limits } = scenario;
     this.#scenario = scenario;
     this.#nowMs = trace.fromMs;
     this.#startedAt = instantFromMs(trace.fromMs);
-    const startedAt = this.#startedAt;
-    this.#node = new SimulatedNode({ capacityBytes, otherBytes, keep, startedAt });
+    this.#node = new SimulatedNode({ ...scenario, startedAt: this.#startedAt });
     this.#measures = new Measures(marksOf(limits, capacityBytes), trace.fromMs);
     this.#detection = new Detection({
       node: this.#node,

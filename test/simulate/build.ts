@@ -47,6 +47,7 @@ export const aScenario = (trace: NodeTrace, change: Partial<Scenario> = {}): Sce
   keep: { rules: [], problems: [], directoriesRead: [] },
   restartEveryMs: null,
   flushEveryMs: null,
+  readsLayers: true,
   order: "policy",
   ...change,
 });

@@ -33,8 +33,12 @@ import { recordedTrace } from "../trace.ts";
 export const SCENARIO_OPTIONS: readonly CommandOption[] = [
   option("capacity SIZE", "size of the disk, or a percentage of all images [as in the trace]"),
   option("vary FLAG=A,B,C", "compare these values of a flag; repeatable"),
-  option("restart-every DURATION", "the agent restarts so often [never]"),
-  option("flush-every DURATION", "everything unused is removed so often, as by cron [never]"),
+  option("restart-every DURATION", "the agent restarts so often; 0s: never [0s]"),
+  option(
+    "flush-every DURATION",
+    "everything unused is removed so often, as by cron; 0s: never [0s]",
+  ),
+  option("layers known|unknown", "whether the agent can read which layers images share [known]"),
   option("bound", "compare with removing first what is used farthest in the future"),
 ];
 
@@ -48,7 +52,7 @@ export const scenarioArguments = ({ options }: CommandContext): readonly string[
 export const simulate = command({
   name: "simulate",
   summary: "compare what other settings would have cost",
-  doc: "Replays when images were on a node and in use: this node's own history, or traces that crigc snapshot --trace wrote (also with gzip, or directories of them: .trace, .jsonl, also .gz), one for each node, side by side on all processors. An image that is used and not there is pulled; what is removed is decided by the same rules as in crigc gc, under the settings given. Each --vary FLAG=A,B,C adds a row for each value (values that contain commas are separated by semicolons); several give all combinations, and those that contradict each other are left out with a note. FLAG is any flag, or capacity, restart-every or flush-every. With --compat kubelet, each --restart-every forgets what the agent saw, and pressure removes everything unused. The same traces and settings always give the same figures.",
+  doc: "Replays when images were on a node and in use: this node's own history, or traces that crigc snapshot --trace wrote (also with gzip, or directories of them: .trace, .jsonl, also .gz), one for each node, side by side on all processors. An image that is used and not there is pulled; what is removed is decided by the same rules as in crigc gc, under the settings given. Each --vary FLAG=A,B,C adds a row for each value (values that contain commas are separated by semicolons); several give all combinations, and those that contradict each other are left out with a note. FLAG is any flag, or capacity, restart-every, flush-every or layers. With --compat kubelet, each --restart-every forgets what the agent saw, and pressure removes everything unused. The same traces and settings always give the same figures.",
   options: [
     option("trace FILE", "a trace, or a directory of traces; repeatable [this node's history]", {
       completes: "file",
@@ -148,7 +152,7 @@ interface Combination {
 
 const COMBINATIONS_MAX = 1000;
 /** Options of this command that vary like flags. */
-const OWN = ["capacity", "restart-every", "flush-every"] as const;
+const OWN = ["capacity", "restart-every", "flush-every", "layers"] as const;
 type Own = (typeof OWN)[number];
 
 /** All combinations of the varied values that do not contradict each other. */
@@ -230,10 +234,13 @@ async function scenarioOf(given: Case, context: CommandContext): Promise<Scenari
   const everyMs = (name: Own): number | null => {
     const text = textFor(name);
     const span = text === null ? null : parseDuration(text);
-    if (text === null) return null;
+    if (text === null || span === 0n) return null;
     if (span !== null && span >= 60_000_000_000n) return toMs(span);
-    throw usageError(`--${name}`, text, `invalid duration ${quoted(text)}: use 1m or more`);
+    throw usageError(`--${name}`, text, `invalid duration ${quoted(text)}: use 1m or more, or 0s`);
   };
+  const layers = textFor("layers") ?? "known";
+  if (layers !== "known" && layers !== "unknown")
+    throw usageError("--layers", layers, `invalid value ${quoted(layers)}: use known or unknown`);
   const otherBytes = recorded.otherBytes ?? 0n;
   return {
     trace,
@@ -244,6 +251,7 @@ async function scenarioOf(given: Case, context: CommandContext): Promise<Scenari
     keep: await context.open.keepRules(config),
     restartEveryMs: everyMs("restart-every"),
     flushEveryMs: everyMs("flush-every"),
+    readsLayers: layers === "known",
     order: "policy",
   };
 }

@@ -99,6 +99,7 @@ describe("simulate", () => {
   test.each([
     [["--capacity", "many"], "invalid size"],
     [["--restart-every", "1s"], "use 1m or more"],
+    [["--layers", "none"], "use known or unknown"],
     [["--share", "2/2"], "invalid share"],
     [["--vary", "colour=red,blue"], "unknown flag --colour"],
     [["--vary", "capacity"], "is not FLAG=A,B,C"],
