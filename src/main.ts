@@ -67,6 +67,10 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   stopOnHangup: () => {
     if (!isProtected) hangup = () => stop.abort();
   },
+  stopAtOnce: () => {
+    for (const name of ["SIGTERM", "SIGINT"] as const) process.removeAllListeners(name);
+    if (!isProtected) process.removeAllListeners("SIGHUP");
+  },
   build,
   reader: diskReader,
   kubelet: kubelet.found,

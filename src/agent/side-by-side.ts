@@ -8,6 +8,8 @@ import { mapBounded } from "../model/values.ts";
 /** Its exit code for what is wrong with the command line or a file that it names. */
 const USAGE = 2;
 
+const STOPPED = (): HostError => new HostError("read", "stopped by a signal");
+
 export interface Job {
   /** What it is about, for errors: a file. */
   readonly subject: string;
@@ -21,6 +23,7 @@ export const sideBySide = (
   signal: AbortSignal,
 ): Promise<readonly string[]> =>
   mapBounded(jobs, availableParallelism(), async ({ subject, args }) => {
+    if (signal.aborted) throw STOPPED();
     const child = Bun.spawn([...program, ...args], {
       stdin: "ignore",
       stdout: "pipe",
@@ -33,6 +36,7 @@ export const sideBySide = (
       child.exited,
     ]);
     if (code === 0) return text;
+    if (signal.aborted) throw STOPPED();
     const why = errors.trim().replace(/^crigc: /, "");
     if (code === USAGE) throw usageError("crigc simulate", subject, why);
     throw new HostError("read", `${subject}: ${why === "" ? `it ended with ${code}` : why}`);

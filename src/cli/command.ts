@@ -151,6 +151,8 @@ export interface World {
   /** Aborts on SIGINT and SIGTERM, and on SIGHUP after `stopOnHangup`. */
   readonly signal: AbortSignal;
   readonly stopOnHangup: () => void;
+  /** From here on these signals end the process at once: for work that only reads, and never waits. */
+  readonly stopAtOnce: () => void;
   readonly build: Build;
   readonly reader: ConfigReader;
   /** This node's kubelet; `null`: none. */

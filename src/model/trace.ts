@@ -115,6 +115,10 @@ export class TraceReader {
 
   end(): NodeTrace {
     if (this.#head === null) throw new FieldError("it has no line of kind Trace");
+    const known = new Set(this.#images.map((one) => one.image));
+    const unknown = [...this.#present, ...this.#uses].find((one) => !known.has(one.image));
+    if (unknown !== undefined)
+      throw new FieldError(`it has no line of kind Image for ${JSON.stringify(unknown.image)}`);
     const { kind: _, apiVersion: __, ...rest } = this.#head;
     return { ...rest, images: this.#images, present: this.#present, uses: this.#uses };
   }

@@ -55,8 +55,8 @@ class Replay {
   #startedAt: Instant;
   #nowMs: number;
   #pressure = noPressure;
-  /** Uses whose image could not be pulled yet. */
-  readonly #waiting = new Map<string, ReplayedImage>();
+  /** Uses of each image that could not be pulled yet. */
+  readonly #waiting = new Map<ReplayedImage, Set<string>>();
 
   constructor(scenario: Scenario) {
     const { trace, capacityBytes, keep, limits } = scenario;
@@ -114,6 +114,7 @@ class Replay {
   #happen(event: TraceEvent): void {
     this.#detection.catchUp(this.#nowMs);
     const { image } = event;
+    const waiting = this.#waiting.get(image);
     switch (event.kind) {
       case "begin":
         this.#measures.uses += 1;
@@ -124,16 +125,17 @@ class Replay {
         this.#pull(image);
         break;
       case "end":
-        this.#waiting.delete(event.use);
+        waiting?.delete(event.use);
+        if (waiting?.size === 0) this.#waiting.delete(image);
         this.#node.end(event.use);
     }
     this.#changed();
   }
 
   #use(use: string, image: ReplayedImage): void {
-    if (!new Set(this.#waiting.values()).has(image) && this.#pull(image))
+    if (!this.#waiting.has(image) && this.#pull(image))
       return this.#node.begin(use, image.image.id, instantFromMs(this.#nowMs));
-    this.#waiting.set(use, image);
+    this.#waiting.getOrInsertComputed(image, () => new Set()).add(use);
     this.#alarms.retry = this.#nextOf(this.#scenario.periods["image-gc"]);
   }
 
@@ -185,12 +187,12 @@ class Replay {
   }
 
   #retry(): void {
-    for (const [use, image] of this.#waiting) {
+    for (const [image, uses] of this.#waiting) {
       const isThere = this.#node.has(image.image.id);
       if (!isThere && this.#node.missingBytes(image) > this.#node.availableBytes) continue;
       if (!isThere) this.#bring(image);
-      this.#waiting.delete(use);
-      this.#node.begin(use, image.image.id, instantFromMs(this.#nowMs));
+      this.#waiting.delete(image);
+      for (const use of uses) this.#node.begin(use, image.image.id, instantFromMs(this.#nowMs));
       this.#changed();
     }
     if (this.#waiting.size > 0)

@@ -36,13 +36,15 @@ interface Interval extends Pick<TraceUse, "fromMs" | "untilMs"> {
 }
 
 export function replayable(trace: NodeTrace): Replayable {
-  const images = new Map(trace.images.map((one) => [one.image, replayedImage(one)]));
+  const layers = layerSizes(trace.images);
+  const images = new Map(trace.images.map((one) => [one.image, replayedImage(one, layers)]));
   const known = (intervals: readonly (TracePresent | TraceUse)[]) =>
     intervals.flatMap(({ image: id, fromMs, untilMs }): readonly Interval[] => {
       const image = images.get(id);
-      return image === undefined ? [] : [{ image, fromMs, untilMs }];
+      const isOutside = fromMs > trace.untilMs || (untilMs ?? Infinity) < trace.fromMs;
+      return image === undefined || isOutside ? [] : [{ image, fromMs, untilMs }];
     });
-  const uses = known(trace.uses).filter(({ fromMs }) => fromMs <= trace.untilMs);
+  const uses = known(trace.uses);
   const begins = new Map(
     Array.from(
       Map.groupBy(uses, ({ image }) => image.image.id),
@@ -64,14 +66,14 @@ export function replayable(trace: NodeTrace): Replayable {
     events.push({ kind: "begin", atMs: fromMs, image, use });
     events.push({ kind: "end", atMs: Math.min(untilMs ?? Infinity, trace.untilMs), image, use });
   }
-  const layers = new Map(
+  const contents = new Map(
     [...images.values()].flatMap(({ content }) => content.map((one) => [one.id, one.sizeBytes])),
   );
   return {
     node: trace.node,
     fromMs: trace.fromMs,
     untilMs: trace.untilMs,
-    allBytes: [...layers.values()].reduce((sum, bytes) => sum + bytes, 0n),
+    allBytes: [...contents.values()].reduce((sum, bytes) => sum + bytes, 0n),
     initial: [
       ...new Set(present.filter(({ fromMs }) => fromMs <= trace.fromMs).map(({ image }) => image)),
     ],
@@ -110,7 +112,19 @@ function isBroughtByUse(
   return next !== undefined && next <= atMs + 2 * precisionMs;
 }
 
-function replayedImage({ image: id, names, sizeBytes, layers }: TraceImage): ReplayedImage {
+/** One ID is one layer: where its lines differ in its size, it has the largest. */
+function layerSizes(images: readonly TraceImage[]): ReadonlyMap<string, bigint> {
+  const sizes = new Map<string, bigint>();
+  for (const { layers } of images)
+    for (const { id, sizeBytes } of layers ?? [])
+      if (sizeBytes >= (sizes.get(id) ?? 0n)) sizes.set(id, sizeBytes);
+  return sizes;
+}
+
+function replayedImage(
+  { image: id, names, sizeBytes, layers }: TraceImage,
+  sizes: ReadonlyMap<string, bigint>,
+): ReplayedImage {
   const isDigest = (name: string): boolean => name.includes("@");
   const image: Image = {
     id,
@@ -119,7 +133,10 @@ function replayedImage({ image: id, names, sizeBytes, layers }: TraceImage): Rep
     sizeBytes,
     pinned: false,
   };
-  const content = layers ?? [{ id, sizeBytes }];
+  const ids = layers && new Set(layers.map((layer) => layer.id));
+  const content = ids
+    ? Array.from(ids, (own) => ({ id: own, sizeBytes: sizes.get(own) ?? 0n }))
+    : [{ id, sizeBytes }];
   const chain = content.map((layer) => chainId(layer.id));
   return { image, content, origin: { chain: chain.length === 0 ? null : chain, builtAt: null } };
 }

@@ -37,6 +37,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     screen: around.screen ?? plainScreen,
     signal: around.signal ?? new AbortController().signal,
     stopOnHangup: () => undefined,
+    stopAtOnce: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
     kubelet: () => null,

@@ -210,3 +210,38 @@ test("the same trace gives the same figures, in whatever order its lines are", (
     { numRuns: 50 },
   );
 });
+
+test("a layer is one however often an image lists it, and of whatever sizes", () => {
+  const shared = (mib: number) => ({ id: "shared", sizeBytes: BigInt(mib) * MIB });
+  const trace = aTrace({
+    images: [
+      traced("a", 20, [shared(10), shared(10)]),
+      traced("b", 40, [shared(40)]),
+      traced("c", 90),
+    ],
+    uses: [usedAt("a", 0), usedAt("b", HOUR), usedAt("c", 2 * HOUR)],
+  });
+  expect(replayable(trace).allBytes).toBe(130n * MIB);
+  const { figures } = replay(aScenario(trace, { flushEveryMs: 5 * HOUR }));
+  expect(figures).toMatchObject({ pulledBytes: 130n * MIB, removedBytes: 130n * MIB });
+});
+
+test("what lies outside the time of the trace is not replayed", () => {
+  const trace = aTrace({
+    fromMs: HOUR,
+    images: ["a", "b"].map((name) => traced(name, 10)),
+    present: [{ ...presentAt("a", 0), untilMs: MINUTE }, presentAt("b", 9 * HOUR)],
+    uses: [usedAt("a", 0, MINUTE), usedAt("b", 8 * HOUR)],
+  });
+  const { figures } = replay(aScenario(trace));
+  expect(figures).toMatchObject({ uses: 0, pulls: 0, peakBytes: 0n, spanMs: 5 * HOUR });
+});
+
+test("many uses of an image that never fits replay in no more than their number", () => {
+  const uses = Array.from({ length: 20_000 }, (_, at) => ({
+    ...usedAt("huge", at * 1000),
+    untilMs: null,
+  }));
+  const { figures } = replay(aScenario(aTrace({ images: [traced("huge", 200)], uses })));
+  expect(figures).toMatchObject({ coldStarts: 20_000, unfittedPulls: 1, pulls: 0 });
+}, 3000);

@@ -92,14 +92,16 @@ const TRACES = /\.(?:trace|jsonl)(?:\.gz)?$/;
 async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] | null> {
   const { open, options } = context;
   const results = (options.get("result") ?? []).flatMap((it) => open.filesIn(it, /\.json$/));
+  if (options.has("result") && results.length === 0)
+    throw usageError("--result", "", "no results there: they are named *.json");
   if (results.length > 0)
     return addedUp(
       await Promise.all(results.map(async (path) => parsedRuns(await open.resultText(path), path))),
     );
-  const paths = sharedOut(
-    (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES)),
-    textOf(context, "share"),
-  );
+  const files = (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES));
+  if (options.has("trace") && files.length === 0)
+    throw usageError("--trace", "", "no traces there: they are named *.trace or *.jsonl, or .gz");
+  const paths = sharedOut(files, textOf(context, "share"));
   const combinations = combinationsOf(context);
   if (paths.length === 0 && options.has("trace"))
     return combinations.map(({ settings }) => ({ settings, nodes: [] }));
@@ -203,6 +205,8 @@ async function runsOn(
   context: CommandContext,
   combinations: readonly Combination[],
 ): Promise<readonly SimulatedRun[]> {
+  // A replay does not give way to what would listen to signals.
+  context.stopAtOnce();
   const trace = replayable(recorded);
   const runs: SimulatedRun[] = [];
   for (const { settings, config } of combinations) {
@@ -260,7 +264,8 @@ function capacityOf(
   text: string | null,
   { trace, recorded, otherBytes }: Pick<Case, "trace" | "recorded"> & Pick<Scenario, "otherBytes">,
 ): bigint {
-  if (text === null && recorded.capacityBytes !== null) return recorded.capacityBytes;
+  const recordedBytes = recorded.capacityBytes ?? 0n;
+  if (text === null && recordedBytes > 0n) return recordedBytes;
   if (text === null)
     throw usageError(
       "crigc simulate",

@@ -58,3 +58,10 @@ test("a node without a history says so", async () => {
   const { exitCode, stderr } = await simulate("--state-dir", scratch());
   expect([exitCode, stderr]).toEqual([8, expect.stringContaining("no trace in")]);
 });
+
+test("a directory without traces or results is refused, not taken for this node's history", async () => {
+  for (const option of ["--trace", "--result"]) {
+    const { exitCode, stderr } = await simulate(option, scratch());
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${option}: no `)]);
+  }
+});
