@@ -47,9 +47,7 @@ export function remember(given: Remember): Ledger {
     containerRecord({ ledger, snapshot }, id),
   );
   const newContainers =
-    containers === ledger.containers
-      ? NONE
-      : newContainersOf(ledger.containers, snapshot, given.usage);
+    containers === ledger.containers ? NONE : newContainersOf(ledger, snapshot, given.usage);
   const input = { ...given, ledger, newContainers };
   const pulls = new PullMemory(ledger, snapshot, now.watched);
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>

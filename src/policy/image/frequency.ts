@@ -3,7 +3,7 @@ import { type Frequency, frequencyOf } from "../../model/frequency.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { ImageItem } from "../../model/outcome.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
+import type { Container, Snapshot } from "../../model/snapshot.ts";
 import { hours, type ObservedTime, watched } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";
 import type { Usage } from "./usage.ts";
@@ -47,16 +47,22 @@ export function countUses(
 const arrival = ({ agingTerm }: Pick<Ledger, "agingTerm">): Frequency | null =>
   agingTerm === null ? null : { uses: 1, agingTerm, dayBegunWatched: null };
 
+/** So much may a container be older than the last observation and new: clocks are set, and lists take their time. */
+const LATE = hours(1);
+
 /**
- * Containers that no earlier observation has seen, counted by image. The name of a container may have moved to another
- * image since its creation, so only its ID counts if it is listed.
+ * Containers that no earlier observation has seen, counted by image; one that was there long before the last of them was
+ * only missing in its list. The name of a container may have moved to another image since its creation, so only its ID
+ * counts if it is listed.
  */
 export function newContainersOf(
-  known: Ledger["containers"],
+  { containers: known, observedAt }: Pick<Ledger, "containers" | "observedAt">,
   { images, containers }: Pick<Snapshot, "images" | "containers">,
   { users }: Usage,
 ): ReadonlyMap<ImageId, number> {
-  const fresh = containers.filter(({ id }) => !known.has(id));
+  const isNew = ({ id, createdAt }: Container): boolean =>
+    !known.has(id) && (observedAt === null || createdAt <= 0n || createdAt + LATE >= observedAt);
+  const fresh = containers.filter(isNew);
   const listed = new Set<string>(images.map(({ id }) => id));
   const ownImage = new Map(
     fresh.map((it) => [it.id, [it.imageId, it.imageRef].find((own) => listed.has(own))]),

@@ -138,7 +138,13 @@ test("--image-order frequent removes what was used least often first, counted ac
   };
   await using it = await startNode({ node, flags });
   const use = async (name: string, id: string): Promise<void> => {
-    it.runtime.node.addContainer({ id, sandboxId: "pod", image: `r.example/${name}:1`, name: id });
+    it.runtime.node.addContainer({
+      id,
+      sandboxId: "pod",
+      image: `r.example/${name}:1`,
+      name: id,
+      createdAt: new Date().toISOString(),
+    });
     await it.crigc("gc", "--images");
     await it.crigc("gc", "--images");
     it.runtime.node.containers.delete(id);

@@ -44,7 +44,12 @@ describe("a lease", () => {
     expect((await it.crigc("explain", unused.id)).stdout).toMatch(
       /lease ends in \S+ or with its first use, since 20/,
     );
-    it.runtime.node.addContainer({ id: "new", sandboxId: "pod", image: "r.example/unused:1" });
+    it.runtime.node.addContainer({
+      id: "new",
+      sandboxId: "pod",
+      image: "r.example/unused:1",
+      createdAt: new Date().toISOString(),
+    });
     await it.crigc("gc", "--all-unused");
     const { rules } = await it.json(["keep", "list"]);
     expect(rules.map((rule: Json) => rule.lease.usedAt === null)).toEqual([false, true]);

@@ -5,7 +5,7 @@ import type { ImageId } from "../../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
 import type { ImageTrigger } from "../../../src/model/reason.ts";
 import type { Container, Image } from "../../../src/model/snapshot.ts";
-import { duration, hours, minutes, watched } from "../../../src/model/time.ts";
+import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { countUses, newContainersOf, raiseAgingTerm } from "../../../src/policy/image/frequency.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
 import { recallImage, remember } from "../../../src/policy/remember.ts";
@@ -18,6 +18,7 @@ import {
   aSnapshot,
   defaultLimits,
   idOf,
+  NOW,
 } from "../../support/build/values.ts";
 
 const app = anImage("app");
@@ -168,7 +169,8 @@ describe("containers not seen before", () => {
   ) => {
     const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
     const snapshot = aSnapshot({ images: [app, base], runtime, ...change });
-    return [...newContainersOf(known, snapshot, usageOf(snapshot))];
+    const ledger = aLedger({ observedAt: null, containers: known });
+    return [...newContainersOf(ledger, snapshot, usageOf(snapshot))];
   };
 
   test.each([
@@ -210,6 +212,29 @@ describe("containers not seen before", () => {
     const pods = { kind: "none", why: "", manifests } as const;
     expect(counts({ containers: [web, job], pods }, known)).toEqual([[app.id, 1]]);
   });
+});
+
+test.each([
+  ["long before the last observation, which missed it", minutes(61), 0],
+  ["not long before it, since clocks are set", minutes(60), 1],
+  ["at a time that is not known", null, 1],
+])("a container that was created %s", (_, before, added) => {
+  const ledger = aLedger();
+  const observedAt = ledger.observedAt ?? instant(0n);
+  const createdAt = before === null ? instant(0n) : instant(observedAt - before);
+  const snapshot = aSnapshot({
+    images: [app],
+    containers: [aContainer("web", { imageId: app.id, createdAt })],
+  });
+  const counts = newContainersOf(ledger, snapshot, usageOf(snapshot));
+  expect(counts.get(app.id) ?? 0).toBe(added);
+});
+
+test("a list that lacks a container once makes no use of it", () => {
+  const old = aContainer("old", { imageId: app.id, createdAt: instant(NOW - hours(2)) });
+  const one = seen(emptyLedger, [old]);
+  const two = seen(seen(one, []), [old]);
+  expect([usesIn(one), usesIn(two)]).toEqual([2, 2]);
 });
 
 describe("the aging term", () => {

@@ -43,7 +43,7 @@ function after(ledger: Ledger, hoursLater: number, seen: Seen = {}): Ledger {
     observedAt: wall,
   });
   const usage = usageOf(snapshot);
-  const newContainers = newContainersOf(ledger.containers, snapshot, usage);
+  const newContainers = newContainersOf(ledger, snapshot, usage);
   const leases = rememberLeases(ledger, { snapshot, newContainers }, now);
   const known = new Map(
     containers.map(({ id }) => [id, { imageVolumes: null, finishedAt: null }] as const),
