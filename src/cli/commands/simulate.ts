@@ -91,6 +91,10 @@ const TRACES = /\.(?:trace|jsonl)(?:\.gz)?$/;
 /** `null`: this node has no history, and stderr says so. */
 async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] | null> {
   const { open, options } = context;
+  if (options.has("result") && options.has("trace"))
+    throw usageError("--result", "", "results take the place of traces; leave out --trace");
+  if (options.has("share") && !options.has("trace"))
+    throw usageError("--share", "", "traces are shared out; name them with --trace");
   const results = (options.get("result") ?? []).flatMap((it) => open.filesIn(it, /\.json$/));
   if (options.has("result") && results.length === 0)
     throw usageError("--result", "", "no results there: they are named *.json");

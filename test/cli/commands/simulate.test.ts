@@ -111,6 +111,14 @@ describe("simulate", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
+  test.each([
+    [["--result", "a.json", "--trace", "a.trace"], "leave out --trace"],
+    [["--share", "0/2"], "name them with --trace"],
+  ])("%p would be ignored in part, and is a usage error", async (words, message) => {
+    const { code, stderr } = await simulate(words);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
   test("needs the size of the disk from the trace or the command line", async () => {
     const trace = async () => ({ ...node1(), capacityBytes: null });
     const { code, stderr } = await simulate(["--trace", "a.trace"], { trace });
