@@ -54,7 +54,7 @@ function flagEntry(name: FieldName): string {
   const shown = [names.join(", "), `[${defaultWords(field)}]`, places.join(", ")];
   const kubelet = field.kubelet === true ? " (K)" : "";
   const range = /\d+ to \d+/.exec(field.type.expected)?.[0];
-  const limits = range === undefined ? "" : ` ${capital(range)}.`;
+  const limits = range === undefined || field.help.includes(range) ? "" : ` ${capital(range)}.`;
   const about = `${capital(field.help)}. ${field.doc}${limits}`;
   return `- ${shown.filter((it) => it !== "").join(" ")}${kubelet}: ${about}`;
 }
@@ -91,6 +91,7 @@ const pageOf: Readonly<Record<string, string>> = {
   uninstall: "install.md#install",
   "print cloud-config": "install.md#cloud-init",
   "print daemonset": "kubernetes.md#as-a-daemonset",
+  "print simulate-job": "simulate.md#a-fleet",
   "print prometheus-rules": "operations.md#alerts",
 };
 

@@ -64,7 +64,7 @@ const QUERY_OPTIONS = [
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes with their removals (freed as estimated, measured and reported) and warnings, oldest first. A table leaves out passes with nothing to do, unless --all is given. A filter lists only matching removals, each under its pass. -q and -o name print passes, or removals if filtered. Needs no agent and no runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
+  doc: "Lists passes with their removals and warnings, oldest first. A table omits passes with nothing to do, unless --all is given. A filter lists only matching removals, each under its pass. -q and -o name print passes, or removals if filtered. Needs no agent and no runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
   options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,

@@ -29,7 +29,7 @@ import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
-  doc: "Counts rules that match nothing, which may be misspelt. Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed. -q and -o name print the patterns only.",
+  doc: "Counts rules that match nothing. Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image. -q and -o name print the patterns only.",
   options: [SNAPSHOT, ...LIST_OPTIONS],
   json: true,
   list: true,
@@ -146,7 +146,7 @@ const distinct = (names: readonly SandboxName[]): readonly SandboxName[] =>
 export const keepCheck = command({
   name: "keep check",
   summary: "verify the keep rules in files and flags",
-  doc: "Needs no runtime, so it can run where a node image is built. Exits 2 if they are invalid; each error names its file and line.",
+  doc: "Needs no runtime. Exits 2 if they are invalid; each error names its file and line.",
   json: true,
   readOnly: true,
   run: async (context) => {

@@ -42,7 +42,7 @@ import { recordedTrace } from "../trace.ts";
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. -q and -o name print only the candidates.",
+  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing else. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
@@ -103,7 +103,7 @@ function assumedSpan(invocation: Invocation): Duration | null {
 export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
-  doc: "Contains the names of the host, of images, containers and pods, and their ledger records; no content of containers or logs. crigc fleet compares the snapshots of many nodes. With --trace it writes what the agent has recorded of the last 90 days instead, without a runtime: the node, each image, and when it was there and in use, one JSON line each.",
+  doc: "Contains the names of the host, of images, containers and pods, and their ledger records; no content of containers or logs. With --trace it writes instead what the agent recorded in the last 90 days; needs no runtime.",
   options: [option("trace", "write when images were there and in use, as JSON lines")],
   readOnly: true,
   alwaysJson: true,

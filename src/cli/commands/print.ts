@@ -56,7 +56,7 @@ const executableOf = (invocation: Invocation): string =>
 const unit = printing({
   name: "print systemd-unit",
   summary: "print the systemd unit that install writes",
-  doc: "Other flags, and settings from --config and --config-dir, become flags of the agent.",
+  doc: "Other flags and configured settings become flags of the agent.",
   options: [BIN_DIR],
   text: (given, context) =>
     systemdUnit({
@@ -69,7 +69,7 @@ const unit = printing({
 const script = printing({
   name: "print openrc-script",
   summary: "print the OpenRC script that install writes",
-  doc: "Other flags, and settings from --config and --config-dir, become flags of the agent.",
+  doc: "Other flags and configured settings become flags of the agent.",
   options: [BIN_DIR],
   text: (given, context) =>
     openrcScript({

@@ -49,7 +49,7 @@ export const directoryFields = {
     type: path("directory"),
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
-    doc: "Survives restarts and reboots; at most about 100 MB. Each runtime of a node needs its own: two in one directory forget each other's images, which then stay too young.",
+    doc: "At most about 100 MB. Each runtime of a node needs its own: two in one directory forget each other's images, which then stay too young.",
     commands: WITH_STATE,
   },
   runDir: {
@@ -93,14 +93,14 @@ export const paceFields = {
     type: PERIOD,
     default: "10s",
     help: "longest time between checks of disk pressure",
-    doc: "One `statfs` per filesystem; crigc calls the runtime only under pressure. Checks come more often, up to every 500 ms, as free space nears a threshold, and passes under pressure follow each other as soon.",
+    doc: "One `statfs` per filesystem. Near a threshold, checks and passes under pressure come as often as every 500 ms.",
     commands: REPLAYED,
   },
   bootGrace: {
     type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
-    doc: "Also after all containers vanished at once: pods may still be coming back. Counts observed time. 0s: none.",
+    doc: "Also after all containers vanished at once. Counts observed time. 0s: none.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 
@@ -115,20 +115,20 @@ export const agentFields = {
   eventHook: {
     type: optional(path("file")),
     help: "executable that receives warning events as JSON on stdin",
-    doc: "Runs once per event, at most two at a time and for at most 10 s each. Failures are only logged.",
+    doc: "At most two run at a time, for at most 10 s each. Failures are only logged.",
     commands: REMOVING,
   },
   compat: {
     type: choice("none", "kubelet"),
     default: "none",
     help: "make the kubelet's decisions",
-    doc: "Except where a rule that always applies keeps more. `kubelet` implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
+    doc: "Rules that always apply may keep more. `kubelet` implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; contradicting flags are rejected.",
   },
   dryRun: {
     type: boolean,
     default: "false",
     help: "report what would be done and change nothing",
-    doc: "Every command that changes anything obeys it; in a configuration file it applies to `run` and `gc` only.",
+    doc: "In a configuration file it applies to `run` and `gc` only.",
     commands: REMOVING,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
@@ -138,7 +138,7 @@ export const outputFields = {
     type: optional(relativePath("file")),
     defaultWords: "/etc/crigc/crigc.yaml if it exists",
     help: "configuration file, YAML or JSON",
-    doc: "A `CrigcConfiguration` or the node's `KubeletConfiguration`. It is an error if a named file does not exist.",
+    doc: "A `CrigcConfiguration` or the node's `KubeletConfiguration`. A named file must exist.",
     commands: CONFIGURED,
     outsideFiles: true,
   },

@@ -32,7 +32,7 @@ export const containerFields = {
     type: duration("2s"),
     default: "30s",
     help: "maximum grace period of a container that crigc stops",
-    doc: "crigc stops a container only if its pod was deleted and the runtime does not know its state, with its pre-stop handler. With `--compat kubelet` the default is 24h.",
+    doc: "crigc stops only containers of deleted pods whose state the runtime does not know, with their pre-stop handler. With `--compat kubelet` the default is 24h.",
     commands: REMOVING,
   },
   collectForeign: {
@@ -94,7 +94,7 @@ export const pressureFields = {
     default:
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
-    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. Beside a kubelet, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals only warn.",
+    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; `0%` or `100%` drops a threshold. The flag replaces the whole default, which beside a kubelet is 5 percent of the filesystem above the kubelet's thresholds. Memory and pid signals only warn.",
     commands: REPLAYED,
     kubelet: true,
   },

@@ -19,7 +19,7 @@ export const runtimeFields = {
     type: optional(endpoint),
     defaultWords: "the only socket that answers",
     help: "socket of the container runtime",
-    doc: "`unix:///PATH` or a bare path. If unset, crigc uses the one known socket (containerd, k3s and RKE2, MicroK8s, k0s, CRI-O, cri-dockerd) that answers `runtime.v1`. If several answer, `run` and `gc` name them and exit 2.",
+    doc: "`unix:///PATH` or a bare path. If unset, crigc uses the known socket (containerd, k3s and RKE2, MicroK8s, k0s, CRI-O, cri-dockerd) that answers `runtime.v1`. If several answer, `run` and `gc` exit 2.",
     commands: RUNTIME,
     kubelet: true,
   },
@@ -65,7 +65,7 @@ export const imageFields = {
     type: duration("0s"),
     default: "2m",
     help: "keep images first seen within this duration",
-    doc: "Counts from when crigc first saw the image, not from when it was built or pulled.",
+    doc: "Counts from when crigc first saw the image, not from its build or pull.",
     kubelet: true,
   },
   imageMaximumGCAge: {
@@ -91,7 +91,7 @@ export const imageFields = {
     type: optional(size),
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
-    doc: "An additional trigger, for disks so large that a percentage never acts. Any trigger starts a pass, which frees down to the strictest target.",
+    doc: "An additional trigger. A pass frees down to the strictest target.",
     unit: "bytes",
   },
   maxImages: {
@@ -117,13 +117,13 @@ export const imageFields = {
     type: choice("keep", "collect"),
     default: "keep",
     help: "what to do if too little can be freed",
-    doc: "If all unused images cannot bring the filesystem below the threshold, `keep` removes none and reports what is filling the disk; `collect` removes what it can, as the kubelet does.",
+    doc: "`keep` removes no image and reports what fills the disk; `collect` removes what it can, as the kubelet does.",
   },
   maxRemovalsPerPass: {
     type: optional(integer(1)),
     defaultWords: "no limit",
     help: "maximum removals per pass",
-    doc: "For slow disks. Images, containers, sandboxes and log directories count together; failed removals do not count. The next pass removes the rest.",
+    doc: "Images, containers, sandboxes and log directories count together; failed removals do not count.",
     unit: "removals",
   },
   removalInterval: {
@@ -140,7 +140,7 @@ export const keepFields = {
     type: list,
     placeholder: "GLOB",
     help: "images that are never removed; repeatable",
-    doc: "`*` stays within a path component, `**` does not; a name without a tag matches every tag and digest; `sha256:…` matches an ID or digest by a prefix of at least 12 hex digits. Patterns of all sources add up: a flag never replaces those of a file.",
+    doc: "`*` stays within a path component, `**` does not; a name without a tag matches every tag and digest; `sha256:…` matches an ID or digest by a prefix of at least 12 hex digits. Patterns of all sources add up.",
     commands: KEEPING,
   },
   keepDir: {
@@ -154,13 +154,13 @@ export const keepFields = {
     type: boolean,
     default: "false",
     help: "keep images loaded from an archive",
-    doc: "These have no repository digest, or only `import-YYYY-MM-DD` ones. A node that cannot pull never gets them back.",
+    doc: "These have no repository digest, or only `import-YYYY-MM-DD` ones.",
   },
   keepPreloaded: {
     type: boolean,
     default: "false",
     help: "keep images that the kubelet is not known to have pulled",
-    doc: "By the kubelet's own pull records (on by default since Kubernetes 1.35). Where there are none, or they cannot be read, that is every image; `crigc status`, `crigc doctor` and each report say so.",
+    doc: "By the kubelet's own pull records (on by default since Kubernetes 1.35). Without readable records that is every image; `status`, `doctor` and reports say so.",
   },
   keepPerRepository: {
     type: optional(integer(0)),
@@ -173,6 +173,6 @@ export const keepFields = {
     type: list,
     placeholder: "IMAGE",
     help: "sandbox image, always kept; repeatable",
-    doc: "In addition to what the runtime names and pins, and to the usual names of pause images. Values of all sources add up. With an invalid name, crigc removes no image.",
+    doc: "In addition to the images that the runtime names or pins, and usual pause images. Values of all sources add up. With an invalid name, crigc removes no image.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
