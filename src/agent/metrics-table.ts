@@ -86,7 +86,7 @@ export const METRICS = {
   ),
   crigc_pass_duration_seconds: histogram("Duration of passes.", "kind", PASS_SECONDS),
   crigc_step_duration_seconds: histogram(
-    "Duration of the steps of a pass, and of its waits: turn, lock, lists, containers, creation, space.",
+    "Duration of the steps of a pass, and of its waits.",
     "step",
     PASS_SECONDS,
   ),
@@ -114,7 +114,7 @@ export const METRICS = {
   ),
   crigc_log_removed_bytes_total: counter("Sizes of removed log files."),
   crigc_removed_total: counter(
-    "Removals by kind (image, container, sandbox, pod-logs, log-link), trigger and reason code.",
+    "Removals by kind, trigger and reason code.",
     "kind",
     "trigger",
     "reason",
@@ -125,7 +125,7 @@ export const METRICS = {
     PASS_SECONDS,
   ),
   crigc_removal_skipped_total: counter(
-    "Planned removals skipped because the node had changed, by reason code.",
+    "Removals skipped because the node had changed, by reason code.",
     "kind",
     "reason",
   ),

@@ -160,7 +160,7 @@ const cluster = printing({
 const job = printing({
   name: "print simulate-job",
   summary: "print a Kubernetes Job that replays the traces of a fleet",
-  doc: "An indexed Job: each pod replays its share of the traces in a volume and logs one JSON document; crigc simulate --result adds them up. Other flags, and settings from --config and --config-dir, are those of each replay.",
+  doc: "Each pod of the indexed Job replays its share of the traces in a volume and logs one JSON document; crigc simulate --result adds them up. Other flags and configured settings are those of each replay.",
   options: [
     IMAGE,
     NAMESPACE,

@@ -105,19 +105,19 @@ export const imageFields = {
     type: choice("recent", "frequent"),
     default: "recent",
     help: "which unused image is removed first",
-    doc: "`recent`: the one unused for longest. `frequent`: the one used least often since it came, with dynamic aging. Uses are its arrival, each container not seen before, and each further day of observed time in use; crigc counts them in either order.",
+    doc: "`recent`: the one unused for longest. `frequent`: the one used least often since it came, with dynamic aging.",
   },
   spaceAccounting: {
     type: choice("measured", "reported"),
     default: "measured",
     help: "how to count freed space",
-    doc: "`measured`: on the filesystem, after each removal. `reported`: by the sizes that the runtime reports, as the kubelet does.",
+    doc: "`measured`: on the filesystem, after each removal. `reported`: by the runtime's sizes, as the kubelet does.",
   },
   whenFutile: {
     type: choice("keep", "collect"),
     default: "keep",
     help: "what to do if too little can be freed",
-    doc: "`keep` removes no image and reports what fills the disk; `collect` removes what it can, as the kubelet does.",
+    doc: "`keep` removes no image and reports what fills the disk; `collect` removes what it can.",
   },
   maxRemovalsPerPass: {
     type: optional(integer(1)),
