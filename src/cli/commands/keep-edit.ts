@@ -21,7 +21,7 @@ const PATTERN = {
 export const keepAdd = command({
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
-  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. --until and --until-used add a lease: it starts when this node first reads the line and runs in observed time. --until-used ends it, for all images of the pattern, with the first container that uses one after the start, at most after 90 days or the time of --until. Adding the pattern again renews the lease; adding it without one keeps it for good.",
+  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. --until and --until-used add a lease: it starts when this node first reads the line and runs in observed time. --until-used ends it, for all images of the pattern, with the first container that crigc sees use one after the start, at most after 90 days or the time of --until. Adding the pattern again renews the lease; adding it without one keeps it for good.",
   operands: [PATTERN],
   options: [
     option("until DURATION", "keep only for this long, such as 36h, 7d or 4w"),
@@ -82,8 +82,8 @@ function leaseOf(context: CommandContext): string {
 export const keepRemove = command({
   name: "keep remove",
   summary: "remove keep patterns from crigc.list in the keep directory",
-  doc: "Spell patterns as crigc keep list shows them; edit other files by hand. Exits 8 and changes nothing if a pattern is not in the file.",
-  operands: [PATTERN],
+  doc: "Edit other files by hand. Exits 8 and changes nothing if a pattern is not in the file.",
+  operands: [{ ...PATTERN, help: "a keep pattern, as crigc keep list shows it" }],
   readOnly: false,
   run: async (context) => {
     const { operands } = context;

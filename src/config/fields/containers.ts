@@ -59,7 +59,7 @@ export const containerFields = {
   kubeletCAFile: {
     type: optional(path("file")),
     help: "certificate authority of the kubelet",
-    doc: "PEM. crigc always verifies the kubelet's certificate; without this file it sends no request over `https:`.",
+    doc: "PEM. Without it crigc sends no request over `https:`.",
     commands: PODS,
   },
   kubeletClientCert: {
