@@ -10,6 +10,8 @@ import { flagUsage, optionUsage, outputOptions, usageOf } from "./help.ts";
 export function manualPage(commands: readonly Command[], build: Build): string {
   return [
     `.TH CRIGC 8 "" "crigc ${escaped(build.version)}" "System administration"`,
+    // A hyphenated variable or field cannot be copied.
+    ".nh",
     ".SH NAME",
     "crigc \\- garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on one node",
     ".SH SYNOPSIS",

@@ -37,7 +37,7 @@ function run(argv: readonly string[], stdin = ""): string {
 const CASES: readonly (readonly [string, string])[] = [
   ["crigc ho", "hold"],
   ["crigc keep b", "baseline"],
-  ["crigc print ", "cloud-config config daemonset openrc-script prometheus-rules systemd-unit"],
+  ["crigc print ", "cloud-config config daemonset openrc-script prometheus-rules simulate-job systemd-unit"],
   ["crigc help pri", "print"],
   ["crigc help print c", "cloud-config config"],
   ["crigc help fla", "flags"],
@@ -46,7 +46,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ["crigc --compat k", "kubelet"],
   [
     "crigc gc --imag",
-    "--image-gc-high-threshold --image-gc-inode-high-threshold --image-gc-inode-low-threshold --image-gc-low-threshold --image-gc-period --image-maximum-gc-age --image-minimum-gc-age --image-service-endpoint --image-store-budget --images --image-cache-period --image-detection-period",
+    "--image-gc-high-threshold --image-gc-inode-high-threshold --image-gc-inode-low-threshold --image-gc-low-threshold --image-gc-period --image-maximum-gc-age --image-minimum-gc-age --image-order --image-service-endpoint --image-store-budget --images --image-cache-period --image-detection-period",
   ],
   ["crigc hold --rea", "--reason"],
   ["crigc gc --rea", ""],
