@@ -37,6 +37,14 @@ test.each([
   expect(failureOf(blockedBy(held, block))).toContain(words);
 });
 
+test.each([
+  ["cannot list images: reset", "cannot list images: reset"],
+  [null, "a list or a measurement failed"],
+])("an observation that failed with %p is the failure of its pass", (error, words) => {
+  const images = imageOutcome({ end: "observation-failed", error, items: [] });
+  expect(failureOf(pass({ images, containers: null }))).toBe(words);
+});
+
 test("a hold alone is not a failure", () => {
   expect(failureOf(blockedBy(held))).toBeNull();
 });

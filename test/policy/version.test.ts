@@ -15,6 +15,7 @@ test.each([
   ["11.0.0", false],
   ["build-10.12.0", false],
   ["10.12", true],
+  ["10.12~ds1", true],
 ])("%s is within 10.10.10 and 10.20.10: %p", (version, expected) => {
   expect(isVersionWithin(version, { from: [10, 10, 10], until: [10, 20, 10] })).toBe(expected);
 });

@@ -96,6 +96,14 @@ describe("a node compared with its baseline", () => {
     expect(problemsOf(compared([], { text }))).toEqual([`missing ${names[0]}`]);
     expect(problemsOf(compared([arm64], { text }))).toEqual([`name-missing ${names[0]}`]);
     expect(compared([], { text, source: "/etc/crigc/keep.d/own.list" })?.images).toBe(0);
+    const named = parseKeepFile(`${amd64.id}\n`, LIST).rules;
+    const elsewhere = parseKeepFile(
+      `${arm64.id} # crigc: another platform of ${amd64.id}`,
+      "/etc/crigc/keep.d/own.list",
+    ).rules;
+    const keep = { rules: [...named, ...elsewhere], problems: [], directoriesRead: [] };
+    const { runtime } = aSnapshot();
+    expect(baselineOf({ images: [arm64], keep, runtime }, [])?.missing).toBe(1);
   });
 
   test("is compared by the IDs of CRI-O, which have no algorithm", () => {

@@ -31,6 +31,11 @@ describe("the recorded layers", () => {
     expect(after.origins).toBe(known.origins);
   });
 
+  test("drop an image that another one has replaced, although as many are listed", () => {
+    const after = rememberOrigins(known, listed("base", "new"), read());
+    expect([...after.origins.keys()]).toEqual(listed("base").map(({ id }) => id));
+  });
+
   test("say that an image has none if its status names none", () => {
     const after = rememberOrigins(
       known,

@@ -276,6 +276,8 @@ describe("a single pass", () => {
       { signal: "imagefs.available", limitBytes: 20n * GIB, usedPercent: 80, met: true },
       { signal: "nodefs.available", limitBytes: 30n * GIB, usedPercent: 70, met: true },
     ]);
+    const atLimit = evictionMarks({ ...filesystem, availableBytes: 20n * GIB }, facts());
+    expect(atLimit.map(({ met }) => met)).toEqual([false, true]);
     expect(evictionMarks(filesystem, facts("kubelet"))).toEqual([]);
     expect(evictionMarks({ ...filesystem, capacityBytes: 0n }, facts())).toEqual([]);
     const inodes = { ...hard, signal: "imagefs.inodesFree" as const };
