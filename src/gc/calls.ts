@@ -13,8 +13,8 @@ export const CALLS_AT_ONCE = 16;
 export const UNANSWERED_MAX = 2;
 
 /**
- * Asks about each item, side by side, until too many calls are not answered. `failed` is told what a call threw, or
- * `NotAsked`, and whether it was not answered or not made; what it throws ends everything.
+ * Asks about each item, side by side, until too many calls time out. `failed` gets the error of a call, or
+ * `NotAsked`, and whether the call timed out or was not made. An error that it throws ends all of them.
  */
 export async function askAll<T>(
   items: readonly T[],

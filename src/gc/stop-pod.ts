@@ -29,7 +29,7 @@ export interface StopPorts {
 
 /**
  * Runs the handler, then stops the container with the rest of its grace period. Resolves with the handler's error;
- * the container is stopped all the same. Throws if the stop fails.
+ * the container is stopped anyway. Throws if the stop fails.
  */
 export async function stopGracefully(
   container: Container,

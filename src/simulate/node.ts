@@ -68,7 +68,7 @@ export class SimulatedNode {
     return free < 0n ? 0n : free;
   }
 
-  /** The layers of images that nobody has read yet. */
+  /** The layers of the images whose layers the agent does not know yet. */
   unreadOrigins(known: ReadonlyMap<ImageId, unknown>): ReadonlyMap<ImageId, ImageOrigin> {
     if (!this.#options.readsLayers) return new Map();
     return new Map(

@@ -10,7 +10,7 @@ import { targetReach } from "../policy/space/futility.ts";
 import { judgeDisks, type Progress, storeTargets, targetsMet } from "../policy/space/targets.ts";
 import { DEVICE, type SimulatedNode } from "./node.ts";
 
-/** The order of a plan's candidates, in place of its own. */
+/** Reorders the candidates of a plan. */
 export type Reorder = (candidates: readonly ImageCandidate[]) => readonly ImageCandidate[];
 
 /** Whether a periodic pass has anything to do, so that its plan is needed. */

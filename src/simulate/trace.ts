@@ -7,7 +7,7 @@ import type { NodeTrace, TraceImage, TracePresent, TraceUse } from "../model/tra
 
 export interface ReplayedImage {
   readonly image: Image;
-  /** Its layers; an image without known ones has one of its own. */
+  /** Its layers; if they are unknown, one layer that no other image has. */
   readonly content: readonly { readonly id: string; readonly sizeBytes: bigint }[];
   readonly origin: ImageOrigin;
 }

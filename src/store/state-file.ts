@@ -205,7 +205,7 @@ export class StateFile {
     return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
   }
 
-  /** A trace that cannot be written is no reason to give up the file. */
+  /** If the trace cannot be written, the state file stays in use. */
   #trace(request: TraceRequest): StateReply {
     try {
       this.#tracer.write(this.#connected(), request);

@@ -34,7 +34,7 @@ interface Scene {
   readonly silent?: readonly string[];
   readonly input?: Partial<ContainerInput>;
   readonly options?: ExecutionChange;
-  /** The pass is asked to stop at the first call that changes something. */
+  /** Stops the pass at the first call that changes something. */
   readonly stops?: boolean;
   readonly prepare?: (node: FakeNode, stop: AbortController) => void;
 }

@@ -147,7 +147,7 @@ function parsedRuns(text: string, path: string): readonly SimulatedRun[] {
     return list(simulatedRun).read(Object(parseExactJson(text)).runs);
   } catch (thrown) {
     if (!(thrown instanceof FieldError) && !(thrown instanceof SyntaxError)) throw thrown;
-    throw usageError("--result", path, `${quoted(path)} is no document of crigc simulate -o json`);
+    throw usageError("--result", path, `${quoted(path)} was not written by crigc simulate -o json`);
   }
 }
 

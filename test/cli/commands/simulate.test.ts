@@ -82,7 +82,7 @@ describe("simulate", () => {
     const words = ["--result", "one", "--result", "none", "--result", "two"];
     expect((await simulate(words, open)).stdout).toContain("6 uses on 2 nodes");
     const { code, stderr } = await simulate(["--result", "other"], open);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("is no document")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("was not written by")]);
   });
 
   test("writes a page with a chart that needs no network", async () => {

@@ -170,7 +170,7 @@ describe("the index of both images", () => {
     layout = await unpackedOf(archive);
   });
 
-  test("has the name, and for each processor the very image of its own archive", async () => {
+  test("has the name, and for each processor the same image as the archive for that processor", async () => {
     const [index] = layout.index.manifests;
     expect(index).toMatchObject({
       mediaType: "application/vnd.oci.image.index.v1+json",

@@ -124,7 +124,7 @@ describe("the uses of an image", () => {
     expect(seen(unused, [web], hours(1)).images.get(app.id)?.frequency?.agingTerm).toBe(9);
   });
 
-  test("a user that is no new container goes on with the day, and is no use", () => {
+  test("a user that is not a new container extends the day in use and adds no use", () => {
     const frequency = { uses: 2, agingTerm: 0, dayBegunWatched: watched(1n) };
     const record = aRecord({ frequency, lastUsedWatched: watched(3n) });
     const ledger = { watched: watched(5n), agingTerm: 9 };
