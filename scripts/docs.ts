@@ -4,10 +4,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import packaged from "../package.json" with { type: "json" };
-import type { Command, CommandOption } from "../src/cli/command.ts";
+import type { Command, CommandOption, Operand } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
-import { flagUsage, optionUsage } from "../src/cli/help/help.ts";
+import { flagUsage, operandUsage, optionUsage } from "../src/cli/help/help.ts";
 import { dashed, defaultWords, variablesOf } from "../src/config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
 
@@ -86,6 +86,7 @@ const sharedOptions: ReadonlySet<string> = new Set(
 const pageOf: Readonly<Record<string, string>> = {
   fleet: "air-gapped.md#the-last-copy",
   simulate: "simulate.md",
+  "keep add": "policy.md#4-what-keeps-an-image",
   "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",
   uninstall: "install.md#install",
@@ -98,15 +99,12 @@ const pageOf: Readonly<Record<string, string>> = {
 function commandSection(command: Command): string {
   const page = pageOf[command.name];
   const options = command.options.map((option) => [option, optionText(option)] as const);
-  const rows = [
-    ...command.operands.map(({ name, help }) => `${code(name)}: ${help}`),
-    ...options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [text])),
-  ].map((row) => `- ${row}\n`);
+  const rows = options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [`- ${text}\n`]));
   const also = options.flatMap(([{ name }, text]) =>
     sharedOptions.has(text) ? [code(dashed(name))] : [],
   );
   return [
-    `## ${code(`crigc ${command.name}`)}\n`,
+    `## ${code([command.name, ...command.operands.map(optionalUsage)].join(" "))}\n`,
     `${`${capital(command.summary)}. ${page === undefined ? command.doc : `[More](${page})`}`.trim()}\n`,
     ...(rows.length === 0 ? [] : [rows.join("")]),
     ...(also.length === 0 ? [] : [`Also ${also.join(", ")}.\n`]),
@@ -118,6 +116,9 @@ function exitCodes(): string {
     .map(([exit, when]) => `- ${code(exit)}: ${when}`)
     .join("\n")}\n`;
 }
+
+const optionalUsage = (it: Operand): string =>
+  it.required ? operandUsage(it) : `[${operandUsage(it)}]`;
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 

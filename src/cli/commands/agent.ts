@@ -25,7 +25,7 @@ export const run = command({
 export const status = command({
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
-  doc: "Reads the control socket; needs no runtime. Forecasts when each filesystem reaches the high threshold and when it is full. Exits 8 if no agent answers.",
+  doc: "Needs no runtime. Forecasts when each filesystem reaches the high threshold, and when it is full. Exits 8 if no agent answers.",
   json: true,
   readOnly: true,
   run: async (context) => {
@@ -62,7 +62,7 @@ function configToAsk(context: CommandContext): Config {
 export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
-  doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives restarts and reboots (only restarts, if the state directory cannot be written). Expires after DURATION, but a hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
+  doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives reboots (only restarts, if the state directory cannot be written). A hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
   operands: [
     { name: "DURATION", required: true, help: "length of the hold, such as 90m, 2h30m or 1d" },
   ],
@@ -107,7 +107,7 @@ function spanOf(text: string): Duration {
 export const release = command({
   name: "release",
   summary: "end a hold: collection resumes with the next pass",
-  doc: "Removes also a hold that cannot be read. Does nothing without one.",
+  doc: "Also ends a hold that cannot be read.",
   readOnly: false,
   run: async (context) => {
     const places = context.open.hold(context.config);

@@ -16,7 +16,7 @@ import { type Answer, print } from "../listing.ts";
 export const config = command({
   name: "config",
   summary: "show the effective configuration, each value with its source",
-  doc: "Sources are default, kubelet, file, drop-in, environment, flag and agent (the running agent's value). Exits 2 if a value or a keep pattern is invalid.",
+  doc: "Sources are default, kubelet, file, drop-in, environment, flag and agent (the running agent). Exits 2 if a value or a keep pattern is invalid.",
   options: [
     option("check FILE", "check only this file and report its errors", { completes: "file" }),
   ],

@@ -27,7 +27,7 @@ import { dueEvictions } from "../node-plan.ts";
 export const doctor = command({
   name: "doctor",
   summary: "check runtime, filesystems, directories, clock, kubelet and agent",
-  doc: "Also checks sockets, keep rules and the ledger, and says what to do. Exits 8 if a check failed; warnings do not count.",
+  doc: "Says what to do about each problem. Exits 8 if a check failed; warnings do not count.",
   json: true,
   readOnly: true,
   run: async (context) => {

@@ -29,7 +29,7 @@ import {
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Waits up to --runtime-request-timeout for another pass. Removes what the agent would, also for an eviction threshold that is met (without an agent, a soft one at once). With --filter it removes the selected unused images that no rule keeps, regardless of disk usage. Exits 4 if images of --all-unused or --filter are too young, and during --boot-grace. Without an agent, each gc adds at most twice the detection period to any age, so --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late.",
+  doc: "Removes what the agent would, also for an eviction threshold that is met (without an agent, a soft one at once). Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage. Without an agent, each gc adds at most twice the detection period to any age, so --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late.",
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
@@ -44,7 +44,7 @@ export const gc = command({
 export const rm = command({
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
-  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names. Runs a pass limited to these images, regardless of disk usage; the report names the rule that keeps an image (exit 5; exit 4 if it is only too young). If a REF matches nothing, removes nothing (exit 8).",
+  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young). If a REF matches nothing, removes nothing (exit 8).",
   operands: [{ name: "REF", required: true, repeated: true, help: "an image" }],
   options: [FORCE_YOUNG, ALL_OPTION],
   json: true,

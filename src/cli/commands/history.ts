@@ -39,32 +39,28 @@ const RESULTS: Readonly<Record<Removal["result"], true>> = {
 };
 
 const QUERY_OPTIONS = [
-  option("since TIME", "show records since 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
-  option("until TIME", "show records before a time, a date or an age"),
-  option("kind KIND", "filter by image, container, sandbox, pod-logs or log-link; repeatable", {
+  option("since TIME", "start: 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
+  option("until TIME", "end: a time, a date or an age"),
+  option("kind KIND", "image, container, sandbox, pod-logs or log-link; repeatable", {
     choices: removalKinds,
   }),
-  option(
-    "reason CODE",
-    "filter by code of a reason or trigger, such as space or pod-gone; repeatable",
-    {
-      choices: [...removalCodes, "periodic"],
-    },
-  ),
-  option("result RESULT", "filter by removed, already-gone, ghost, skipped or failed; repeatable", {
+  option("reason CODE", "code of a reason or trigger, such as pod-gone; repeatable", {
+    choices: [...removalCodes, "periodic"],
+  }),
+  option("result RESULT", "removed, already-gone, ghost, skipped or failed; repeatable", {
     choices: Object.keys(RESULTS),
   }),
-  option("image TEXT", "filter by image ID, tag or digest that contains TEXT"),
+  option("image TEXT", "image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
-  option("filter KEY=VALUE", "kind, reason, result, image or pass, as with the option; repeatable"),
-  option("regrets", "only images that came back after their removal, under the same ID or a name"),
+  option("filter KEY=VALUE", "the same filters, as in kind=image; repeatable"),
+  option("regrets", "only images that came back, by ID or name"),
   option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];
 
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes with their removals and warnings, oldest first. A table omits passes with nothing to do, unless --all is given. A filter lists only matching removals, each under its pass. -q and -o name print passes, or removals if filtered. Needs no agent and no runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
+  doc: "Lists passes, oldest first; a table omits those with nothing to do, unless --all is given. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
   options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,

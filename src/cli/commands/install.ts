@@ -36,11 +36,9 @@ export const install = command({
         completes: "directory",
       },
     ),
-    option(
-      "executable FILE",
-      "executable to install instead of this one, such as for another processor",
-      { completes: "file" },
-    ),
+    option("executable FILE", "executable to install, such as for another processor [this one]", {
+      completes: "file",
+    }),
     option(
       "init NAME",
       "init system: systemd, openrc, or none for no service [as before, else detected]",

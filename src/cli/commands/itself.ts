@@ -15,7 +15,7 @@ import { manualPage } from "../help/man.ts";
 export const help = command({
   name: "help",
   summary: "show help on a command or all flags, or the manual page",
-  doc: "`crigc help flags` lists every flag; `crigc help manual` prints the manual page, for `man -l -`.",
+  doc: "`crigc help flags` lists every flag; `crigc help manual` is for `man -l -`.",
   operands: [
     { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
   ],
@@ -50,8 +50,8 @@ export const completion = command({
 
 export const version = command({
   name: "version",
-  summary: "print version, commit, and where the project lives",
-  doc: "Needs no configuration and no runtime.",
+  summary: "print version, commit and project",
+  doc: "Needs no configuration or runtime.",
   options: [
     option("licenses", "third-party components with their licences"),
     option("sbom", "software bill of materials, as CycloneDX JSON"),

@@ -21,11 +21,11 @@ const PATTERN = {
 export const keepAdd = command({
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
-  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. --until and --until-used add a lease: it starts when this node first reads the line and runs in observed time. --until-used ends it, for all images of the pattern, with the first container that crigc sees use one after the start, at most after 90 days or the time of --until. Adding the pattern again renews the lease; adding it without one keeps it for good.",
+  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. --until and --until-used add a lease: it starts when this node first reads the line and runs in observed time. --until-used ends it, for all images of the pattern, once a container first seen after the start uses one, at most after 90 days or the time of --until. Adding the pattern again renews the lease; without these options it keeps the pattern for good.",
   operands: [PATTERN],
   options: [
-    option("until DURATION", "keep only for this long, such as 36h, 7d or 4w"),
-    option("until-used", "keep only until a container uses the image"),
+    option("until DURATION", "for this long, such as 36h, 7d or 4w"),
+    option("until-used", "until a container uses the image"),
   ],
   readOnly: false,
   run: async (context) => {

@@ -33,7 +33,7 @@ export function readableRules(
 export const keepBaseline = command({
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
-  doc: "Lists each image by its ID and tags: if a tag moves, both images are kept. Existing entries stay unless --replace is given. Writes nothing if the runtime lists no image; with --once it then exits 3. With --from it needs no runtime: archives are those of docker save or ctr images export (tar, also gzip or zstd).",
+  doc: "Lists each image by ID and tags: if a tag moves, both images are kept. Adds to existing entries. Writes nothing if the runtime lists no image (exit 3 with --once). --from needs no runtime and reads archives of docker save or ctr images export (tar, gzip or zstd).",
   operands: [
     {
       name: "ARCHIVE",
@@ -44,8 +44,8 @@ export const keepBaseline = command({
     },
   ],
   options: [
-    option("from ARCHIVE", "use the images of this archive; repeatable", { completes: "file" }),
-    option("once", "do nothing if already done on this node (a stamp in the state directory)"),
+    option("from ARCHIVE", "images of this archive; repeatable", { completes: "file" }),
+    option("once", "once per node, by a stamp in the state directory"),
     option("replace", "drop the existing entries of baseline.list"),
   ],
   readOnly: false,

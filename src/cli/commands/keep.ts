@@ -29,7 +29,7 @@ import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
-  doc: "Counts rules that match nothing. Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image. -q and -o name print the patterns only.",
+  doc: "Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image.",
   options: [SNAPSHOT, ...LIST_OPTIONS],
   json: true,
   list: true,
@@ -49,7 +49,7 @@ export const keepList = command({
 export const keepTest = command({
   name: "keep test",
   summary: "show which images a keep pattern or reference matches",
-  doc: "Shows what keeps each of them now. Exits 8 if it matches no image.",
+  doc: "Also shows what keeps each now. Exits 8 if it matches no image.",
   operands: [{ name: "PATTERN", required: true, help: "a keep pattern or an image reference" }],
   options: [SNAPSHOT],
   json: true,

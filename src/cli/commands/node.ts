@@ -93,7 +93,7 @@ const DIRECTORIES_MAX = 10;
 export const df = command({
   name: "df",
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows the space of images in use, kept by each rule, and removable; then by repository, namespace of the pods that use them, or base; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE counts layers that only these images have, SHARED the others; both are estimates, shown as a range if sizes do not tell.",
+  doc: "Shows images in use, kept by each rule, and removable; then by repository, namespace or base; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
   options: [
     option("by VIEW", "group images by repository, namespace or base [repository]", {
       choices: VIEWS,
@@ -194,7 +194,7 @@ const REMOVALS_MAX = 100_000;
 export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains (such as other namespaces of the runtime), containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records of the kubelet, and stray entries in the pod log directory. Exits 0 even with findings.",
+  doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far too little, usage that no image explains (such as other namespaces of the runtime), containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records, and stray entries in the pod log directory. Exits 0 even with findings.",
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,

@@ -42,13 +42,13 @@ import { recordedTrace } from "../trace.ts";
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing else. -q and -o name print only the candidates.",
+  doc: "gc removes a prefix of the order shown, as long as measurement requires, and nothing else. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
     sortOption(["order", "size", "name", "unused"]),
     ALL_OPTION,
-    option("assume-seen DURATION", "plan as if every image had been first seen this much earlier"),
+    option("assume-seen DURATION", "plan as if images had been first seen this much earlier"),
     SNAPSHOT,
   ],
   json: true,
@@ -103,8 +103,8 @@ function assumedSpan(invocation: Invocation): Duration | null {
 export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
-  doc: "Contains the names of the host, of images, containers and pods, and their ledger records; no content of containers or logs. With --trace it writes instead what the agent recorded in the last 90 days; needs no runtime.",
-  options: [option("trace", "write when images were there and in use, as JSON lines")],
+  doc: "Contains names of the host, images, containers and pods, and ledger records; no content of containers or logs.",
+  options: [option("trace", "write the trace of the last 90 days instead; needs no runtime")],
   readOnly: true,
   alwaysJson: true,
   run: async (context) => {
@@ -138,7 +138,7 @@ function returnedImages({ open, config }: CommandContext) {
 export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, or the name of a container or pod. With --compat kubelet, the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
+  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet, the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   json: true,

@@ -87,7 +87,7 @@ const movedDirectories = ({ values }: Config): readonly string[] =>
 const template = printing({
   name: "print config",
   summary: "print a configuration file with every setting and its default",
-  doc: "Every setting is commented out.",
+  doc: "All commented out.",
   text: () => configTemplate(),
 });
 

@@ -21,10 +21,10 @@ const EVERYTHING = 100_000;
 export const report = command({
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
-  doc: "Shows disk usage over time, images by repository and shared layers, and what was removed, is kept and would be removed next, and why. If the node cannot be read, it comes from the history alone (exit 3).",
+  doc: "Shows disk usage over time, images by repository and shared layers, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
   options: [
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
-    option("since TIME", "start of the report: a time, a date or an age [7d]"),
+    option("since TIME", "start: a time, a date or an age [7d]"),
   ],
   readOnly: false,
   run: async (context) => {

@@ -57,7 +57,7 @@ export const simulate = command({
     option("trace FILE", "a trace, or a directory of traces; repeatable [this node's history]", {
       completes: "file",
     }),
-    option("share I/N", "only every Nth of the traces, from the Ith on, counted from 0"),
+    option("share I/N", "every Nth of the traces, from the Ith on, counted from 0"),
     option(
       "result FILE",
       "add up what simulate -o json wrote, a file or a directory, in place of traces; repeatable",

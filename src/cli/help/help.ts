@@ -122,17 +122,19 @@ export function usageOf(command: Command): string {
   const { name, operands, options } = command;
   const formats = formatsOf(command);
   const optional = (word: string, isRequired = false): string => (isRequired ? word : `[${word}]`);
-  const wordOf = (it: Operand): string =>
-    `${it.choices?.join("|") ?? it.name}${it.repeated === true ? "…" : ""}`;
   return [
     "crigc",
     name,
-    ...operands.map((it) => optional(wordOf(it), it.required)),
+    ...operands.map((it) => optional(operandUsage(it), it.required)),
     ...options.map((it) => optional(optionUsage(it), it.required)),
     ...(formats.length > 0 ? [`[-o ${formats.join("|")}]`] : []),
     "[FLAG…]",
   ].join(" ");
 }
+
+/** `REF…`, `bash|zsh|fish`. */
+export const operandUsage = ({ name, choices, repeated }: Operand): string =>
+  `${choices?.join("|") ?? name}${repeated === true ? "…" : ""}`;
 
 export const optionUsage = ({ name, placeholder }: CommandOption): string =>
   placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
