@@ -80,23 +80,23 @@ const diskGauge = (help: string, read: (disk: FilesystemStatus) => Value): Metri
 
 export const METRICS = {
   crigc_passes_total: counter(
-    "Passes, by kind and outcome: done, idle, short, futile, blocked, stopped, dry-run or failed.",
+    "Passes by outcome: done, idle, short, futile, blocked, stopped, dry-run or failed.",
     "kind",
     "outcome",
   ),
   crigc_pass_duration_seconds: histogram("Duration of passes.", "kind", PASS_SECONDS),
   crigc_step_duration_seconds: histogram(
-    "Duration of the steps of a pass, and of its waits.",
+    "Duration of the steps and waits of a pass.",
     "step",
     PASS_SECONDS,
   ),
   crigc_pass_last_attempt_timestamp_seconds: gauge("When the last pass ended.", "kind"),
   crigc_pass_last_success_timestamp_seconds: gauge(
-    "When the last pass without a failure ended.",
+    "When the last pass without failure ended.",
     "kind",
   ),
   crigc_pass_period_seconds: states(
-    "Configured pause between passes; absent for a kind without a trigger.",
+    "Configured pause between passes; absent without a trigger.",
     ["kind"],
     ({ loops }) =>
       loops
@@ -104,23 +104,16 @@ export const METRICS = {
         .map(({ name, periodMs }) => [[name], periodMs / 1000]),
   ),
   crigc_pass_consecutive_failures: gauge("Failed passes in a row.", "kind"),
-  crigc_image_wanted_bytes_total: counter("Bytes that image passes had to free when they began."),
-  crigc_image_freed_reported_bytes_total: counter(
-    "Sizes of removed images, as the runtime reports them.",
-  ),
-  crigc_image_freed_measured_bytes_total: counter("Bytes freed by image removal, as measured."),
+  crigc_image_wanted_bytes_total: counter("Bytes that image passes had to free."),
+  crigc_image_freed_reported_bytes_total: counter("Reported sizes of removed images."),
+  crigc_image_freed_measured_bytes_total: counter("Measured bytes freed by image removal."),
   crigc_container_freed_measured_bytes_total: counter(
-    "Bytes freed by removal of containers, sandboxes and logs, as measured.",
+    "Measured bytes freed by removal of containers, sandboxes and logs.",
   ),
   crigc_log_removed_bytes_total: counter("Sizes of removed log files."),
-  crigc_removed_total: counter(
-    "Removals by kind, trigger and reason code.",
-    "kind",
-    "trigger",
-    "reason",
-  ),
+  crigc_removed_total: counter("Removals by trigger and reason code.", "kind", "trigger", "reason"),
   crigc_removal_duration_seconds: histogram(
-    "Duration of an image removal, including the wait for its space.",
+    "Duration of an image removal with the wait for its space.",
     "kind",
     PASS_SECONDS,
   ),
@@ -130,23 +123,23 @@ export const METRICS = {
     "reason",
   ),
   crigc_removal_failures_total: counter(
-    "Failed removals, by cause: deadline, unreachable, refused, failed and so on.",
+    "Failed removals by cause, such as deadline, unreachable, refused, failed.",
     "kind",
     "cause",
   ),
   crigc_ghost_images_total: counter("Images still listed after a successful removal."),
   crigc_image_regrets: states(
-    "Images that came back after their removal, by its trigger.",
+    "Images that came back, by trigger of their removal.",
     ["trigger"],
     ({ regrets }) => (regrets?.returned ?? []).map(({ trigger, count }) => [[trigger], count]),
   ),
   crigc_image_regret_bytes: states("Reported sizes of these images.", ["trigger"], ({ regrets }) =>
     (regrets?.returned ?? []).map(({ trigger, sizeBytes }) => [[trigger], sizeBytes]),
   ),
-  crigc_futile_passes_total: counter("Image passes that ended because too little can be freed."),
+  crigc_futile_passes_total: counter("Image passes that were futile."),
   crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
   crigc_image_removal_blocked: states(
-    "1 for each reason that stopped image removal in the last pass, or stops it now.",
+    "1 for each block of image removal in the last pass or now.",
     ["block"],
     ({ plan, waiting }) =>
       [...(plan?.blocks ?? []), ...(waiting === null ? [] : [waiting])].map(({ kind }) => [
@@ -164,12 +157,11 @@ export const METRICS = {
       ]),
   ),
   crigc_image_candidates: state(
-    "Candidates (images that no rule keeps) in the last image pass.",
+    "Candidates in the last image pass.",
     ({ plan }) => plan && plan.candidates.length,
   ),
-  crigc_in_use_unknown: state(
-    "1 if crigc cannot tell which images are in use, so it removes none.",
-    ({ plan }) => (plan?.blocks ?? []).some(({ kind }) => USE_UNKNOWN.includes(kind)),
+  crigc_in_use_unknown: state("1 if crigc cannot tell which images are in use.", ({ plan }) =>
+    (plan?.blocks ?? []).some(({ kind }) => USE_UNKNOWN.includes(kind)),
   ),
   crigc_events_total: counter("Warning events, by reason.", "reason"),
   crigc_filesystem_capacity_bytes: diskGauge(
@@ -181,7 +173,7 @@ export const METRICS = {
     ({ filesystem }) => filesystem.availableBytes,
   ),
   crigc_filesystem_inodes: diskGauge(
-    "Inodes of a filesystem, 0 if it has no limit.",
+    "Inodes of a filesystem; 0: no limit.",
     ({ filesystem }) => filesystem.inodes,
   ),
   crigc_filesystem_inodes_free: diskGauge(
@@ -189,54 +181,54 @@ export const METRICS = {
     ({ filesystem }) => filesystem.inodesFree,
   ),
   crigc_filesystem_measured_timestamp_seconds: diskGauge(
-    "When the figures of a filesystem were measured.",
+    "When a filesystem was measured.",
     ({ filesystem }) => timestamp(filesystem.measuredAt),
   ),
   crigc_filesystem_growth_bytes_per_second: diskGauge(
-    "Rate at which other programs write; absent without a clear trend.",
+    "Rate at which other programs write; absent without a trend.",
     ({ forecast }) => forecast && Number(forecast.bytesPerHour) / 3600,
   ),
   crigc_filesystem_high_threshold_in_seconds: diskGauge(
-    "Time to the high threshold at this rate, 0 if reached; absent without a forecast.",
+    "Time to the high threshold at this rate; 0 if reached, absent without a forecast.",
     ({ forecast }) => (forecast?.untilHigh == null ? null : toMs(forecast.untilHigh) / 1000),
   ),
   crigc_filesystem_full_in_seconds: diskGauge(
-    "Time until a filesystem is full at this rate; absent without a forecast.",
+    "Time until a filesystem is full; absent without a forecast.",
     ({ forecast }) => (forecast?.untilFull == null ? null : toMs(forecast.untilFull) / 1000),
   ),
   crigc_image_gc_high_threshold_ratio: state(
-    "Disk usage at which image GC starts, as a ratio.",
+    "Disk usage at which image GC starts.",
     ({ thresholds }) => thresholds.highPercent / 100,
   ),
   crigc_image_gc_low_threshold_ratio: state(
-    "Disk usage to which image GC frees down, as a ratio.",
+    "Disk usage to which image GC frees down.",
     ({ thresholds }) => thresholds.lowPercent / 100,
   ),
   crigc_images: state("Images that the runtime lists.", ({ images }) => images && images.count),
   crigc_images_size_bytes: state(
-    "Sizes of all images, as the runtime reports them.",
+    "Reported sizes of all images.",
     ({ images }) => images && images.sizeBytes,
   ),
   crigc_baseline_images: states(
-    "Images that baselines name, by state: present or missing. Counts a missing sandbox image.",
+    "Images that baselines name, present or missing. Counts a missing sandbox image.",
     ["state"],
     ({ baseline: it }) =>
       it === null ? [] : [[["present"], it.present] as const, [["missing"], it.missing] as const],
   ),
   crigc_dead_containers: state("Dead containers.", ({ deadContainers }) => deadContainers),
   crigc_disk_pressure: state(
-    "1 while disk pressure is reported, with the transition period.",
+    "1 while disk pressure is reported.",
     ({ underPressure }) => underPressure,
   ),
   crigc_eviction_threshold_met: states(
-    "1 for each eviction signal whose threshold is met.",
+    "1 for each eviction signal over its threshold.",
     ["signal"],
     ({ signals, pressure }) =>
       signals.map((signal) => [[signal], pressure.some((met) => met.signal === signal)]),
   ),
   crigc_hold: state("1 while garbage collection is on hold.", ({ hold }) => hold.kind === "held"),
   crigc_hold_until_timestamp_seconds: state(
-    "When the hold ends; 0 without a hold or without an end.",
+    "When the hold ends; 0 without hold or end.",
     ({ hold }) => (hold.kind === "none" || hold.until === null ? 0 : timestamp(hold.until)),
   ),
   crigc_boot_grace_remaining_seconds: state(
@@ -252,7 +244,7 @@ export const METRICS = {
         : [[[podSource.source], podSource.kind === "ready"]],
   ),
   crigc_runtime_up: state(
-    "1 if the last call to the runtime was answered.",
+    "1 if the runtime answered the last call.",
     ({ runtime, runtimeError }) => runtimeError === null && runtime !== null,
   ),
   crigc_runtime_info: states(
@@ -260,11 +252,7 @@ export const METRICS = {
     ["name", "version"],
     ({ runtime }) => (runtime === null ? [] : [[[runtime.name, runtime.version], 1]]),
   ),
-  crigc_cri_calls_total: counter(
-    "Calls to the runtime that ended, by method and gRPC code.",
-    "method",
-    "code",
-  ),
+  crigc_cri_calls_total: counter("Ended calls to the runtime, by gRPC code.", "method", "code"),
   crigc_cri_call_duration_seconds: histogram(
     "Duration of calls to the runtime.",
     "method",
@@ -279,7 +267,7 @@ export const METRICS = {
     timestamp(startedAt),
   ),
   crigc_build_info: states(
-    "1, with the version and commit of this program.",
+    "1, with crigc's version and commit.",
     ["version", "commit"],
     ({ version, commit }) => [[[version, commit], 1]],
   ),

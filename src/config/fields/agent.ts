@@ -100,7 +100,7 @@ export const paceFields = {
     type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
-    doc: "Also after all containers vanished at once. Counts observed time.",
+    doc: "Also after all containers vanished at once. Counts observed time. 0s: none.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 

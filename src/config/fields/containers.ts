@@ -32,7 +32,7 @@ export const containerFields = {
     type: duration("2s"),
     default: "30s",
     help: "maximum grace period of a container that crigc stops",
-    doc: "crigc stops only UNKNOWN containers of deleted pods, with their pre-stop handler. With `--compat kubelet` 24h.",
+    doc: "crigc stops only UNKNOWN containers of deleted pods, with their pre-stop handler. 24h with `--compat kubelet`.",
     commands: REMOVING,
   },
   collectForeign: {

@@ -65,7 +65,7 @@ export const imageFields = {
     type: duration("0s"),
     default: "2m",
     help: "keep images first seen within this duration",
-    doc: "Not from its build or pull.",
+    doc: "First seen by crigc, not built or pulled.",
     kubelet: true,
   },
   imageMaximumGCAge: {
