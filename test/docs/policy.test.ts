@@ -56,7 +56,7 @@ test("what keeps an image is listed in the order of evaluation", () => {
 test("every reason to keep an image is named, with an example", () => {
   const text = section(page, "4. What keeps an image");
   for (const code of codesOf("src/model/reason.ts", "ImageKeepReason")) {
-    expect(text).toContain(`_Example, \`${code}\`._`);
+    expect(text).toContain(`_\`${code}\`:_`);
   }
 });
 
@@ -65,7 +65,7 @@ test.each([
   ["3. Triggers", "ImageTrigger"],
 ] as const)("section %s has an example for each code", (title, union) => {
   for (const code of codesOf("src/model/reason.ts", union)) {
-    expect(section(page, title)).toContain(`_Example, \`${code}\`._`);
+    expect(section(page, title)).toContain(`_\`${code}\`:_`);
   }
 });
 
