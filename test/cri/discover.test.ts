@@ -8,7 +8,6 @@ import { dirname, join } from "node:path";
 
 import { discoverEndpoint, probeEndpoint } from "../../src/cri/discover.ts";
 import type { RuntimeError } from "../../src/model/errors.ts";
-import type { Fault } from "../support/fake-runtime/faults.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { scratch } from "../support/scratch.ts";
 import { failureOf, withoutPrivilege } from "./connection.ts";
@@ -80,13 +79,6 @@ describe("a socket", () => {
     expect(error.kind).toBe("not-cri");
     expect(error.message).toContain("the runtime has no name");
   });
-
-  test("that may not be opened is reported as permission", async () => {
-    const locked = await runtimeAt("locked");
-    chmodSync(locked.socket, 0);
-    const error = await withoutPrivilege(async () => failureOf(probeEndpoint(locked.endpoint)));
-    expect(error.kind).toBe("permission");
-  });
 });
 
 describe("discovery", () => {
@@ -146,16 +138,6 @@ describe("discovery", () => {
     expect(error.message).toBe(
       `no container runtime found: ${at("denied")}: permission denied; run as root (sudo crigc …)`,
     );
-  });
-
-  test.each<[string, Fault]>([
-    ["an error", { kind: "error", code: "UNKNOWN", message: "starting" }],
-    ["garbage", { kind: "garbage" }],
-  ])("rejects a runtime that answers with %s", async (_, fault) => {
-    const faulty = await runtimeAt(`faulty-${fault.kind}`);
-    faulty.fail("Version", fault);
-    const error = await failureOf(discoverEndpoint(realpath, [faulty.socket]));
-    expect(error.message).toContain(faulty.socket);
   });
 });
 

@@ -127,36 +127,23 @@ describe("lists beyond the limit of a message", () => {
     ]);
   });
 
-  test("sandboxes are split by state", async () => {
+  test.each([
+    ["a state that is too large is split by sandbox", 400, 40, 12_000],
+    ["a sandbox that is too large is split by state", 40, 2, 5_000],
+    ["sandboxes are split by state", 0, 100, 26_000],
+  ])("%s", async (_, containers, sandboxes, messageLimitBytes) => {
     await using connection = await connected({
-      node: nodeOf({ containers: 0, sandboxes: 30, padding: 1000 }),
-      traits: { messageLimitBytes: 26_000 },
+      node: nodeOf({ containers, sandboxes, padding: 100 }),
+      traits: { messageLimitBytes },
     });
     const { fake, runtime, signal } = connection;
+    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
+      [...fake.node.containers.keys()].toSorted(),
+    );
     expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
       [...fake.node.sandboxes.keys()].toSorted(),
     );
-    expect(fake.callsOf("ListPodSandbox")).toHaveLength(4);
-  });
-
-  test("a state that is too large is split by sandbox", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 400, sandboxes: 40, padding: 100 }),
-      traits: { messageLimitBytes: 12_000 },
-    });
-    const { fake, runtime, signal } = connection;
-    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].toSorted(),
-    );
-  });
-
-  test("a sandbox that is too large is split by state", async () => {
-    const base = nodeOf({ containers: 40, sandboxes: 2, padding: 100 });
-    await using connection = await connected({ node: base, traits: { messageLimitBytes: 5_000 } });
-    const { fake, runtime, signal } = connection;
-    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].toSorted(),
-    );
+    expect(fake.calls.some(({ code }) => code === "RESOURCE_EXHAUSTED")).toBe(true);
   });
 
   test("a list that cannot be split further is an error", async () => {
