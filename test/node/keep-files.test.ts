@@ -147,67 +147,47 @@ describe("readKeepRules", () => {
   });
 });
 
-const LIST = "/etc/crigc/keep.d/site.list";
-const inList = (pattern: string, line: number): KeepRule => ({
-  pattern,
-  source: `${LIST}:${line}`,
-});
-
-/** Readings at seconds, each with the rules that the files hold then; the patterns in force after each. */
-async function inForce(
-  readings: readonly (readonly [number, readonly KeepRule[]])[],
-): Promise<readonly (readonly string[])[]> {
+/** Readings as `SECOND PATTERN…`, of what the source holds then; the patterns in force after each. */
+async function inForce(source: string, readings: readonly string[]): Promise<readonly string[]> {
   let now = 0n;
   let current: readonly KeepRule[] = [];
   const read = steadyKeepRules(
     async () => ({ rules: current, problems: [], directoriesRead: [] }),
     () => now,
   );
-  const found: (readonly string[])[] = [];
-  for (const [second, held] of readings) {
+  const found: string[] = [];
+  for (const reading of readings) {
+    const [second = "", ...patterns] = reading.split(" ");
     now = BigInt(second) * 1_000_000_000n;
-    current = held;
-    found.push((await read([])).rules.map(({ pattern }) => pattern));
+    // The line of a rule may move.
+    current = patterns.map((pattern, line) => ({ pattern, source: `${source}:${line}` }));
+    found.push((await read([])).rules.map(({ pattern }) => pattern).join(" "));
   }
   return found;
 }
 
-test("a rule that a keep file loses while it is rewritten stays in force", async () => {
-  const whole = [inList("app", 1), inList("db", 2)];
-  expect(
-    await inForce([
-      [0, whole],
-      [60, [inList("app", 7)]],
-      [64, whole],
-      [124, []],
-    ]),
-  ).toEqual([
-    ["app", "db"],
-    ["app", "db"],
-    ["app", "db"],
-    ["app", "db"],
-  ]);
-});
-
-test("a deleted rule ends with the first reading ten seconds after it was missed", async () => {
-  const left = [inList("app", 1)];
-  expect(
-    await inForce([
-      [0, [inList("app", 1), inList("db", 2)]],
-      [60, left],
-      [69, left],
-      [70, left],
-    ]),
-  ).toEqual([["app", "db"], ["app", "db"], ["app", "db"], ["app"]]);
-});
-
-test("a rule of a flag ends at once, because flags are never half-written", async () => {
-  expect(
-    await inForce([
-      [0, [{ pattern: "app", source: "--keep" }]],
-      [1, []],
-    ]),
-  ).toEqual([["app"], []]);
+const list = "/etc/crigc/keep.d/site.list";
+test.each([
+  [
+    "that a keep file loses while it is rewritten stays in force",
+    list,
+    ["0 app db", "60 db", "64 app db", "124"],
+    ["app db", "db app", "app db", "app db"],
+  ],
+  [
+    "that is deleted ends with the first reading ten seconds after it was missed",
+    list,
+    ["0 app db", "60 app", "69 app", "70 app"],
+    ["app db", "app db", "app db", "app"],
+  ],
+  [
+    "of a flag ends at once, because flags are never half-written",
+    "--keep",
+    ["0 app", "1"],
+    ["app", ""],
+  ],
+])("a rule %s", async (_, source, readings, patterns) => {
+  expect(await inForce(source, readings)).toEqual(patterns);
 });
 
 test("a change gets the current text, and null leaves the file unchanged", () => {

@@ -1,4 +1,4 @@
-// Names of images and files of the node: references, patterns, keep lists, log directories, mounts.
+// Names of images and files of the node: references, patterns, keep lists, log directories.
 
 import { baselineList } from "../../../src/cli/commands/keep-file.ts";
 import { imageId } from "../../../src/model/ids.ts";
@@ -7,7 +7,6 @@ import {
   podUidOfLogDirectory,
   podUidOfOldLogDirectory,
 } from "../../../src/model/log-names.ts";
-import { findMount, parseMount } from "../../../src/node/disk.ts";
 import {
   fullReference,
   normaliseRepository,
@@ -17,8 +16,6 @@ import {
   wholeDigest,
 } from "../../../src/policy/image/reference.ts";
 import {
-  compileGlob,
-  globMatches,
   imageNames,
   matchPattern,
   parseKeepPattern,
@@ -81,37 +78,6 @@ const reference = textTarget("reference", names, (text) => {
     "the tag",
   );
 });
-
-/** What a glob means, told anew: every way in which its stars may be filled. */
-function matchesByTable(pattern: string, text: string): boolean {
-  const steps = pattern.match(/\*+|[^*]/gs) ?? [];
-  let row = Array.from({ length: text.length + 1 }, (_, at) => at === 0);
-  for (const step of steps) {
-    const next = row.map(() => false);
-    for (let at = 0; at <= text.length; at += 1) {
-      if (step.startsWith("*")) {
-        const crosses = step.length > 1 || text.charAt(at - 1) !== "/";
-        next[at] = row[at] === true || (at > 0 && crosses && next[at - 1] === true);
-      } else next[at] = at > 0 && row[at - 1] === true && text.charAt(at - 1) === step;
-    }
-    row = next;
-  }
-  return row[text.length] === true;
-}
-
-const glob = textTarget(
-  "glob",
-  textOf({
-    words: ["*", "**", "/", "a", "b", "ab", "\n", "r.example/"],
-    samples: ["r.example/*/app\nr.example/a/app", "**/b\na/a/b", "a*a*a*b\naaaaaaaa", "*\n"],
-  }),
-  (text) => {
-    const [pattern = "", subject = ""] = text.split("\n");
-    const matches = globMatches(compileGlob(pattern), subject);
-    if (pattern.length * subject.length > 40_000) return;
-    same(matches, matchesByTable(pattern, subject), `${pattern} of ${subject}`);
-  },
-);
 
 const keepPattern = textTarget("keep-pattern", names, (text) => {
   const parsed = parseKeepPattern(text);
@@ -200,34 +166,10 @@ const logNames = textTarget(
   },
 );
 
-const mountinfo = textTarget(
-  "mountinfo",
-  textOf({
-    words: [
-      ..."36 8:1 / rw shared:1 ext4 /dev/sda1".split(" "),
-      " ",
-      "/a\\040b",
-      " - ",
-      "\n",
-      "\\777",
-    ],
-    samples: [
-      "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n36 1 8:1 / / rw - xfs a rw",
-    ],
-  }),
-  (text) => {
-    const mount = findMount(text, 36);
-    if (mount !== null) holds(/(?:^|\n)36 /.test(text), "a mount was found for another ID");
-    parseMount(text);
-  },
-);
-
 export const nameTargets: readonly Target[] = [
   reference,
-  glob,
   keepPattern,
   keepFile,
   baseline,
   logNames,
-  mountinfo,
 ];

@@ -11,7 +11,6 @@ import { answered, type HttpProviders } from "../../../src/agent/control.ts";
 import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-pod.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { archivedImages } from "../../../src/node/archive.ts";
-import { loaderOf } from "../../../src/node/executable.ts";
 import { readManifests, readPodList } from "../../../src/node/kubelet/pod-documents.ts";
 import { readKubelet } from "../../../src/node/kubelet/settings.ts";
 import { extractFromTar } from "../../../src/node/tar.ts";
@@ -89,20 +88,7 @@ function fileOf(name: string, bytes: Uint8Array): string {
 const manifests: Target = {
   name: "static-pod-manifest",
   inputs: textOf({
-    words: [
-      "image: ",
-      "reference: ",
-      "\n",
-      "  ",
-      "- ",
-      "{",
-      "}",
-      '"',
-      "#",
-      "spec:\n",
-      "nginx:1",
-      ": ",
-    ],
+    words: 'image: ,reference: ,\n,  ,- ,{,},",#,spec:\n,nginx:1,: '.split(","),
     samples: [
       'kind: Pod\nspec:\n  containers:\n  - name: a\n    image: nginx:1\n  - image: "b:2"\n',
       JSON.stringify({ kind: "Pod", ...aPod }),
@@ -187,25 +173,10 @@ async function refusedLater<Result>(read: Promise<Result>): Promise<Result | nul
   }
 }
 
-const elf: Target = {
-  name: "elf",
-  inputs: bytesOf([encoded("\u007fELF\u0002\u0001\u0001"), new Uint8Array(256).fill(1)]),
-  check: (input) => {
-    const loader = loaderOf(fileOf("program", input));
-    holds(loader === null || !loader.includes("\0"), "a path with a zero byte");
-  },
-};
-
 const kubeletFlags: Target = {
   name: "kubelet-flags",
   inputs: textOf({
-    words: [
-      ..."-- root-dir config = ' Environment= KUBELET_ARGS= /var".split(" "),
-      " ",
-      "\n",
-      '"',
-      "\\",
-    ],
+    words: "--,root-dir,config,=,',Environment=,KUBELET_ARGS=,/var, ,\n,\",\\".split(","),
     samples: [
       'KUBELET_EXTRA_ARGS="--root-dir=/data --config /etc/kubelet.yaml"\n',
       '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\n',
@@ -286,4 +257,4 @@ const http = textTarget(
   },
 );
 
-export const nodeTargets: readonly Target[] = [pods, manifests, tar, elf, kubeletFlags, hook, http];
+export const nodeTargets: readonly Target[] = [pods, manifests, tar, kubeletFlags, hook, http];

@@ -1,10 +1,9 @@
-// What an operator writes: configuration files, command lines, history requests, holds; and what an agent says of its configuration.
+// What an operator writes: configuration files, command lines, holds; and what an agent says of its configuration.
 
 import { parse } from "yaml";
 
 import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/commands.ts";
-import { historyRequest, momentOf } from "../../../src/cli/commands/history.ts";
 import { selectedBy } from "../../../src/cli/selection.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";
@@ -21,18 +20,7 @@ import { jsonOf, textOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
 
 const samplesYaml = SAMPLES.map(({ name, inFile }) => `${name}: ${JSON.stringify(inFile)}\n`);
-const yamlSigns = [
-  ..."[ ] { } , # *a".split(" "),
-  "\n",
-  "  ",
-  "- ",
-  ": ",
-  "&a ",
-  "!!str ",
-  "? ",
-  "|\n",
-  ">-\n",
-];
+const yamlSigns = "[.]. {.}.,. #. *a.\n.  .- .: .&a .!!str .? .|\n.>-\n".split(".");
 
 /** What was accepted is in force: as the parser of YAML understands it, printed, and read by a command beside the agent. */
 function checkConfig(path: string, text: string): void {
@@ -105,12 +93,7 @@ const kubelet = textTarget(
   textOf({
     words: [
       ...yamlSigns,
-      "imageGCHighThresholdPercent: ",
-      "evictionHard:\n",
-      "85",
-      "0s",
-      "null",
-      '"10%"',
+      ...'imageGCHighThresholdPercent: ,evictionHard:\n,85,0s,null,"10%"'.split(","),
     ],
     samples: [
       kubelets(
@@ -153,37 +136,6 @@ const commandLine = textTarget(
     for (const word of [...invocation.operands, ...flags.map((flag) => flag.text)])
       holds(word === "true" || argv.some((it) => it.includes(word)), `${word} was not written`);
     refusedOr(() => selectedBy(invocation), ConfigError);
-  },
-);
-
-const history = textTarget(
-  "history-request",
-  textOf({
-    words: [
-      ..."--since --until --kind --reason --result --image --pass --filter --regrets --limit".split(
-        " ",
-      ),
-      ..."= \n image container removed failed age 36h 2026-01-15 50 100000 100001 kind= reason=".split(
-        " ",
-      ),
-      "\n",
-    ],
-    samples: [
-      "--since\n36h\n--limit\n5",
-      "--filter\nkind=image\n--image=nginx",
-      "--until=2026-01-15T12:00:00Z",
-    ],
-  }),
-  (text) => {
-    const read = () => {
-      const parsed = parseCommandLine(["history", ...text.split("\n")], commands);
-      return parsed.kind === "run" ? historyRequest(parsed.invocation, NOW) : null;
-    };
-    const request = refusedOr(read, ConfigError);
-    if (request !== null)
-      holds(request.limit >= 1 && request.limit <= 100_000, "a limit without end");
-    const moment = refusedOr(() => momentOf(text, "--since", NOW), ConfigError);
-    if (moment !== null) holds(/\d/.test(text), `${JSON.stringify(text)} is a time`);
   },
 );
 
@@ -242,7 +194,6 @@ export const settingTargets: readonly Target[] = [
   json,
   kubelet,
   commandLine,
-  history,
   hold,
   agentStatus,
 ];

@@ -1,8 +1,4 @@
-// What we wrote ourselves and somebody changed: snapshots, rows of the ledger, requests to the state process; and exact JSON.
-
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+// What we wrote ourselves and somebody changed: snapshots and rows of the ledger; and exact JSON.
 
 import fc from "fast-check";
 
@@ -12,7 +8,6 @@ import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
 import { ledgerChanges, ledgerOf, type LedgerRow } from "../../../src/store/ledger-rows.ts";
 import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
-import { StateFile } from "../../../src/store/state-file.ts";
 import { crigc } from "../../cli/world.ts";
 import {
   aLedger as arbitraryLedger,
@@ -25,7 +20,6 @@ import {
   aRecord,
   aSandbox,
   aSnapshot,
-  NOW,
 } from "../../support/build/values.ts";
 import { jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
@@ -102,55 +96,8 @@ const ledger = textTarget("ledger-rows", jsonOf(rows, ourFields), (text) => {
   if (!Array.isArray(given) || !given.every(isRow)) return;
   const read = refusedOr(() => ledgerOf(given), StoreError, FieldError, SyntaxError);
   if (read === null) return;
-  const again = ledgerOf(rowsOf(read));
-  same(again, read, "the ledger is read back");
+  same(ledgerOf(rowsOf(read)), read, "the ledger is read back");
 });
-
-const requests = [
-  { kind: "open", dead: ["w"] },
-  { kind: "read" },
-  { kind: "refresh" },
-  {
-    kind: "write",
-    isFirst: true,
-    basis: null,
-    records: [],
-    changes: [...(rows[0] ?? []), ["images", "x", null]],
-    watched: "0",
-    tidy: true,
-  },
-  { kind: "put-aside", message: "broken" },
-];
-
-/** A disk would be waited for with each request. */
-const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
-
-const state: Target = textTarget(
-  "state-request",
-  jsonOf(requests, "kind dead basis changes isFirst records watched tidy".split(" ")),
-  (text) => {
-    const directory = mkdtempSync(join(memory, "crigc-fuzz-state-"));
-    const file = new StateFile({ directory, now: () => NOW });
-    try {
-      const request: never = JSON.parse(text) as never;
-      // As the process does, which ends there.
-      if (request === null) return;
-      const reply = file.handle(request, () => undefined);
-      holds(["done", "read", "fresh", "failed"].includes(reply.kind), "a reply of no kind");
-      // Whatever was asked, the next one is answered, from a file that is whole.
-      const next = file.handle({ kind: "open", dead: [] }, () => undefined);
-      holds(next.kind === "done", `afterwards: ${JSON.stringify(next)}`);
-      same(
-        readdirSync(directory).filter((name) => !name.startsWith("crigc.db")),
-        [],
-        "other files",
-      );
-    } finally {
-      file[Symbol.dispose]();
-      rmSync(directory, { recursive: true, force: true });
-    }
-  },
-);
 
 const exact = textTarget(
   "exact-json",
@@ -167,4 +114,4 @@ const exact = textTarget(
   },
 );
 
-export const stateTargets: readonly Target[] = [snapshot, ledger, state, exact];
+export const stateTargets: readonly Target[] = [snapshot, ledger, exact];
