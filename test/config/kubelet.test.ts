@@ -67,31 +67,27 @@ test("an invalid value of an adopted field is refused, that of another field is 
 });
 
 describe("thresholds of eviction", () => {
-  const signals = (body: string) =>
-    read(body).limits.pressure.thresholds.map(({ signal }) => signal);
-  const DEFAULTS = [
-    "nodefs.available",
-    "nodefs.inodesFree",
-    "imagefs.available",
-    "imagefs.inodesFree",
-  ];
-
-  test("a missing evictionHard means the defaults", () => {
-    expect(signals("maxPods: 10")).toEqual(
-      DEFAULTS as typeof signals extends (b: string) => infer R ? R : never,
-    );
-  });
-
-  test("an empty evictionHard means none", () => {
-    expect(signals("evictionHard: {}")).toEqual([]);
-  });
-
-  test("one signal replaces all defaults; a memory signal gives no warning here", () => {
-    const config = read("evictionHard:\n  memory.available: 200Mi\n  nodefs.available: 5%");
-    expect(config.limits.pressure.thresholds.map(({ signal }) => signal)).toEqual([
+  test.each([
+    [
+      "the defaults if evictionHard is missing",
+      "maxPods: 10",
+      "nodefs.available nodefs.inodesFree imagefs.available imagefs.inodesFree",
+    ],
+    ["none if it is empty", "evictionHard: {}", ""],
+    [
+      "only the given ones, and those on memory without a warning",
+      "evictionHard:\n  memory.available: 200Mi\n  nodefs.available: 5%",
       "nodefs.available",
-    ]);
-    expect(config.warnings).toEqual([]);
+    ],
+    [
+      "none for a soft one on memory, which needs no grace period",
+      "evictionSoft: {memory.available: 1Gi}\nevictionHard: {}",
+      "",
+    ],
+  ])("are %s", (_, body, signals) => {
+    const { limits, warnings } = read(body);
+    expect(limits.pressure.thresholds.map(({ signal }) => signal).join(" ")).toBe(signals);
+    expect(warnings).toEqual([]);
   });
 
   test("mergeDefaultEvictionSettings adds the defaults that are missing", () => {
@@ -111,29 +107,18 @@ describe("thresholds of eviction", () => {
       expect.stringContaining('unknown signal "disk.free"'),
     ]);
   });
-
-  test("a soft threshold on memory alone needs no grace period", () => {
-    expect(signals("evictionSoft: {memory.available: 1Gi}\nevictionHard: {}")).toEqual([]);
-  });
 });
 
 describe("a high threshold of 100, which turns off the kubelet's own collection", () => {
-  test("is not adopted, with a warning, but the low one is", () => {
-    const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 70");
-    expect(config.limits.images.highPercent).toBe(85);
-    expect(config.limits.images.lowPercent).toBe(70);
+  test.each([
+    [70, 70, `${FILE}: imageGCHighThresholdPercent is 100`],
+    // Above the default of the high one.
+    [99, 80, "and imageGCLowThresholdPercent: set the threshold"],
+  ])("is not adopted, with a warning, and a low one of %d is %d", (low, expected, warning) => {
+    const config = read(`imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: ${low}`);
+    expect(config.limits.images).toMatchObject({ highPercent: 85, lowPercent: expected });
     expect(config.sources.imageGCHighThresholdPercent.kind).toBe("default");
-    expect(config.warnings).toEqual([
-      expect.stringContaining(`${FILE}: imageGCHighThresholdPercent is 100`),
-    ]);
-  });
-
-  test("drops a low threshold above crigc's default, too", () => {
-    const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 99");
-    expect(config.limits.images.lowPercent).toBe(80);
-    expect(config.warnings).toEqual([
-      expect.stringContaining("and imageGCLowThresholdPercent: set the threshold"),
-    ]);
+    expect(config.warnings).toEqual([expect.stringContaining(warning)]);
   });
 
   test("is adopted from crigc's own kind", () => {
@@ -209,23 +194,15 @@ describe("our default eviction thresholds", () => {
   });
 
   test.each([
-    ["imagefs.available<4Gi", "5Gi"],
-    ["imagefs.available<80Gi", "100Gi"],
-    ["imagefs.available<98%", "99%"],
-  ])("with %s are %s", (text, above) => {
-    expect(hard(loadOn(kubelet({ evictionHard: text }))).value).toMatchObject({
-      "imagefs.available": above,
-    });
-  });
-
-  test("of signals that the kubelet does not watch are unchanged", () => {
-    const { value } = hard(loadOn(kubelet({ evictionHard: "memory.available<100Mi" })));
-    expect(value).toMatchObject({ "imagefs.available": "15%", "nodefs.available": "10%" });
-  });
-
-  test("are above the kubelet's defaults if its settings are invalid", () => {
-    const { value } = hard(loadOn(kubelet({ evictionHard: "imagefs.available<lots" })));
-    expect(value).toMatchObject({ "imagefs.available": "20%" });
+    ["imagefs.available<4Gi", { "imagefs.available": "5Gi" }],
+    ["imagefs.available<80Gi", { "imagefs.available": "100Gi" }],
+    ["imagefs.available<98%", { "imagefs.available": "99%" }],
+    // Signals that the kubelet does not watch keep our defaults.
+    ["memory.available<100Mi", { "imagefs.available": "15%", "nodefs.available": "10%" }],
+    // Invalid settings count as its defaults.
+    ["imagefs.available<lots", { "imagefs.available": "20%" }],
+  ])("over a kubelet's %s are %o", (text, above) => {
+    expect(hard(loadOn(kubelet({ evictionHard: text }))).value).toMatchObject(above);
   });
 
   test("are overridden by the operator's, and by the kubelet's own with compat kubelet", () => {

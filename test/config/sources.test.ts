@@ -41,37 +41,29 @@ const seen = (sources: Sources, name: FieldName): unknown => {
 };
 
 describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (name, sample) => {
-  const flag = fieldOf(name).flag;
   const isSignals = fieldOf(name).type.kind === "statements";
+  const samples = together(sample);
+  const variables = variablesOf(fieldOf(name));
+  const dropIn = `${DROP_INS}/10.yaml`;
 
-  test("is set by its flag", () => {
-    expect(seen({ flags: asFlags(together(sample)) }, name)).toEqual([
+  test.each<[string, Sources, unknown, readonly string[]]>([
+    ["flag", { flags: asFlags(samples) }, sample.printed, [`--${fieldOf(name).flag}`]],
+    ...variables.map((variable): [string, Sources, unknown, readonly string[]] => [
+      "environment",
+      { env: { ...asVariables(samples.slice(1)), [variable]: sample.text } },
       sample.printed,
-      "flag",
-      [`--${flag}`],
-    ]);
-  });
-
-  test("is set by each of its variables", () => {
-    for (const variable of variablesOf(fieldOf(name))) {
-      const env = { ...asVariables(together(sample).slice(1)), [variable]: sample.text };
-      expect(seen({ env }, name)).toEqual([sample.printed, "environment", [variable]]);
-    }
-  });
-
-  test("is set by the file, with the line", () => {
-    const files = { [FILE]: asFile(together(sample)) };
-    expect(seen({ files }, name)).toEqual([sample.printed, "file", [`${FILE}:3`]]);
-  });
-
-  test("is set by a drop-in", () => {
-    const path = `${DROP_INS}/10.yaml`;
-    expect(seen({ files: { [path]: asFile(together(sample)) } }, name)).toEqual([
+      [variable],
+    ]),
+    ["file", { files: { [FILE]: asFile(samples) } }, sample.printed, [`${FILE}:3`]],
+    [
+      "drop-in",
+      { files: { [dropIn]: asFile(samples) } },
       // Signals are laid over those of the default.
       isSignals ? expect.objectContaining(Object(sample.printed)) : sample.printed,
-      "drop-in",
-      [expect.stringContaining(path)],
-    ]);
+      [expect.stringContaining(dropIn)],
+    ],
+  ])("is set by its %s", (kind, sources, value, from) => {
+    expect(seen(sources, name)).toEqual([value, kind, from]);
   });
 });
 
@@ -157,23 +149,20 @@ describe("precedence", () => {
   });
 });
 
-describe("lists add up", () => {
-  test("keep patterns of every source are kept, each once", () => {
-    const sources = {
-      files: { [FILE]: ours("keep: [a, b]"), [`${DROP_INS}/a.yaml`]: ours("keep: c") },
-      env: { CRIGC_KEEP: "d,e f" },
-      flags: [
-        ["keep", "a"],
-        ["keep", "g"],
-      ],
-    } as const;
-    expect(seen(sources, "keep")).toEqual([
-      ["a", "b", "c", "d", "e", "f", "g"],
-      "flag",
-      [`${FILE}:3`, `${DROP_INS}/a.yaml:3`, "CRIGC_KEEP", "--keep"],
-    ]);
-    expect(load(sources).values.keep).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
-  });
+test("keep patterns of every source add up, each once", () => {
+  const sources = {
+    files: { [FILE]: ours("keep: [a, b]"), [`${DROP_INS}/a.yaml`]: ours("keep: c") },
+    env: { CRIGC_KEEP: "d,e f" },
+    flags: [
+      ["keep", "a"],
+      ["keep", "g"],
+    ],
+  } as const;
+  expect(seen(sources, "keep")).toEqual([
+    ["a", "b", "c", "d", "e", "f", "g"],
+    "flag",
+    [`${FILE}:3`, `${DROP_INS}/a.yaml:3`, "CRIGC_KEEP", "--keep"],
+  ]);
 });
 
 describe("maps of signals", () => {

@@ -1,12 +1,9 @@
-// Durations are read as Go reads them, quantities and percentages as Kubernetes does, and printed so that they read back.
+// Durations are read as Go reads them, quantities and percentages as Kubernetes does.
 
 import { describe, expect, test } from "bun:test";
 
-import fc from "fast-check";
-
 import {
   formatDuration,
-  formatQuantity,
   parseDuration,
   parsePercentage,
   parseQuantity,
@@ -49,14 +46,6 @@ describe("a duration", () => {
   ])("%s ns is printed as %s", (ns, text) => {
     expect(formatDuration(duration(ns))).toBe(text);
   });
-
-  test("that was printed reads back as the same duration", () => {
-    fc.assert(
-      fc.property(fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }), (ns) => {
-        expect(parseDuration(formatDuration(duration(ns)))).toBe(duration(ns));
-      }),
-    );
-  });
 });
 
 describe("a quantity", () => {
@@ -85,20 +74,6 @@ describe("a quantity", () => {
       expect(parseQuantity(text)).toBeNull();
     },
   );
-
-  test("that was printed is no longer than its digits and reads back as the same amount", () => {
-    fc.assert(
-      fc.property(
-        fc.bigInt({ min: 0n, max: 2n ** 20n }),
-        fc.constantFrom(1n, 1000n, 1024n, 10n ** 9n, 2n ** 30n),
-        (count, unit) => {
-          const text = formatQuantity(count * unit);
-          expect(text.length).toBeLessThanOrEqual((count * unit).toString().length);
-          expect(parseQuantity(text)).toBe(count * unit);
-        },
-      ),
-    );
-  });
 });
 
 test("a size is a quantity, also with a B", () => {
