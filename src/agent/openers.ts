@@ -8,7 +8,6 @@ import { gunzipSync } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import type { Meter } from "../gc/meter.ts";
 import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
@@ -217,16 +216,14 @@ export interface SocketFact {
 
 /** The configured socket and all existing well-known ones, each real one once. */
 async function socketFacts(named: string | null): Promise<readonly SocketFact[]> {
+  const { wellKnownSockets } = await import("../cri/discover.ts");
   const real = new Map<string, string>();
   for (const path of wellKnownSockets) {
     const target = await realpath(path).catch(() => null);
     if (target !== null && !real.has(target)) real.set(target, path);
   }
   const found = Array.from(real.values(), (path) => `unix://${path}`);
-  if (named !== null) {
-    const parsed = parseEndpoint(named);
-    found.unshift(parsed.kind === "unix" ? parsed.endpoint : named);
-  }
+  if (named !== null) found.unshift(named);
   return Promise.all(Array.from(new Set(found), socketFact));
 }
 

@@ -4,9 +4,7 @@ import { realpath } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
 import type { ContainerEvent, Runtime } from "../cri/client.ts";
-import { parseEndpoint } from "../cri/endpoint.ts";
 import type { EventFeed, EventSource } from "../gc/ports.ts";
-import { usageError } from "../model/errors.ts";
 import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
 import type { CallRecord, RuntimeReader } from "../model/ports.ts";
 import type { Container } from "../model/snapshot.ts";
@@ -29,10 +27,7 @@ export async function connect(
   onCall: (call: CallRecord) => void = () => undefined,
 ): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
-  const imageEndpoint =
-    config.values.imageServiceEndpoint === null
-      ? endpoint
-      : parsed(config.values.imageServiceEndpoint);
+  const imageEndpoint = config.values.imageServiceEndpoint ?? endpoint;
   if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
   const { openRuntime } = await import("../cri/client.ts");
   const busy = compileWhenBusy(() => performance.now());
@@ -81,15 +76,7 @@ async function runtimeEndpoint(config: Config): Promise<string> {
   const named = config.values.containerRuntimeEndpoint;
   const { discoverEndpoint, probeEndpoint } = await discovery();
   if (named === null) return (await discoverEndpoint(realpath)).endpoint;
-  return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
-}
-
-/** The configuration has validated the text already; errors read the same. */
-function parsed(text: string): string {
-  const endpoint = parseEndpoint(text);
-  if (endpoint.kind === "refused")
-    throw usageError("endpoint", text, `invalid endpoint ${text}: ${endpoint.message}`);
-  return endpoint.endpoint;
+  return (await probeEndpoint(named, NAMED_PROBE_MS)).endpoint;
 }
 
 /** Events kept per pass; older ones are already in the lists. */

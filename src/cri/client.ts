@@ -20,7 +20,7 @@ import type { Answer, Request, UnaryMethod } from "./messages.ts";
 import { imageOfSandbox, imageOrigin, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 export interface RuntimeOptions {
-  /** `unix:///…`, from `parseEndpoint`. */
+  /** `unix:///…`. */
   readonly endpoint: string;
   readonly imageEndpoint: string;
   /** Default timeout of a call. */

@@ -2,7 +2,6 @@
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { openChannel } from "./channel.ts";
 import { decodeVersion } from "./decode.ts";
-import { wellKnownSockets } from "./endpoint.ts";
 import { detailsOf } from "./errors.ts";
 
 export interface Answering {
@@ -11,6 +10,20 @@ export interface Answering {
   readonly name: string;
   readonly version: string;
 }
+
+/** Default sockets of runtimes. A host may have several, for example Docker's own containerd. */
+export const wellKnownSockets: readonly string[] = [
+  "/run/containerd/containerd.sock",
+  // k3s and rke2.
+  "/run/k3s/containerd/containerd.sock",
+  // microk8s.
+  "/var/snap/microk8s/common/run/containerd.sock",
+  // k0s.
+  "/run/k0s/containerd.sock",
+  "/run/crio/crio.sock",
+  "/var/run/crio/crio.sock",
+  "/run/cri-dockerd.sock",
+];
 
 /** A runtime that takes longer to report its version is not used. */
 const probeTimeoutMs = 1000;

@@ -185,7 +185,7 @@ export const socketFiles = {
 export async function boundedBytes(
   chunks: AsyncIterable<Uint8Array> | readonly Uint8Array[],
   bytesMax: number,
-): Promise<Uint8Array> {
+): Promise<Buffer> {
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {

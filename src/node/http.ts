@@ -7,7 +7,7 @@ import { HostError } from "../model/errors.ts";
 import type { HookRequest } from "../model/ports.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
-import { codeOf, reasonOf } from "./files.ts";
+import { boundedBytes, codeOf, reasonOf } from "./files.ts";
 
 export interface GetRequest {
   readonly url: URL;
@@ -42,14 +42,8 @@ export async function httpGet(get: GetRequest): Promise<GetAnswer> {
     // Not decompressed: a few bytes from a pod could fill the memory.
     const plain = { "accept-encoding": "identity", ...headers };
     const response = await fetch(url, { ...options, headers: plain, decompress: false });
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) throw new Error(`the response exceeds ${bytesMax} bytes`);
-      chunks.push(chunk);
-    }
-    return { status: response.status, body: Buffer.concat(chunks).toString() };
+    const body = await boundedBytes(response.body ?? [], bytesMax);
+    return { status: response.status, body: body.toString() };
   } catch (error) {
     const reason = reasonOf(error);
     const code = codeOf(error);

@@ -23,7 +23,15 @@ function wrongFor(type: FieldType): readonly string[] {
     case "choice":
       return [...never, "true", '"other"', '""'];
     case "endpoint":
-      return [...never, "true", '"tcp://127.0.0.1:1"', '"run/a.sock"', '"unix://"', '"unix://a"'];
+      return [
+        ...never,
+        "true",
+        '"tcp://127.0.0.1:1"',
+        '"run/a.sock"',
+        '"unix://run/a.sock"',
+        // 109 bytes, more than the kernel takes.
+        `"/${"ü".repeat(54)}"`,
+      ];
     case "url":
       return [...never, "true", '"127.0.0.1:10250"', '"ftp://a"', '"https://a/b"', '""'];
     case "address":

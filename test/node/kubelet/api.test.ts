@@ -185,7 +185,7 @@ test.each([
 
 test("an endless list is a failed reading", async () => {
   kubelet.answer = text(200, "x".repeat(64 * 1024 * 1024 + 1));
-  expectFailed(await read({ timeoutMs: 60_000 }), /exceeds 67108864 bytes/);
+  expectFailed(await read({ timeoutMs: 60_000 }), /larger than 67108864 bytes/);
 });
 
 test("a closed port is a failed reading", async () => {
