@@ -14,14 +14,6 @@ function aNode(images = 20, change: ConstructorParameters<typeof Simulation>[0] 
   return sim;
 }
 
-const fill = (sim: Simulation, mibFree: number): void => {
-  const disk = sim.node.imageDisk();
-  disk.others += available(sim.node, disk) - BigInt(mibFree) * MIB;
-};
-
-const count = (sim: Simulation, kind: string): number =>
-  sim.record.passes.filter((pass) => pass.kind === kind).length;
-
 const loopOf = (sim: Simulation, name: string) => {
   const loop = sim.agent.state().loops.find((one) => one.name === name);
   if (loop === undefined) throw new Error(`there is no loop ${name}`);
@@ -33,9 +25,9 @@ describe("the loops", () => {
     const sim = aNode();
     sim.start();
     await sim.run(HOUR + SECOND);
-    expect(count(sim, "container-gc")).toBe(61);
-    expect(count(sim, "image-gc")).toBe(13);
-    expect(count(sim, "pressure")).toBe(0);
+    expect(sim.passes("container-gc")).toHaveLength(61);
+    expect(sim.passes("image-gc")).toHaveLength(13);
+    expect(sim.passes("pressure")).toHaveLength(0);
   });
 
   test("show a disk as the check for pressure measured it, ten seconds ago at most, and measure nothing for it", async () => {
@@ -67,7 +59,7 @@ describe("the loops", () => {
     sim.node.addContainer(sim.node.addSandbox("pod", image), image);
     sim.start();
     await sim.run(SECOND);
-    const decided = sim.record.passes.find(({ kind }) => kind === "container-gc")?.plan.containers;
+    const decided = sim.passes("container-gc")[0]?.plan.containers;
     expect([decided?.containers.length, decided?.sandboxes.length]).toEqual([1, 1]);
     const held = sim.agent.state().lastPasses.get("container-gc")?.plan.containers;
     expect(held).toEqual({
@@ -112,10 +104,10 @@ describe("the loops", () => {
   test("run no image GC without a trigger, and report it as disabled", async () => {
     const limits = { ...simLimits, images: { ...simLimits.images, highPercent: 100 } };
     const sim = aNode(20, { weather: { limits } });
-    fill(sim, 16_000);
+    sim.fill(16);
     sim.start();
     await sim.run(HOUR);
-    expect(count(sim, "image-gc")).toBe(0);
+    expect(sim.passes("image-gc")).toHaveLength(0);
     expect(loopOf(sim, "image-gc").enabled).toBeFalse();
     expect(sim.record.removals).toEqual([]);
   });
@@ -125,7 +117,7 @@ describe("the loops", () => {
     sim.start();
     await sim.run(5 * MINUTE);
     for (let round = 0; round < 10; round += 1) {
-      fill(sim, 9_000);
+      sim.fill(9);
       await sim.run(80 * SECOND);
     }
     const times = sim.record.passes
@@ -147,13 +139,12 @@ test("a container pass interrupted by one under pressure is not a failure, neith
   sim.start();
   await sim.run(5 * MINUTE);
   for (let round = 0; round < 60; round += 1) {
-    if (round % 8 === 0) fill(sim, 9_000);
+    if (round % 8 === 0) sim.fill(9);
     await sim.run(10 * SECOND);
     expect(sim.agent.state().runtimeError).toBeNull();
     expect(loopOf(sim, "container-gc")).toMatchObject({ lastError: null, consecutiveFailures: 0 });
   }
-  const ofContainers = sim.record.passes.filter(({ kind }) => kind === "container-gc");
-  const cutOff = ofContainers.filter(({ plan }) => plan.containers === null);
+  const cutOff = sim.passes("container-gc").filter(({ plan }) => plan.containers === null);
   expect(cutOff).not.toBeEmpty();
   for (const { error, containers } of cutOff)
     expect({ error, end: containers?.end }).toEqual({ error: null, end: "stopped" });
@@ -172,7 +163,7 @@ describe("health", () => {
     sim.start();
     await sim.run(5 * MINUTE);
     sim.weather.removalsHang = true;
-    fill(sim, 5_000);
+    sim.fill(5);
     await sim.run(5 * MINUTE + SECOND);
     expect(sim.record.removals).toHaveLength(1);
     expect(problems(sim)).toEqual([]);
@@ -186,7 +177,7 @@ describe("health", () => {
     const sim = aNode(60, { weather: { latencyMs: 60_000 } });
     sim.start();
     await sim.run(30 * MINUTE);
-    fill(sim, 100);
+    sim.fill(0.1);
     for (let minute = 0; minute < 90; minute += 1) {
       await sim.run(MINUTE);
       expect(problems(sim)).toEqual([]);
@@ -254,7 +245,7 @@ describe("a stop", () => {
     const sim = aNode(60, { weather: { latencyMs: 1_000 } });
     sim.start();
     await sim.run(5 * MINUTE);
-    fill(sim, 5_000);
+    sim.fill(5);
     for (let step = 0; step < 600 && sim.record.removals.length === 0; step += 1)
       await sim.run(100);
     expect(sim.record.removals).toHaveLength(1);

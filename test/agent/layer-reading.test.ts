@@ -5,9 +5,9 @@ import { describe, expect, test } from "bun:test";
 import { LayerReading } from "../../src/agent/layer-reading.ts";
 import { detect } from "../../src/gc/prepare.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import { aRelease, available } from "../sim/node.ts";
-import { aThreshold, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";
-import { anImage, defaultLimits, MIB } from "../support/build/values.ts";
+import { aRelease } from "../sim/node.ts";
+import { aThreshold, MINUTE, SECOND, Simulation, withThresholds } from "../sim/simulation.ts";
+import { anImage, defaultLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine } from "../support/fake-engine.ts";
 
 const { signal } = new AbortController();
@@ -112,35 +112,32 @@ describe("the reading of layers", () => {
 });
 
 describe("a runtime that does not answer verbose status", () => {
-  const hanging = (weather: ConstructorParameters<typeof Simulation>[0] = {}): Simulation => {
-    const limits: Limits = {
-      ...simLimits,
-      pressure: { ...simLimits.pressure, thresholds: [aThreshold("imagefs.available", 10)] },
-    };
-    const sim = new Simulation({ weather: { limits, layersHang: true }, ...weather });
-    for (let at = 0; at < 60; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
-    return sim;
-  };
-  const fill = (sim: Simulation, mibFree: number): void => {
-    const disk = sim.node.imageDisk();
-    disk.others += available(sim.node, disk) - BigInt(mibFree) * MIB;
-  };
+  const limits = withThresholds(aThreshold("imagefs.available", 10));
 
   test.each([
     // The detection of the fifth minute asks again, and waits for two minutes.
     ["detection calls it", "image-gc", 10 * MINUTE + SECOND, null],
     // Over the high threshold, not yet under pressure: the pass of the tenth minute begins and asks.
-    ["an image pass calls it", "image-detection", 9 * MINUTE + 55 * SECOND, 14_000],
-  ] as const)("does not delay a removal under pressure while %s", async (_, off, ms, mibFree) => {
-    const sim = hanging({ periods: { [off]: 1_000 * 60 * MINUTE } });
-    sim.start();
-    await sim.run(ms);
-    if (mibFree !== null) fill(sim, mibFree);
-    if (mibFree !== null) await sim.run(8 * SECOND);
-    expect(sim.record.removals).toEqual([]);
-    fill(sim, 5_000);
-    const from = sim.clock.monotonicNs();
-    await sim.run(30 * SECOND);
-    expect(Number((sim.record.removals[0]?.atNs ?? 0n) - from) / 1e9).toBeWithin(0, 15);
-  });
+    ["an image pass calls it", "image-detection", 9 * MINUTE + 55 * SECOND, 14],
+  ] as const)(
+    "does not delay a removal under pressure while %s",
+    async (_, off, ms, percentFree) => {
+      const sim = new Simulation({
+        weather: { limits, layersHang: true },
+        periods: { [off]: 1_000 * 60 * MINUTE },
+      });
+      for (let at = 0; at < 60; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
+      sim.start();
+      await sim.run(ms);
+      if (percentFree !== null) {
+        sim.fill(percentFree);
+        await sim.run(8 * SECOND);
+      }
+      expect(sim.record.removals).toEqual([]);
+      sim.fill(5);
+      const from = sim.clock.monotonicNs();
+      await sim.run(30 * SECOND);
+      expect(Number((sim.record.removals[0]?.atNs ?? 0n) - from) / 1e9).toBeWithin(0, 15);
+    },
+  );
 });

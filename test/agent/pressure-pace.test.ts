@@ -5,53 +5,31 @@ import { describe, expect, test } from "bun:test";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { aDisk, aRelease, available, imageOf, type SimDisk } from "../sim/node.ts";
 import {
+  aNodeWith,
   aThreshold,
-  HOUR,
   MINUTE,
+  ONLY_PRESSURE,
   SECOND,
   simLimits,
   type SimOptions,
   Simulation,
+  withThresholds,
 } from "../sim/simulation.ts";
 import { GIB, MIB } from "../support/build/values.ts";
 
-const NEVER = 1_000 * HOUR;
-const ALONE = {
-  "image-cache": NEVER,
-  "image-detection": NEVER,
-  "image-gc": NEVER,
-  "container-gc": NEVER,
-} as const;
-const hard = (percent: number) => [aThreshold("imagefs.available", percent)];
-
-/** A node with so many images of 1000 MiB on a disk of 100,000 MiB, observed for ten minutes. */
-async function aNode(images: number, options: SimOptions = {}): Promise<Simulation> {
-  const sim = new Simulation({ periods: ALONE, ...options });
-  for (let at = 0; at < images; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
-  sim.start();
-  await sim.run(10 * MINUTE);
-  return sim;
-}
-
-const thresholds = (...all: ReturnType<typeof hard>) => ({
-  weather: { limits: { ...simLimits, pressure: { ...simLimits.pressure, thresholds: all } } },
-});
-
-function fill(sim: Simulation, percentFree: number, disk = sim.node.imageDisk()): void {
-  const target = (disk.capacity * BigInt(Math.round(percentFree * 100))) / 10_000n;
-  disk.others += available(sim.node, disk) - target;
-}
+const aNode = (images: number, options: SimOptions = {}): Promise<Simulation> =>
+  aNodeWith(images, { periods: ONLY_PRESSURE, ...options });
 
 /** Until the first pass under pressure has ended; answers with all of them so far. */
 async function firstPass(sim: Simulation) {
-  const passes = () => sim.record.passes.filter(({ kind }) => kind === "pressure");
+  const passes = () => sim.passes("pressure");
   for (let step = 0; step < 200 && passes().length === 0; step += 1) await sim.run(100);
   return passes;
 }
 
 /** Seconds from the end of each pass under pressure to the start of the next. */
 function pauses(sim: Simulation): readonly number[] {
-  const passes = sim.record.passes.filter(({ kind }) => kind === "pressure");
+  const passes = sim.passes("pressure");
   return passes.slice(1).flatMap(({ startedAt }, at) => {
     const before = passes[at];
     return before === undefined ? [] : [Number(startedAt - before.endedAt) / 1e9];
@@ -77,7 +55,7 @@ describe("after a pass that leaves a threshold met", () => {
     const { writer, refit } = aWriter();
     const sim = await aNode(70, { refit });
     writer.on = true;
-    fill(sim, 14);
+    sim.fill(14);
     const passes = await firstPass(sim);
     await sim.run(5 * SECOND);
     expect(new Set(passes().map(({ images }) => images?.end))).toEqual(
@@ -92,7 +70,7 @@ describe("after a pass that leaves a threshold met", () => {
     const { writer, refit } = aWriter();
     const sim = await aNode(40, { refit });
     sim.weather.refusedPercent = 100;
-    fill(sim, 14);
+    sim.fill(14);
     await firstPass(sim);
     await sim.run(36 * SECOND);
     expect(pauses(sim)).toEqual([0.5, 1, 2, 4, 8, 10, 10]);
@@ -113,7 +91,7 @@ describe("after a pass that leaves a threshold met", () => {
   ] as const)("the next comes a period later if it %s", async (_, images, change) => {
     const limits = { ...simLimits, images: { ...simLimits.images, ...change } };
     const sim = await aNode(images, { weather: { limits } });
-    fill(sim, 3);
+    sim.fill(3);
     await sim.run(MINUTE);
     expect(new Set(pauses(sim))).toEqual(new Set([10]));
   });
@@ -125,10 +103,10 @@ describe("after a pass that leaves a threshold met", () => {
     ];
     const sim = await aNode(40, { disks });
     sim.weather.hold = { kind: "held", until: null, since: null, reason: "an upgrade" };
-    fill(sim, 14);
+    sim.fill(14);
     await sim.run(24 * SECOND);
     expect(pauses(sim)).toEqual([10, 10]);
-    fill(sim, 5, sim.node.disks[1]);
+    sim.fill(5, sim.node.disks[1]);
     await sim.run(2 * SECOND);
     expect(pauses(sim).slice(2)).toEqual([4]);
     expect(sim.record.removals).toEqual([]);
@@ -154,11 +132,11 @@ test("a pass that others outrun waits a second for a sandbox whose stop hangs, a
   sim.node.pods.delete(sandbox.podUid);
   const image = imageOf(aRelease("image1", 1_000));
   sim.node.addContainer(sim.node.addSandbox("lives", image), image);
-  fill(sim, 14);
+  sim.fill(14);
   await firstPass(sim);
   await sim.run(MINUTE);
   writer.on = true;
-  fill(sim, 14);
+  sim.fill(14);
   const before = sim.record.passes.length;
   await sim.run(12 * SECOND);
   const outrun = sim.record.passes.slice(before).filter(({ kind }) => kind === "pressure");
@@ -181,7 +159,7 @@ describe("the pause before the next check", () => {
     ["is 500 ms just above the threshold", 15n * GIB + MIB, 0.5],
   ])("%s", async (_, free, pause) => {
     const sim = await aNode(0, {
-      ...thresholds(...hard(15)),
+      weather: { limits: withThresholds(aThreshold("imagefs.available", 15)) },
       disks: [aDisk({ capacity: 100n * GIB })],
     });
     const disk = sim.node.imageDisk();
@@ -193,24 +171,22 @@ describe("the pause before the next check", () => {
   });
 
   test("goes by the other thresholds while one cannot be relieved, without passes in between", async () => {
-    const sim = await aNode(
-      0,
-      thresholds(aThreshold("imagefs.available", 15), aThreshold("nodefs.available", 10)),
-    );
-    fill(sim, 10.1);
+    const thresholds = [aThreshold("imagefs.available", 15), aThreshold("nodefs.available", 10)];
+    const sim = await aNode(0, { weather: { limits: withThresholds(...thresholds) } });
+    sim.fill(10.1);
     await sim.run(2 * MINUTE);
-    const passes = sim.record.passes.filter(({ kind }) => kind === "pressure").length;
+    const passes = sim.passes("pressure").length;
     const { statfs } = sim.record;
     await sim.run(MINUTE);
     expect(sim.record.statfs - statfs).toBeGreaterThan(100);
-    expect(sim.record.passes.filter(({ kind }) => kind === "pressure").length - passes).toBe(6);
+    expect(sim.passes("pressure").length - passes).toBe(6);
   });
 });
 
 test("failures in passes close together count once in a period, so that they raise no more events", async () => {
   const sim = await aNode(40);
   sim.weather.runtimeIsAway = true;
-  fill(sim, 14);
+  sim.fill(14);
   const failures = () =>
     sim.agent.state().loops.find(({ name }) => name === "pressure")?.consecutiveFailures;
   await sim.run(10 * SECOND);
@@ -223,7 +199,7 @@ test("failures in passes close together count once in a period, so that they rai
 });
 
 test("without an observation the agent tries to observe once a pressure period", async () => {
-  const sim = new Simulation({ periods: ALONE, weather: { runtimeIsAway: true } });
+  const sim = new Simulation({ periods: ONLY_PRESSURE, weather: { runtimeIsAway: true } });
   sim.start();
   await sim.run(MINUTE);
   expect(sim.agent.state().seen).toBeNull();

@@ -1,159 +1,35 @@
 // The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
 import { describe, expect, test } from "bun:test";
 
-import type { FreshNode } from "../../src/gc/fresh-view.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
-import { type ImageExecution, removeImages } from "../../src/gc/remove-images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import type { ImageId } from "../../src/model/ids.ts";
-import type { ImageLimits } from "../../src/model/limits.ts";
 import type { HoldState } from "../../src/model/pass.ts";
-import type { ImageCandidate, ImagePlan, ImageTarget } from "../../src/model/plan.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
-import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, seconds, watched } from "../../src/model/time.ts";
-import type { Facts } from "../../src/policy/facts.ts";
+import { seconds, watched } from "../../src/model/time.ts";
 import { imageKeep } from "../../src/report/image-reasons.ts";
 import {
-  aCandidate,
   aContainer,
   aFilesystem,
   aLedger,
   anImage,
-  anImagePlan,
   aRecord,
   aSnapshot,
-  defaultImageLimits,
-  factsOf,
   MIB,
-  NOW,
   spaceTarget,
 } from "../support/build/values.ts";
+import { imagePass, type ImagePassSetting, STORE } from "../support/image-pass.ts";
 
-interface World {
-  available: bigint;
-  listed: Map<ImageId, Image>;
-  clockMs: number;
-  /** Names of images, one letter each. */
-  removals: string;
-}
-
-/** Removes images of one letter and 100 MiB each, with 1,000 MiB available. */
-interface Setting {
-  /** How much is to be available, in MiB, and the names of the images. */
-  readonly to: number;
-  readonly of: string;
-  /** What a removal really frees, by name, in MiB. */
-  readonly frees?: (name: string) => bigint;
-  readonly fails?: string;
-  /** What those that fail fail with. */
-  readonly failure?: RuntimeError;
-  readonly ghosts?: string;
-  /** Before each look. */
-  readonly meanwhile?: (world: World) => void;
-  /** What the node lists beside the images, or in place of them. */
-  readonly node?: () => Partial<Snapshot>;
-  /** The first candidate goes for its age, whatever the disk says. */
-  readonly aged?: boolean;
-  readonly candidates?: (candidate: ImageCandidate, index: number) => ImageCandidate;
-  readonly plan?: Partial<ImagePlan>;
-  readonly limits?: Partial<ImageLimits>;
-  readonly facts?: Partial<Facts>;
-  /** Changes of what executes the plan. */
-  readonly change?: (execution: ImageExecution, world: World) => Partial<ImageExecution>;
-}
-
-const STORE = aFilesystem({ path: "/var/lib/containerd", imageUsedBytes: null });
-const AVAILABLE = 1_000n * MIB;
-const defaults = { ...defaultImageLimits, minimumAge: duration(0n) };
-const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")?.[1] ?? "";
-const lists = (node: Partial<Snapshot>): FreshNode => ({
-  snapshot: aSnapshot(node),
-  missed: new Set(),
-  block: null,
-});
-
-function executionOf(world: World, setting: Setting): ImageExecution {
-  const target = BigInt(setting.to) * MIB;
-  const images = (): readonly Image[] => [...world.listed.values()];
-  const candidates = images()
-    .map((image) => aCandidate(nameOf(image)))
-    .map((one, index) => setting.candidates?.(one, index) ?? one)
-    .map((one, index) =>
-      setting.aged === true && index === 0 ? { ...one, triggers: [{ kind: "age" } as const] } : one,
-    );
-  const ledger = aLedger();
-  const snapshot = aSnapshot({ images: images(), filesystems: [STORE] });
-  const limits = { ...defaults, whenFutile: "collect", ...setting.limits } as const;
-  const execution: ImageExecution = {
-    plan: anImagePlan(candidates, {
-      targets: [spaceTarget(target, target - AVAILABLE)],
-      ...setting.plan,
-    }),
-    facts: { ...factsOf(snapshot, ledger, limits), ...setting.facts },
-    runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
-    memory: volatileMemory(setting.facts?.ledger ?? ledger),
-    hold: () => ({ kind: "none" }),
-    steps: { wait: (_, wait) => wait() },
-    writer: {
-      removeImage: async (id) => {
-        const name = nameOf(world.listed.get(id) ?? anImage(""));
-        world.removals += name;
-        if (setting.fails?.includes(name) === true)
-          throw setting.failure ?? new RuntimeError("failed", "device is busy");
-        if (setting.ghosts?.includes(name) === true) return;
-        world.listed.delete(id);
-        world.available += (setting.frees?.(name) ?? 100n) * MIB;
-      },
-    },
-    commit: async () => undefined,
-    disk: {
-      measure: async () => ({
-        capacityBytes: 10_000n * MIB,
-        availableBytes: world.available,
-        inodes: 0n,
-        inodesFree: 0n,
-      }),
-    },
-    timer: {
-      monotonicNs: () => BigInt(world.clockMs) * 1_000_000n,
-      sleep: async (ms) => void (world.clockMs += ms),
-    },
-    now: () => NOW,
-    look: async () => {
-      setting.meanwhile?.(world);
-      return lists({ images: images(), ...setting.node?.() });
-    },
-    done: () => undefined,
-    signal: new AbortController().signal,
-  };
-  return { ...execution, ...setting.change?.(execution, world) };
-}
-
-/** The outcome of a pass, and what it asked the runtime to remove. */
-async function pass(setting: Setting) {
-  const world: World = {
-    available: AVAILABLE,
-    listed: new Map(setting.of.split("").map((name) => [anImage(name).id, anImage(name)])),
-    clockMs: 0,
-    removals: "",
-  };
-  const execution = executionOf(world, setting);
-  const { outcome } = await removeImages(execution);
-  const { memory } = execution;
-  return { ...outcome, removals: world.removals, clockMs: world.clockMs, memory };
-}
-
-type Expected = Omit<Partial<Awaited<ReturnType<typeof pass>>>, "items"> & {
+type Expected = Omit<Partial<Awaited<ReturnType<typeof imagePass>>>, "items"> & {
   readonly items?: readonly object[];
 };
 
 /** Each row is a test: its claim, the setting, and what comes of it. */
 function claims(
-  rows: readonly (readonly [claim: string, setting: Setting, expected: Expected])[],
+  rows: readonly (readonly [claim: string, setting: ImagePassSetting, expected: Expected])[],
 ): void {
   test.each([...rows])("%s", async (_, setting, expected) => {
-    expect(await pass(setting)).toMatchObject(expected);
+    expect(await imagePass(setting)).toMatchObject(expected);
   });
 }
 
@@ -195,12 +71,12 @@ describe("a measured pass", () => {
     ],
     [
       "continues if images free far less than reported",
-      { to: 1_150, of: "abcd", frees: () => 60n },
+      { to: 1_150, of: "abcd", frees: () => 60 },
       { end: "target-reached", removals: "abc" },
     ],
     [
       "stops early if an image frees far more than reported",
-      { to: 1_350, of: "ab", frees: () => 400n },
+      { to: 1_350, of: "ab", frees: () => 400 },
       { end: "target-reached", removals: "a" },
     ],
     [
@@ -208,7 +84,7 @@ describe("a measured pass", () => {
       {
         to: 1_400,
         of: "abcdefghijklmnopqrstuvwxyz",
-        meanwhile: (now) => void (now.available -= 20n * MIB),
+        meanwhile: (now) => void (now.others += 20),
       },
       { end: "own-gain-reached", removals: "abcd", measuredFreedBytes: 400n * MIB },
     ],
@@ -229,7 +105,7 @@ describe("a measured pass", () => {
         of: "agc",
         ghosts: "g",
         meanwhile: (now) => {
-          if (now.removals.endsWith("g")) now.available += 40n * MIB;
+          if (now.removals.endsWith("g")) now.others -= 40;
         },
       },
       { removals: "agc", measuredFreedBytes: 200n * MIB },
@@ -244,12 +120,12 @@ describe("a measured pass", () => {
     ],
     [
       "frees space after a failed removal for age all the same",
-      { to: 1_050, of: "ob", aged: true, fails: "o" },
+      { to: 1_050, of: "ob", aged: 1, fails: "o" },
       { end: "target-reached", removals: "ob" },
     ],
     [
       "frees no space after a failed removal for age if the kubelet's rules count",
-      { to: 1_050, of: "ob", aged: true, fails: "o", limits: { compat: "kubelet" } },
+      { to: 1_050, of: "ob", aged: 1, fails: "o", limits: { compat: "kubelet" } },
       { end: "age-removal-errors", removals: "o" },
     ],
     [
@@ -332,7 +208,7 @@ describe("a measured pass", () => {
     [
       // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
       "ends as futile as soon as the remaining candidates cannot help",
-      { to: 1_900, of: "abc", frees: () => 10n, limits: { whenFutile: defaults.whenFutile } },
+      { to: 1_900, of: "abc", frees: () => 10, limits: { whenFutile: "keep" } },
       { end: "futile", removals: "ab" },
     ],
     [
@@ -360,7 +236,7 @@ describe("a measured pass", () => {
     [
       "pauses between removals, refused ones too, and not before the first",
       { to: 1_900, of: "abc", fails: "b", limits: { removalInterval: seconds(7) } },
-      { removals: "abc", clockMs: 14_000 },
+      { removals: "abc", waitedMs: 14_000 },
     ],
     [
       "does not use up the removal limit with refused removals, so that no image starves behind one",
@@ -400,7 +276,7 @@ describe("a measured pass", () => {
 
   test("lists the node again after a measurement that hangs once, and continues", async () => {
     let [measured, looks] = [0, 0];
-    const ended = await pass({
+    const ended = await imagePass({
       to: 1_100,
       of: "a",
       meanwhile: () => void (looks += 1),
@@ -427,7 +303,13 @@ describe("a measured pass", () => {
     "handles a removal whose outcome cannot be read and that was %s",
     async (_, fails, isKnown) => {
       const change = () => ({ runtime: { imageStatus: goneAway } });
-      const ended = await pass({ to: 1_900, of: "a", fails, facts: { ledger: known }, change });
+      const ended = await imagePass({
+        to: 1_900,
+        of: "a",
+        fails,
+        facts: { ledger: known },
+        change,
+      });
       expect(ended.removals).toBe("a");
       expect(ended.memory.current().images.has(id)).toBe(isKnown);
     },
@@ -445,7 +327,9 @@ describe("a measured pass", () => {
     async (_, now) => {
       const images = new Map(now === null ? [] : [[id, now] as const]);
       const change = () => ({ memory: volatileMemory(aLedger({ images })) });
-      expect(await pass({ to: 1_900, of: "a", facts: { ledger: known }, change })).toMatchObject({
+      expect(
+        await imagePass({ to: 1_900, of: "a", facts: { ledger: known }, change }),
+      ).toMatchObject({
         items: [itemOf("skipped", { reason: { kind: "changed" } })],
         removals: "",
       });
@@ -456,7 +340,7 @@ describe("a measured pass", () => {
     let looks = 0;
     const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
     const node = () => ((looks += 1) === 2 ? { containers: [stranger] } : {});
-    const ended = await pass({ to: 1_900, of: "abc", node });
+    const ended = await imagePass({ to: 1_900, of: "abc", node });
     expect(ended).toMatchObject({ end: "blocked", removals: "a" });
     const now = ended.items[1]?.result;
     const reason = now?.kind === "skipped" ? imageKeep.text(now.reason) : "";
@@ -469,7 +353,7 @@ describe("reported accounting", () => {
   claims([
     [
       "sums reported sizes, whatever the disk shows",
-      { to: 1_150, of: "abc", frees: () => 0n, limits: kubelet },
+      { to: 1_150, of: "abc", frees: () => 0, limits: kubelet },
       {
         end: "target-reached",
         reportedFreedBytes: 200n * MIB,
@@ -479,7 +363,7 @@ describe("reported accounting", () => {
           itemOf("removed", { settled: "not-waited" }),
         ],
         removals: "ab",
-        clockMs: 0,
+        waitedMs: 0,
       },
     ],
     [
@@ -491,12 +375,10 @@ describe("reported accounting", () => {
 });
 
 describe("an image removed for its age before others are removed for space", () => {
-  const noTargets = { targets: [] };
-
   claims([
     [
       "counts once towards the target",
-      { to: 1_250, of: "obcd", aged: true },
+      { to: 1_250, of: "obcd", aged: 1 },
       {
         end: "target-reached",
         wantedBytes: 250n * MIB,
@@ -506,37 +388,37 @@ describe("an image removed for its age before others are removed for space", () 
     ],
     [
       "does not count towards the targets with reported accounting",
-      { to: 1_250, of: "obcde", aged: true, frees: () => 0n, limits: kubelet },
+      { to: 1_250, of: "obcde", aged: 1, frees: () => 0, limits: kubelet },
       { end: "target-reached", reportedFreedBytes: 300n * MIB, removals: "obcd" },
     ],
     [
       "makes the pass measure the disk again with reported accounting",
-      { to: 1_100, of: "ob", aged: true, limits: kubelet },
+      { to: 1_100, of: "ob", aged: 1, limits: kubelet },
       { end: "target-reached", removals: "o" },
     ],
     [
       "is removed although the disk has enough space, and no other is",
-      { to: 900, of: "ob", aged: true },
+      { to: 900, of: "ob", aged: 1 },
       { end: "target-reached", removals: "o" },
     ],
     [
       "alone makes the pass reach its target",
-      { to: 1_000, of: "o", aged: true, plan: noTargets },
+      { to: 1_000, of: "o", aged: 1, targets: [] },
       { end: "target-reached", removals: "o" },
     ],
     [
       "is all that a pass without targets removes",
-      { to: 1_000, of: "b", plan: noTargets },
+      { to: 1_000, of: "b", targets: [] },
       { end: "nothing-to-do", removals: "" },
     ],
     [
       "alone does not make the pass reach its target if its removal fails",
-      { to: 1_000, of: "o", aged: true, fails: "o", plan: noTargets },
+      { to: 1_000, of: "o", aged: 1, fails: "o", targets: [] },
       { end: "candidates-exhausted", removals: "o" },
     ],
     [
       "alone does not make the pass reach its target if it is a ghost",
-      { to: 1_000, of: "o", aged: true, ghosts: "o", plan: noTargets },
+      { to: 1_000, of: "o", aged: 1, ghosts: "o", targets: [] },
       { end: "candidates-exhausted", removals: "o" },
     ],
     [
@@ -544,7 +426,7 @@ describe("an image removed for its age before others are removed for space", () 
       {
         to: 1_900,
         of: "ob",
-        aged: true,
+        aged: 1,
         plan: {
           blocks: [
             { kind: "on-hold", until: null, reason: "" },
@@ -556,7 +438,7 @@ describe("an image removed for its age before others are removed for space", () 
     ],
     [
       "is the last one if a hold begins then, even if it is released a moment later",
-      { to: 1_050, of: "ob", aged: true, change: heldAt(1) },
+      { to: 1_050, of: "ob", aged: 1, change: heldAt(1) },
       { end: "blocked", removals: "" },
     ],
   ]);
@@ -575,7 +457,7 @@ describe("a pass without candidates", () => {
   claims([
     [
       "and without targets has nothing to do, although it cannot measure",
-      { to: 1_000, of: "", plan: { targets: [] }, change },
+      { to: 1_000, of: "", targets: [], change },
       { end: "nothing-to-do" },
     ],
     [
@@ -598,15 +480,15 @@ describe("a pass without candidates", () => {
 
 describe("a pass under pressure that waits between two removals", () => {
   /** After the first removal, the lists take `ms` while another program writes 300 MiB. */
-  const waiting = (ms: number, isOver = false): Omit<Setting, "to" | "of"> => ({
+  const waiting = (ms: number, isOver = false): Omit<ImagePassSetting, "to" | "of"> => ({
     meanwhile: (now) => {
       if (now.removals !== "a") return;
       now.clockMs += ms;
-      now.available -= 300n * MIB;
+      now.others += 300;
     },
     change: (_, world) => ({
       retarget: async () =>
-        isOver ? [] : [spaceTarget(1_200n * MIB, 1_200n * MIB - world.available)],
+        isOver ? [] : [spaceTarget(1_200n * MIB, 1_200n * MIB - world.availableBytes())],
     }),
   });
 
@@ -631,7 +513,7 @@ describe("a pass under pressure that waits between two removals", () => {
 
 describe("an image that others are built on", () => {
   /** The second candidate has no layer that the first one lacks. */
-  const candidates: Setting["candidates"] = (one, index) =>
+  const candidates: ImagePassSetting["candidates"] = (one, index) =>
     index === 1 ? { ...one, follows: [anImage("c").id] } : one;
 
   claims([
@@ -671,7 +553,7 @@ describe("while other programs change the images", () => {
       {
         to: 1_000,
         of: "abc",
-        plan: { targets: [imageCount(1)] },
+        targets: [imageCount(1)],
         meanwhile: (now) => {
           if (now.removals === "a") now.listed.delete(anImage("b").id);
         },
@@ -683,7 +565,7 @@ describe("while other programs change the images", () => {
       {
         to: 1_000,
         of: "abcd",
-        plan: { targets: [imageCount(2)] },
+        targets: [imageCount(2)],
         change: ({ look }) => {
           const first = look();
           return { look: () => first };
@@ -693,7 +575,7 @@ describe("while other programs change the images", () => {
     ],
     [
       "an image that is listed twice counts once towards the number of images",
-      { to: 1_000, of: "abcd", plan: { targets: [imageCount(3)] }, node: twice },
+      { to: 1_000, of: "abcd", targets: [imageCount(3)], node: twice },
       { end: "target-reached", removals: "a" },
     ],
   ]);
@@ -701,11 +583,11 @@ describe("while other programs change the images", () => {
 
 describe("what a pass credits itself with", () => {
   test("does not include a file that another program deletes between two removals", async () => {
-    const ended = await pass({
+    const ended = await imagePass({
       to: 1_300,
       of: "abc",
       meanwhile: (now) => {
-        if (now.removals === "a") now.available += 9_000n * MIB;
+        if (now.removals === "a") now.others -= 9_000;
       },
     });
     expect(ended).toMatchObject({ end: "target-reached", removals: "a" });
@@ -720,9 +602,9 @@ describe("what a pass credits itself with", () => {
       {
         to: 1_140,
         of: "abc",
-        frees: () => 40n,
+        frees: () => 40,
         meanwhile: (now) => {
-          if (now.removals === "a" && !came) now.available += 60n * MIB;
+          if (now.removals === "a" && !came) now.others -= 60;
           came = now.removals === "a";
         },
       },
@@ -735,7 +617,7 @@ describe("what a pass credits itself with", () => {
     ],
     [
       "is measured on the image filesystem in a pass for the number of images",
-      { to: 1_000, of: "abc", plan: { targets: [imageCount(1)] } },
+      { to: 1_000, of: "abc", targets: [imageCount(1)] },
       {
         end: "target-reached",
         measuredFreedBytes: 200n * MIB,
@@ -749,7 +631,7 @@ describe("what a pass credits itself with", () => {
         to: 1_000,
         of: "abc",
         plan: {
-          targets: [100n, 200n, 100n].map((mib) => spaceTarget(AVAILABLE + mib * MIB, mib * MIB)),
+          targets: [100n, 200n, 100n].map((mib) => spaceTarget((1_000n + mib) * MIB, mib * MIB)),
         },
       },
       { wantedBytes: 200n * MIB, measuredFreedBytes: 200n * MIB },
@@ -761,11 +643,11 @@ describe("images on several filesystems", () => {
   const facts = { snapshot: aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] }) };
   const other = aFilesystem({ device: "8:2", roles: ["nodefs"] });
   /** Each removal frees so many inodes and no bytes, and somebody else takes as many. */
-  const forInodes = (freed: bigint, taken = 0n): Omit<Setting, "to" | "of"> => {
+  const forInodes = (freed: bigint, taken = 0n): Omit<ImagePassSetting, "to" | "of"> => {
     let looks = 0n;
     return {
       facts,
-      frees: () => 0n,
+      frees: () => 0,
       meanwhile: ({ removals }) => void (looks += removals === "" ? 0n : 1n),
       plan: {
         targets: [
@@ -819,7 +701,7 @@ describe("images on several filesystems", () => {
         to: 1_900,
         of: "abcde",
         facts,
-        frees: (name) => (name === "d" ? 900n : 0n),
+        frees: (name) => (name === "d" ? 900 : 0),
         candidates: (one, index) => (index < 3 ? { ...one, frees } : one),
       },
       { end: "target-reached", removals: "abcd" },
@@ -830,7 +712,7 @@ describe("images on several filesystems", () => {
         to: 1_900,
         of: "abcde",
         facts: { snapshot: aSnapshot({ filesystems: [STORE, other] }) },
-        frees: (name) => (name === "e" ? 900n : 0n),
+        frees: (name) => (name === "e" ? 900 : 0),
       },
       { end: "target-reached", removals: "abcde" },
     ],

@@ -4,7 +4,8 @@ import { Agent, type AgentConfig } from "../../src/agent/loops.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { creationId, type ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
-import { type Duration, duration, minutes } from "../../src/model/time.ts";
+import type { Pass, PassKind } from "../../src/model/pass.ts";
+import { duration, minutes } from "../../src/model/time.ts";
 import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts";
 import { defaultLimits } from "../support/build/values.ts";
 import { Random } from "../support/random.ts";
@@ -12,7 +13,7 @@ import { SimClock } from "./clock.ts";
 import { simEngine, SimRecord, type Weather } from "./engine.ts";
 import { Hostility } from "./hostility.ts";
 import { isNeeded } from "./need.ts";
-import { aDisk, available, type SimDisk, SimNode } from "./node.ts";
+import { aDisk, aRelease, available, type SimDisk, SimNode } from "./node.ts";
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
@@ -51,6 +52,20 @@ export const simPeriods: AgentConfig["periods"] = {
   "container-gc": MINUTE,
   pressure: 10 * SECOND,
 };
+
+/** No loop but the one of pressure, after the first run of each. */
+export const ONLY_PRESSURE: Partial<AgentConfig["periods"]> = {
+  "image-cache": 1_000 * HOUR,
+  "image-detection": 1_000 * HOUR,
+  "image-gc": 1_000 * HOUR,
+  "container-gc": 1_000 * HOUR,
+};
+
+/** The default limits with these thresholds. */
+export const withThresholds = (...thresholds: readonly Threshold[]): Limits => ({
+  ...simLimits,
+  pressure: { ...simLimits.pressure, thresholds },
+});
 
 export interface SimOptions {
   readonly seed?: number;
@@ -156,8 +171,15 @@ export class Simulation {
     return Number((10_000n * available(this.node, disk)) / disk.capacity) / 100;
   }
 
-  minimumAge(): Duration {
-    return this.weather.limits.images.minimumAge;
+  /** Others write or delete until so much is free. */
+  fill(percentFree: number, disk: SimDisk = this.node.imageDisk()): void {
+    const target = (disk.capacity * BigInt(Math.round(percentFree * 100))) / 10_000n;
+    disk.others += available(this.node, disk) - target;
+  }
+
+  /** Of these passes, in order. */
+  passes(kind: PassKind): readonly Pass[] {
+    return this.record.passes.filter((pass) => pass.kind === kind);
   }
 
   /** A container that was being created at the last look, while the pass cannot have waited for it long enough yet. */
@@ -216,7 +238,16 @@ export class Simulation {
     const ageNs = this.clock.monotonicNs() - found.cameNs;
     // One that went in a call that failed, and was pulled again, never seemed to go.
     if (this.hostility !== null && node.removedOnce.has(id)) return null;
-    if (ageNs < this.minimumAge()) return `it is ${Number(ageNs) / 1e9} s old`;
+    if (ageNs < weather.limits.images.minimumAge) return `it is ${Number(ageNs) / 1e9} s old`;
     return null;
   }
+}
+
+/** A node with so many images of 1000 MiB on a disk of 100,000 MiB, observed for ten minutes. */
+export async function aNodeWith(images: number, options: SimOptions = {}): Promise<Simulation> {
+  const sim = new Simulation(options);
+  for (let at = 0; at < images; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
+  sim.start();
+  await sim.run(10 * MINUTE);
+  return sim;
 }
