@@ -1,11 +1,11 @@
 // Whatever the runtime or the disk fails to say: nothing is removed because of it.
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import type { Fault } from "../../support/fake-runtime/faults.ts";
+import { put } from "../../support/scratch.ts";
 import { type Json, removable, startNode, usedAndUnused } from "./node.ts";
 
 const unused = imageIdOf("unused");
@@ -24,27 +24,28 @@ test("without a fault the unused image and the dead container are removed", asyn
   expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
 });
 
-const faults: Readonly<Record<string, Fault>> = {
-  "is refused": { kind: "error", code: "UNKNOWN", message: "the store is locked" },
-  "is answered with bytes that are no message": { kind: "garbage" },
-  "is never answered": { kind: "hang" },
-  "ends with the connection": { kind: "drop" },
-};
+const faults: readonly Fault[] = [
+  { kind: "error", code: "UNKNOWN", message: "the store is locked" },
+  { kind: "garbage" },
+  { kind: "hang" },
+  { kind: "drop" },
+];
 
-describe.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo"])("%s", (method) => {
-  test.each(Object.entries(faults))(
-    "that %s ends the pass before any removal, with exit 3, and is named",
-    async (_, fault) => {
-      await using it = await startNode(options);
-      it.runtime.fail(method, fault);
-      const words = ["--all-unused", "--runtime-request-timeout=1s"];
+test.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo"])(
+  "a call of %s that fails in any way ends the pass before any removal, with exit 3, and is named",
+  async (method) => {
+    await using it = await startNode(options);
+    const words = ["--all-unused", "--runtime-request-timeout=1s"];
+    for (const fault of faults) {
+      const lift = it.runtime.fail(method, fault);
       const [gc, plan] = await Promise.all([it.crigc("gc", ...words), it.crigc("plan", ...words)]);
-      expect({ gc: gc.exitCode, plan: plan.exitCode }).toEqual({ gc: 3, plan: 3 });
+      expect({ fault, gc: gc.exitCode, plan: plan.exitCode }).toEqual({ fault, gc: 3, plan: 3 });
       expect(gc.stdout + gc.stderr).toContain(it.runtime.socket);
       expect(it.changes()).toEqual([]);
-    },
-  );
-});
+      lift();
+    }
+  },
+);
 
 // The transport cannot tell a stream that was cut inside a message from a complete one.
 test.each([
@@ -63,44 +64,24 @@ test.each([
   expect(it.changes()).toEqual([]);
 });
 
-describe("the status of a container", () => {
-  test("that fails leaves its image volumes unknown: no image is removed, exit 3, and the container is named", async () => {
-    await using it = await startNode(options);
-    it.runtime.fail(
-      "ContainerStatus",
-      { kind: "error", code: "UNAVAILABLE" },
-      { when: (request) => (request as { container_id: string }).container_id === "web" },
-    );
-    const { exitCode, stdout } = await it.crigc("gc", "--all-unused");
+test("a container's status that fails stops image removal with exit 3, one not found does not, and its image volumes are in use", async () => {
+  const [web] = node.containers;
+  await using it = await startNode(options);
+  const when = (request: object) => (request as { container_id: string }).container_id === "web";
+  const lift = it.runtime.fail("ContainerStatus", { kind: "error", code: "UNAVAILABLE" }, { when });
+  for (const command of ["gc", "plan"]) {
+    const { exitCode, stdout } = await it.crigc(command, "--images", "--all-unused");
     expect(exitCode).toBe(3);
     expect(stdout).toContain("web");
-    expect(it.removedImages()).toEqual([]);
-  });
-
-  test("that is not found means that it no longer exists: the pass continues", async () => {
-    await using it = await startNode(options);
-    it.runtime.fail(
-      "ContainerStatus",
-      { kind: "error", code: "NOT_FOUND" },
-      { when: (request) => (request as { container_id: string }).container_id === "web" },
-    );
-    await it.crigc("gc", "--all-unused");
-    expect(it.removedImages()).toEqual([unused]);
-  });
-
-  test("names an image volume, which is in use", async () => {
-    const containers = [
-      {
-        id: "web",
-        sandboxId: "pod",
-        image: "r.example/used:1",
-        imageVolumes: ["r.example/unused:1"],
-      },
-    ];
-    await using it = await startNode({ ...options, node: { ...node, containers } });
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([]);
-  });
+  }
+  lift();
+  it.runtime.fail("ContainerStatus", { kind: "error", code: "NOT_FOUND" }, { when });
+  await it.crigc("gc", "--all-unused");
+  expect(it.removedImages()).toEqual([unused]);
+  it.runtime.node.addImage(node.images[0]);
+  it.runtime.node.addContainer({ ...web, id: "model", imageVolumes: ["r.example/unused:1"] });
+  expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+  expect(it.removedImages()).toEqual([unused]);
 });
 
 test("a reference that cannot be resolved because the call failed stops image removal", async () => {
@@ -113,49 +94,46 @@ test("a reference that cannot be resolved because the call failed stops image re
   expect(it.removedImages()).toEqual([]);
 });
 
-describe("the image filesystem", () => {
-  test.each([
-    ["that is not there", "/no/such/directory"],
-    ["with a relative path", "var/lib/images"],
-    ["without a path", ""],
-  ])("%s cannot be measured: exit 3, nothing is removed", async (_, mountpoint) => {
+test.each([
+  ["that is not there", "/no/such/directory", "/no/such/directory"],
+  ["with a relative path", "var/lib/images", "var/lib/images"],
+  ["without a path", "", "no mount point"],
+  // A filesystem of no size, as a disk is that was not mounted.
+  ["of capacity 0", "/proc", "InvalidDiskCapacity"],
+])(
+  "an image filesystem %s cannot be measured: exit 3, nothing is removed",
+  async (_, mountpoint, said) => {
     const imageFilesystems = [{ mountpoint }];
-    await using it = await startNode({ ...options, node: { ...node, imageFilesystems } });
-    const { exitCode, stdout, stderr } = await it.crigc("gc", "--all-unused");
+    const containers = node.containers.slice(0, 1);
+    const onIt = { ...node, containers, imageFilesystems };
+    await using it = await startNode({ ...options, node: onIt });
+    const { exitCode, stdout, stderr } = await it.crigc("gc");
     expect(exitCode).toBe(3);
-    expect(stdout + stderr).toContain(mountpoint === "" ? "no mount point" : mountpoint);
+    expect(stdout + stderr).toContain(said);
+    expect(await it.crigc("plan")).toMatchObject({ exitCode: 3 });
     expect(it.changes()).toEqual([]);
-  });
-});
+  },
+);
 
-describe("a log directory that cannot be read", () => {
-  const home = mkdtempSync(join(tmpdir(), "crigc-binary-unread-"));
-  afterAll(() => rmSync(home, { recursive: true }));
-  const aFile = join(home, "file");
-  writeFileSync(aFile, "no directory\n");
-  const loop = join(home, "loop");
+test("log directories that cannot be read stop only the removal of logs: exit 3, and each is named", async () => {
+  await using it = await startNode(options);
+  const aFile = put(it.home, "file", "no directory\n");
+  const loop = join(it.home, "loop");
   symlinkSync(loop, loop);
-
-  test.each([
+  for (const [flag, path, why] of [
     ["--pod-logs-dir", aFile, "part of the path is not a directory"],
     ["--container-logs-dir", loop, "it is a symbolic link"],
-  ])(
-    "(%s %s) stops only the removal of logs: exit 3, and the directory is named",
-    async (flag, path, why) => {
-      await using it = await startNode(options);
-      const said = `cannot open the log directory ${path}: ${why}`;
-      const given = ["--all-unused", `${flag}=${path}`];
-
-      const plan = await it.json(["plan", ...given], 3);
-      expect(plan.containers.logsError).toContain(said);
-      expect(plan.images.candidates.map(({ id }: Json) => id)).toEqual([unused]);
-      const gc = await it.crigc("gc", ...given);
-      expect(gc.exitCode).toBe(3);
-      expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
-      for (const text of [gc.stdout, gc.stderr])
-        expect(text.replaceAll(/\s+/g, " ")).toContain(said.replaceAll(/\s+/g, " "));
-      const [pass] = (await it.json(["history"])).passes;
-      expect(pass).toMatchObject({ error: expect.stringContaining(said), removed: 2 });
-    },
-  );
+  ] as const) {
+    const said = `cannot open the log directory ${path}: ${why}`;
+    const plan = await it.json(["plan", "--all-unused", `${flag}=${path}`], 3);
+    expect(plan.containers.logsError).toContain(said);
+    expect(plan.images.candidates.map(({ id }: Json) => id)).toEqual([unused]);
+  }
+  const said = `cannot open the log directory ${aFile}`;
+  const gc = await it.crigc("gc", "--all-unused", `--pod-logs-dir=${aFile}`);
+  expect(gc.exitCode).toBe(3);
+  expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
+  for (const text of [gc.stdout, gc.stderr]) expect(text.replaceAll(/\s+/g, " ")).toContain(said);
+  const [pass] = (await it.json(["history"])).passes;
+  expect(pass).toMatchObject({ error: expect.stringContaining(said), removed: 2 });
 });

@@ -80,38 +80,6 @@ export interface NodeOptions extends Omit<FakeRuntimeOptions, "node" | "socket">
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
-export interface TestNode {
-  readonly home: string;
-  readonly stateDir: string;
-  readonly runDir: string;
-  readonly keepDir: string;
-  readonly configFile: string;
-  readonly podLogsDir: string;
-  /** The agent's control socket. */
-  readonly socket: string;
-  readonly runtime: FakeRuntime;
-  /** Flags that tie the program to this node. */
-  readonly flags: readonly string[];
-  crigc(command: string, ...words: readonly string[]): Promise<ProgramResult>;
-  /** Its document; throws where it exits with another code than `exitCode`. */
-  json(words: readonly string[], exitCode?: number): Promise<Json>;
-  within(surroundings: ProgramSurroundings, ...words: readonly string[]): Promise<ProgramResult>;
-  start(...words: readonly string[]): RunningProgram;
-  /** Fetches a path from the agent. */
-  ask(path: string): Promise<Response>;
-  /** The agent's status once it has ended a pass over images. */
-  firstPass(): Promise<Json>;
-  /** Replaces the configuration file: fields beside `apiVersion` and `kind`. */
-  configure(fields: object): void;
-  /** IDs that the runtime was told to remove, in order. */
-  removedImages(): readonly string[];
-  /** Calls that change the runtime. */
-  changes(): readonly string[];
-  /** Whether anything took a lock for this runtime. */
-  lockFiles(): readonly string[];
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
 export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
   const home = mkdtempSync(join(tmpdir(), "crigc-binary-"));
   // Images without files count as lying where the tester's temporary files do.
@@ -122,7 +90,7 @@ export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
     node: { ...onDisk, ...options.node },
     socket: join(home, "cri.sock"),
   });
-  const node = new Node(home, runtime, options.flags ?? []);
+  const node = new TestNode(home, runtime, options.flags ?? []);
   node.configure({});
   return node;
 }
@@ -130,7 +98,7 @@ export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
 const CHANGING =
   /^(?:Remove|Stop|Start|Create|Run|Pull|Exec|Attach|Update|Reopen|Checkpoint|PortForward)/;
 
-class Node implements TestNode {
+export class TestNode {
   readonly home: string;
   readonly runtime: FakeRuntime;
   readonly stateDir: string;
@@ -138,7 +106,9 @@ class Node implements TestNode {
   readonly keepDir: string;
   readonly configFile: string;
   readonly podLogsDir: string;
+  /** The agent's control socket. */
   readonly socket: string;
+  /** Flags that tie the program to this node. */
   readonly flags: readonly string[];
 
   constructor(home: string, runtime: FakeRuntime, flags: readonly string[]) {
@@ -167,17 +137,17 @@ class Node implements TestNode {
     ];
   }
 
-  crigc(command: string, ...words: readonly string[]): Promise<ProgramResult> {
-    return this.within({}, command, ...words);
+  crigc(...words: readonly string[]): Promise<ProgramResult> {
+    return this.within({}, ...words);
   }
 
   within(surroundings: ProgramSurroundings, ...words: readonly string[]): Promise<ProgramResult> {
     return runProgram(this.#withFlags(words), surroundings);
   }
 
+  /** Its document; throws where it exits with another code than `exitCode`. */
   async json(words: readonly string[], exitCode = 0): Promise<Json> {
-    const [command = "", ...rest] = words;
-    const result = await this.crigc(command, ...rest, "-o", "json");
+    const result = await this.crigc(...words, "-o", "json");
     if (result.exitCode !== exitCode)
       throw new Error(
         `crigc ${words.join(" ")} exits ${result.exitCode}, not ${exitCode}:\n${result.stderr}${result.stdout}`,
@@ -189,16 +159,42 @@ class Node implements TestNode {
     return startProgram(this.#withFlags(words));
   }
 
+  /** Fetches a path from the agent. */
   ask(path: string): Promise<Response> {
     return fetch(`http://agent${path}`, { unix: this.socket });
   }
 
-  firstPass(): Promise<Json> {
-    return until("the first pass over images has ended", 10_000, async () => {
+  /** What the running agent says of itself; waits until it answers and `isSo`. */
+  status(what = "the agent answers", isSo: (status: Json) => boolean = () => true): Promise<Json> {
+    return until(what, 20_000, async () => {
       if (!existsSync(this.socket)) return undefined;
-      const status = await this.json(["status"]);
-      return status.lastPasses.some((pass: Json) => pass.passKind === "image-gc") && status;
+      const { exitCode, stdout } = await this.crigc("status", "-o", "json");
+      if (exitCode !== 0) return undefined;
+      const status: Json = JSON.parse(stdout);
+      return isSo(status) && status;
     });
+  }
+
+  /** The agent's status once it has ended a pass over images. */
+  firstPass(): Promise<Json> {
+    return this.status("the first pass over images has ended", ({ lastPasses }) =>
+      lastPasses.some((pass: Json) => pass.passKind === "image-gc"),
+    );
+  }
+
+  /** Until the agent has listed the node three times more. */
+  async looksAgain(): Promise<void> {
+    const before = this.runtime.callsOf("ListImages").length;
+    await until(
+      "it has looked again",
+      10_000,
+      () => this.runtime.callsOf("ListImages").length > before + 2,
+    );
+  }
+
+  /** Until the runtime was told to remove so many images in all. */
+  async untilRemoved(count: number): Promise<void> {
+    await until(`${count} images went`, 20_000, () => this.removedImages().length === count);
   }
 
   /** Those of the node, unless the words give them themselves. */
@@ -207,19 +203,23 @@ class Node implements TestNode {
     return [...words, ...this.flags.filter((flag) => !given.has(flag.split("=")[0]))];
   }
 
+  /** Replaces the configuration file: fields beside `apiVersion` and `kind`. */
   configure(fields: object): void {
     const document = { apiVersion: "crigc/v1", kind: "CrigcConfiguration", ...fields };
     writeFileSync(this.configFile, JSON.stringify(document, null, 1));
   }
 
+  /** IDs that the runtime was told to remove, in order. */
   removedImages(): readonly string[] {
     return this.runtime.removedImages();
   }
 
+  /** Calls that change the runtime. */
   changes(): readonly string[] {
     return this.runtime.calls.map(({ method }) => method).filter((name) => CHANGING.test(name));
   }
 
+  /** Whether anything took a lock for this runtime. */
   lockFiles(): readonly string[] {
     const hash = endpointHash(this.runtime.endpoint);
     // By name, because the shared directory is closed to listing.

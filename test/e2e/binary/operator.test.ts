@@ -5,8 +5,15 @@ import { join } from "node:path";
 
 import { writeImageArchive } from "../../support/containerd/archive.ts";
 import { until } from "../../support/containerd/until.ts";
-import { imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { image, removable, startNode, usedAndUnused } from "./node.ts";
+import {
+  image,
+  type Json,
+  quickPasses,
+  removable,
+  startNode,
+  type TestNode,
+  usedAndUnused,
+} from "./node.ts";
 
 const unused = image("unused");
 const other = image("other");
@@ -14,20 +21,22 @@ const [, used] = usedAndUnused.images;
 const node = { ...usedAndUnused, images: [...usedAndUnused.images, other] };
 const flags = removable;
 
-describe("hold", () => {
-  test("stops gc with exit 7 until release, and shows its end and reason", async () => {
-    await using it = await startNode({ node, flags });
-    const held = await it.crigc("hold", "1h", "--reason", "upgrade");
-    expect(held).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(held.stdout).toMatch(/^Garbage collection is on hold for 1h, until .*Z \(upgrade\); /);
-    const stopped = await it.crigc("gc", "--all-unused");
-    expect(stopped.exitCode).toBe(7);
-    expect(stopped.stdout).toContain("upgrade");
-    expect(it.changes()).toEqual([]);
-    expect((await it.crigc("release")).stdout).toContain("Hold released: it would have lasted");
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toHaveLength(2);
-  });
+test("hold stops gc with exit 7 and a running agent until release, and shows its end and reason", async () => {
+  await using it = await startNode({ node, flags: [...quickPasses, "--max-images=2"] });
+  const held = await it.crigc("hold", "1h", "--reason", "upgrade");
+  expect(held).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(held.stdout).toMatch(/^Garbage collection is on hold for 1h, until .*Z \(upgrade\); /);
+  await using agent = it.start("run");
+  expect((await it.firstPass()).hold).toMatchObject({ reason: "upgrade" });
+  await it.looksAgain();
+  const stopped = await it.crigc("gc", "--all-unused");
+  expect(stopped.exitCode).toBe(7);
+  expect(stopped.stdout).toContain("upgrade");
+  expect(it.changes()).toEqual([]);
+  expect((await it.crigc("release")).stdout).toContain("Hold released: it would have lasted");
+  await it.untilRemoved(1);
+  expect((await it.status()).hold).toBeNull();
+  expect(await agent.stop()).toBe(0);
 });
 
 describe("keep baseline", () => {
@@ -35,7 +44,7 @@ describe("keep baseline", () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await it.crigc("keep", "check")).toMatchObject({ exitCode: 0 });
-    const later = { id: imageIdOf("later"), repoTags: ["r.example/later:1"], sizeBytes: 1000 };
+    const later = image("later");
     it.runtime.node.addImage(later);
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toEqual([later.id]);
@@ -44,33 +53,37 @@ describe("keep baseline", () => {
 
   test("with --once waits on a node without images, and keeps only the first ones loaded", async () => {
     await using it = await startNode({ flags });
-    const list = join(it.keepDir, "baseline.list");
-    const empty = await it.crigc("keep", "baseline", "--once");
-    expect(empty).toMatchObject({ exitCode: 3, stdout: "" });
-    expect(empty.stderr).toContain("lists no image");
-    expect(existsSync(list)).toBeFalse();
-    it.runtime.node.addImage(unused);
-    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
-    it.runtime.node.addImage(other);
-    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
+    const once = () => it.crigc("keep", "baseline", "--once");
+    expect(await once()).toMatchObject({
+      exitCode: 3,
+      stdout: "",
+      stderr: expect.stringContaining("lists no image"),
+    });
+    expect(existsSync(join(it.keepDir, "baseline.list"))).toBeFalse();
+    for (const one of [unused, other]) {
+      it.runtime.node.addImage(one);
+      expect(await once()).toMatchObject({ exitCode: 0 });
+    }
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toEqual([other.id]);
   });
 
   test("from an archive keeps an image imported later, with or without its tag", async () => {
     await using it = await startNode({ node, flags });
-    const { file, images } = writeImageArchive(join(it.home, "a.tar"), [
-      { names: ["docker.io/library/app:1"], withBusybox: false },
-    ]);
+    const { file, images } = archiveOf(it);
     await it.runtime.crash();
     expect(await it.crigc("keep", "baseline", "--from", file)).toMatchObject({ exitCode: 0 });
     await it.runtime.recover();
-    const [app] = images;
-    it.runtime.node.addImage({ id: app?.id ?? "", sizeBytes: 1000 });
+    it.runtime.node.addImage({ id: images[0]?.id ?? "", sizeBytes: 1000 });
     await it.crigc("gc", "--all-unused");
     expect(it.removedImages().toSorted()).toEqual([unused.id, other.id].toSorted());
   });
 });
+
+const archiveOf = ({ home }: TestNode) =>
+  writeImageArchive(join(home, "a.tar"), [
+    { names: ["docker.io/library/app:1"], withBusybox: false },
+  ]);
 
 describe("keep missing", () => {
   const crio = {
@@ -80,9 +93,7 @@ describe("keep missing", () => {
 
   test("finds what CRI-O lost when it wiped its store at boot, and the archive that has it", async () => {
     await using it = await startNode({ flags, traits: crio });
-    const { file, images } = writeImageArchive(join(it.home, "a.tar"), [
-      { names: ["docker.io/library/app:1"], withBusybox: false },
-    ]);
+    const { file, images } = archiveOf(it);
     const app = { id: images[0]?.id ?? "", repoTags: ["docker.io/library/app:1"], sizeBytes: 1000 };
     for (const one of [app, other]) it.runtime.node.addImage(one);
     await it.crigc("keep", "baseline");
@@ -113,59 +124,42 @@ describe("keep missing", () => {
     it.runtime.node.removeImage(unused.id);
     it.runtime.node.addImage({ ...unused, pinned: false });
     await using agent = it.start("run", "--image-detection-period=1s");
-    const baseline = async () => (await it.json(["status"])).baseline;
-    await until("the agent compares", 10_000, async () => {
-      const status = await it.crigc("status", "-o", "json");
-      return status.exitCode === 0 && JSON.parse(status.stdout).baseline !== null;
-    });
-    expect(await baseline()).toMatchObject({ images: 2, present: 1, missing: 1 });
+    const seen = await it.status("the agent compares", ({ baseline }) => baseline !== null);
+    expect(seen.baseline).toMatchObject({ images: 2, present: 1, missing: 1 });
     const { stdout } = await it.crigc("status");
     expect(stdout).toContain(
       "1 missing (r.example/used:1), 1 no longer pinned (r.example/unused:1)",
     );
     it.runtime.node.addImage(used);
-    await until("it is back", 10_000, async () => (await baseline()).missing === 0);
+    await it.status("it is back", ({ baseline }) => baseline.missing === 0);
     expect(await agent.stop()).toBe(0);
     const events = (await it.json(["history"])).events as { reason: string }[];
     expect(events.filter(({ reason }) => reason === "BaselineImageMissing")).toHaveLength(1);
   });
 });
 
-describe("keep add", () => {
-  test("by several processes at once loses no pattern, and keeps the matching images", async () => {
-    await using it = await startNode({ node, flags });
-    const names = Array.from({ length: 6 }, (_, at) => `r.example/added-${at}`);
-    const adding = [...names, "r.example/unused"].map((name) => it.crigc("keep", "add", name));
-    for (const ran of await Promise.all(adding))
-      expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
-    const rules = (await it.json(["keep", "list"])).rules as { pattern: string }[];
-    expect(rules.map(({ pattern }) => pattern).toSorted()).toEqual(
-      [...names, "r.example/unused"].toSorted(),
-    );
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([other.id]);
-  });
+test("keep add by several processes at once loses no pattern, and keeps the matching images", async () => {
+  await using it = await startNode({ node, flags });
+  const names = [...[1, 2, 3, 4, 5].map((at) => `r.example/added-${at}`), "r.example/unused"];
+  for (const ran of await Promise.all(names.map((name) => it.crigc("keep", "add", name))))
+    expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
+  const rules = (await it.json(["keep", "list"])).rules as { pattern: string }[];
+  expect(rules.map(({ pattern }) => pattern).toSorted()).toEqual(names.toSorted());
+  expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+  expect(it.removedImages()).toEqual([other.id]);
 });
 
-describe("doctor", () => {
-  const resultOf = (document: { checks: { name: string; result: string }[] }, name: string) =>
-    document.checks.find((check) => check.name === name)?.result;
-
-  test("reports a healthy agent, and one whose runtime is down", async () => {
-    await using it = await startNode({ node, flags: [...flags, "--image-cache-period=1s"] });
-    await using agent = it.start("run");
-    await until("doctor finds the agent", 10_000, async () => {
-      const { stdout } = await it.crigc("doctor", "-o", "json");
-      return resultOf(JSON.parse(stdout), "agent") === "ok";
-    });
-    await it.runtime.crash();
-    await until("doctor finds the agent unwell", 20_000, async () => {
-      const { stdout } = await it.crigc("doctor", "-o", "json");
-      return resultOf(JSON.parse(stdout), "agent") === "failed";
-    });
-    const { checks } = await it.json(["doctor"], 8);
-    expect(resultOf({ checks }, "socket")).toBe("failed");
-    expect(resultOf({ checks }, "node")).toBe("skipped");
-    expect(await agent.stop()).toBe(0);
-  });
+test("doctor reports a healthy agent, and one whose runtime is down", async () => {
+  await using it = await startNode({ node, flags: [...flags, "--image-cache-period=1s"] });
+  await using agent = it.start("run");
+  const resultsOf = async (): Promise<Record<string, string>> => {
+    const { checks } = JSON.parse((await it.crigc("doctor", "-o", "json")).stdout);
+    return Object.fromEntries(checks.map((check: Json) => [check.name, check.result]));
+  };
+  await until("the agent is well", 10_000, async () => (await resultsOf())["agent"] === "ok");
+  await it.runtime.crash();
+  await until("it is unwell", 20_000, async () => (await resultsOf())["agent"] === "failed");
+  expect(await resultsOf()).toMatchObject({ socket: "failed", node: "skipped" });
+  expect((await it.crigc("doctor")).exitCode).toBe(8);
+  expect(await agent.stop()).toBe(0);
 });
