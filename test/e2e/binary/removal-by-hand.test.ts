@@ -53,75 +53,57 @@ const names = (it: TestNode): readonly string[] =>
 describe("crigc rm", () => {
   test.each([
     ["a tag", "r.example/small:1"],
-    ["another tag of the image", "r.example/small:latest"],
-    ["an ID", imageIdOf("small")],
     ["the beginning of an ID", imageIdOf("small").slice(7, 19)],
   ])(
     "removes the image that %s names, and no other, although no threshold is exceeded",
     async (_, reference) => {
       await using it = await seenFor(minutes(3));
-      const { exitCode, stdout } = await it.within({}, "rm", reference);
+      const { exitCode, stdout } = await it.crigc("rm", reference);
       expect(exitCode).toBe(0);
       expect(it.removedImages()).toEqual([imageIdOf("small")]);
       expect(stdout).toContain("1 image removed");
-      const history = await it.crigc("history");
-      expect(history.stdout).toContain("r.example/small");
+      expect((await it.crigc("history")).stdout).toContain("r.example/small");
     },
   );
 
-  test("keeps an image below the minimum age until --force-young is given", async () => {
+  test("keeps an image below the minimum age until --force-young is given, which overrides no other rule", async () => {
     await using it = await startNode({ node, flags: ["--space-accounting=reported"] });
-    const young = await it.within({}, "rm", "r.example/small:1");
+    writeFileSync(join(it.keepDir, "site.list"), "r.example/kept\n");
+    const young = await it.crigc("rm", "r.example/small:1");
     expect(young.exitCode).toBe(4);
     expect(young.stdout).toContain("the minimum age is 2m");
+    const others = ["used", "kept", "pinned"].map((name) => `r.example/${name}:1`);
+    expect((await it.crigc("rm", "--force-young", ...others)).exitCode).toBe(5);
     expect(it.changes()).toEqual([]);
-    const forced = await it.within({}, "rm", "--force-young", "r.example/small:1");
-    expect(forced.exitCode).toBe(0);
+    expect((await it.crigc("rm", "--force-young", "r.example/small:1")).exitCode).toBe(0);
     expect(names(it)).toEqual(["r.example/small:1"]);
   });
 
-  test("overrides no other rule with --force-young", async () => {
+  test("removes nothing if one of the names is unknown, with --dry-run, or during a hold", async () => {
     await using it = await seenFor(minutes(3));
-    const all = ["used", "kept", "pinned"].map((name) => `r.example/${name}:1`);
-    const { exitCode } = await it.within({}, "rm", "--force-young", ...all);
-    expect(exitCode).toBe(5);
-    expect(it.removedImages()).toEqual([]);
-  });
-
-  test("removes nothing if one of the names is unknown", async () => {
-    await using it = await seenFor(minutes(3));
-    const { exitCode, stderr } = await it.within({}, "rm", "r.example/small:1", "r.example/nope:1");
+    const { exitCode, stderr } = await it.crigc("rm", "r.example/small:1", "r.example/nope:1");
     expect(exitCode).toBe(8);
     expect(stderr).toContain("unknown image r.example/nope:1");
-    expect(it.changes()).toEqual([]);
-  });
-
-  test("obeys a hold, and changes nothing with --dry-run", async () => {
-    await using it = await seenFor(minutes(3));
-    const dry = await it.within({}, "rm", "r.example/small:1", "--dry-run");
+    const dry = await it.crigc("rm", "r.example/small:1", "--dry-run");
     expect(dry).toMatchObject({ exitCode: 0 });
     await it.crigc("hold", "1h");
-    const held = await it.within({}, "rm", "r.example/small:1");
-    expect(held.exitCode).toBe(7);
+    expect((await it.crigc("rm", "r.example/small:1")).exitCode).toBe(7);
     expect(it.changes()).toEqual([]);
   });
 });
 
 describe("crigc gc --filter", () => {
-  const sorted = (it: TestNode): readonly string[] => names(it).toSorted();
-
   test.each([
     ["reference=r.example/*", ["r.example/large:1", "r.example/small:1"]],
     ["untagged", ["nameless"]],
     ["larger-than=1Gi", ["r.example/large:1"]],
-    ["larger-than=1GiB", ["r.example/large:1"]],
     ["unused-for=2m", ["nameless", "r.example/large:1", "r.example/small:1"]],
     ["unused-for=2h", []],
   ])("%s removes the images that it selects and no rule keeps", async (filter, expected) => {
     await using it = await seenFor(minutes(3));
     const { exitCode } = await it.crigc("gc", "--filter", filter);
     expect(exitCode).toBe(0);
-    expect(sorted(it)).toEqual(expected);
+    expect(names(it).toSorted()).toEqual(expected);
     expect(it.changes().every((method) => method === "RemoveImage")).toBe(true);
   });
 
@@ -141,6 +123,6 @@ describe("crigc gc --filter", () => {
     await using it = await seenFor(minutes(3));
     await it.crigc("gc", "--filter", "namespace=batch");
     expect([...it.runtime.node.containers.keys()].toSorted()).toEqual(["again", "front", "old"]);
-    expect(sorted(it)).toEqual(["r.example/batch:1"]);
+    expect(names(it)).toEqual(["r.example/batch:1"]);
   });
 });
