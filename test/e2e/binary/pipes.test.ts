@@ -39,44 +39,36 @@ async function shell(node: TestNode, line: string) {
   return { stdout, stderr, exitCode, tookMs: performance.now() - startedAt };
 }
 
-describe("5000 images", () => {
-  test.each([
-    ["images -o json", 5_000],
-    ["plan --all-unused -o json", 5_000],
-    ["snapshot", 5_000],
-  ])("are printed completely through a pipe (crigc %s)", async (words, count) => {
-    await using it = await startNode({ node: { images: many }, flags });
+test("5000 images are printed completely through a pipe", async () => {
+  await using it = await startNode({ node: { images: many }, flags });
+  for (const words of ["images -o json", "plan --all-unused -o json", "snapshot"]) {
     const { stdout, exitCode } = await shell(it, `crigc ${words} "$@" | cat`);
     expect(exitCode).toBe(0);
-    const names = new Set(stdout.match(/application-\d+(?=:v)/g));
-    expect(names.size).toBe(count);
-    expect(stdout.endsWith("\n")).toBe(true);
-    if (stdout.startsWith("{")) expect(JSON.parse(stdout).apiVersion).toBe("crigc/v1");
-  });
+    expect(new Set(stdout.match(/application-\d+(?=:v)/g)).size).toBe(5_000);
+    expect(JSON.parse(stdout).apiVersion).toBe("crigc/v1");
+  }
 });
 
 describe("a reader that leaves early", () => {
-  test.each([["images"], ["snapshot"], ["help flags"]])("ends crigc %s silently", async (words) => {
+  test("ends a command silently", async () => {
     await using it = await startNode({ node: { images: many }, flags });
-    const line = `crigc ${words} ${words.startsWith("help") ? "" : '"$@"'}`;
-    const { stdout, stderr, tookMs } = await shell(it, `${line} | head -n 1`);
-    expect(stdout.trim().split("\n")).toHaveLength(1);
-    expect(stderr).toBe("");
-    expect(tookMs).toBeLessThan(10_000);
+    for (const words of ['images "$@"', 'snapshot "$@"', "help flags"]) {
+      const { stdout, stderr, tookMs } = await shell(it, `crigc ${words} | head -n 1`);
+      expect(stdout.trim().split("\n")).toHaveLength(1);
+      expect(stderr).toBe("");
+      expect(tookMs).toBeLessThan(10_000);
+    }
   });
 
-  test("does not stop a running collection", async () => {
-    await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
-    const { tookMs } = await shell(it, 'crigc gc --all-unused "$@" 2>&1 | head -n 1');
-    expect(it.runtime.node.images).toEqual([]);
-    expect(tookMs).toBeLessThan(20_000);
-  });
-
-  test("does not matter if the disk of the output is full", async () => {
-    await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
-    await shell(it, 'crigc gc --all-unused "$@" >/dev/full 2>/dev/full');
-    expect(it.runtime.node.images).toEqual([]);
-  });
+  test.each(["2>&1 | head -n 1", ">/dev/full 2>/dev/full"])(
+    "does not stop a running collection: %s",
+    async (output) => {
+      await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
+      const { tookMs } = await shell(it, `crigc gc --all-unused "$@" ${output}`);
+      expect(it.runtime.node.images).toEqual([]);
+      expect(tookMs).toBeLessThan(20_000);
+    },
+  );
 });
 
 /** What each command needs beside its name to write something; `null`: it writes nothing to standard output. */

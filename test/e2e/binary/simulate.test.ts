@@ -54,14 +54,11 @@ test("a broken trace is named with its line, alone and among others", async () =
   }
 });
 
-test("a node without a history says so", async () => {
-  const { exitCode, stderr } = await simulate("--state-dir", scratch());
-  expect([exitCode, stderr]).toEqual([8, expect.stringContaining("no trace in")]);
-});
-
-test("a directory without traces or results is refused, not taken for this node's history", async () => {
-  for (const option of ["--trace", "--result"]) {
-    const { exitCode, stderr } = await simulate(option, scratch());
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${option}: no `)]);
-  }
+test.each([
+  ["--state-dir", 8, "no trace in"],
+  ["--trace", 2, "--trace: no "],
+  ["--result", 2, "--result: no "],
+])("an empty directory for %s is refused", async (option, code, said) => {
+  const { exitCode, stderr } = await simulate(option, scratch());
+  expect([exitCode, stderr]).toEqual([code, expect.stringContaining(said)]);
 });

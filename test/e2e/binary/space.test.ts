@@ -7,24 +7,37 @@ import { until } from "../../support/containerd/until.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { crio137 } from "../../support/fake-runtime/traits.ts";
 import { diskObstacle, layer, MiB, type SmallDisk, smallDisk } from "./disk.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { type Json, type NodeOptions, startNode } from "./node.ts";
 
 const flags = ["--minimum-image-ttl-duration=0s"];
 const capacityBytes = 100 * MiB;
 
-/** An image on the disk; `reported` where the runtime's figure is another one. */
-const image = (
-  name: string,
-  layers: ImageDescription["layers"],
-  reported?: number,
-): ImageDescription => ({
-  id: imageIdOf(name),
-  repoTags: [`r.example/${name}:1`],
-  layers: layers ?? [],
-  ...(reported === undefined ? {} : { sizeBytes: reported }),
-});
-const names = (count: number, prefix: string): readonly string[] =>
-  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+/** Images of one layer of so many MiB. */
+const images = (count: number, mebibytes: number): readonly ImageDescription[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: imageIdOf(`i${index}`),
+    repoTags: [`r.example/i${index}:1`],
+    layers: [layer(`i${index}`, mebibytes)],
+  }));
+
+/** Images whose layers lie on a disk of their own. */
+async function onDisk(
+  list: readonly ImageDescription[],
+  change: Partial<NodeOptions> & { readonly releaseDelayMs?: number } = {},
+) {
+  const disk = await smallDisk(capacityBytes);
+  const { releaseDelayMs, ...options } = change;
+  const store = { directory: join(disk.directory, "store"), releaseDelayMs };
+  const it = await startNode({ node: { images: list }, store, flags, ...options });
+  return {
+    disk,
+    it,
+    [Symbol.asyncDispose]: async () => {
+      await it[Symbol.asyncDispose]();
+      await disk[Symbol.asyncDispose]();
+    },
+  };
+}
 
 /** At or below the low threshold, and above it with the last removed image still there: none too few, none too many. */
 function expectExactlyEnough(disk: SmallDisk, report: Json, lowPercent: number): void {
@@ -41,54 +54,39 @@ function expectExactlyEnough(disk: SmallDisk, report: Json, lowPercent: number):
 }
 
 const thresholds = ["--image-gc-high-threshold=85", "--image-gc-low-threshold=70"];
-const historyOf = async (node: TestNode): Promise<readonly Json[]> =>
-  (await node.json(["history"])).removals;
 
-describe.skipIf(diskObstacle !== null)(
-  "gc ends between the low threshold and the low threshold less the last image",
-  () => {
-    test("for an eviction threshold that is met below the high threshold, as plan and doctor say", async () => {
-      await using disk = await smallDisk(capacityBytes);
-      const images = names(8, "evicted").map((name) => image(name, [layer(name, 10)]));
-      const store = { directory: join(disk.directory, "store") };
-      await using it = await startNode({ node: { images }, store, flags });
-      const pressed = ["--eviction-hard=imagefs.available<35%", "--image-gc-high-threshold=95"];
-      const plan = await it.json(["plan", ...pressed]);
-      const doctor = await it.json(["doctor", ...pressed]);
-      const report = await it.json(["gc", ...pressed]);
-      expect(plan.images.targets).toMatchObject([
-        { trigger: { code: "pressure", signal: "imagefs.available" } },
-      ]);
-      expect(plan.images.usage[0].evictions).toMatchObject([{ usedPercent: 65, met: true }]);
-      expect(JSON.stringify(doctor)).toContain("past the eviction threshold of imagefs.available");
-      expectExactlyEnough(disk, report, 65);
-      expect(it.removedImages()).toHaveLength(2);
-      const asKubelet = await it.json(["plan", ...pressed, "--compat=kubelet"]);
-      expect(asKubelet.images.targets).toEqual([]);
-    });
+describe.skipIf(diskObstacle !== null)("gc on a disk of its own", () => {
+  test("meets an eviction threshold below the high threshold with no image too many, as plan and doctor say", async () => {
+    await using node = await onDisk(images(8, 10));
+    const { disk, it } = node;
+    const pressed = ["--eviction-hard=imagefs.available<35%", "--image-gc-high-threshold=95"];
+    const plan = await it.json(["plan", ...pressed]);
+    const doctor = await it.json(["doctor", ...pressed]);
+    const report = await it.json(["gc", ...pressed]);
+    expect(plan.images.targets).toMatchObject([
+      { trigger: { code: "pressure", signal: "imagefs.available" } },
+    ]);
+    expect(plan.images.usage[0].evictions).toMatchObject([{ usedPercent: 65, met: true }]);
+    expect(JSON.stringify(doctor)).toContain("past the eviction threshold of imagefs.available");
+    expectExactlyEnough(disk, report, 65);
+    expect(it.removedImages()).toHaveLength(2);
+    expect((await it.json(["plan", ...pressed, "--compat=kubelet"])).images.targets).toEqual([]);
+  });
 
-    test("if the runtime frees space 400 ms after it answers", async () => {
-      await using disk = await smallDisk(capacityBytes);
-      const images = names(9, "late").map((name) => image(name, [layer(name, 10)]));
-      const store = { directory: join(disk.directory, "store"), releaseDelayMs: 400 };
-      await using it = await startNode({ node: { images }, store, flags });
-      const report = await it.json(["gc", ...thresholds]);
-      expectExactlyEnough(disk, report, 70);
-      expect(it.removedImages()).toHaveLength(2);
-      expect(report.images.items.at(-1).result.settled).toBe("afterwards");
-      expect(report.steps.map((step: Json) => step.name)).toContain("space");
-      expect(await historyOf(it)).toHaveLength(2);
-    });
-  },
-);
+  test("removes no image too many if the runtime frees space 400 ms after it answers", async () => {
+    await using node = await onDisk(images(9, 10), { releaseDelayMs: 400 });
+    const { disk, it } = node;
+    const report = await it.json(["gc", ...thresholds]);
+    expectExactlyEnough(disk, report, 70);
+    expect(it.removedImages()).toHaveLength(2);
+    expect(report.images.items.at(-1).result.settled).toBe("afterwards");
+    expect(report.steps.map((step: Json) => step.name)).toContain("space");
+    expect((await it.json(["history"])).removals).toHaveLength(2);
+  });
 
-test.skipIf(diskObstacle !== null)(
-  "gc on a full disk with a new ledger says how many images become removable and when, and exits with 4",
-  async () => {
-    await using disk = await smallDisk(capacityBytes);
-    const images = names(9, "fresh").map((name) => image(name, [layer(name, 10)]));
-    const store = { directory: join(disk.directory, "store") };
-    await using it = await startNode({ node: { images }, store });
+  test("says with a new ledger how many images become removable and when, and exits with 4", async () => {
+    await using node = await onDisk(images(9, 10), { flags: [] });
+    const { it } = node;
     const { exitCode, stdout } = await it.crigc("gc", "--images", ...thresholds);
     expect(exitCode).toBe(4);
     expect(stdout).toMatch(
@@ -96,25 +94,13 @@ test.skipIf(diskObstacle !== null)(
     );
     const plan = await it.crigc("plan", "--images", ...thresholds);
     expect(plan.stdout).toMatch(/^9 images \(90\.0 MiB\) become removable in (2m|1m\d\d?s)\.$/m);
-  },
-);
+  });
 
-describe.skipIf(diskObstacle !== null)("gc of images whose removal gives nothing back", () => {
-  const options = [...thresholds, "--image-gc-low-threshold=10"];
-  const fifteen = names(15, "own").map((name) => image(name, [layer(name, 6)]));
-
-  const full = async (change: Partial<Parameters<typeof startNode>[0]> = {}) => {
-    const disk = await smallDisk(capacityBytes);
-    const store = { directory: join(disk.directory, "store") };
-    const it = await startNode({ node: { images: fifteen }, store, flags, ...change });
+  test("ends after three removals that give nothing back, on CRI-O with 0 bytes available, says so once, and keeps the rest in the next pass", async () => {
+    await using node = await onDisk(images(15, 6), { traits: crio137 });
+    const { disk, it } = node;
+    const options = [...thresholds, "--image-gc-low-threshold=10"];
     writeFileSync(join(disk.directory, "other"), Buffer.alloc(disk.freeBytes()));
-    return { disk, it };
-  };
-
-  test("ends after three on CRI-O with 0 bytes available, says so once, and keeps the rest in the next pass", async () => {
-    const { disk, it } = await full({ traits: { ...crio137 } });
-    await using _ = disk;
-    await using __ = it;
     const report = await it.json(["gc", ...options], 4);
     expect(report.images).toMatchObject({
       end: "nothing-freed",
@@ -137,6 +123,7 @@ describe.skipIf(diskObstacle !== null)("gc of images whose removal gives nothing
 
 describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
   const quick = [
+    ...flags,
     "--pressure-period=100ms",
     "--image-gc-period=1h",
     "--eviction-pressure-transition-period=200ms",
@@ -144,45 +131,32 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
   ];
 
   test("removes images until the pressure is over, and no more", async () => {
-    await using disk = await smallDisk(capacityBytes);
-    const images = names(8, "own").map((name) => image(name, [layer(name, 10)]));
-    const store = { directory: join(disk.directory, "store") };
-    await using it = await startNode({ node: { images }, store, flags: [...flags, ...quick] });
-    await using agent = it.start(
-      "run",
-      "--image-gc-high-threshold=99",
-      "--image-gc-low-threshold=98",
-    );
+    await using node = await onDisk(images(8, 10), { flags: quick });
+    const { disk, it } = node;
+    const never = ["--image-gc-high-threshold=99", "--image-gc-low-threshold=98"];
+    await using agent = it.start("run", ...never);
     await agent.untilSaid("connected to the runtime");
-    const passes = (): number => it.runtime.callsOf("ImageFsInfo").length;
-    await until("it has looked", 10_000, () => passes() > 0);
+    await until("it has looked", 10_000, () => it.runtime.callsOf("ImageFsInfo").length > 0);
     expect(it.removedImages()).toEqual([]);
     writeFileSync(join(disk.directory, "grows"), Buffer.alloc(15 * MiB));
     await until("space is free again", 10_000, () => disk.usedBytes() <= 85 * MiB);
     await agent.untilSaid("EvictionThresholdMet");
-    await until("the condition is over", 10_000, async () => {
-      const status = await it.json(["status"]);
-      return status.underPressure === false && status.pressure.length === 0;
-    });
+    await it.status(
+      "the condition is over",
+      ({ underPressure, pressure }) => !underPressure && pressure.length === 0,
+    );
     expect(it.removedImages()).toHaveLength(1);
     const { removals } = await it.json(["history"]);
     expect(removals).toMatchObject([{ trigger: "pressure", signal: "imagefs.available" }]);
   });
 
   test("removes none if other data fills the disk, and reports it once", async () => {
-    await using disk = await smallDisk(capacityBytes);
+    await using node = await onDisk(images(3, 0.5), { flags: quick });
+    const { disk, it } = node;
     writeFileSync(join(disk.directory, "no image"), Buffer.alloc(95 * MiB));
-    const images = names(3, "own").map((name) => image(name, [layer(name, 0.5)]));
-    const store = { directory: join(disk.directory, "store") };
-    await using it = await startNode({ node: { images }, store, flags: [...flags, ...quick] });
     await using agent = it.start("run");
     await agent.untilSaid("ImageGCFutile");
-    const seen = it.runtime.callsOf("ListImages").length;
-    await until("it has looked again and again", 10_000, async () => {
-      const status = await it.json(["status"]);
-      const loop = status.loops.find((one: Json) => one.name === "pressure");
-      return it.runtime.callsOf("ListImages").length > seen + 5 && loop !== undefined;
-    });
+    for (const _ of [1, 2]) await it.looksAgain();
     expect(it.removedImages()).toEqual([]);
     expect(agent.said().match(/event="ImageGCFutile"/g)?.length).toBe(1);
   });
