@@ -1,6 +1,6 @@
 // What an agent finds around it while it runs: the node's kubelet, and a root directory of its own.
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
@@ -8,11 +8,9 @@ import { startProgram } from "../../support/program.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
 const started = (node: TestNode): Promise<Json> =>
-  until("the agent has looked at the node", 10_000, async () => {
-    if (!existsSync(node.socket)) return undefined;
-    const status = await node.json(["status"]);
-    return status.loops.some((loop: Json) => loop.lastEndedAt !== null) && status;
-  });
+  node.status("the agent has looked at the node", ({ loops }) =>
+    loops.some((loop: Json) => loop.lastEndedAt !== null),
+  );
 
 /** In a PID namespace, so that no other test finds this kubelet. */
 const besideKubelet = (home: string, config: string): readonly string[] => [

@@ -1,18 +1,13 @@
 // Containers that are being created, as the kubelet's directory shows them, hold up image removal; pods without one do not.
 
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
 
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { image, type Json, startNode, type TestNode } from "./node.ts";
 
-const images = [1, 2, 3].map((index) => ({
-  id: imageIdOf(index),
-  repoTags: [`r.example/i${index}:1`],
-  sizeBytes: 1_000_000,
-}));
+const images = ["a", "b", "c"].map((name) => image(name));
 /** Any disk is under pressure, and what can be freed does not matter. */
 const flags = [
   "--minimum-image-ttl-duration=0s",
@@ -26,13 +21,9 @@ const flags = [
 
 /** A pod whose sandbox has just become ready, with the kubelet's directory of it. */
 const aPod = async (): Promise<TestNode> => {
-  const node = {
-    images,
-    sandboxes: [
-      { id: "pod", uid: "uid-pod", createdAt: new Date(Date.now() - 1_000).toISOString() },
-    ],
-  };
-  const it = await startNode({ node, flags });
+  const createdAt = new Date(Date.now() - 1_000).toISOString();
+  const sandboxes = [{ id: "pod", uid: "uid-pod", createdAt }];
+  const it = await startNode({ node: { images, sandboxes }, flags });
   put(it.home, "root/pods/uid-pod/etc-hosts");
   return it;
 };
@@ -43,7 +34,7 @@ const create = (it: TestNode): void =>
     id: "web",
     name: "web",
     sandboxId: "pod",
-    image: "r.example/i1:1",
+    image: "r.example/a:1",
     createdAt: new Date().toISOString(),
   });
 
@@ -59,11 +50,7 @@ describe("an agent under pressure", () => {
     await using it = await aPod();
     begin(it);
     await using agent = it.start("run");
-    const waiting = await until("the pass waits", 10_000, async () => {
-      if (!existsSync(it.socket)) return undefined;
-      const document = await it.json(["status"]);
-      return document.waiting === null ? undefined : document.waiting;
-    });
+    const { waiting } = await it.status("the pass waits", (status) => status.waiting !== null);
     expect(waiting).toMatchObject({
       code: "pod-starting",
       containers: [{ sandbox: "pod", name: "web" }],
@@ -72,12 +59,13 @@ describe("an agent under pressure", () => {
     expect(metrics).toContain('crigc_image_removal_blocked{block="pod-starting"} 1');
     expect(it.removedImages()).toEqual([]);
     create(it);
-    await until("the other images went", 10_000, () => it.removedImages().length === 2);
-    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf(1)]);
-    const pass = await until("the pass has ended", 10_000, async () =>
-      (await it.json(["status"])).lastPasses.find((one: Json) => one.passKind === "pressure"),
+    await it.untilRemoved(2);
+    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf("a")]);
+    const ofPressure = ({ passKind }: Json): boolean => passKind === "pressure";
+    const { lastPasses } = await it.status("the pass has ended", (status) =>
+      status.lastPasses.some(ofPressure),
     );
-    expect(pass.steps.map((step: Json) => step.name)).toContain("creation");
+    expect(lastPasses.find(ofPressure).steps.map((step: Json) => step.name)).toContain("creation");
     await agent.stop();
     expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
   }, 60_000);

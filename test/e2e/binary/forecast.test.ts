@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
 import { historyRow } from "../../../src/store/history.ts";
 import { StateFile } from "../../../src/store/state-file.ts";
-import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
@@ -15,30 +14,26 @@ const flags = [
   "--eviction-hard=nodefs.available<0%",
   "--boot-grace=0s",
   "--minimum-image-ttl-duration=1h",
+  "--image-gc-period=1s",
 ];
 const images = [{ id: imageIdOf(0), repoTags: ["r.example/i:1"], sizeBytes: 1_000_000 }];
 
 /** What a running agent knows of the filesystem of the images. */
 async function measured(node: TestNode): Promise<Json> {
-  return await until("the disk is measured", 20_000, async () => {
-    const { exitCode, stdout } = await node.crigc("status", "-o", "json");
-    if (exitCode !== 0) return undefined;
-    const disk = JSON.parse(stdout).filesystems.find((it: Json) => it.roles.includes("imagefs"));
-    return disk?.measuredAt === undefined ? undefined : disk;
-  });
+  const ofImages = ({ roles, measuredAt }: Json) => roles.includes("imagefs") && measuredAt;
+  const { filesystems } = await node.status("the disk is measured", (it) =>
+    it.filesystems.some(ofImages),
+  );
+  return filesystems.find(ofImages);
 }
 
 const now = (): Instant => instantFromMs(Date.now());
 
-/** Samples every five minutes of a disk that filled at this rate; by default a tenth of what is free now in each hour. */
-function fill(
-  node: TestNode,
-  disk: Json,
-  spanMinutes: number,
-  bytesPerHour = BigInt(disk.availableBytes) / 10n,
-): void {
+/** Samples every five minutes of a disk that filled by a tenth of what is free now in each hour. */
+function fill(node: TestNode, disk: Json, spanMinutes: number): void {
   const file = new StateFile({ directory: node.stateDir, now });
   const free = BigInt(disk.availableBytes);
+  const bytesPerHour = free / 10n;
   const records = Array.from({ length: spanMinutes / 5 }, (_, index) => {
     const ago = spanMinutes - 5 * index;
     return historyRow({
@@ -71,24 +66,12 @@ function fill(
   file[Symbol.dispose]();
 }
 
-async function nodeWith(spanMinutes: number) {
-  const node = await startNode({ node: { images }, flags: [...flags, "--image-gc-period=1s"] });
-  const first = node.start("run");
-  const disk = await measured(node);
-  expect(await first.stop()).toBe(0);
-  fill(node, disk, spanMinutes);
-  return { node, disk };
-}
-
-const report = async (node: TestNode): Promise<string> => {
-  const file = join(node.home, "report.html");
-  expect((await node.crigc("report", "--html", file)).exitCode).toBe(0);
-  return readFileSync(file, "utf8");
-};
-
 test("status, metrics and the HTML report forecast when a growing disk is full", async () => {
-  const { node, disk } = await nodeWith(360);
-  await using it = node;
+  await using it = await startNode({ node: { images }, flags });
+  const first = it.start("run");
+  const disk = await measured(it);
+  expect(await first.stop()).toBe(0);
+  fill(it, disk, 360);
   await using agent = it.start("run");
   const { forecast } = await measured(it);
   // Others write to the disk of the tester meanwhile.
@@ -103,5 +86,7 @@ test("status, metrics and the HTML report forecast when a growing disk is full",
   expect(Number(series?.[1]) / 3600).toBeWithin(8, 12);
   expect(metrics).toMatch(/^crigc_filesystem_growth_bytes_per_second\{[^}]*role="imagefs"\} \d/m);
   expect(await agent.stop()).toBe(0);
-  expect(await report(it)).toMatch(sentence);
+  const page = join(it.home, "report.html");
+  expect((await it.crigc("report", "--html", page)).exitCode).toBe(0);
+  expect(readFileSync(page, "utf8")).toMatch(sentence);
 });

@@ -15,10 +15,8 @@ import {
 
 const images = numberedImages(6);
 
-async function recorded(node: TestNode, stateDir: string): Promise<readonly string[]> {
-  const history: Json = await node.json(["history", "--limit=10000", `--state-dir=${stateDir}`]);
-  return history.removals.map((removal: Json) => removal.id);
-}
+const recorded = async (node: TestNode): Promise<readonly string[]> =>
+  (await node.json(["history"])).removals.map((removal: Json) => removal.id);
 
 describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs", () => {
   test("stops no pass, no answer and no exit of the agent, and the history is complete afterwards", async () => {
@@ -30,33 +28,32 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     });
     it.configure({ maxImages: 5 });
     await using agent = it.start("run");
-    await until("one image went", 10_000, () => it.removedImages().length === 1);
+    await it.untilRemoved(1);
     await disk.freeze();
     it.configure({ maxImages: 3 });
     agent.signal("SIGHUP");
-    await until("two more images went", 10_000, () => it.removedImages().length === 3);
+    await it.untilRemoved(3);
     await agent.untilSaid("does not respond", 10_000);
     it.configure({ maxImages: 2 });
     agent.signal("SIGHUP");
-    await until("one more image went", 10_000, () => it.removedImages().length === 4);
+    await it.untilRemoved(4);
     const askedMs = performance.now();
     const health = await it.ask("/healthz");
     expect(health.status).toBe(200);
     const status: Json = await (await it.ask("/status")).json();
     expect(performance.now() - askedMs).toBeLessThan(2_000);
     expect(status.ledgerError).toBe("hanging");
-    const lists = it.runtime.callsOf("ListImages").length;
-    await until("more lists", 5_000, () => it.runtime.callsOf("ListImages").length > lists + 3);
+    await it.looksAgain();
     await disk.thaw();
     await agent.untilSaid("can be written again", 10_000);
     await until("all four are on record", 10_000, async () => {
-      const removed = await recorded(it, stateDir);
+      const removed = await recorded(it);
       return removed.length === 4 && removed.every((id) => it.removedImages().includes(id));
     });
     await disk.freeze();
     it.configure({ maxImages: 1 });
     agent.signal("SIGHUP");
-    await until("another image went", 10_000, () => it.removedImages().length === 5);
+    await it.untilRemoved(5);
     expect(await agent.stop()).toBe(0);
     await disk.thaw();
   }, 60_000);
@@ -77,8 +74,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     expect(it.removedImages()).toHaveLength(6);
     await disk.thaw();
     await until("all six are on record", 10_000, async () => {
-      const removed = await recorded(it, stateDir);
-      return removed.length === 6;
+      return (await recorded(it)).length === 6;
     });
   }, 60_000);
 });

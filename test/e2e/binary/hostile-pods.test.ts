@@ -1,17 +1,12 @@
 // Pods whose authors mean harm, in every field that is theirs: nobody else's image, container, log or file is touched, the
 // rest of the node is collected all the same, and what is printed is harmless.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import fc from "fast-check";
 
-import {
-  type ContainerDescription,
-  hexId,
-  imageIdOf,
-  type SandboxDescription,
-} from "../../support/fake-runtime/describe.ts";
+import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
 import { startNode, type TestNode } from "./node.ts";
@@ -95,30 +90,12 @@ const LOGS = [
   "PODS/../outside/secret",
 ] as const;
 
-interface Evil {
-  readonly pod: string;
-  readonly uid: string;
-  readonly namespace: string;
-  readonly ready: boolean;
-  readonly labels: Readonly<Record<string, string>> | null;
-  readonly logDirectory: string;
-  readonly containers: readonly {
-    readonly name: string;
-    readonly image: string;
-    readonly volume: string | null;
-    readonly state: "created" | "running" | "exited" | "unknown";
-    readonly log: string;
-    readonly hook: string;
-    readonly grace: string;
-  }[];
-}
-
 const log = fc.oneof(
   fc.constantFrom(...LOGS),
   name.map((it) => `PODS/default_evil_uid-evil/${it}`),
 );
 const uid = fc.oneof(fc.constantFrom("uid-evil", "uid-victim", "../uid"), name);
-const evil: fc.Arbitrary<Evil> = fc.record({
+const evil = fc.record({
   pod: name,
   uid,
   namespace: name,
@@ -138,11 +115,13 @@ const evil: fc.Arbitrary<Evil> = fc.record({
       state: fc.constantFrom("created", "running", "exited", "unknown", "unknown"),
       log,
       hook: fc.constantFrom(...HOOKS),
-      grace: fc.constantFrom("0", "86400", "-1", "1e9", "999999999999999", "", "__proto__"),
+      grace: fc.constantFrom<string>("0", "86400", "-1", "1e9", "999999999999999", "", "__proto__"),
     }),
     { maxLength: 4 },
   ),
 });
+
+type Evil = typeof evil extends fc.Arbitrary<infer T> ? T : never;
 
 const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
   pod: "evil",
@@ -174,22 +153,17 @@ const withNames: readonly Evil[] = NAMES.map((it) => ({
   ],
 }));
 
-test.each([
-  ["log paths, hooks and grace periods", withPaths],
-  ["names", withNames],
-] as const)(
-  "pods with the worst %s lead to no removal of other pods' data, and everything else is collected",
-  async (_, pods) => live(pods),
-  120_000,
-);
-
-test("random hostile pods lead to no removal of other pods' data, and everything else is collected", async () => {
-  await fc.assert(fc.asyncProperty(fc.array(evil, { minLength: 1, maxLength: 6 }), live), {
-    numRuns: RUNS,
-    interruptAfterTimeLimit: TIME_MS,
-    endOnFailure: true,
-  });
-}, 120_000);
+describe("pods lead to no removal of other pods' data, and everything else is collected:", () => {
+  test("the worst log paths, hooks and grace periods", () => live(withPaths), 120_000);
+  test("the worst names", () => live(withNames), 120_000);
+  test("random ones", async () => {
+    await fc.assert(fc.asyncProperty(fc.array(evil, { minLength: 1, maxLength: 6 }), live), {
+      numRuns: RUNS,
+      interruptAfterTimeLimit: TIME_MS,
+      endOnFailure: true,
+    });
+  }, 120_000);
+});
 
 async function live(pods: readonly Evil[]): Promise<void> {
   await using node = await startNode({
@@ -216,19 +190,9 @@ async function live(pods: readonly Evil[]): Promise<void> {
     ["history", "--all"],
   ]) {
     if (words[0] === "gc") await passesApart(node.stateDir);
-    const { exitCode, stdout, stderr, tookMs } = await node.crigc(
-      words[0] ?? "",
-      ...words.slice(1),
-    );
+    const { exitCode, stdout, stderr, tookMs } = await node.crigc(...words);
     said.push(stdout, stderr);
-    expect({
-      words,
-      exitCode,
-      known: [0, 3, 5].includes(exitCode),
-      stderr: stderr.slice(-600),
-    }).toMatchObject({
-      known: true,
-    });
+    expect(exitCode, `crigc ${words.join(" ")}: ${stderr.slice(-600)}`).toBeOneOf([0, 3, 5]);
     expect(tookMs).toBeLessThan(30_000);
   }
   // Its images, containers and sandboxes are there, untouched.
@@ -255,10 +219,14 @@ async function live(pods: readonly Evil[]): Promise<void> {
 /** Another pod that runs, with a dead container beside; images that are pinned, kept or used; a file outside of all logs. */
 function makeOthers(node: TestNode): string {
   const { node: runtime } = node.runtime;
-  runtime.addImage({ id: VICTIM, repoTags: [victimTag], sizeBytes: 1 });
-  runtime.addImage({ id: imageIdOf("pinned"), repoTags: ["r.example/p:1"], pinned: true });
-  runtime.addImage({ id: imageIdOf("kept"), repoTags: ["r.example/kept/a:1"], sizeBytes: 1 });
-  runtime.addImage({ id: imageIdOf("ended"), repoTags: ["r.example/ended:1"], sizeBytes: 1 });
+  for (const [id, tag] of [
+    [VICTIM, victimTag],
+    [imageIdOf("pinned"), "r.example/p:1"],
+    [imageIdOf("kept"), "r.example/kept/a:1"],
+    [imageIdOf("ended"), "r.example/ended:1"],
+    [EVIL, "r.example/evil:1"],
+  ] as const)
+    runtime.addImage({ id, repoTags: [tag], sizeBytes: 1, pinned: tag.endsWith("/p:1") });
   runtime.addSandbox({ id: hexId("victim"), uid: "uid-victim", name: "victim" });
   const directory = join(node.podLogsDir, "default_victim_uid-victim");
   for (const [container, image, state] of [
@@ -281,7 +249,6 @@ function makeOthers(node: TestNode): string {
   const outside = join(node.home, "outside");
   mkdirSync(outside);
   for (const file of ["secret", "0.log", "0.log.1"]) writeFileSync(join(outside, file), "secret\n");
-  runtime.addImage({ id: EVIL, repoTags: ["r.example/evil:1"], sizeBytes: 1 });
   const own = join(node.podLogsDir, "default_evil_uid-evil");
   mkdirSync(join(own, "main"), { recursive: true });
   symlinkSync(directory, join(own, "linked"));
@@ -322,8 +289,8 @@ function addEvil(node: TestNode, pod: Evil, at: number): void {
     ...(pod.labels === null ? {} : { labels: pod.labels }),
   };
   runtime.addSandbox(sandbox);
-  for (const [index, it] of pod.containers.entries()) {
-    const container: ContainerDescription = {
+  for (const [index, it] of pod.containers.entries())
+    runtime.addContainer({
       id: hexId(`evil ${at} ${index}`),
       sandboxId: sandbox.id,
       name: it.name,
@@ -338,9 +305,7 @@ function addEvil(node: TestNode, pod: Evil, at: number): void {
         "io.kubernetes.pod.terminationGracePeriod": it.grace,
         "io.kubernetes.container.ports": it.hook,
       },
-    };
-    runtime.addContainer(container);
-  }
+    });
 }
 
 const filesOfOthers = (node: TestNode, outside: string): Readonly<Record<string, string>> => ({

@@ -5,7 +5,6 @@ import { copyFileSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
 import { hours } from "../../../src/model/time.ts";
-import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
 import { startNode, type TestNode } from "./node.ts";
@@ -68,12 +67,7 @@ describe("after an agent", () => {
     {
       using _ = locked(node);
       node.runtime.node.removeImage(imageIdOf(0));
-      const at = node.runtime.callsOf("ListImages").length;
-      await until(
-        "it looked again",
-        10_000,
-        () => node.runtime.callsOf("ListImages").length > at + 2,
-      );
+      await node.looksAgain();
       expect(await agent.stop()).toBe(0);
     }
     node.runtime.node.removeImage(imageIdOf(1));
@@ -83,7 +77,7 @@ describe("after an agent", () => {
   test("was killed, the images are young", async () => {
     await using node = await oldNode();
     await using agent = node.start("run", period);
-    await until("it looked", 10_000, () => node.runtime.callsOf("ListImages").length > 4);
+    await node.looksAgain();
     agent.signal("SIGKILL");
     await agent.exited;
     node.runtime.node.removeImage(imageIdOf(0));

@@ -6,7 +6,6 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { makeCertificate } from "../../support/certificate.ts";
-import { until } from "../../support/containerd/until.ts";
 import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kubelet.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
@@ -152,19 +151,14 @@ test("an agent whose pod source fails logs it once, and shows it in status, its 
     flags: ["--container-gc-period=100ms", "--boot-grace=0s", "--logging-format=json"],
   });
   await using agent = it.start("run", "--pod-source=kubelet-dir");
-  const failures = () => loopOf("container-gc").then((loop) => loop?.consecutiveFailures ?? 0);
-  const loopOf = async (name: string): Promise<Json> =>
-    (
-      await it
-        .ask("/status")
-        .then((answer) => answer.json() as Promise<Json>)
-        .catch(() => null)
-    )?.loops.find((loop: Json) => loop.name === name);
-  await until("five passes failed", 10_000, async () => (await failures()) >= 5);
-  const status = await it.json(["status"]);
+  const loopOf = ({ loops }: Json) => loops.find((loop: Json) => loop.name === "container-gc");
+  const status = await it.status(
+    "five passes failed",
+    (now) => loopOf(now)?.consecutiveFailures >= 5,
+  );
   expect(status.podSource).toMatchObject({ kind: "not-ready", source: "kubelet-dir" });
   expect((await it.crigc("status")).stdout).toContain("Pod source kubelet-dir is not ready");
-  expect((await loopOf("container-gc")).lastError).toContain("root/pods");
+  expect(loopOf(status).lastError).toContain("root/pods");
   expect(status.events.map(({ reason }: Json) => reason)).toContain("ContainerGCFailed");
   const metrics = await (await it.ask("/metrics")).text();
   expect(metrics).toContain('crigc_pod_source_ready{source="kubelet-dir"} 0');
@@ -178,7 +172,7 @@ test("an agent whose pod source fails logs it once, and shows it in status, its 
   expect(agent.said()).not.toContain("no container to remove");
   podDirectory(it, STATIC);
   podDirectory(it, DONE);
-  await until("the loop is well again", 5_000, async () => (await failures()) === 0);
+  await it.status("the loop is well again", (now) => loopOf(now).consecutiveFailures === 0);
 });
 
 describe("a ledger lost on a machine that has just booted", () => {
@@ -214,39 +208,3 @@ describe("a ledger lost on a machine that has just booted", () => {
     expect(it.removedImages()).toContain(imageIdOf("next"));
   });
 });
-
-test.each(["none", "kubelet"])(
-  "with --compat %s a keep rule keeps an image whose tag has moved, by its earlier names",
-  async (compat) => {
-    await using it = await startNode({
-      node: {
-        images: [
-          {
-            id: imageIdOf("one"),
-            repoTags: ["localhost:5000/base:v1"],
-            repoDigests: [`localhost:5000/base@${imageIdOf("d1")}`],
-            sizeBytes: 1_000,
-          },
-          { id: imageIdOf("other"), repoTags: ["r.example/other:1"], sizeBytes: 1_000 },
-        ],
-      },
-      flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s", "--keep=localhost:5000/base"],
-    });
-    await it.crigc("gc");
-    it.runtime.node.removeImage(imageIdOf("one"));
-    // As CRI-O lists it once another image has the tag: cut at the first colon.
-    it.runtime.node.addImage({
-      id: imageIdOf("one"),
-      repoDigests: [`localhost@${imageIdOf("d1")}`],
-      sizeBytes: 1_000,
-    });
-    const collect = () => it.crigc("gc", "--all-unused", `--compat=${compat}`, "--boot-grace=0s");
-    expect(await collect()).toMatchObject({ exitCode: 0 });
-    expect(await collect()).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([imageIdOf("other")]);
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([imageIdOf("other")]);
-    const explained = await it.crigc("explain", imageIdOf("one"));
-    expect(explained.stdout).toContain("an earlier name of the image");
-  },
-);
