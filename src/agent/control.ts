@@ -69,9 +69,11 @@ const ROUTES: Readonly<Record<Surface, Routes>> = {
   control: {
     ...OPEN_ROUTES,
     "/status": (from) => json(printedJson(statusDocument(from.status()))),
-    "/status.txt": (from, url) => plain(200, statusTable(from.status(), screenFrom(url))),
+    "/status.txt": (from, url) =>
+      plain(200, statusTable(statusDocument(from.status()), screenFrom(url))),
     "/images": (from) => json(printedJson(imageListDocument(from.images()))),
-    "/images.txt": (from, url) => plain(200, imageListTable(from.images(), screenFrom(url))),
+    "/images.txt": (from, url) =>
+      plain(200, imageListTable(imageListDocument(from.images()), screenFrom(url))),
   },
 };
 

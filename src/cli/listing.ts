@@ -13,16 +13,19 @@ export const LIST_OPTIONS: readonly CommandOption[] = [
 export const sortOption = (keys: readonly string[]): CommandOption =>
   option("sort KEY", `sort by ${keys.join(", ")} [${keys[0]}]`, { choices: keys });
 
-export interface Answer {
-  readonly document: () => JsonObject;
-  readonly table: (screen: Screen) => string;
+export interface Answer<Document extends JsonObject> {
+  readonly document: () => Document;
+  /** Rendered from the document. */
+  readonly table: (document: Document, screen: Screen) => string;
   /** Of a list. */
   readonly rows?: readonly { readonly id: string; readonly name: string }[];
 }
 
 /** Prints the answer in the format of `-o`. */
-export async function print(context: CommandContext, answer: Answer): Promise<void> {
-  const { document, table, rows = [] } = answer;
+export async function print<Document extends JsonObject>(
+  context: CommandContext,
+  { document, table, rows = [] }: Answer<Document>,
+): Promise<void> {
   const lines = (texts: readonly string[]): string =>
     texts.map((text) => `${clean(text)}\n`).join("");
   const screen = screenFor(context);
@@ -36,8 +39,8 @@ export async function print(context: CommandContext, answer: Answer): Promise<vo
     case "name":
       return context.stdout(lines(rows.map(({ name }) => name)));
     case "wide":
-      return context.stdout(table({ ...uncut, all: true, wide: true }));
+      return context.stdout(table(document(), { ...uncut, all: true, wide: true }));
     case "table":
-      return context.stdout(table(has(context, "no-trunc") ? uncut : screen));
+      return context.stdout(table(document(), has(context, "no-trunc") ? uncut : screen));
   }
 }

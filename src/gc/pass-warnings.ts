@@ -11,13 +11,12 @@ import { capitalised } from "../model/values.ts";
 import { imageBlock, imageKeep } from "../report/image-reasons.ts";
 import { imageName } from "../report/names.ts";
 import {
-  breakdownWords,
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
   nothingFreedWords,
 } from "../report/pass-words.ts";
-import { keptBackWords } from "../report/plan.ts";
+import { breakdownWords, keptBackWords } from "../report/plan-words.ts";
 
 /** Warning events in the order of occurrence. */
 export function imageEvents(

@@ -111,7 +111,7 @@ export const isGone = ({ result: { kind } }: { readonly result: RemovalResult })
   kind === "removed" || kind === "already-gone";
 
 /** Refused, not answered, or without effect: what the exit code and every summary count as failed. */
-export const isFailed = ({ kind }: ImageResult | RemovalResult): boolean =>
+export const isFailed = ({ kind }: Pick<ImageResult | RemovalResult, "kind">): boolean =>
   kind === "failed" || kind === "ghost";
 
 export interface ContainerItem {

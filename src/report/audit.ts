@@ -5,17 +5,9 @@ import type { Image, RuntimeInfo } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes } from "./bytes.ts";
 import { logsErrorWords } from "./container-reasons.ts";
-import {
-  containerJson,
-  document,
-  imageJson,
-  type JsonObject,
-  runtimeJson,
-  sandboxJson,
-  timeOf,
-} from "./document.ts";
+import { containerJson, document, imageJson, runtimeJson, sandboxJson } from "./document.ts";
 import { containerName, imageName, kindTitle, sandboxName, shortId } from "./names.ts";
-import { breakdownWords } from "./pass-words.ts";
+import { breakdownWords } from "./plan-words.ts";
 import { Printer, shortened } from "./printer.ts";
 import { dataJson } from "./reasons.ts";
 import { clean, type Screen } from "./terminal.ts";
@@ -26,9 +18,11 @@ export interface AuditReport {
   readonly findings: readonly AuditFinding[];
 }
 
-export const auditDocument = ({ findings, runtime, observedAt }: AuditReport): JsonObject =>
+export type AuditDocument = ReturnType<typeof auditDocument>;
+
+export const auditDocument = ({ findings, runtime, observedAt }: AuditReport) =>
   document("Audit", {
-    observedAt: timeOf(observedAt),
+    observedAt: toRfc3339(observedAt),
     runtime: runtimeJson(runtime),
     findings: findings.map((finding) => ({
       code: finding.kind,
@@ -42,21 +36,22 @@ export const auditDocument = ({ findings, runtime, observedAt }: AuditReport): J
     })),
   });
 
-export function auditTable(report: AuditReport, screen: Screen): string {
+export function auditTable(audit: AuditDocument, screen: Screen): string {
   const printer = new Printer(screen);
-  printer.node(report);
+  printer.node(audit);
   printer.gap();
-  if (report.findings.length === 0) printer.line("No findings.");
-  for (const [kind, those] of Map.groupBy(report.findings, (it) => it.kind)) {
-    const title = kindTitle(kind);
+  if (audit.findings.length === 0) printer.line("No findings.");
+  for (const [code, those] of Map.groupBy(audit.findings, (it) => it.code)) {
+    const title = kindTitle(code);
     const { shown, hidden } = shortened(those, screen);
     printer.line(`${counted(those.length, "finding")}: ${title}`, "bold");
-    for (const it of shown) printer.say(`${findingWords(it)}.`, undefined, "  ");
+    for (const { text } of shown) printer.say(`${text}.`, undefined, "  ");
     printer.hidden(hidden, () => title);
-    printer.say(`What to do: ${FINDINGS[kind].advice}.`, "dim", "  ");
-    // Commands of the first finding, never truncated, so that they can be copied.
-    for (const it of those.slice(0, 1))
-      for (const line of auditCommands(it, report.runtime)) printer.line(`    ${clean(line)}`);
+    // Advice and commands of the first finding; commands are never truncated, so that they can be copied.
+    for (const { advice, commands } of those.slice(0, 1)) {
+      printer.say(`What to do: ${advice}.`, "dim", "  ");
+      for (const line of commands) printer.line(`    ${clean(line)}`);
+    }
     printer.gap();
   }
   return printer.text();

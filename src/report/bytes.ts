@@ -1,6 +1,15 @@
 /** Formats amounts and times for people: bytes as the kubelet does, durations in two units, percentages, counts, days. */
 
-import { type Duration, duration, type Instant, since, toRfc3339 } from "../model/time.ts";
+import {
+  type Duration,
+  duration,
+  durationFromMs,
+  fromRfc3339,
+  type Instant,
+  instant,
+  since,
+  toRfc3339,
+} from "../model/time.ts";
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
 const STEP = 1024n;
@@ -69,17 +78,27 @@ function decimal(value: bigint, unit: bigint): string {
   return tenths % 10n === 0n ? `${tenths / 10n}` : `${tenths / 10n}.${tenths % 10n}`;
 }
 
-/** Clocks jump, so a negative time is shown as 0. */
-export function elapsed(later: Instant, earlier: Instant): Duration {
-  const span = since(later, earlier);
+/** A time of a document. */
+export const instantOf = (time: string): Instant => fromRfc3339(time) ?? instant(0n);
+
+export const between = (later: string, earlier: string): Duration =>
+  since(instantOf(later), instantOf(earlier));
+
+/** Clocks jump, so a negative span is shown as 0. */
+export function elapsed(later: string, earlier: string): Duration {
+  const span = between(later, earlier);
   return span < 0n ? duration(0n) : span;
 }
 
-/** `2026-01-31`, in UTC. */
-export const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
+/** A span of a document. */
+export const humanMs = (ms: number): string => humanDuration(durationFromMs(ms));
+
+/** The day of a time of a document, in UTC: `2026-01-31`. */
+export const dayOf = (time: string): string => time.slice(0, 10);
 
 /** `2026-01-31T12:00:00Z`: without the fraction of a second. */
-export const secondOf = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");
+export const secondOf = (at: Instant | string): string =>
+  (typeof at === "string" ? at : toRfc3339(at)).replace(/\.\d+Z$/, "Z");
 
 /** `1 image`, `3 images`; `many` for an irregular plural. */
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>

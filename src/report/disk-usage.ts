@@ -8,14 +8,13 @@ import type {
   ImageUsage,
   WritableLayers,
 } from "../model/disk-usage.ts";
-import type { ContainerId } from "../model/ids.ts";
-import type { Bounds, DiskUsage } from "../model/plan.ts";
+import type { DiskUsage } from "../model/plan.ts";
 import type { Container } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { compared } from "../model/values.ts";
 import { counted, dayOf, humanBytes, humanRange } from "./bytes.ts";
-import { printUsage } from "./disk.ts";
-import { document, type JsonObject, jsonOf } from "./document.ts";
+import { printUsage, usageJson } from "./disk.ts";
+import { document, jsonOf } from "./document.ts";
 import { imageKeep } from "./image-reasons.ts";
 import { containerName } from "./names.ts";
 import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
@@ -44,33 +43,34 @@ export interface DiskUsageReport extends ImageUsageReport {
   readonly rest: DirectoryWalk | null;
 }
 
-export const diskUsageDocument = (report: DiskUsageReport): JsonObject => {
-  const { images } = report;
-  return document("DiskUsage", {
-    ...jsonOf(report, "observedAt", "podLogs", "rest"),
-    filesystems: report.disks.map(({ filesystem, ...usage }) => ({
-      ...jsonOf(filesystem, "path", "mountpoint", "roles", "capacityBytes", "availableBytes"),
-      usedBytes: filesystem.capacityBytes - filesystem.availableBytes,
-      ...jsonOf(usage, "usedPercent", "highPercent", "lowPercent"),
-    })),
-    images: {
-      ...shareJson(images.total),
-      withoutLayers: report.imagesWithoutLayers,
-      measuredPerEstimated: report.measuredPerEstimated,
-      byState: images.byState.map(shareJson),
-      byRepository: images.byRepository.map(shareJson),
-      byNamespace: images.byNamespace.map(shareJson),
-      byFamily: images.byFamily.map(shareJson),
-    },
-    containers:
-      largestContainers(report)?.map(({ container, bytes }) => ({
-        ...jsonOf(container, "id", "name", "podName", "podNamespace"),
-        writableBytes: bytes,
-      })) ?? null,
-  });
-};
+export type DiskUsageDocument = ReturnType<typeof diskUsageDocument>;
 
-const shareJson = ({ unique, shared, ...row }: ImageShare): JsonObject => ({
+export const diskUsageDocument = (report: DiskUsageReport) =>
+  document("DiskUsage", {
+    ...jsonOf(report, "observedAt", "podLogs", "rest"),
+    filesystems: report.disks.map((disk) => ({
+      ...usageJson(disk),
+      usedBytes: disk.filesystem.capacityBytes - disk.filesystem.availableBytes,
+    })),
+    images: imageUsageJson(report),
+    containers: largestContainers(report),
+  });
+
+export type ImageUsageJson = ReturnType<typeof imageUsageJson>;
+
+export const imageUsageJson = ({ images, ...report }: ImageUsageReport) => ({
+  ...shareJson(images.total),
+  withoutLayers: report.imagesWithoutLayers,
+  measuredPerEstimated: report.measuredPerEstimated,
+  byState: images.byState.map(shareJson),
+  byRepository: images.byRepository.map(shareJson),
+  byNamespace: images.byNamespace.map(shareJson),
+  byFamily: images.byFamily.map(shareJson),
+});
+
+type ShareJson = ReturnType<typeof shareJson>;
+
+const shareJson = ({ unique, shared, ...row }: ImageShare) => ({
   ...jsonOf(row, "name", "images", "reportedBytes", "lastUsedAt"),
   uniqueBytes: unique.estimateBytes,
   uniqueAtLeastBytes: unique.lowerBytes,
@@ -81,50 +81,57 @@ const shareJson = ({ unique, shared, ...row }: ImageShare): JsonObject => ({
 });
 
 /** Largest first; `null`: the runtime does not report them. */
-function largestContainers({ containers, writableLayers }: DiskUsageReport) {
-  if (writableLayers === null) return null;
-  const byId = new Map<ContainerId, Container>(containers.map((one) => [one.id, one]));
-  return [...writableLayers]
-    .flatMap(([id, bytes]) => {
-      const container = byId.get(id);
-      return container === undefined ? [] : [{ container, bytes }];
+const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>
+  writableLayers &&
+  containers
+    .flatMap((container) => {
+      const writableBytes = writableLayers.get(container.id);
+      const names = jsonOf(container, "id", "name", "podName", "podNamespace");
+      return writableBytes === undefined ? [] : [{ ...names, writableBytes }];
     })
-    .toSorted((one, other) => compared(other.bytes, one.bytes));
-}
+    .toSorted((one, other) => compared(other.writableBytes, one.writableBytes));
 
-export function diskUsageTable(report: DiskUsageReport, view: View, screen: Screen): string {
-  const { byState, byRepository, byNamespace, byFamily, total } = report.images;
+export function diskUsageTable(usage: DiskUsageDocument, view: View, screen: Screen): string {
+  const { images } = usage;
   const views = {
-    repository: { title: "REPOSITORY", unknown: "(untagged)", rows: byRepository },
-    namespace: { title: "NAMESPACE", unknown: "(not in use by a pod)", rows: byNamespace },
-    base: { title: "BASE", unknown: "(layers not known)", rows: byFamily },
+    repository: { title: "REPOSITORY", unknown: "(untagged)", rows: images.byRepository },
+    namespace: { title: "NAMESPACE", unknown: "(not in use by a pod)", rows: images.byNamespace },
+    base: { title: "BASE", unknown: "(layers not known)", rows: images.byFamily },
   };
   const { title, unknown, rows } = views[view];
   const printer = new Printer(screen);
-  for (const disk of report.disks) printUsage(printer, disk);
+  for (const disk of usage.filesystems) printUsage(printer, disk);
   printer.gap();
-  const states = byState.map((row) => ({ ...row, name: imageKeep.title(row.name ?? "") }));
-  printer.table(shareColumns("STATE"), [...states, { ...total, name: "all" }]);
+  const states = images.byState.map((row) => ({ ...row, name: imageKeep.title(row.name ?? "") }));
+  printer.table(shareColumns("STATE"), [...states, { ...images, name: "all" }]);
   printer.gap();
   printer.table(shareColumns(title, unknown), rows.slice(0, ROWS_MAX));
   if (rows.length > ROWS_MAX)
     printer.line(`${counted(rows.length - ROWS_MAX, "more row")}; -o json has all`);
   printer.gap();
-  printOtherData(printer, report);
+  printOtherData(printer, usage);
   printer.gap();
   printer.say(SHARES);
-  for (const note of usageNotes(report)) printer.say(note);
+  for (const note of usageNotes(images)) printer.say(note);
   return printer.text();
 }
 
 /** Maximum rows of a table; documents have all. */
 const ROWS_MAX = 20;
 
-export const shareColumns = (title: string, unknown = ""): Columns<ImageShare> => [
+export const shareColumns = (title: string, unknown = ""): Columns<ShareJson> => [
   column(title, ({ name }) => clean(name ?? unknown), NAME),
   column("IMAGES", ({ images }) => String(images), RIGHT),
-  column("UNIQUE", ({ unique }) => boundsText(unique), RIGHT),
-  column("SHARED", ({ shared }) => boundsText(shared), RIGHT),
+  column(
+    "UNIQUE",
+    (it) => boundsText(it.uniqueAtLeastBytes, it.uniqueBytes, it.uniqueAtMostBytes),
+    RIGHT,
+  ),
+  column(
+    "SHARED",
+    (it) => boundsText(it.sharedAtLeastBytes, it.sharedBytes, it.sharedAtMostBytes),
+    RIGHT,
+  ),
   column("REPORTED", ({ reportedBytes }) => humanBytes(reportedBytes), RIGHT),
   column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "never" : dayOf(lastUsedAt))),
 ];
@@ -133,18 +140,12 @@ const SHARES =
   "UNIQUE: layers that only these images have. SHARED: layers that other images have too. Both are estimates in the runtime's sizes.";
 
 /** A range where the sizes tell too little about how they are divided. */
-const boundsText = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): string =>
-  (upperBytes - lowerBytes) * 4n <= estimateBytes
-    ? humanBytes(estimateBytes)
-    : humanRange(lowerBytes, upperBytes);
+const boundsText = (least: bigint, estimate: bigint, most: bigint): string =>
+  (most - least) * 4n <= estimate ? humanBytes(estimate) : humanRange(least, most);
 
-function printOtherData(printer: Printer, report: DiskUsageReport): void {
-  const { podLogs, rest } = report;
+function printOtherData(printer: Printer, { containers, podLogs, rest }: DiskUsageDocument): void {
   printer.line("Other data", "bold");
-  const layers = largestContainers(report)?.map(({ container, bytes }) => ({
-    path: containerName(container),
-    bytes,
-  }));
+  const layers = containers?.map((it) => ({ path: containerName(it), bytes: it.writableBytes }));
   const total = (sizes: readonly DirectorySize[]): string =>
     humanBytes(sizes.reduce((sum, { bytes }) => sum + bytes, 0n));
   const unknown = "the runtime does not report them";
@@ -171,10 +172,10 @@ function printLargest(printer: Printer, title: string, items: readonly Directory
 }
 
 /** What the estimates of layers leave open. */
-export const usageNotes = (report: ImageUsageReport): readonly string[] =>
+export const usageNotes = ({ measuredPerEstimated, withoutLayers }: ImageUsageJson) =>
   present([
-    report.measuredPerEstimated !== null &&
-      `Expect a removal to free about ${report.measuredPerEstimated.toFixed(1)} times its unique bytes, as past removals on this node did.`,
-    report.imagesWithoutLayers > 0 &&
-      `The layers of ${counted(report.imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
+    measuredPerEstimated !== null &&
+      `Expect a removal to free about ${measuredPerEstimated.toFixed(1)} times its unique bytes, as past removals on this node did.`,
+    withoutLayers > 0 &&
+      `The layers of ${counted(withoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
   ]);

@@ -3,29 +3,35 @@
 import type { Forecast } from "../model/disk-usage.ts";
 import type { Thresholds } from "../model/limits.ts";
 import type { DiskUsage, EvictionMark } from "../model/plan.ts";
-import { humanBytes, humanDuration } from "./bytes.ts";
-import { type JsonObject, jsonOf } from "./document.ts";
+import { humanBytes, humanMs } from "./bytes.ts";
+import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";
 import { clean, type Colour, paint, type Screen } from "./terminal.ts";
 
-/** With the thresholds in force. Inodes are shown only if they have a threshold. */
-export function printUsage(printer: Printer, usage: DiskUsage): void {
-  const { filesystem, inodesUsedPercent: percent } = usage;
+export type UsageJson = ReturnType<typeof usageJson>;
+
+/** A filesystem of a plan with the thresholds in force. */
+export const usageJson = ({ filesystem, evictions = [], ...usage }: DiskUsage) => ({
+  ...filesystemJson(filesystem),
+  ...jsonOf(usage, "usedPercent", "inodesUsedPercent", "highPercent", "lowPercent"),
+  evictions: evictions.map((mark) => jsonOf(mark)),
+});
+
+/** Inodes are shown only if they have a threshold. */
+export function printUsage(printer: Printer, usage: UsageJson): void {
+  const { inodesUsedPercent: percent, inodesFree, inodes } = usage;
   printFigures(printer, usage);
-  printBar(printer, { ...usage, thresholds: usage });
-  if (percent !== null)
-    printer.line(
-      `  inodes: ${percent}% used, ${filesystem.inodesFree} of ${filesystem.inodes} free`,
-    );
+  printBar(printer, usage);
+  if (percent !== null) printer.line(`  inodes: ${percent}% used, ${inodesFree} of ${inodes} free`);
 }
 
 /** `rest`: what else to say of the filesystem. */
 export function printFigures(
   printer: Printer,
-  { filesystem, usedPercent }: Pick<DiskUsage, "filesystem" | "usedPercent">,
+  filesystem: ReturnType<typeof filesystemJson>,
   rest = "",
 ): void {
-  const { mountpoint, roles, capacityBytes, availableBytes } = filesystem;
+  const { mountpoint, roles, capacityBytes, availableBytes, usedPercent } = filesystem;
   const { screen } = printer;
   const name = paint(screen, "bold", clean(mountpoint));
   const free = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
@@ -44,7 +50,8 @@ export const printBar = (printer: Printer, figures: BarFigures): void => {
 export interface BarFigures {
   readonly usedPercent: number;
   /** `null`: the filesystem has no threshold of its own. */
-  readonly thresholds: Thresholds | null;
+  readonly lowPercent: number | null;
+  readonly highPercent: number | null;
   readonly evictions?: readonly EvictionMark[];
 }
 
@@ -53,7 +60,8 @@ const WIDTH_MINIMUM = 20;
 
 /** The bar, and below it what its marks mean. One line where there are no thresholds. */
 export function diskBar(figures: BarFigures, screen: Screen): readonly string[] {
-  const { thresholds, evictions = [] } = figures;
+  const { evictions = [] } = figures;
+  const thresholds = thresholdsOf(figures);
   // The indentation and both ends.
   const room = (screen.width ?? 80) - 4;
   const width = Math.max(WIDTH_MINIMUM, Math.min(WIDTH_MAXIMUM, room));
@@ -62,6 +70,9 @@ export function diskBar(figures: BarFigures, screen: Screen): readonly string[] 
     ? [bar]
     : [bar, legend(thresholds, width, screen), ...evictionLines(evictions, screen)];
 }
+
+const thresholdsOf = ({ lowPercent, highPercent }: BarFigures): Thresholds | null =>
+  lowPercent === null || highPercent === null ? null : { lowPercent, highPercent };
 
 /** One line for each mark of the bar, with the signals that are met there. */
 const evictionLines = (marks: readonly EvictionMark[], screen: Screen): readonly string[] =>
@@ -75,9 +86,9 @@ const evictionLines = (marks: readonly EvictionMark[], screen: Screen): readonly
 const evictionGlyph = (screen: Screen): string => (screen.unicode ? "┊" : ":");
 
 function barText(figures: BarFigures, width: number, screen: Screen): string {
-  const { usedPercent, thresholds, evictions = [] } = figures;
+  const { usedPercent, lowPercent, highPercent, evictions = [] } = figures;
   const used = cells(usedPercent, width);
-  const marks = thresholds === null ? [] : [thresholds.lowPercent, thresholds.highPercent];
+  const marks = [lowPercent, highPercent].filter((percent) => percent !== null);
   const markCells = new Set(marks.map((percent) => cellOf(percent, width)));
   const evictionCells = new Set(evictions.map((mark) => cellOf(mark.usedPercent, width)));
   const [full, empty, mark, open, close] = screen.unicode
@@ -96,10 +107,10 @@ const joinedColours = (line: string): string =>
   // oxlint-disable-next-line no-control-regex -- our own colours
   line.replace(/\u001b\[0m\u001b\[\d+m/g, "");
 
-function colourOf({ usedPercent, thresholds }: BarFigures): Colour {
-  if (thresholds === null) return "blue";
-  if (usedPercent >= thresholds.highPercent) return "red";
-  return usedPercent >= thresholds.lowPercent ? "yellow" : "green";
+function colourOf({ usedPercent, lowPercent, highPercent }: BarFigures): Colour {
+  if (lowPercent === null || highPercent === null) return "blue";
+  if (usedPercent >= highPercent) return "red";
+  return usedPercent >= lowPercent ? "yellow" : "green";
 }
 
 /** `low 80% ┘ └ high 85%`, each at its mark; where a label has no room there, both in words. */
@@ -125,7 +136,7 @@ function cells(percent: number, width: number): number {
 const cellOf = (percent: number, width: number): number =>
   Math.max(0, Math.min(width - 1, Math.round((percent / 100) * width)));
 
-export const forecastJson = (it: Forecast): JsonObject =>
+export const forecastJson = (it: Forecast) =>
   jsonOf({
     bytesPerHour: it.bytesPerHour,
     measuredOver: it.span,
@@ -135,18 +146,21 @@ export const forecastJson = (it: Forecast): JsonObject =>
   });
 
 /** `reaches 85% in 6h, full in 21h if nothing is removed, at 1.2 GiB/h (measured over 18h)`. */
-export function forecastWords(forecast: Forecast, highPercent: number | null): string {
-  const { bytesPerHour, span, untilHigh, untilFull, horizon } = forecast;
-  const within = `within ${humanDuration(horizon)}`;
+export function forecastWords(
+  forecast: ReturnType<typeof forecastJson>,
+  highPercent: number | null,
+): string {
+  const { untilHighThresholdMs: untilHigh, untilFullMs: untilFull } = forecast;
+  const within = `within ${humanMs(forecast.horizonMs)}`;
   const full =
     untilFull === null
       ? `not full ${within}`
-      : `full in ${humanDuration(untilFull)} if nothing is removed`;
-  const hasThreshold = highPercent !== null && highPercent < 100 && untilHigh !== 0n;
+      : `full in ${humanMs(untilFull)} if nothing is removed`;
+  const hasThreshold = highPercent !== null && highPercent < 100 && untilHigh !== 0;
   const when = !hasThreshold
     ? full
     : untilHigh !== null
-      ? `reaches ${highPercent}% in ${humanDuration(untilHigh)}, ${full}`
+      ? `reaches ${highPercent}% in ${humanMs(untilHigh)}, ${full}`
       : `does not reach ${highPercent}% ${within}${untilFull === null ? "" : `, ${full}`}`;
-  return `${when}, at ${humanBytes(bytesPerHour)}/h (measured over ${humanDuration(span)})`;
+  return `${when}, at ${humanBytes(forecast.bytesPerHour)}/h (measured over ${humanMs(forecast.measuredOverMs)})`;
 }

@@ -1,7 +1,7 @@
 /** Document `Doctor` and the output of `crigc doctor`: each check with its result and advice. */
 
 import { counted } from "./bytes.ts";
-import { document, type JsonObject, jsonOf } from "./document.ts";
+import { document, jsonOf } from "./document.ts";
 import { Printer, wrapped } from "./printer.ts";
 import { clean, type Colour, paint, type Screen } from "./terminal.ts";
 
@@ -20,7 +20,7 @@ export interface DoctorReport {
   readonly checks: readonly DoctorCheck[];
 }
 
-export const doctorDocument = (report: DoctorReport): JsonObject =>
+export const doctorDocument = (report: DoctorReport) =>
   document("Doctor", { healthy: isHealthy(report), ...jsonOf(report) });
 
 /** Whether no check failed; warnings do not count. */

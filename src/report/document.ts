@@ -4,7 +4,7 @@ import { exactJson } from "../model/exact-json.ts";
 import type { ImageRecord } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
-import { duration, type Instant, instant, toMs, toRfc3339 } from "../model/time.ts";
+import { type Duration, duration, type Instant, instant, toMs, toRfc3339 } from "../model/time.ts";
 import { isMap } from "../model/values.ts";
 import { usedPercent } from "./bytes.ts";
 import { imageName } from "./names.ts";
@@ -14,18 +14,20 @@ export type Json =
   null | boolean | number | bigint | string | readonly Json[] | LazyList | JsonObject;
 
 /** A list whose items are created while written: all at once, those of a large node take more memory than its plan. */
-export interface LazyList extends Iterable<Json> {
-  toJSON(): readonly Json[];
+export interface LazyList<Item extends Json = Json> extends Iterable<Item> {
+  readonly length: number;
+  toJSON(): readonly Item[];
 }
 
 export interface JsonObject {
   readonly [field: string]: Json | undefined;
 }
 
-export const lazily = <Item>(
+export const lazily = <Item, Made extends Json>(
   items: readonly Item[],
-  make: (item: Item, index: number) => Json,
-): LazyList => ({
+  make: (item: Item, index: number) => Made,
+): LazyList<Made> => ({
+  length: items.length,
   *[Symbol.iterator]() {
     for (const [index, item] of items.entries()) yield make(item, index);
   },
@@ -51,8 +53,8 @@ export type DocumentKind =
   | "Version"
   | "Event";
 
-/** A document of `kind`. New versions only add fields. */
-export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
+/** A document of `kind`. New versions only add fields. The text of a command is rendered from it. */
+export const document = <Body extends JsonObject>(kind: DocumentKind, body: Body) => ({
   apiVersion: "crigc/v1",
   kind,
   ...body,
@@ -60,17 +62,40 @@ export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
 
 export const timeOf = (at: Instant | null): string | null => (at === null ? null : toRfc3339(at));
 
+/** The type of `jsonOf`. */
+export type JsonOf<Value, Name extends PropertyKey = PropertyKey> = {
+  readonly [
+    Field in keyof Value as Field extends Name & string
+      ? Duration extends Extract<Value[Field], Duration>
+        ? `${Field}Ms`
+        : Field
+      : never
+  ]: Plain<Value[Field]>;
+};
+
+type Plain<Value> = Value extends Instant
+  ? string
+  : Value extends Duration
+    ? number
+    : Value extends Exclude<Json, object> | undefined
+      ? Value
+      : Value extends readonly (infer Item)[]
+        ? readonly Plain<Item>[]
+        : JsonOf<Value>;
+
 /** Durations of the model; documents have them in milliseconds: `took` is `tookMs`. */
 const DURATIONS =
   /^(?:took|age|minimumAge|remaining|unusedFor|soonest|after|measuredOver|horizon|untilHighThreshold|untilFull|bootGrace)$/;
 const INSTANTS = /(?:^a|A)t$|^(?:since|until|now)$/;
 
 /** The named fields of a value of the model, or all: instants as RFC 3339, durations in milliseconds. */
-export const jsonOf = <Value extends object>(
+export function jsonOf<Value extends object>(value: Value): JsonOf<Value>;
+export function jsonOf<Value extends object, Name extends keyof Value & string>(
   value: Value,
-  ...names: readonly (keyof Value & string)[]
-): JsonObject =>
-  Object.fromEntries(
+  ...names: readonly Name[]
+): JsonOf<Value, Name>;
+export function jsonOf(value: object, ...names: readonly string[]): JsonObject {
+  return Object.fromEntries(
     (names.length === 0 ? Object.keys(value) : names).map((name): [string, Json | undefined] => {
       const held: unknown = Reflect.get(value, name);
       if (typeof held !== "bigint" && held !== null) return [name, plain(held)];
@@ -78,6 +103,7 @@ export const jsonOf = <Value extends object>(
       return [name, held !== null && INSTANTS.test(name) ? timeOf(instant(held)) : held];
     }),
   );
+}
 
 function plain(held: unknown): Json {
   if (Array.isArray(held)) return held.map(plain);
@@ -86,26 +112,26 @@ function plain(held: unknown): Json {
   return held as Json;
 }
 
-export const imageJson = (image: Image): JsonObject => ({
+export const imageJson = (image: Image) => ({
   id: image.id,
   name: imageName(image),
   ...jsonOf(image, "repoTags", "repoDigests", "sizeBytes", "pinned"),
 });
 
-export const recordJson = (record: ImageRecord): JsonObject => ({
+export const recordJson = (record: ImageRecord) => ({
   ...jsonOf(record, "firstSeenAt", "lastUsedAt"),
-  pull: record.pull ?? "unknown",
+  pull: record.pull ?? ("unknown" as const),
 });
 
-export const containerJson = (container: Container): JsonObject => ({
+export const containerJson = (container: Container) => ({
   ...jsonOf(container, "id", "sandboxId", "name", "attempt", "podUid", "podName", "podNamespace"),
   ...jsonOf(container, "imageName", "state", "createdAt"),
 });
 
-export const sandboxJson = (sandbox: Sandbox): JsonObject =>
+export const sandboxJson = (sandbox: Sandbox) =>
   jsonOf(sandbox, "id", "podUid", "name", "namespace", "attempt", "state", "createdAt");
 
-export const filesystemJson = (filesystem: Filesystem): JsonObject => ({
+export const filesystemJson = (filesystem: Filesystem) => ({
   ...jsonOf(filesystem, "roles", "path", "mountpoint", "device"),
   ...jsonOf(filesystem, "capacityBytes", "availableBytes"),
   usedPercent: usedPercent(filesystem.capacityBytes, filesystem.availableBytes),
@@ -114,10 +140,9 @@ export const filesystemJson = (filesystem: Filesystem): JsonObject => ({
   containerUsedBytes: filesystem.containerUsedBytes,
 });
 
-export const eventJson = (event: Event): JsonObject =>
-  jsonOf(event, "reason", "message", "at", "passId");
+export const eventJson = (event: Event) => jsonOf(event, "reason", "message", "at", "passId");
 
-export const runtimeJson = (runtime: RuntimeInfo): JsonObject =>
+export const runtimeJson = (runtime: RuntimeInfo) =>
   jsonOf(runtime, "name", "version", "apiVersion", "endpoint", "imageEndpoint");
 
 /** JSON text; one line if `indent` is 0. */

@@ -1,11 +1,9 @@
 /** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation, the layers. */
 
 import { assertNever } from "../model/assert.ts";
-import type { ChainLayer, ImageLayers } from "../model/disk-usage.ts";
-import { frequencyOf } from "../model/frequency.ts";
+import type { ImageLayers } from "../model/disk-usage.ts";
 import type { ImageId } from "../model/ids.ts";
 import type {
-  Bounds,
   Decision,
   ImageCandidate,
   KeptImage,
@@ -13,14 +11,13 @@ import type {
   PlannedSandbox,
 } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { Container, Sandbox } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { counted, elapsed, humanBytes, humanDuration, secondOf } from "./bytes.ts";
+import { counted, elapsed, humanBytes, humanDuration, humanMs, secondOf } from "./bytes.ts";
 import { containerReasons, sandboxReasons } from "./container-reasons.ts";
-import { document, type JsonObject } from "./document.ts";
+import { document } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { containerName, imageName, sandboxName, shortId } from "./names.ts";
+import { containerName, sandboxName, shortId } from "./names.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import type { Kind, Reasons } from "./reasons.ts";
@@ -50,135 +47,64 @@ export interface ExplanationReport {
   readonly blocks: readonly ImageBlock[];
 }
 
-export const explanationDocument = (report: ExplanationReport): JsonObject =>
+export type ExplanationDocument = ReturnType<typeof explanationDocument>;
+
+export const explanationDocument = (report: ExplanationReport) =>
   document("Explanation", {
     reference: report.reference,
+    observedAt: toRfc3339(report.observedAt),
     blocks: report.blocks.map(imageBlock.json),
-    things: report.matches.map((match) => {
-      const { kind, verdict, words, json, layers } = explained(match, report);
-      return { kind, verdict, text: words, ...json, layers: layers && layersJson(layers) };
-    }),
+    things: report.matches.map((match) => thingJson(match, report.layers)),
   });
 
-export function explanationTable(report: ExplanationReport, screen: Screen): string {
-  const printer = new Printer(screen);
-  for (const it of report.blocks) printer.say(`Not removed now: ${imageBlock.text(it)}.`, "red");
-  printer.gap();
-  for (const match of report.matches) printMatch(printer, explained(match, report));
-  return printer.text();
-}
+type Thing = ReturnType<typeof thingJson>;
 
-interface Explained {
-  readonly kind: "image" | "container" | "sandbox";
-  readonly name: string;
-  readonly layers?: ImageLayers | undefined;
-  readonly verdict: "kept" | "would-go" | "behind-the-stop";
-  readonly words: string;
-  readonly json: JsonObject;
-  readonly details: readonly string[];
-  /** Codes of the rules in order of evaluation; the last one decided, except for a candidate. */
-  readonly tried: readonly string[];
-  readonly titleOf: (code: string) => string;
-}
-
-function explained(match: ReferenceMatch, report: ExplanationReport): Explained {
+function thingJson(match: ReferenceMatch, layers: ExplanationReport["layers"]) {
   switch (match.kind) {
     case "kept-image": {
       const { kept } = match;
-      const words = `kept: ${imageKeep.text(kept.reason)}`;
-      return { ...ofImage(kept, report), verdict: "kept", words, json: keptJson(kept) };
+      return {
+        kind: "image",
+        verdict: "kept",
+        text: `kept: ${imageKeep.text(kept.reason)}`,
+        ...keptJson(kept),
+        layers: layersJson(layers.get(kept.image.id)),
+      } as const;
     }
     case "candidate-image": {
       const { candidate, place } = match;
       return {
-        ...ofImage(candidate, report),
+        kind: "image",
         verdict: candidate.expected ? "would-go" : "behind-the-stop",
-        words: candidateWords(match),
-        json: { ...candidateJson(candidate, place), tried: candidate.tried },
-      };
+        text: candidateWords(match),
+        ...candidateJson(candidate, place),
+        tried: candidate.tried,
+        layers: layersJson(layers.get(candidate.image.id)),
+      } as const;
     }
-    case "container": {
-      const { container, decision } = match.planned;
+    case "container":
       return {
         kind: "container",
-        name: containerName(container),
-        ...ofPod(decision, containerReasons),
-        json: plannedContainerJson(match.planned),
-        details: podDetails(container, report.observedAt, container.imageName),
-      };
-    }
-    case "sandbox": {
-      const { sandbox, decision } = match.planned;
+        ...verdictOf(match.planned.decision, containerReasons),
+        ...plannedContainerJson(match.planned),
+      } as const;
+    case "sandbox":
       return {
         kind: "sandbox",
-        name: sandboxName(sandbox),
-        ...ofPod(decision, sandboxReasons),
-        json: plannedSandboxJson(match.planned),
-        details: podDetails(sandbox, report.observedAt),
-      };
-    }
+        ...verdictOf(match.planned.decision, sandboxReasons),
+        ...plannedSandboxJson(match.planned),
+      } as const;
     default:
       return assertNever(match);
   }
 }
 
-function ofImage(it: KeptImage | ImageCandidate, { observedAt: now, layers }: ExplanationReport) {
-  const { id, repoTags, sizeBytes } = it.image;
-  const name = imageName(it.image);
-  const others = repoTags.map(clean).filter((tag) => tag !== name);
-  const { firstSeenAt, lastUsedAt, pull } = it.record;
-  const isInUse = "reason" in it && it.reason.kind === "in-use";
-  const details = [
-    `id: ${clean(id)}`,
-    others.length > 0 && `also: ${others.join(", ")}`,
-    `size: ${humanBytes(sizeBytes)} (reported)`,
-    `first seen: ${agoWords(firstSeenAt, now)}`,
-    pull !== null && `pulled by the kubelet: ${PULLED[pull]}`,
-    `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : agoWords(lastUsedAt, now)}`,
-    it.orderKey !== undefined &&
-      `uses since it came: ${frequencyOf(it.record).uses}; key in the order of removal: ${it.orderKey}`,
-    "unusedFor" in it && `unused for: ${humanDuration(it.unusedFor)}`,
-  ];
-  return {
-    kind: "image",
-    name,
-    layers: layers.get(id),
-    details: present(details),
-    tried: it.tried,
-    titleOf: imageKeep.title,
-  } as const;
-}
-
-const PULLED = {
-  pulled: "yes",
-  "no-record": "not known: when first seen it had no record, or only one of an earlier pull",
-  pulling: "a pull is under way",
-} as const;
-
-const podDetails = (
-  { id, state, attempt, createdAt }: Container | Sandbox,
-  now: Instant,
-  image?: string,
-): readonly string[] =>
-  present([
-    `id: ${clean(id)}`,
-    `state: ${state}, attempt ${attempt}`,
-    image !== undefined && `image: ${clean(image)}`,
-    `created: ${agoWords(createdAt, now)}`,
-  ]);
-
-/** `4d3h ago (2026-01-31T12:00:00Z)`. */
-const agoWords = (at: Instant, now: Instant): string =>
-  `${humanDuration(elapsed(now, at))} ago (${secondOf(at)})`;
-
-const ofPod = <Reason extends Kind>(
-  { kind, reason, tried }: Decision<Reason, Reason>,
-  { text, title }: Reasons<Reason>,
+const verdictOf = <Reason extends Kind>(
+  { kind, reason }: Decision<Reason, Reason>,
+  { text }: Reasons<Reason>,
 ) => ({
   verdict: kind === "keep" ? ("kept" as const) : ("would-go" as const),
-  words: `${kind === "keep" ? "kept" : "would be removed"}: ${text(reason)}`,
-  tried,
-  titleOf: title,
+  text: `${kind === "keep" ? "kept" : "would be removed"}: ${text(reason)}`,
 });
 
 function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image" }>): string {
@@ -190,51 +116,110 @@ function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image"
     : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;
 }
 
-function printMatch(printer: Printer, match: Explained): void {
-  const { kind, name, details, words, verdict, tried, titleOf, layers } = match;
-  printer.line(`${capitalised(kind)} ${name}`, "bold");
-  for (const line of details) printer.say(line, undefined, "  ");
+type LayersJson = NonNullable<ReturnType<typeof layersJson>>;
+
+const layersJson = (layers: ImageLayers | undefined) =>
+  layers && {
+    freesBytes: layers.frees.estimateBytes,
+    freesAtLeastBytes: layers.frees.lowerBytes,
+    freesAtMostBytes: layers.frees.upperBytes,
+    chain: layers.chain.map(({ chain: chainId, through, path }) => ({
+      chainId,
+      images: through,
+      sizeToHereBytes: path.estimateBytes,
+      sizeToHereAtLeastBytes: path.lowerBytes,
+      sizeToHereAtMostBytes: path.upperBytes,
+    })),
+  };
+
+export function explanationTable(explanation: ExplanationDocument, screen: Screen): string {
+  const printer = new Printer(screen);
+  for (const { text } of explanation.blocks) printer.say(`Not removed now: ${text}.`, "red");
   printer.gap();
-  printer.say(`${capitalised(words)}.`, verdict === "would-go" ? "yellow" : "green");
+  for (const thing of explanation.things) printThing(printer, thing, explanation.observedAt);
+  return printer.text();
+}
+
+function printThing(printer: Printer, thing: Thing, now: string): void {
+  const { kind, verdict, text, tried } = thing;
+  printer.line(`${capitalised(kind)} ${nameOf(thing)}`, "bold");
+  for (const line of detailsOf(thing, now)) printer.say(line, undefined, "  ");
+  printer.gap();
+  printer.say(`${capitalised(text)}.`, verdict === "would-go" ? "yellow" : "green");
   if (tried.length > 0) printer.line("Rules in order of evaluation:");
   // No rule decides on a candidate.
   const decides = kind !== "image" || verdict === "kept" ? tried.length : 0;
   for (const [index, code] of tried.entries()) {
     const number = index + 1;
-    const line = `  ${String(number).padStart(2)}. ${titleOf(code)}`;
+    const line = `  ${String(number).padStart(2)}. ${REASONS[kind].title(code)}`;
     if (number === decides) printer.line(`${line}: yes (decides)`);
     else printer.line(`${line}: no`, "dim");
   }
-  if (layers !== undefined) printLayers(printer, layers);
+  if (kind === "image" && thing.layers !== undefined) printLayers(printer, thing.layers);
   printer.gap();
 }
 
-const layersJson = ({ frees, chain }: ImageLayers): JsonObject => ({
-  freesBytes: frees.estimateBytes,
-  freesAtLeastBytes: frees.lowerBytes,
-  freesAtMostBytes: frees.upperBytes,
-  chain: chain.map(({ chain: chainId, through, path }) => ({
-    chainId,
-    images: through,
-    sizeToHereBytes: path.estimateBytes,
-    sizeToHereAtLeastBytes: path.lowerBytes,
-    sizeToHereAtMostBytes: path.upperBytes,
-  })),
-});
+const REASONS = { image: imageKeep, container: containerReasons, sandbox: sandboxReasons } as const;
 
-const LAYER_COLUMNS: Columns<ChainLayer & { readonly number: number }> = [
+const nameOf = (thing: Thing): string =>
+  thing.kind === "image"
+    ? thing.name
+    : thing.kind === "container"
+      ? containerName(thing)
+      : sandboxName(thing);
+
+function detailsOf(thing: Thing, now: string): readonly string[] {
+  /** `4d3h ago (2026-01-31T12:00:00Z)`. */
+  const ago = (at: string): string => `${humanDuration(elapsed(now, at))} ago (${secondOf(at)})`;
+  const id = `id: ${clean(thing.id)}`;
+  if (thing.kind !== "image")
+    return present([
+      id,
+      `state: ${thing.state}, attempt ${thing.attempt}`,
+      thing.kind === "container" && `image: ${clean(thing.imageName)}`,
+      `created: ${ago(thing.createdAt)}`,
+    ]);
+  const others = thing.repoTags.map(clean).filter((tag) => tag !== thing.name);
+  const isInUse = "reason" in thing && thing.reason.code === "in-use";
+  const { lastUsedAt, pull } = thing;
+  return present([
+    id,
+    others.length > 0 && `also: ${others.join(", ")}`,
+    `size: ${humanBytes(thing.sizeBytes)} (reported)`,
+    `first seen: ${ago(thing.firstSeenAt)}`,
+    pull !== "unknown" && `pulled by the kubelet: ${PULLED[pull]}`,
+    `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : ago(lastUsedAt)}`,
+    thing.orderKey !== undefined &&
+      `uses since it came: ${thing.uses}; key in the order of removal: ${thing.orderKey}`,
+    "unusedForMs" in thing && `unused for: ${humanMs(thing.unusedForMs)}`,
+  ]);
+}
+
+const PULLED = {
+  pulled: "yes",
+  "no-record": "not known: when first seen it had no record, or only one of an earlier pull",
+  pulling: "a pull is under way",
+} as const;
+
+const LAYER_COLUMNS: Columns<LayersJson["chain"][number] & { readonly number: number }> = [
   column("LAYER", ({ number }) => String(number), RIGHT),
-  column("CHAIN ID", ({ chain }) => shortId(chain)),
-  column("IMAGES", ({ through }) => String(through), RIGHT),
-  column("CUMULATIVE", ({ path }) => boundsWords(path), RIGHT),
+  column("CHAIN ID", ({ chainId }) => shortId(chainId)),
+  column("IMAGES", ({ images }) => String(images), RIGHT),
+  column(
+    "CUMULATIVE",
+    (it) => estimateWords(it.sizeToHereAtLeastBytes, it.sizeToHereBytes, it.sizeToHereAtMostBytes),
+    RIGHT,
+  ),
 ];
 
 /** From first to last layer, with the number of images that have it. */
-function printLayers(printer: Printer, { chain, frees }: ImageLayers): void {
-  const shared = chain.filter(({ through }) => through > 1).length;
+function printLayers(printer: Printer, layers: LayersJson): void {
+  const { chain } = layers;
+  const shared = chain.filter(({ images }) => images > 1).length;
+  const frees = estimateWords(layers.freesAtLeastBytes, layers.freesBytes, layers.freesAtMostBytes);
   printer.gap();
   printer.say(
-    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${boundsWords(frees)}.`,
+    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${frees}.`,
   );
   printer.table(
     LAYER_COLUMNS,
@@ -242,7 +227,5 @@ function printLayers(printer: Printer, { chain, frees }: ImageLayers): void {
   );
 }
 
-const boundsWords = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): string =>
-  humanBytes(lowerBytes) === humanBytes(upperBytes)
-    ? humanBytes(estimateBytes)
-    : `about ${humanBytes(estimateBytes)}`;
+const estimateWords = (least: bigint, estimate: bigint, most: bigint): string =>
+  `${humanBytes(least) === humanBytes(most) ? "" : "about "}${humanBytes(estimate)}`;

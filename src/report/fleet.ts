@@ -2,7 +2,7 @@
 
 import type { FleetImage, FleetNode } from "../model/fleet.ts";
 import { counted, humanBytes, usedPercent } from "./bytes.ts";
-import { document, type JsonObject, jsonOf, lazily } from "./document.ts";
+import { document, jsonOf, lazily } from "./document.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
 
@@ -14,13 +14,16 @@ export interface FleetReport {
   readonly isSelected: boolean;
 }
 
-export const fleetDocument = ({ nodes, images }: FleetReport): JsonObject =>
+export type FleetDocument = ReturnType<typeof fleetDocument>;
+
+export const fleetDocument = ({ nodes, images, isSelected }: FleetReport) =>
   document("Fleet", {
     nodes: nodes.map((node) => jsonOf(node)),
     images: lazily(images, (image) => jsonOf(image)),
+    selected: isSelected,
   });
 
-const NODES: Columns<FleetNode> = [
+const NODES: Columns<FleetDocument["nodes"][number]> = [
   column("NODE", ({ name }) => clean(name), NAME),
   column("DISK", ({ capacityBytes: all, availableBytes: free }) =>
     all === null || free === null ? "-" : `${usedPercent(all, free) ?? "?"}% of ${humanBytes(all)}`,
@@ -32,7 +35,10 @@ const NODES: Columns<FleetNode> = [
   column("CAME BACK", (it) => returnedWords(it), OPTIONAL),
 ];
 
-const returnedWords = ({ returnedImages, returnedBytes }: FleetNode): string =>
+const returnedWords = ({
+  returnedImages,
+  returnedBytes,
+}: Pick<FleetNode, "returnedImages" | "returnedBytes">): string =>
   returnedImages === null ? "-" : `${returnedImages} (${humanBytes(returnedBytes ?? 0n)})`;
 
 const IMAGES: Columns<FleetImage> = [
@@ -43,17 +49,17 @@ const IMAGES: Columns<FleetImage> = [
   column("ONLY ON", ({ onlyOn }) => clean(onlyOn ?? "-"), { minimumWidth: 8, optional: true }),
 ];
 
-export function fleetTable({ nodes, images, isSelected }: FleetReport, screen: Screen): string {
+export function fleetTable({ nodes, selected, ...fleet }: FleetDocument, screen: Screen): string {
+  const images = [...fleet.images];
   const printer = new Printer(screen);
   const groupOf = (copies: number) => `on ${counted(copies, "node")}`;
-  if (!isSelected) printer.table(NODES, nodes, { groupOf: () => "nodes" });
+  if (!selected) printer.table(NODES, nodes, { groupOf: () => "nodes" });
   printer.gap();
   printer.table(IMAGES, images, { groupOf: (image) => groupOf(image.nodes) });
   printer.gap();
   const sum = images.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0n);
-  const selected = isSelected ? " selected" : "";
   printer.line(
-    `${counted(nodes.length, "node")}, ${counted(images.length, "image")}${selected} (${humanBytes(sum)} as reported).`,
+    `${counted(nodes.length, "node")}, ${counted(images.length, "image")}${selected ? " selected" : ""} (${humanBytes(sum)} as reported).`,
   );
   return printer.text();
 }

@@ -1,34 +1,28 @@
 /** Document `GcReport` and the output of `crigc gc`: how each half ended, what it freed, and each removal. */
 
 import {
-  type ContainerItem,
   type ContainerOutcome,
   type ImageItem,
   type ImageOutcome,
-  type ImageResult,
   isGone,
-  type LogItem,
-  outcomeItems,
   type RemovalResult,
-  type SandboxItem,
 } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import { expectedBytes } from "../model/plan.ts";
-import { since } from "../model/time.ts";
-import { bytesCell, counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
-import { containerReasons, logReasons, removalWords, sandboxReasons } from "./container-reasons.ts";
+import { since, toMs } from "../model/time.ts";
+import { bytesCell, counted, humanBytes, humanMs, usedPercent } from "./bytes.ts";
+import { containerReasons, logReasons, sandboxReasons } from "./container-reasons.ts";
 import {
   containerJson,
   document,
   eventJson,
   imageJson,
-  type JsonObject,
   jsonOf,
   lazily,
   sandboxJson,
 } from "./document.ts";
 import { imageKeep, imageTrigger, triggerTitle } from "./image-reasons.ts";
-import { imageName } from "./names.ts";
+import { containerName, imageName, kindTitle, sandboxName } from "./names.ts";
 import {
   containerPassWords,
   eventWords,
@@ -37,15 +31,16 @@ import {
   imagePassWords,
   imageResultWords,
   passTitle,
-  purposeWords,
   removalResultWords,
 } from "./pass-words.ts";
-import { printContainerPlan, printImagePlan } from "./plan-table.ts";
+import { printPlan } from "./plan-table.ts";
 import { freesJson, planBody } from "./plan.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
-export const gcDocument = (pass: Pass): JsonObject =>
+export type GcDocument = ReturnType<typeof gcDocument>;
+
+export const gcDocument = (pass: Pass) =>
   document("GcReport", {
     ...passHeadJson(pass),
     error: pass.error,
@@ -56,16 +51,20 @@ export const gcDocument = (pass: Pass): JsonObject =>
     plan: planBody(pass.plan),
   });
 
-export const passHeadJson = (pass: Pass): JsonObject => ({
-  passId: pass.id,
-  passKind: pass.kind,
-  purpose: pass.purpose.kind,
-  signals: pass.purpose.kind === "pressure" ? pass.purpose.signals : undefined,
+export const passHeadJson = ({ id, kind, purpose, ...pass }: Pass) => ({
+  passId: id,
+  passKind: kind,
+  purpose: purpose.kind,
+  signals: purpose.kind === "pressure" ? purpose.signals : undefined,
+  /** Whether images were selected by hand. */
+  selected: purpose.kind === "all-unused" ? purpose.only !== undefined : undefined,
   ...jsonOf(pass, "dryRun", "startedAt", "endedAt"),
-  ...jsonOf({ took: since(pass.endedAt, pass.startedAt) }),
+  tookMs: toMs(since(pass.endedAt, pass.startedAt)),
 });
 
-const imageOutcomeJson = (outcome: ImageOutcome, pass: Pass): JsonObject => ({
+type ImageOutcomeJson = ReturnType<typeof imageOutcomeJson>;
+
+const imageOutcomeJson = (outcome: ImageOutcome, pass: Pass) => ({
   end: outcome.end,
   endText: imagePassWords(pass),
   ...jsonOf(outcome, "wantedBytes", "reportedFreedBytes", "measuredFreedBytes", "capacityBytes"),
@@ -85,7 +84,9 @@ function estimatedBytes({ items }: ImageOutcome): bigint | null {
     : removed.reduce((sum, { candidate }) => sum + expectedBytes(candidate), 0n);
 }
 
-const imageItemJson = ({ candidate, trigger, result, startedAt, took }: ImageItem): JsonObject => ({
+type ImageItemJson = ReturnType<typeof imageItemJson>;
+
+const imageItemJson = ({ candidate, trigger, result, ...item }: ImageItem) => ({
   id: candidate.image.id,
   name: imageName(candidate.image),
   ...jsonOf(candidate.image, "repoTags", "sizeBytes"),
@@ -98,10 +99,12 @@ const imageItemJson = ({ candidate, trigger, result, startedAt, took }: ImageIte
       : result),
     text: imageResultWords(result),
   },
-  ...jsonOf({ startedAt, took }),
+  ...jsonOf(item, "startedAt", "took"),
 });
 
-const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass): JsonObject => ({
+type ContainerOutcomeJson = ReturnType<typeof containerOutcomeJson>;
+
+const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass) => ({
   ...jsonOf(outcome, "end", "measuredFreedBytes", "errors"),
   endText: containerPassWords(pass),
   containers: lazily(outcome.containers, (item) => ({
@@ -124,53 +127,56 @@ const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass): JsonObject
   })),
 });
 
-const removalJson = (result: RemovalResult): JsonObject => ({
-  ...result,
-  text: removalResultWords(result),
-});
+const removalJson = (result: RemovalResult) => ({ ...result, text: removalResultWords(result) });
 
-export function gcTable(pass: Pass, screen: Screen): string {
+export function gcTable(pass: GcDocument, screen: Screen): string {
   const { plan, images, containers, dryRun } = pass;
   const printer = new Printer(screen);
-  const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  const what = dryRun ? "dry run, nothing removed" : `took ${took}`;
-  printer.say(`Pass ${pass.id}: ${passTitle(pass.kind)}${purposeWords(pass.purpose)}, ${what}`);
+  const what = dryRun ? "dry run, nothing removed" : `took ${humanMs(pass.tookMs)}`;
+  printer.say(`Pass ${pass.passId}: ${passTitle(pass.passKind)}${purposeWords(pass)}, ${what}`);
   if (pass.error !== null) printer.say(`Failed: ${clean(pass.error)}`, "red");
   printer.gap();
-  if (dryRun && plan.images !== null) printImagePlan(printer, plan.images);
-  if (dryRun && plan.containers !== null) printContainerPlan(printer, plan.containers);
-  if (!dryRun && containers !== null) printContainers(printer, pass, containers);
-  if (!dryRun && images !== null) printImages(printer, pass, images);
+  if (dryRun) printPlan(printer, plan);
+  if (!dryRun && containers !== null) printContainers(printer, containers);
+  if (!dryRun && images !== null) printImages(printer, images);
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
   return printer.text();
 }
 
-const IMAGE_COLUMNS: Columns<ImageItem> = [
-  column("IMAGE", ({ candidate }) => imageName(candidate.image), NAME),
-  column("SIZE", ({ candidate }) => humanBytes(candidate.image.sizeBytes), RIGHT),
+/** What a pass is for, in brackets; "" for a periodic one. */
+function purposeWords({ purpose, signals = [], selected = false }: GcDocument): string {
+  if (purpose === "periodic") return "";
+  if (purpose === "pressure") return ` (disk pressure: ${signals.join(", ")})`;
+  return selected ? " (selected)" : " (all unused)";
+}
+
+const IMAGE_COLUMNS: Columns<ImageItemJson> = [
+  column("IMAGE", ({ name }) => name, NAME),
+  column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   // Estimated by layers, next to what was freed.
-  column("ESTIMATE", ({ candidate }) => bytesCell(candidate.frees?.estimateBytes), OPTIONAL),
+  column("ESTIMATE", ({ freesBytes }) => bytesCell(freesBytes), OPTIONAL),
   column(
     "FREED",
     ({ result }) => bytesCell(result.kind === "removed" ? result.measuredBytes : null),
     RIGHT,
   ),
-  column("TOOK", ({ took }) => humanDuration(took), RIGHT),
+  column("TOOK", ({ tookMs }) => humanMs(tookMs), RIGHT),
   column("WHY", ({ trigger }) => triggerTitle(trigger), { minimumWidth: 10 }),
   column("RESULT", ({ result }) => resultTitle(result), { minimumWidth: 16 }),
 ];
 
 /** The result without its bytes, which have their own column. */
-function resultTitle(result: ImageResult): string {
-  if (result.kind !== "removed") return imageResultWords(result);
+function resultTitle(result: ImageItemJson["result"]): string {
+  if (result.kind !== "removed") return result.text;
   return result.settled === "afterwards" ? "removed, freed after a wait" : "removed";
 }
 
-function printImages(printer: Printer, pass: Pass, outcome: ImageOutcome): void {
-  const { items, wantedBytes } = outcome;
+function printImages(printer: Printer, outcome: ImageOutcomeJson): void {
+  const items = [...outcome.items];
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
-  printer.say(`Images: ${imagePassWords(pass)}${error}.`);
-  if (items.length > 0 || (wantedBytes ?? 0n) > 0n) printer.say(freedSentence(outcome));
+  printer.say(`Images: ${outcome.endText}${error}.`);
+  if (items.length > 0 || (outcome.wantedBytes ?? 0n) > 0n)
+    printer.say(freedSentence(outcome, items));
   printer.table(IMAGE_COLUMNS, items, {
     groupOf: ({ result, trigger }) => `${result.kind}: ${triggerTitle(trigger)}`,
     matters: ({ result }) => result.kind !== "removed",
@@ -179,12 +185,12 @@ function printImages(printer: Printer, pass: Pass, outcome: ImageOutcome): void 
 }
 
 /** Measured freed bytes, the target, and free space. */
-function freedSentence(outcome: ImageOutcome): string {
-  const { items, wantedBytes, reportedFreedBytes, measuredFreedBytes } = outcome;
-  const { availableBefore, availableAfter, capacityBytes } = outcome;
-  const removed = items.filter((it) => it.result.kind === "removed").length;
-  const estimated = estimatedBytes(outcome);
-  const estimate = estimated === null ? "" : `${humanBytes(estimated)} estimated, `;
+function freedSentence(outcome: ImageOutcomeJson, items: readonly ImageItemJson[]): string {
+  const { wantedBytes, reportedFreedBytes, measuredFreedBytes, estimatedFreedBytes } = outcome;
+  const { availableBeforeBytes: before, availableAfterBytes: after, capacityBytes } = outcome;
+  const removed = items.filter(({ result }) => result.kind === "removed").length;
+  const estimate =
+    estimatedFreedBytes === null ? "" : `${humanBytes(estimatedFreedBytes)} estimated, `;
   const parts = present([
     `${counted(removed, "image")} removed`,
     removed > 0 &&
@@ -192,47 +198,50 @@ function freedSentence(outcome: ImageOutcome): string {
     failureWords(items),
     wantedBytes !== null && wantedBytes > 0n && `target ${humanBytes(wantedBytes)}`,
   ]).join(", ");
-  if (availableAfter === null || capacityBytes === null) return `${parts}.`;
-  const percent = usedPercent(capacityBytes, availableAfter);
-  const before =
-    availableBefore === null || availableBefore === availableAfter
-      ? ""
-      : ` (${humanBytes(availableBefore)} before)`;
-  return `${parts}. Disk: ${percent}% used, ${humanBytes(availableAfter)} of ${humanBytes(capacityBytes)} free${before}.`;
+  if (after === null || capacityBytes === null) return `${parts}.`;
+  const earlier = before === null || before === after ? "" : ` (${humanBytes(before)} before)`;
+  return `${parts}. Disk: ${usedPercent(capacityBytes, after)}% used, ${humanBytes(after)} of ${humanBytes(capacityBytes)} free${earlier}.`;
 }
 
-type PodItem = ContainerItem | SandboxItem | LogItem;
+interface PodRow {
+  readonly kind: string;
+  readonly name: string;
+  readonly reason: { readonly text: string };
+  readonly result: ReturnType<typeof removalJson>;
+  readonly logError?: string | null;
+}
 
-const POD_COLUMNS: Columns<PodItem> = [
-  column("KIND", (item) => removalWords(item).kind),
-  column("NAME", (item) => removalWords(item).name, NAME),
-  column("WHY", (item) => removalWords(item).why, { minimumWidth: 12 }),
+const rowsOf = ({ containers, sandboxes, logs }: ContainerOutcomeJson): readonly PodRow[] => [
+  ...Array.from(containers, (it) => ({ ...it, kind: "container", name: containerName(it) })),
+  ...Array.from(sandboxes, (it) => ({ ...it, kind: "sandbox", name: sandboxName(it) })),
+  ...Array.from(logs, (it) => ({ ...it, kind: kindTitle(it.kind), name: clean(it.entry) })),
+];
+
+const POD_COLUMNS: Columns<PodRow> = [
+  column("KIND", ({ kind }) => kind),
+  column("NAME", ({ name }) => name, NAME),
+  column("WHY", ({ reason }) => reason.text, { minimumWidth: 12 }),
   column(
     "RESULT",
-    (item) =>
-      removalResultWords(item.result) +
-      ("logError" in item && item.logError !== null ? `, logs: ${clean(item.logError)}` : ""),
+    ({ result, logError = null }) =>
+      result.text + (logError === null ? "" : `, logs: ${clean(logError)}`),
     { minimumWidth: 12 },
   ),
 ];
 
-function printContainers(printer: Printer, pass: Pass, outcome: ContainerOutcome): void {
-  const items = outcomeItems(outcome);
-  const { measuredFreedBytes: freed } = outcome;
+function printContainers(printer: Printer, outcome: ContainerOutcomeJson): void {
+  const rows = rowsOf(outcome);
+  const { end, endText, measuredFreedBytes: freed } = outcome;
   const counts = present([
     `${goneCounts(outcome).join(", ")} removed`,
     freed !== null && `${humanBytes(freed)} freed`,
-    failureWords(items),
+    failureWords(rows),
   ]).join(", ");
-  const isNothing = items.length === 0 && outcome.end === "done";
-  const end = isNothing ? "nothing to remove" : `${containerPassWords(pass)}. ${counts}`;
-  printer.say(`Containers: ${end}.`);
-  printer.table(POD_COLUMNS, items, {
-    groupOf: (item) => {
-      const { kind, why } = removalWords(item);
-      return `${kind} ${item.result.kind}: ${why}`;
-    },
-    matters: (item) => !isGone(item),
+  const isNothing = rows.length === 0 && end === "done";
+  printer.say(`Containers: ${isNothing ? "nothing to remove" : `${endText}. ${counts}`}.`);
+  printer.table(POD_COLUMNS, rows, {
+    groupOf: ({ kind, result, reason }) => `${kind} ${result.kind}: ${reason.text}`,
+    matters: (row) => !isGone(row),
   });
   for (const error of outcome.errors) printer.say(`Failed: ${clean(error)}.`);
   printer.gap();

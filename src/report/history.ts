@@ -9,11 +9,20 @@ import {
 } from "../model/history.ts";
 import type { Event } from "../model/pass.ts";
 import type { Subject } from "../model/reason.ts";
-import { since } from "../model/time.ts";
+import { since, toMs, toRfc3339 } from "../model/time.ts";
 import { compared } from "../model/values.ts";
-import { bytesCell, counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
+import {
+  between,
+  bytesCell,
+  counted,
+  humanBytes,
+  humanDuration,
+  humanMs,
+  instantOf,
+  secondOf,
+} from "./bytes.ts";
 import { CONTAINER_REMOVALS, LOG_REMOVALS, SANDBOX_REMOVALS } from "./container-reasons.ts";
-import { document, eventJson, type JsonObject, jsonOf } from "./document.ts";
+import { document, eventJson, type JsonOf, jsonOf } from "./document.ts";
 import { IMAGE_TRIGGERS, withSignal } from "./image-reasons.ts";
 import { kindTitle, shortId } from "./names.ts";
 import { containerEndWords, endWords, eventWords, passTitle } from "./pass-words.ts";
@@ -31,18 +40,27 @@ export interface HistoryReport {
   readonly hidesIdle?: boolean;
 }
 
-export const historyDocument = (report: HistoryReport): JsonObject =>
+export type HistoryDocument = ReturnType<typeof historyDocument>;
+
+export const historyDocument = ({ passes, removals, events, regrets, ...report }: HistoryReport) =>
   document("History", {
-    passes: report.passes.map(passRowJson),
-    removals: report.removals.map(({ subject, ...rest }) => ({ id: subject, ...jsonOf(rest) })),
-    events: report.events.map(eventJson),
-    regrets: report.regrets.map(({ subject, at, ...rest }) => ({
+    passes: passes.map(passRowJson),
+    removals: removals.map(({ subject, ...rest }) => ({ id: subject, ...jsonOf(rest) })),
+    events: events.map(eventJson),
+    regrets: regrets.map(({ subject, at, ...rest }) => ({
       id: subject,
-      ...jsonOf({ ...rest, returnedAt: at, after: since(at, rest.removedAt) }),
+      ...jsonOf(rest),
+      returnedAt: toRfc3339(at),
+      afterMs: toMs(since(at, rest.removedAt)),
     })),
+    hidesIdle: report.hidesIdle === true || undefined,
   });
 
-const passRowJson = ({ id, kind, ...row }: PassRow): JsonObject => ({
+export type PassRowJson = HistoryDocument["passes"][number];
+export type RemovalJson = HistoryDocument["removals"][number];
+type RegretJson = HistoryDocument["regrets"][number];
+
+const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   passId: id,
   passKind: kind,
   ...jsonOf(row),
@@ -53,39 +71,40 @@ const passRowJson = ({ id, kind, ...row }: PassRow): JsonObject => ({
 /** `freed`: passes are already in order, events follow; otherwise both are sorted by time. */
 export type HistoryOrder = "time" | "newest" | "freed";
 
-type Shown = Omit<HistoryReport, "regrets">;
-
-export function historyTable(report: Shown, screen: Screen, order: HistoryOrder = "time"): string {
-  const { passes, removals, events, hidesIdle = false } = report;
-  if (passes.length + removals.length + events.length === 0 && !hidesIdle)
+export function historyTable(
+  { passes, removals, events, hidesIdle }: HistoryDocument,
+  screen: Screen,
+  order: HistoryOrder = "time",
+): string {
+  if (passes.length + removals.length + events.length === 0 && hidesIdle !== true)
     return "No records found.\n";
   const printer = new Printer(screen);
   const byPass = Map.groupBy(removals, ({ passId }) => passId);
-  const known = new Set(passes.map(({ id }) => id));
+  const known = new Set(passes.map(({ passId }) => passId));
   // Removals whose pass was not selected.
   const strays = removals.filter(({ passId }) => !known.has(passId));
   const entries = [
     ...passes.map((pass) => ({
       at: pass.startedAt,
-      print: () => printPass(printer, pass, byPass.get(pass.id) ?? []),
+      print: () => printPass(printer, pass, byPass.get(pass.passId) ?? []),
     })),
     ...events.map((event) => ({
       at: event.at,
       print: () => printer.say(`${secondOf(event.at)}  warning ${eventWords(event)}`, "yellow"),
     })),
     ...strays.slice(0, 1).map(({ at }) => ({ at, print: () => printRemovals(printer, strays) })),
-  ];
+  ].map((entry) => ({ ...entry, at: instantOf(entry.at) }));
   if (order !== "freed") entries.sort((one, other) => compared(one.at, other.at));
   if (order === "newest") entries.reverse();
   for (const { print } of entries) print();
   printer.gap();
-  if (hidesIdle)
+  if (hidesIdle === true)
     printer.say("Passes with nothing to do are not listed; list them with --all.", "dim");
   return printer.text();
 }
 
-function printPass(printer: Printer, pass: PassRow, rows: readonly Removal[]): void {
-  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${passRowWords(pass)}`;
+function printPass(printer: Printer, pass: PassRowJson, rows: readonly RemovalJson[]): void {
+  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.passKind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.passId}: ${passRowWords(pass)}`;
   printer.say(head, pass.error === null && pass.failed === 0 ? "bold" : "red");
   if (rows.length === 0) return;
   printRemovals(printer, rows);
@@ -93,26 +112,25 @@ function printPass(printer: Printer, pass: PassRow, rows: readonly Removal[]): v
 }
 
 /** `3 removed, 1.2 GiB freed, target reached, in 4s`. */
-export function passRowWords(pass: PassRow): string {
-  const { removed, failed, error, imagesEnd, containersEnd, endedAt } = pass;
+export function passRowWords(pass: PassRowJson): string {
+  const { removed, failed, error, imagesEndText, containersEndText, endedAt } = pass;
   const done = [removed > 0 && `${removed} removed`, removed > 0 && freed(pass)];
   if (error !== null) return present([...done, `failed: ${clean(error)}`]).join(", ");
-  const ends = [
-    imagesEnd !== null && endWords(imagesEnd, pass.purpose),
-    containersEnd !== null &&
-      (imagesEnd === null || containersEnd !== "done") &&
-      containerEndWords(containersEnd),
+  const isDone = imagesEndText !== null && pass.containersEnd === "done";
+  const ends: readonly (string | false)[] = [
+    imagesEndText ?? false,
+    isDone ? false : (containersEndText ?? false),
   ];
   const failures = failed > 0 && `${counted(failed, "removal")} failed`;
   const took =
     endedAt === null
       ? "interrupted or still running"
-      : `in ${humanDuration(since(endedAt, pass.startedAt))}`;
+      : `in ${humanDuration(between(endedAt, pass.startedAt))}`;
   // Both halves may have ended for the same reason.
   return present([...done, failures, ...new Set(ends), took]).join(", ");
 }
 
-function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: PassRow) {
+function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: PassRowJson) {
   if (measured !== null && measured > 0n) return `${humanBytes(measured)} freed`;
   if (reported === null || reported <= 0n) return false;
   return measured === null
@@ -150,12 +168,12 @@ export const removalTitle = ({
 };
 
 /** What was removed, as the history names it. */
-const removalName = ({ kind, subject, names }: Removal): string =>
-  names[0] === undefined && !kind.endsWith("s") ? shortId(subject) : clean(names[0] ?? subject);
+const removalName = ({ kind, id, names }: RemovalJson): string =>
+  names[0] === undefined && !kind.endsWith("s") ? shortId(id) : clean(names[0] ?? id);
 
 /** `-o wide` and the HTML report add the time and the ID. */
-export const removalColumns = ({ wide }: Screen): Columns<Removal> => [
-  ...(wide === true ? [column<Removal>("AT", ({ at }) => secondOf(at))] : []),
+export const removalColumns = ({ wide }: Screen): Columns<RemovalJson> => [
+  ...(wide === true ? [column<RemovalJson>("AT", ({ at }) => secondOf(at))] : []),
   column("KIND", ({ kind }) => kindTitle(kind)),
   column("NAME", removalName, NAME),
   // Estimated by layers, next to what was freed.
@@ -168,20 +186,20 @@ export const removalColumns = ({ wide }: Screen): Columns<Removal> => [
     ({ result, message }) => kindTitle(result) + (message === null ? "" : `: ${clean(message)}`),
     { minimumWidth: 8 },
   ),
-  ...(wide === true ? [column<Removal>("ID", ({ subject }) => clean(subject))] : []),
+  ...(wide === true ? [column<RemovalJson>("ID", ({ id }) => clean(id))] : []),
 ];
 
-const printRemovals = (printer: Printer, items: readonly Removal[]): void =>
+const printRemovals = (printer: Printer, items: readonly RemovalJson[]): void =>
   printer.table(removalColumns(printer.screen), items, {
     groupOf: (row) => `${kindTitle(row.kind)} ${kindTitle(row.result)}: ${removalTitle(row)}`,
     matters: (row) => !isGone(row),
     indent: "  ",
   });
 
-export const REGRET_COLUMNS: Columns<Regret> = [
-  column("CAME BACK", ({ at }) => secondOf(at)),
-  column("AFTER", ({ at, removedAt }) => humanDuration(since(at, removedAt)), RIGHT),
-  column("IMAGE", ({ names, subject }) => clean(names[0] ?? shortId(subject)), NAME),
+export const REGRET_COLUMNS: Columns<RegretJson> = [
+  column("CAME BACK", ({ returnedAt }) => secondOf(returnedAt)),
+  column("AFTER", ({ afterMs }) => humanMs(afterMs), RIGHT),
+  column("IMAGE", ({ names, id }) => clean(names[0] ?? shortId(id)), NAME),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   column("REMOVED FOR", (regret) => removalTitle({ ...regret, kind: "image" }), {
     minimumWidth: 8,
@@ -189,20 +207,20 @@ export const REGRET_COLUMNS: Columns<Regret> = [
 ];
 
 /** The output of `crigc history --regrets`. */
-export function regretsTable(items: readonly Regret[], screen: Screen): string {
-  if (items.length === 0) return "No removed image came back in this selection.\n";
+export function regretsTable({ regrets }: HistoryDocument, screen: Screen): string {
+  if (regrets.length === 0) return "No removed image came back in this selection.\n";
   const printer = new Printer(screen);
-  printer.table(REGRET_COLUMNS, items);
+  printer.table(REGRET_COLUMNS, regrets);
   return printer.text();
 }
 
 /** `214 images removed, 3 came back (1.2 GiB), the first after 6h`. */
-export function regretWords({ removedImages, returned, soonest }: RegretFigures): string {
+export function regretWords({ removedImages, returned, soonestMs }: JsonOf<RegretFigures>): string {
   const count = returned.reduce((sum, one) => sum + one.count, 0);
   const sizeBytes = returned.reduce((sum, one) => sum + one.sizeBytes, 0n);
   const back =
-    soonest === null
+    soonestMs === null
       ? "none came back"
-      : `${count} came back (${humanBytes(sizeBytes)}), the first after ${humanDuration(soonest)}`;
+      : `${count} came back (${humanBytes(sizeBytes)}), the first after ${humanMs(soonestMs)}`;
   return `${counted(removedImages, "image")} removed, ${back}`;
 }

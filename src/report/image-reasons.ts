@@ -6,7 +6,7 @@ import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../mo
 import type { Duration, Instant } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
 import { shortId } from "./names.ts";
-import { reasons, type ReasonTable } from "./reasons.ts";
+import { type ReasonJson, reasons, type ReasonTable } from "./reasons.ts";
 import { andMore, clean } from "./terminal.ts";
 
 export const imageKeep = reasons<ImageKeepReason>({
@@ -114,8 +114,8 @@ export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
 export const imageTrigger = reasons(IMAGE_TRIGGERS);
 
 /** For a column: `disk usage`, `disk pressure (imagefs.available)`. */
-export const triggerTitle = (trigger: ImageTrigger): string =>
-  withSignal(imageTrigger.title(trigger.kind), "signal" in trigger ? trigger.signal : null);
+export const triggerTitle = ({ code, ...data }: ReasonJson): string =>
+  withSignal(imageTrigger.title(code), typeof data["signal"] === "string" ? data["signal"] : null);
 
 export const withSignal = (title: string, signal: string | null): string =>
   signal === null ? title : `${title} (${signal})`;

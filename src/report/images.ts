@@ -4,11 +4,10 @@ import type { ImageRecord } from "../model/ledger.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
-import { type Instant, since } from "../model/time.ts";
-import { counted, dayOf, humanBytes, humanDuration, ordinal } from "./bytes.ts";
-import { document, imageJson, type JsonObject, jsonOf, recordJson, timeOf } from "./document.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
+import { counted, dayOf, elapsed, humanBytes, humanDuration, ordinal } from "./bytes.ts";
+import { document, imageJson, jsonOf, recordJson } from "./document.ts";
 import { imageKeep, userName, userWords } from "./image-reasons.ts";
-import { imageName } from "./names.ts";
 import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
 
@@ -48,105 +47,111 @@ export const unjudged = (images: readonly Image[]): readonly ImageListEntry[] =>
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
   entries.toSorted((one, other) => largerFirst(one.image, other.image));
 
-const sizeOf = ({ entries }: ImageListReport): bigint =>
-  entries.reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+export type ImageListDocument = ReturnType<typeof imageListDocument>;
 
-export const imageListDocument = (report: ImageListReport): JsonObject =>
+export const imageListDocument = ({ observedAt, entries }: ImageListReport) =>
   document("ImageList", {
-    observedAt: timeOf(report.observedAt),
-    count: report.entries.length,
-    sizeBytes: sizeOf(report),
-    images: report.entries.map(({ image, record, reason, place }) => ({
-      ...imageJson(image),
-      ...(record === null ? {} : recordJson(record)),
-      usedBy: reason?.kind === "in-use" ? reason.users.map((user) => jsonOf(user)) : [],
-      keptBy: reason === null ? null : imageKeep.json(reason),
-      place,
-    })),
+    observedAt: toRfc3339(observedAt),
+    count: entries.length,
+    sizeBytes: entries.reduce((sum, { image }) => sum + image.sizeBytes, 0n),
+    images: entries.map(imageEntryJson),
   });
+
+type ImageEntryJson = ReturnType<typeof imageEntryJson>;
+
+const imageEntryJson = ({ image, record, reason, place }: ImageListEntry) => ({
+  ...imageJson(image),
+  ...(record === null ? {} : recordJson(record)),
+  usedBy: reason?.kind === "in-use" ? reason.users.map((user) => jsonOf(user)) : [],
+  keptBy: reason === null ? null : imageKeep.json(reason),
+  place,
+});
 
 /** On a narrow terminal IDs are left out, and the reasons name the users. */
 const NARROW_MAX = 119;
 
-export function imageListTable(report: ImageListReport, screen: Screen): string {
+export function imageListTable(list: ImageListDocument, screen: Screen): string {
   const printer = new Printer(screen);
-  printer.table(imageColumns(report.observedAt, screen), report.entries, { groupOf: keptTitle });
+  printer.table(imageColumns(list.observedAt, screen), list.images, { groupOf: keptTitle });
   printer.gap();
-  const size = `${humanBytes(sizeOf(report))} as reported`;
-  printer.line(`${counted(report.entries.length, "image")}, ${size}`);
+  printer.line(`${counted(list.count, "image")}, ${humanBytes(list.sizeBytes)} as reported`);
   return printer.text();
 }
 
-export function imageColumns(now: Instant, screen: Screen): Columns<ImageListEntry> {
+export function imageColumns(now: string, screen: Screen): Columns<ImageEntryJson> {
   const isWide = screen.wide === true;
-  const name = column<ImageListEntry>("IMAGE", ({ image }) => imageName(image), NAME);
-  const size = column<ImageListEntry>("SIZE", ({ image }) => humanBytes(image.sizeBytes), RIGHT);
-  const seen = (entry: ImageListEntry): string => firstSeen(entry, now, screen);
-  const used = (entry: ImageListEntry): string => lastUsed(entry, now, screen);
-  const kept = (entry: ImageListEntry): string => keptBy(entry, screen);
-  const user = (entry: ImageListEntry): string | null => usedBy(entry, screen);
+  const name = column<ImageEntryJson>("IMAGE", (it) => it.name, NAME);
+  const size = column<ImageEntryJson>("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT);
+  const seen = ({ firstSeenAt: at }: ImageEntryJson): string =>
+    at === undefined ? "-" : timeShown(at, now, screen);
+  const used = (it: ImageEntryJson): string => lastUsed(it, now, screen);
+  const kept = (it: ImageEntryJson): string => keptBy(it, screen);
+  const user = (it: ImageEntryJson): string => usedBy(it, screen);
   if (!isWide && screen.width !== null && screen.width <= NARROW_MAX)
     return [
       name,
       size,
       column("SEEN", seen, RIGHT),
       column("USED", used, RIGHT),
-      column("KEPT BY", (it) => [kept(it), user(it)].filter((words) => words !== null).join(": "), {
+      column("KEPT BY", (it) => [kept(it), user(it)].filter((words) => words !== "").join(": "), {
         minimumWidth: 18,
       }),
     ];
   return [
     name,
-    column("ID", ({ image }) => (isWide ? clean(image.id) : crictlId(image))),
+    column("ID", ({ id }) => (isWide ? clean(id) : crictlId(id))),
     size,
     column("FIRST SEEN", seen),
     column("LAST USED", used),
-    column("IN USE BY", (it) => user(it) ?? "-", { minimumWidth: 9 }),
+    column("IN USE BY", (it) => user(it) || "-", { minimumWidth: 9 }),
     column("KEPT BY", kept, { minimumWidth: 9 }),
-    ...(isWide ? [column("PULL", pullOf), column("NAMES", namesOf)] : []),
+    ...(isWide
+      ? [
+          column<ImageEntryJson>("PULL", ({ pull = "unknown" }) => pull),
+          column<ImageEntryJson>(
+            "NAMES",
+            ({ repoTags, repoDigests }) =>
+              [...repoTags, ...repoDigests].map(clean).join(",") || "-",
+          ),
+        ]
+      : []),
   ];
 }
 
-const pullOf = ({ record }: ImageListEntry): string => record?.pull ?? "unknown";
-
-const namesOf = ({ image }: ImageListEntry): string =>
-  [...image.repoTags, ...image.repoDigests].map(clean).join(",") || "-";
-
 /** As crigc rm and crictl take it. */
-const crictlId = ({ id }: Image): string =>
+const crictlId = (id: string): string =>
   clean(id)
     .replace(/^sha256:/, "")
     .slice(0, 12);
 
 /** How long ago, in one unit, on a terminal; else the date. */
-function timeShown(at: Instant, now: Instant, screen: Screen): string {
+function timeShown(at: string, now: string, screen: Screen): string {
   if (screen.width === null) return dayOf(at);
-  return /^-?[^a-z]*[a-z]+/.exec(humanDuration(since(now, at)))?.[0] ?? "-";
+  return /^[^a-z]*[a-z]+/.exec(humanDuration(elapsed(now, at)))?.[0] ?? "-";
 }
 
-const firstSeen = ({ record }: ImageListEntry, now: Instant, screen: Screen): string =>
-  record === null ? "-" : timeShown(record.firstSeenAt, now, screen);
-
-function lastUsed({ reason, record }: ImageListEntry, now: Instant, screen: Screen): string {
-  if (reason?.kind === "in-use") return "now";
-  if (record === null) return "-";
-  return record.lastUsedAt === null ? "never" : timeShown(record.lastUsedAt, now, screen);
+function lastUsed(
+  { keptBy: reason, lastUsedAt: at }: ImageEntryJson,
+  now: string,
+  screen: Screen,
+): string {
+  if (reason?.code === "in-use") return "now";
+  if (at === undefined) return "-";
+  return at === null ? "never" : timeShown(at, now, screen);
 }
 
-function usedBy({ reason }: ImageListEntry, screen: Screen): string | null {
-  if (reason?.kind !== "in-use") return null;
-  const first = reason.users.slice(0, 1).map(screen.width === null ? userWords : userName);
-  return first.length === 0 ? null : andMore(first, reason.users.length);
-}
+/** "" if nothing uses it. */
+const usedBy = ({ usedBy: users }: ImageEntryJson, screen: Screen): string =>
+  andMore(users.slice(0, 1).map(screen.width === null ? userWords : userName), users.length);
 
 // A short title on a terminal; else the whole sentence.
-function keptBy({ reason, place }: ImageListEntry, screen: Screen): string {
+function keptBy({ keptBy: reason, place }: ImageEntryJson, screen: Screen): string {
   if (reason === null) return place === null ? "-" : `nothing (${ordinal(place)} to go)`;
-  return screen.width === null ? imageKeep.text(reason) : imageKeep.title(reason.kind);
+  return screen.width === null ? reason.text : imageKeep.title(reason.code);
 }
 
 /** An image that was not judged has neither reason nor place: only its size matters. */
-function keptTitle({ reason, place }: ImageListEntry): string {
+function keptTitle({ keptBy: reason, place }: ImageEntryJson): string {
   if (reason === null) return place === null ? "smaller" : "nothing";
-  return imageKeep.title(reason.kind);
+  return imageKeep.title(reason.code);
 }

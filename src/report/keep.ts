@@ -5,9 +5,8 @@ import type { Lease } from "../model/lease.ts";
 import type { Image, KeepProblem, KeepRule, RuntimeInfo } from "../model/snapshot.ts";
 import { toMs } from "../model/time.ts";
 import { counted } from "./bytes.ts";
-import { document, imageJson, type JsonObject, jsonOf, runtimeJson, timeOf } from "./document.ts";
+import { document, imageJson, jsonOf, runtimeJson, timeOf } from "./document.ts";
 import { type LeaseTimes, leaseWords } from "./image-reasons.ts";
-import { imageName } from "./names.ts";
 import { type Column, column, type Columns, NAME, Printer } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
 
@@ -38,68 +37,68 @@ export interface KeepRulesReport {
   readonly matched: boolean;
 }
 
-export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
+export type KeepRulesDocument = ReturnType<typeof keepRulesDocument>;
+
+export const keepRulesDocument = (report: KeepRulesReport) =>
   document("KeepRules", {
     valid: report.problems.length === 0,
     problems: report.problems.map((it) => jsonOf(it, "source", "message")),
     rules: report.rules.map(({ rule, images, lease = null }) => ({
       ...jsonOf(rule, "pattern", "source"),
-      ...(rule.lease !== undefined && { lease: leaseJson(rule.lease, lease) }),
+      lease: rule.lease && leaseJson(rule.lease, lease),
       images: report.matched ? images.map(imageJson) : null,
     })),
     protections: report.matched
-      ? report.protections.map((it): JsonObject => ({
+      ? report.protections.map((it) => ({
           ...jsonOf(it, "by", "pattern"),
           images: it.images.map(imageJson),
         }))
       : null,
   });
 
-const leaseJson = ({ untilUsed, lasts }: Lease, times: LeaseTimes | null): JsonObject => ({
+const leaseJson = ({ untilUsed, lasts }: Lease, times: LeaseTimes | null) => ({
   untilUsed,
   lastsMs: toMs(lasts),
   startedAt: timeOf(times?.since ?? null),
   usedAt: timeOf(times?.usedAt ?? null),
   remainingMs: times?.remaining === undefined ? null : toMs(times.remaining),
+  text: times && leaseWords(times),
 });
 
-export function keepRulesTable(report: KeepRulesReport, screen: Screen): string {
-  const { rules, protections, problems, matched } = report;
+export function keepRulesTable(keep: KeepRulesDocument, screen: Screen): string {
+  const { rules, protections, problems } = keep;
+  const isMatched = protections !== null;
   const printer = new Printer(screen);
   if (problems.length > 0) printer.line("Invalid keep rules, so crigc removes no image:", "red");
   for (const it of problems)
     printer.say(`${clean(it.source)}: ${clean(it.message)}`, undefined, "  ");
   printer.gap();
   if (rules.length === 0) printer.line("No keep rules.");
-  printer.table<KeepRuleMatches>(
+  printer.table<(typeof rules)[number]>(
     [
-      column("PATTERN", ({ rule }) => clean(rule.pattern), NAME),
-      column("SOURCE", ({ rule }) => clean(rule.source), { minimumWidth: 10, cut: "middle" }),
-      column("LEASE", ({ lease }) => (lease == null ? "-" : leaseWords(lease)), {
-        minimumWidth: 16,
-        optional: true,
-      }),
-      ...(matched ? [keepsColumn(screen)] : []),
+      column("PATTERN", ({ pattern }) => clean(pattern), NAME),
+      column("SOURCE", ({ source }) => clean(source), { minimumWidth: 10, cut: "middle" }),
+      column("LEASE", ({ lease }) => lease?.text ?? "-", { minimumWidth: 16, optional: true }),
+      ...(isMatched ? [keepsColumn(screen)] : []),
     ],
     rules,
   );
   printer.gap();
   // A rule that matches nothing may be misspelt.
-  const unmatched = rules.filter((it) => it.images.length === 0 && it.lease?.remaining !== 0n);
-  const idle = matched ? unmatched.length : 0;
+  const idle = rules.filter((it) => it.images?.length === 0 && it.lease?.remainingMs !== 0).length;
   if (idle > 0)
     printer.line(
       `${counted(idle, "rule matches", "rules match")} no image of this node.`,
       "yellow",
     );
   printer.gap();
-  printer.table<Protection>(
+  printer.table<NonNullable<typeof protections>[number]>(
     [
       column("ALSO KEPT", ({ pattern }) => (pattern === null ? "-" : clean(pattern)), NAME),
       column("BECAUSE", ({ by }) => BECAUSE[by]),
       keepsColumn(screen),
     ],
-    protections,
+    protections ?? [],
   );
   return printer.text();
 }
@@ -111,14 +110,22 @@ const BECAUSE: Readonly<Record<Protection["by"], string>> = {
   pattern: "sandbox image, built in",
 };
 
-const keepsColumn = (screen: Screen): Column<{ readonly images: readonly Image[] }> =>
+interface Keeps {
+  readonly images: readonly { readonly name: string }[] | null;
+}
+
+const keepsColumn = (screen: Screen): Column<Keeps> =>
   column(
     "KEEPS",
-    ({ images }) => {
-      const shown = (screen.width === null ? images : images.slice(0, 2)).map(imageName);
+    ({ images: all }) => {
+      const images = all ?? [];
+      const shown = screen.width === null ? images : images.slice(0, 2);
       return images.length === 0
         ? "no image on this node"
-        : `${images.length}: ${andMore(shown, images.length)}`;
+        : `${images.length}: ${andMore(
+            shown.map(({ name }) => name),
+            images.length,
+          )}`;
     },
     { minimumWidth: 16 },
   );
@@ -137,8 +144,11 @@ export interface MissingReport {
   readonly images: readonly MissingImage[];
 }
 
-export const missingDocument = ({ runtime, baseline, images }: MissingReport): JsonObject =>
+export type MissingDocument = ReturnType<typeof missingDocument>;
+
+export const missingDocument = ({ runtime, baseline, images }: MissingReport) =>
   document("MissingImages", {
+    text: baselineWords(baseline),
     runtime: runtimeJson(runtime),
     baselineImages: baseline.images,
     presentImages: baseline.present,
@@ -151,7 +161,7 @@ export const missingDocument = ({ runtime, baseline, images }: MissingReport): J
   });
 
 /** For `status`. */
-export const baselineJson = ({ gaps, ...counts }: Baseline): JsonObject => ({
+export const baselineJson = ({ gaps, ...counts }: Baseline) => ({
   ...counts,
   gaps: gaps.map((gap) => ({ name: gap.name, problem: gap.kind })),
 });
@@ -163,9 +173,9 @@ const PROBLEMS: Readonly<Record<BaselineGap["kind"], string>> = {
   unpinned: "no longer pinned in the runtime",
 };
 
-const COLUMNS: Columns<MissingImage> = [
-  column("IMAGE", ({ gap }) => clean(gap.name), NAME),
-  column("PROBLEM", ({ gap }) => PROBLEMS[gap.kind], { minimumWidth: 16 }),
+const COLUMNS: Columns<MissingDocument["images"][number]> = [
+  column("IMAGE", ({ name }) => clean(name), NAME),
+  column("PROBLEM", ({ problem }) => PROBLEMS[problem], { minimumWidth: 16 }),
   column("ARCHIVE", ({ archives }) => clean(archives[0] ?? "-"), {
     minimumWidth: 16,
     cut: "middle",
@@ -173,13 +183,13 @@ const COLUMNS: Columns<MissingImage> = [
   }),
 ];
 
-export function missingTable({ baseline, images }: MissingReport, screen: Screen): string {
-  if (images.length === 0) return `${baselineWords(baseline)}.\n`;
+export function missingTable({ text, images }: MissingDocument, screen: Screen): string {
+  if (images.length === 0) return `${text}.\n`;
   const commands = [...new Set(images.flatMap(({ command }) => command ?? []))];
   const printer = new Printer(screen);
   printer.table(COLUMNS, images);
   printer.gap();
-  printer.say(`${baselineWords(baseline)}.`, "red");
+  printer.say(`${text}.`, "red");
   if (commands.length > 0) printer.line("To bring them back:");
   // Never wrapped, for copying.
   for (const command of commands) printer.line(`  ${clean(command)}`);

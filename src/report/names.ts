@@ -30,10 +30,12 @@ export function shortId(id: ImageId | string): string {
   return text.slice(0, colon + 1 + HEX_SHOWN);
 }
 
-export const containerName = (container: Container): string =>
-  container.podName === ""
-    ? clean(container.name)
-    : clean(`${container.podNamespace}/${container.podName}/${container.name}`);
+export const containerName = ({
+  podNamespace,
+  podName,
+  name,
+}: Pick<Container, "podNamespace" | "podName" | "name">): string =>
+  clean(podName === "" ? name : `${podNamespace}/${podName}/${name}`);
 
-export const sandboxName = (sandbox: Sandbox): string =>
-  clean(sandbox.namespace === "" ? sandbox.name : `${sandbox.namespace}/${sandbox.name}`);
+export const sandboxName = ({ namespace, name }: Pick<Sandbox, "namespace" | "name">): string =>
+  clean(namespace === "" ? name : `${namespace}/${name}`);

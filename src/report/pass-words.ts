@@ -13,13 +13,12 @@ import {
   type Settled,
 } from "../model/outcome.ts";
 import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
-import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { counted, humanBytes, humanDuration, humanRange, usedPercent } from "./bytes.ts";
+import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
-import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { keptBackWords, preloadedWords } from "./plan.ts";
+import { imageBlock, imageKeep } from "./image-reasons.ts";
+import { keptBackWords, preloadedWords } from "./plan-words.ts";
 import { clean, present } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
@@ -72,13 +71,13 @@ export const eventReasons = Object.keys(EVENT_TITLES);
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
 
-/** One sentence: `Image GC: 3 images removed, 1.2 GiB freed, … (2.1s)`; `when`: after the title. */
-export function passSummary(pass: Pass, when = ""): string {
+/** One sentence: `Image GC: 3 images removed, 1.2 GiB freed, … (2.1s)`. */
+export function passSummary(pass: Pass): string {
   // Both halves may end for the same reason, as in a dry run.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
   const nothing = pass.error === null ? "nothing requested" : `failed: ${pass.error}`;
-  return `${capitalised(passTitle(pass.kind))}${when}: ${parts.join("; ") || nothing} (${took})`;
+  return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || nothing} (${took})`;
 }
 
 function imageParts(pass: Pass): readonly string[] {
@@ -110,11 +109,15 @@ function containerParts(pass: Pass): readonly string[] {
   return [containerPassWords(pass)];
 }
 
-/** `1 container`, `0 sandboxes`, `3 log entries`, which no longer exist. */
-export const goneCounts = ({ containers, sandboxes, logs }: ContainerOutcome) => [
-  counted(containers.filter(isGone).length, "container"),
-  counted(sandboxes.filter(isGone).length, "sandbox", "sandboxes"),
-  counted(logs.filter(isGone).length, "log entry", "log entries"),
+/** `1 container`, `0 sandboxes`, `3 log entries`, which no longer exist; of an outcome or its document. */
+export const goneCounts = (
+  of: Readonly<
+    Record<"containers" | "sandboxes" | "logs", Iterable<{ readonly result: RemovalResult }>>
+  >,
+) => [
+  counted([...of.containers].filter(isGone).length, "container"),
+  counted([...of.sandboxes].filter(isGone).length, "sandbox", "sandboxes"),
+  counted([...of.logs].filter(isGone).length, "log entry", "log entries"),
 ];
 
 /** How the image half of a pass ended, and why no more was freed; "" without an image half. */
@@ -145,7 +148,7 @@ export function containerPassWords({ containers, plan }: Pass): string {
 
 /** How many removals failed, for `present`. */
 export function failureWords(
-  items: readonly { readonly result: ImageResult | RemovalResult }[],
+  items: readonly { readonly result: Pick<ImageResult | RemovalResult, "kind"> }[],
 ): string | false {
   const failed = items.filter(({ result }) => isFailed(result)).length;
   return failed > 0 && `${counted(failed, "removal")} failed`;
@@ -209,20 +212,6 @@ export function removalResultWords(result: RemovalResult): string {
 
 export const passTitle = (kind: string): string => known(PASS_TITLES, kind) ?? clean(kind);
 
-/** What a pass is for, in brackets; "" for a periodic one. */
-export function purposeWords(purpose: Purpose): string {
-  switch (purpose.kind) {
-    case "periodic":
-      return "";
-    case "all-unused":
-      return purpose.only === undefined ? " (all unused)" : " (selected)";
-    case "pressure":
-      return ` (disk pressure: ${purpose.signals.join(", ")})`;
-    default:
-      return assertNever(purpose);
-  }
-}
-
 export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason) ?? clean(reason);
 
 /** An event in full, as the tables of all commands show it. */
@@ -249,38 +238,3 @@ export const budgetShortfallWords = (
 /** The text of event `InvalidDiskCapacity`; `message`: what is wrong with the figures. */
 export const invalidDiskCapacityWords = (message: string): string =>
   `${capitalised(clean(message))}, so crigc removes no image`;
-
-/** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
-export function breakdownWords(it: DiskBreakdown): string {
-  const parts = present([
-    `images ${humanRange(it.imagesAtLeastBytes, it.imagesBytes)}`,
-    it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
-    it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
-    `other data ${it.imagesAtLeastBytes > 0n && it.imagesAtLeastBytes < it.imagesBytes ? "at least " : ""}${humanBytes(it.otherBytes)}`,
-  ]);
-  return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
-}
-
-export const stopWords = (accounting: ImagePlan["accounting"]): string =>
-  accounting === "measured"
-    ? "the disk is measured after each removal"
-    : "reported sizes are added up";
-
-/** A target of a pass as an imperative: what to free, and why. */
-export function targetWords(target: ImageTarget): string {
-  const why = imageTrigger.text(target.trigger);
-  switch (target.kind) {
-    case "available-bytes":
-      return `free ${humanBytes(target.wantedBytes)} on ${clean(target.path)} (to ${humanBytes(target.availableBytes)} available): ${why}`;
-    case "free-inodes":
-      return `free ${counted(target.wantedInodes, "inode")} on ${clean(target.path)} (to ${target.inodesFree} free): ${why}`;
-    case "store-bytes":
-      return `shrink the image store by ${humanBytes(target.wantedBytes)} (to ${humanBytes(target.maximumBytes)}): ${why}`;
-    case "image-count":
-      return `remove ${counted(target.wantedImages, "image")} (down to ${target.maximumImages}): ${why}`;
-    case "everything":
-      return `remove every candidate: ${why}`;
-    default:
-      return assertNever(target);
-  }
-}

@@ -1,7 +1,6 @@
 /** Prints reports: wrapped sentences, tables fitted to the width, and long lists shortened to the rows that matter. */
 
 import type { RuntimeInfo } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
 import { counted, secondOf } from "./bytes.ts";
 import {
   andMore,
@@ -52,9 +51,10 @@ interface Group {
   readonly names: readonly string[];
 }
 
+/** The fields of a document of a node. */
 interface NodeAt {
-  readonly runtime: RuntimeInfo;
-  readonly observedAt: Instant;
+  readonly runtime: Pick<RuntimeInfo, "name" | "version" | "endpoint">;
+  readonly observedAt: string;
 }
 
 export class Printer {

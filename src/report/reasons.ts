@@ -22,9 +22,11 @@ export interface Reasons<Reason extends Kind> {
   readonly text: (reason: Reason) => string;
   /** An unknown code, of a later version, is shown as it is. */
   readonly title: (code: string) => string;
-  /** `code`, `text` and the data. */
-  readonly json: (reason: Reason) => JsonObject;
+  readonly json: (reason: Reason) => ReasonJson;
 }
+
+/** With the data of the reason. */
+export type ReasonJson = JsonObject & { readonly code: string; readonly text: string };
 
 export function reasons<Reason extends Kind>(table: ReasonTable<Reason>): Reasons<Reason> {
   const entries = new Map<string, ReasonTable<Kind>[string]>(Object.entries(table));

@@ -8,9 +8,9 @@ import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
-import { type Duration, durationFromMs, type Instant, seconds } from "../model/time.ts";
+import { type Duration, type Instant, seconds } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { counted, elapsed, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
+import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { forecastJson, forecastWords, printBar, printFigures } from "./disk.ts";
 import {
@@ -27,10 +27,9 @@ import { passHeadJson } from "./gc.ts";
 import { regretWords } from "./history.ts";
 import { holdEnd, imageBlock } from "./image-reasons.ts";
 import { baselineJson, baselineProblem } from "./keep.ts";
-import { eventWords, passSummary } from "./pass-words.ts";
-import { lastImagePlan, preloadedOf } from "./plan.ts";
+import { eventWords, passSummary, passTitle } from "./pass-words.ts";
+import { lastImagePlan, preloadedOf } from "./plan-words.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
-import { dataJson } from "./reasons.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
 export interface FilesystemStatus {
@@ -99,13 +98,16 @@ export interface StatusReport {
   readonly values: readonly ValueStatus[];
 }
 
-export const statusDocument = (report: StatusReport): JsonObject =>
+export type StatusDocument = ReturnType<typeof statusDocument>;
+
+export const statusDocument = (report: StatusReport) =>
   document("Status", {
     ...jsonOf(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
     ...jsonOf(report, "configurationError", "underPressure", "deadContainers", "now", "startedAt"),
     ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images", "regrets"),
+    problems: problems(report),
     runtime: report.runtime && runtimeJson(report.runtime),
-    hold: report.hold.kind === "none" ? null : dataJson(report.hold),
+    hold: report.hold.kind === "none" ? null : jsonOf(report.hold, "until", "since", "reason"),
     waiting: report.waiting && imageBlock.json(report.waiting),
     lastPasses: report.lastPasses.map((pass) => ({
       ...passHeadJson(pass),
@@ -139,43 +141,47 @@ function pressureJson(it: PressureStatus): JsonObject {
 
 const EVENTS_SHOWN = 5;
 
-export function statusTable(report: StatusReport, screen: Screen): string {
-  const { now } = report;
+export function statusTable(status: StatusDocument, screen: Screen): string {
+  const { now } = status;
   const printer = new Printer(screen);
-  printer.say(headWords(report), "bold");
+  printer.say(headWords(status), "bold");
   printer.gap();
-  for (const problem of problems(report)) printer.say(`${problem}.`, "red");
+  for (const problem of status.problems) printer.say(`${problem}.`, "red");
   printer.gap();
-  for (const it of report.filesystems) {
-    printDisk(printer, it, now);
+  for (const it of status.filesystems) {
+    printFigures(printer, it, `, measured ${ago(it.measuredAt, now)}`);
+    printBar(printer, it);
+    if (it.forecast !== null) printer.say(capitalised(forecastWords(it.forecast, it.highPercent)));
     printer.gap();
   }
-  printCounts(printer, report);
+  printCounts(printer, status);
   printer.gap();
-  printer.table(loopColumns(now), report.loops);
+  printer.table(loopColumns(now), status.loops);
   printer.gap();
-  for (const pass of report.lastPasses)
-    printer.say(passSummary(pass, ` ${ago(pass.endedAt, now)}`));
+  for (const { passKind, endedAt, summary } of status.lastPasses) {
+    const title = capitalised(passTitle(passKind));
+    printer.say(`${title} ${ago(endedAt, now)}${summary.slice(title.length)}`);
+  }
   printer.gap();
-  for (const event of report.events.slice(-EVENTS_SHOWN))
+  for (const event of status.events.slice(-EVENTS_SHOWN))
     printer.say(`${ago(event.at, now)}: ${eventWords(event)}`, "yellow");
   printer.gap();
   // On a terminal only values that are not defaults; crigc config shows all.
   printer.table(
     VALUE_COLUMNS,
-    report.values.filter(({ source }) => screen.width === null || source !== "default"),
+    Object.entries(status.values).filter(
+      ([, { source }]) => screen.width === null || source !== "default",
+    ),
   );
   return printer.text();
 }
 
-function headWords(report: StatusReport): string {
-  const up = humanDuration(elapsed(report.now, report.startedAt));
+function headWords({ version, pid, now, startedAt, dryRun, runtime: it }: StatusDocument): string {
+  const up = humanDuration(elapsed(now, startedAt));
   const runtime =
-    report.runtime === null
-      ? "runtime not connected yet"
-      : clean(`${report.runtime.name} ${report.runtime.version} at ${report.runtime.endpoint}`);
-  const dry = report.dryRun ? ", dry run: nothing is removed" : "";
-  return `crigc ${clean(report.version)}, pid ${report.pid}, up ${up}${dry}; ${runtime}`;
+    it === null ? "runtime not connected yet" : clean(`${it.name} ${it.version} at ${it.endpoint}`);
+  const dry = dryRun ? ", dry run: nothing is removed" : "";
+  return `crigc ${clean(version)}, pid ${pid}, up ${up}${dry}; ${runtime}`;
 }
 
 /** Everything that keeps the agent from collecting, or pods from starting. */
@@ -207,17 +213,7 @@ function pressureWords(it: PressureStatus): string {
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }
 
-function printDisk(printer: Printer, it: FilesystemStatus, now: Instant): void {
-  const { filesystem, thresholds, forecast } = it;
-  const percent = usedPercent(filesystem.capacityBytes, filesystem.availableBytes);
-  const figures = { filesystem, usedPercent: percent, thresholds };
-  printFigures(printer, figures, `, measured ${ago(filesystem.measuredAt, now)}`);
-  printBar(printer, figures);
-  if (forecast !== null)
-    printer.say(capitalised(forecastWords(forecast, thresholds?.highPercent ?? null)));
-}
-
-function printCounts(printer: Printer, { images, deadContainers, regrets }: StatusReport): void {
+function printCounts(printer: Printer, { images, deadContainers, regrets }: StatusDocument): void {
   const dead = deadContainers === null ? "" : `; ${counted(deadContainers, "dead container")}`;
   if (images !== null)
     printer.line(
@@ -227,22 +223,24 @@ function printCounts(printer: Printer, { images, deadContainers, regrets }: Stat
     printer.line(`History: ${regretWords(regrets)}`);
 }
 
-const loopColumns = (now: Instant): Columns<LoopStatus> => [
+type LoopJson = StatusDocument["loops"][number];
+
+const loopColumns = (now: string): Columns<LoopJson> => [
   column("LOOP", ({ name }) => name),
-  column("EVERY", ({ periodMs }) => humanDuration(durationFromMs(periodMs)), RIGHT),
+  column("EVERY", ({ periodMs }) => humanMs(periodMs), RIGHT),
   column("LAST", (loop) => (loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now)), RIGHT),
   column("NEXT", (loop) => nextRun(loop, now), RIGHT),
   column("RESULT", loopResult, { minimumWidth: 10 }),
 ];
 
-function nextRun(loop: LoopStatus, now: Instant): string {
+function nextRun(loop: LoopJson, now: string): string {
   if (!loop.enabled) return "-";
   if (loop.nextAt === null) return loop.lastStartedAt === null ? "-" : "running";
   const span = elapsed(loop.nextAt, now);
   return span < SECOND ? "now" : `in ${humanDuration(span)}`;
 }
 
-function loopResult(loop: LoopStatus): string {
+function loopResult(loop: LoopJson): string {
   if (!loop.enabled) return "disabled";
   if (loop.lastError !== null)
     return `failed ${counted(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
@@ -250,12 +248,12 @@ function loopResult(loop: LoopStatus): string {
   return loop.lastStartedAt === null ? "not run yet" : "-";
 }
 
-const VALUE_COLUMNS: Columns<ValueStatus> = [
-  column("FIELD", ({ field }) => field, { minimumWidth: 16 }),
-  column("VALUE", ({ field, value }) => clean(valueText(value, OPERATORS[field])), {
+const VALUE_COLUMNS: Columns<[field: string, held: Omit<ValueStatus, "field">]> = [
+  column("FIELD", ([field]) => field, { minimumWidth: 16 }),
+  column("VALUE", ([field, { value }]) => clean(valueText(value, OPERATORS[field])), {
     minimumWidth: 10,
   }),
-  column("SOURCE", ({ source }) => clean(source), { minimumWidth: 10, cut: "middle" }),
+  column("SOURCE", ([, { source }]) => clean(source), { minimumWidth: 10, cut: "middle" }),
 ];
 
 /** Operators other than "=", so that the text can be used as a flag. */
@@ -273,7 +271,7 @@ function valueText(value: Json, operator = "="): string {
 
 const SECOND = seconds(1);
 
-function ago(at: Instant, now: Instant): string {
+function ago(at: string, now: string): string {
   const span = elapsed(now, at);
   return span < SECOND ? "just now" : `${humanDuration(span)} ago`;
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { seconds } from "../../src/model/time.ts";
+import { type Duration, seconds } from "../../src/model/time.ts";
 import {
   document,
   type Json,
@@ -70,7 +70,13 @@ test("a document starts with its version and kind", () => {
 
 test("a document writes instants as RFC 3339 in UTC and durations in milliseconds, also in nested lists, and absent ones as null", () => {
   const step = { name: "observe", startedAt: at("2026-01-15T13:00:00.25+01:00"), took: seconds(2) };
-  const value = { sizeBytes: 5n, until: null, age: null, remaining: seconds(0), steps: [step] };
+  const value = {
+    sizeBytes: 5n,
+    until: null,
+    age: null as Duration | null,
+    remaining: seconds(0),
+    steps: [step],
+  };
   expect(jsonOf(value)).toEqual({
     sizeBytes: 5n,
     until: null,

@@ -17,7 +17,6 @@ import { keepRulesDocument, keepRulesTable } from "../../src/report/keep.ts";
 import { planTable } from "../../src/report/plan-table.ts";
 import { planDocument } from "../../src/report/plan.ts";
 import { statusDocument, statusTable } from "../../src/report/status.ts";
-import type { Screen } from "../../src/report/terminal.ts";
 import {
   candidate,
   container,
@@ -298,24 +297,27 @@ const checks = (["ok", "warning", "failed", "skipped"] as const).map((result) =>
 }));
 const listed = { observedAt: NOW, entries: entriesOf(images) };
 
-const reports: readonly (readonly [string, (screen: Screen) => string, JsonObject])[] = [
-  ["plan", (to) => planTable(planned, to), planDocument(planned)],
-  ["gc", (to) => gcTable(failedPass, to), gcDocument(failedPass)],
-  ["explain", (to) => explanationTable(explanation, to), explanationDocument(explanation)],
-  ["images", (to) => imageListTable(listed, to), imageListDocument(listed)],
-  ["history", (to) => historyTable(history, to), historyDocument(history)],
-  [
-    "audit",
-    (to) => auditTable({ runtime, observedAt: NOW, findings }, to),
-    auditDocument({ runtime, observedAt: NOW, findings }),
-  ],
-  ["keep list", (to) => keepRulesTable(rules, to), keepRulesDocument(rules)],
-  ["doctor", (to) => doctorTable({ checks }, to), doctorDocument({ checks })],
-  ["status", (to) => statusTable(troubled, to), statusDocument(troubled)],
+const audited = auditDocument({ runtime, observedAt: NOW, findings });
+const explained = explanationDocument(explanation);
+const keep = keepRulesDocument(rules);
+const [plan, gc] = [planDocument(planned), gcDocument(failedPass)];
+const [imageList, past] = [imageListDocument(listed), historyDocument(history)];
+const [doctor, state] = [doctorDocument({ checks }), statusDocument(troubled)];
+
+const reports: readonly (readonly [string, string, JsonObject])[] = [
+  ["plan", planTable(plan, terminal), plan],
+  ["gc", gcTable(gc, terminal), gc],
+  ["explain", explanationTable(explained, terminal), explained],
+  ["images", imageListTable(imageList, terminal), imageList],
+  ["history", historyTable(past, terminal), past],
+  ["audit", auditTable(audited, terminal), audited],
+  ["keep list", keepRulesTable(keep, terminal), keep],
+  ["doctor", doctorTable(doctor, terminal), doctor],
+  ["status", statusTable(state, terminal), state],
 ];
 
 test.each(reports)("crigc %s prints the same table and document", (_, table, document) => {
-  expect(table(terminal)).toMatchSnapshot("on a terminal");
+  expect(table).toMatchSnapshot("on a terminal");
   const fields = Object.entries(document).map(
     ([name, value]) => `${name}: ${toJson(value ?? null)}`,
   );
@@ -323,8 +325,10 @@ test.each(reports)("crigc %s prints the same table and document", (_, table, doc
 });
 
 test("a blocked plan, a clean pass, a dry run and images that came back print the same", () => {
-  expect(planTable({ ...planned, plan: blocked }, terminal)).toMatchSnapshot("a blocked plan");
-  expect(gcTable(pass(), terminal)).toMatchSnapshot("a clean pass");
-  expect(gcTable(pass({ dryRun: true }), terminal)).toMatchSnapshot("a dry run");
-  expect(regretsTable(history.regrets, terminal)).toMatchSnapshot("images that came back");
+  expect(planTable(planDocument({ ...planned, plan: blocked }), terminal)).toMatchSnapshot(
+    "a blocked plan",
+  );
+  expect(gcTable(gcDocument(pass()), terminal)).toMatchSnapshot("a clean pass");
+  expect(gcTable(gcDocument(pass({ dryRun: true })), terminal)).toMatchSnapshot("a dry run");
+  expect(regretsTable(past, terminal)).toMatchSnapshot("images that came back");
 });

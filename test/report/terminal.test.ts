@@ -118,7 +118,7 @@ describe("tables", () => {
 
 describe("the disk bar", () => {
   const bar = (usedPercent: number, screen: Screen): readonly string[] =>
-    diskBar({ usedPercent, thresholds: { lowPercent: 80, highPercent: 85 } }, screen);
+    diskBar({ usedPercent, lowPercent: 80, highPercent: 85 }, screen);
 
   test("the disk bar marks both thresholds and says which is which", () => {
     expect(bar(50, { ...terminal, width: 44 })).toEqual([
@@ -150,11 +150,9 @@ describe("the disk bar", () => {
         fc.nat(100),
         fc.nat(100),
         (width, used, one, other) => {
-          const thresholds = {
-            lowPercent: Math.min(one, other),
-            highPercent: Math.max(one, other),
-          };
-          const lines = diskBar({ usedPercent: used, thresholds }, { ...terminal, width });
+          const [lowPercent, highPercent] = [Math.min(one, other), Math.max(one, other)];
+          const figures = { usedPercent: used, lowPercent, highPercent };
+          const lines = diskBar(figures, { ...terminal, width });
           expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(
             width,
           );

@@ -15,12 +15,12 @@ import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reas
 import { baselineWords } from "../../src/report/keep.ts";
 import { imageName, shortId } from "../../src/report/names.ts";
 import {
-  breakdownWords,
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
   imageResultWords,
   invalidDiskCapacityWords,
 } from "../../src/report/pass-words.ts";
+import { breakdownWords } from "../../src/report/plan-words.ts";
 import { GIB, hex, image, MIB } from "./build.ts";
 
 test("a reason, a trigger and an event have the same sentence as before", () => {

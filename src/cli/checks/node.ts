@@ -18,7 +18,7 @@ import { isVersionWithin } from "../../policy/version.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
-import { preloadedWords } from "../../report/plan.ts";
+import { preloadedWords } from "../../report/plan-words.ts";
 import { present } from "../../report/terminal.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "./check.ts";
 

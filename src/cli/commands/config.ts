@@ -6,7 +6,7 @@ import { loadConfig } from "../../config/load.ts";
 import { shown, valuesOf } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { document } from "../../report/document.ts";
+import { document, type JsonObject } from "../../report/document.ts";
 import { column, type Columns, tableLines } from "../../report/printer.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { command, type CommandContext, option, textOf } from "../command.ts";
@@ -54,14 +54,14 @@ function rejectInvalidPatterns({ values, sources }: Config): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-const answerOf = (read: Config): Answer => ({
+const answerOf = (read: Config): Answer<JsonObject> => ({
   document: () =>
     document("Config", {
       files: read.files,
       values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
       warnings: read.warnings,
     }),
-  table: (screen) => table(read, screen),
+  table: (_, screen) => table(read, screen),
 });
 
 type Row = readonly [field: string, value: string, source: string];

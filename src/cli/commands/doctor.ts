@@ -34,7 +34,7 @@ export const doctor = command({
     const report = { checks: await examine(context) };
     await print(context, {
       document: () => doctorDocument(report),
-      table: (screen) => doctorTable(report, screen),
+      table: doctorTable,
     });
     return isHealthy(report) ? exit.done : exit.unknown;
   },

@@ -48,7 +48,7 @@ export const fleet = command({
     const header = keepFileHeader(images.length);
     await print(context, {
       document: () => fleetDocument(report),
-      table: (screen) => fleetTable(report, screen),
+      table: fleetTable,
       rows: [
         { id: header, name: header },
         ...images.map(({ id, pattern }) => ({ id, name: pattern })),

@@ -94,7 +94,7 @@ async function pass(
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   await print(context, {
     document: () => gcDocument(told),
-    table: (screen) => gcTable(told, screen) + refusalTable(refused, screen),
+    table: (document, screen) => gcTable(document, screen) + refusalTable(refused, screen),
   });
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);

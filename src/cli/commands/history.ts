@@ -79,10 +79,10 @@ export const history = command({
       sorted.events.length === 0 && (request.regrets === true || filtersRemovals(request));
     await print(context, {
       document: () => historyDocument(sorted),
-      table: (screen) =>
+      table: (document, screen) =>
         request.regrets === true
-          ? regretsTable(sorted.regrets, screen)
-          : historyTable(sorted, screen, order),
+          ? regretsTable(document, screen)
+          : historyTable(document, screen, order),
       rows: isFiltered
         ? [...sorted.removals, ...sorted.regrets].map(({ subject, names }) => ({
             id: subject,

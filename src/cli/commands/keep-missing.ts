@@ -62,7 +62,7 @@ export const keepMissing = command({
     const report = { runtime, baseline, images };
     await print(context, {
       document: () => missingDocument(report),
-      table: (screen) => missingTable(report, screen),
+      table: missingTable,
       rows: images.map(({ gap }) => ({ id: gap.patterns[0] ?? gap.name, name: gap.name })),
     });
     return baseline.gaps.length === 0 ? exit.done : exit.unknown;

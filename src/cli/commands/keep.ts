@@ -39,7 +39,7 @@ export const keepList = command({
     const report = matchedRules(prepared, context.config.limits.images);
     await print(context, {
       document: () => keepRulesDocument(report),
-      table: (screen) => keepRulesTable(report, screen),
+      table: keepRulesTable,
       rows: report.rules.map(({ rule: { pattern } }) => ({ id: pattern, name: pattern })),
     });
     return report.problems.length === 0 ? exit.done : exit.usage;
@@ -75,7 +75,7 @@ export const keepTest = command({
     await print(context, {
       document: () =>
         keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
-      table: (screen) =>
+      table: (_, screen) =>
         [
           `${clean(pattern)} matches ${counted(images.length, "image")}.`,
           ...(rows.length > 0 ? tableLines(TEST_COLUMNS, rows, screen) : []),

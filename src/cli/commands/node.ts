@@ -60,7 +60,7 @@ export const images = command({
     const report = { observedAt: snapshot.observedAt, entries };
     await print(context, {
       document: () => imageListDocument(report),
-      table: (screen) => imageListTable(report, screen),
+      table: imageListTable,
       rows: entries.map(({ image }) => ({ id: image.id, name: wholeImageName(image) })),
     });
     return exit.done;
@@ -118,7 +118,7 @@ export const df = command({
     const view = VIEWS.find((one) => one === textOf(context, "by")) ?? "repository";
     await print(context, {
       document: () => diskUsageDocument(report),
-      table: (screen) => diskUsageTable(report, view, screen),
+      table: (document, screen) => diskUsageTable(document, view, screen),
     });
     return exit.done;
   },
@@ -211,7 +211,7 @@ export const audit = command({
     };
     await print(context, {
       document: () => auditDocument(report),
-      table: (screen) => auditTable(report, screen),
+      table: auditTable,
     });
     return exit.done;
   },

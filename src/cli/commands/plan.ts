@@ -72,7 +72,7 @@ export const plan = command({
     const candidates = images === null ? [] : placed(images, sorted);
     await print(context, {
       document: () => planDocument(report),
-      table: (screen) => planTable(report, screen),
+      table: planTable,
       rows: candidates.map(({ candidate: { image } }) => ({
         id: image.id,
         name: wholeImageName(image),
@@ -165,7 +165,7 @@ export const explain = command({
     }
     await print(context, {
       document: () => explanationDocument(report),
-      table: (screen) => explanationTable(report, screen),
+      table: explanationTable,
     });
     return exit.done;
   },

@@ -80,7 +80,7 @@ export const simulate = command({
       context.open.writeFile(path, simulationPage(runs, context.build.version));
     await print(context, {
       document: () => simulationDocument(runs),
-      table: (screen) => simulationTable(runs, screen),
+      table: (_, screen) => simulationTable(runs, screen),
     });
     return exit.done;
   },

@@ -1,8 +1,8 @@
 /** Safe HTML templates and tables: every value is cleaned and escaped, unless it is HTML made by crigc. */
 
-import { type Instant, toRfc3339 } from "../../model/time.ts";
 import type { Column, Columns } from "../printer.ts";
 import { clean } from "../terminal.ts";
+import style from "./style.txt" with { type: "text" };
 
 /** HTML made by `html`, distinct from a plain string. */
 export class Html {
@@ -28,9 +28,40 @@ function rendered(part: Part): string {
   return Bun.escapeHTML(clean(String(part)));
 }
 
-/** To the minute, in UTC. */
-export const moment = (at: Instant): Html =>
-  html`<time datetime="${toRfc3339(at)}">${toRfc3339(at).slice(0, 16).replace("T", " ")}</time>`;
+/** Of a document; to the minute, in UTC. */
+export const moment = (at: string): Html =>
+  html`<time datetime="${at}">${at.slice(0, 16).replace("T", " ")}</time>`;
+
+interface Page {
+  readonly title: string;
+  readonly header: Part;
+  readonly main: Part;
+  readonly footer: string;
+}
+
+/** A self-contained page, without network or scripts. */
+export const htmlPage = ({ title, header, main, footer }: Page): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta
+          http-equiv="Content-Security-Policy"
+          content="default-src 'none'; style-src 'unsafe-inline'"
+        />
+        <title>${title}</title>
+        <style>
+          ${new Html(style)}
+        </style>
+      </head>
+      <body>
+        <header>${header}</header>
+        <main>${main}</main>
+        <footer>${footer}</footer>
+      </body>
+    </html> `.text;
 
 interface TableExtras<Item> {
   readonly caption?: string;

@@ -1,33 +1,43 @@
-/** The HTML report of `crigc report`: one page without network or scripts. */
+/** The HTML report of `crigc report`, from the documents of the node and its history. */
 
-import { isGone, type Removal } from "../../model/history.ts";
-import type { Event } from "../../model/pass.ts";
-import type { ContainerPlan, ImagePlan } from "../../model/plan.ts";
+import { isGone } from "../../model/history.ts";
+import type { Plan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
-import { bytesCell, counted, humanBytes, secondOf } from "../bytes.ts";
+import { bytesCell, counted, humanBytes, instantOf, secondOf } from "../bytes.ts";
 import type { ImageUsageReport } from "../disk-usage.ts";
-import { type HistoryReport, REGRET_COLUMNS, removalColumns, removalTitle } from "../history.ts";
-import { imageBlock, imageKeep } from "../image-reasons.ts";
-import { entriesOf, imageColumns } from "../images.ts";
+import {
+  type HistoryDocument,
+  historyDocument,
+  type HistoryReport,
+  REGRET_COLUMNS,
+  removalColumns,
+  type RemovalJson,
+  removalTitle,
+} from "../history.ts";
+import { imageKeep } from "../image-reasons.ts";
+import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
 import { kindTitle } from "../names.ts";
-import { breakdownWords, eventTitle, stopWords, targetWords } from "../pass-words.ts";
+import { eventTitle } from "../pass-words.ts";
 import { candidateColumns, printContainerPlan } from "../plan-table.ts";
-import { keptBackWords, placed } from "../plan.ts";
+import { breakdownWords, stopWords } from "../plan-words.ts";
+import { type ContainerPlanJson, type ImagePlanJson, planBody } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
-import type { Screen } from "../terminal.ts";
-import { type DiskReport, diskSection } from "./chart.ts";
-import { Html, html, htmlTable, moment, type Part } from "./html.ts";
-import style from "./style.txt" with { type: "text" };
+import { present, type Screen } from "../terminal.ts";
+import { type ChartFacts, diskSection } from "./chart.ts";
+import { Html, html, htmlPage, htmlTable, moment, type Part } from "./html.ts";
 import { treemapSection } from "./treemap.ts";
 
-export interface HtmlReport extends DiskReport {
+export interface HtmlReport extends ChartFacts {
   readonly node: string;
   readonly version: string;
   readonly generatedAt: Instant;
+  readonly history: HistoryReport;
   /** `null` if the node could not be read. */
   readonly runtime: RuntimeInfo | null;
+  /** The node as it is now; `null` if it could not be read. */
+  readonly plan: Plan | null;
   /** Disk usage of its images; `null` if it could not be read. */
   readonly usage: ImageUsageReport | null;
   /** Why the node could not be read. */
@@ -37,55 +47,43 @@ export interface HtmlReport extends DiskReport {
 /** Tables have the columns of `-o wide`. */
 const SCREEN: Screen = { width: null, colour: false, unicode: true, wide: true };
 
-export function htmlReport(report: HtmlReport): string {
-  const { history, period, planError, plan, runtime, usage } = report;
-  const images = plan?.images ?? null;
-  const containers = plan?.containers ?? null;
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta
-          http-equiv="Content-Security-Policy"
-          content="default-src 'none'; style-src 'unsafe-inline'"
-        />
-        <title>crigc report of ${report.node}</title>
-        <style>
-          ${new Html(style)}
-        </style>
-      </head>
-      <body>
-        <header>
-          <h1>Garbage collection on ${report.node}</h1>
-          <p class="soft">
-            ${moment(period.from)} to
-            ${moment(period.to)}${runtime === null ? "" : `, ${runtime.name} ${runtime.version}`},
-            written ${moment(report.generatedAt)}
-          </p>
-        </header>
-        <main>
-          ${planError === null ? null : notice("Cannot read the node", `${planError}. This page shows the history only.`)}
-          ${images && blockNotices(images)} ${diskSection(report)} ${usage && treemapSection(usage)}
-          ${images && nextSection(images)} ${removedSection(history)}
-          ${images && keptSection(images, report.generatedAt)}
-          ${containers && containersSection(containers)} ${eventsSection(history.events)}
-        </main>
-        <footer>
-          Written by crigc ${report.version}. Times are in UTC. Image sizes are as the runtime
-          reports them; freed space is measured on the filesystem.
-        </footer>
-      </body>
-    </html> `.text;
+export function htmlReport({ plan, runtime, usage, planError, ...report }: HtmlReport): string {
+  const { images, containers } = planBody(plan ?? { images: null, containers: null });
+  const history = historyDocument(report.history);
+  const generatedAt = toRfc3339(report.generatedAt);
+  return htmlPage({
+    title: `crigc report of ${report.node}`,
+    header: html`<h1>Garbage collection on ${report.node}</h1>
+      <p class="soft">
+        ${moment(toRfc3339(report.period.from))} to
+        ${moment(toRfc3339(report.period.to))}${runtime === null ? "" : `, ${runtime.name} ${runtime.version}`},
+        written ${moment(generatedAt)}
+      </p>`,
+    main: [
+      planError === null
+        ? null
+        : notice("Cannot read the node", `${planError}. This page shows the history only.`),
+      images && blockNotices(images),
+      diskSection(report, history, plan?.images?.usage ?? []),
+      usage && treemapSection(usage),
+      images && nextSection(images),
+      removedSection(history),
+      plan?.images
+        ? keptSection(entriesOf({ kept: plan.images.kept, candidates: [] }), report.generatedAt)
+        : null,
+      containers && containersSection(containers),
+      eventsSection(history.events),
+    ],
+    footer: `Written by crigc ${report.version}. Times are in UTC. Image sizes are as the runtime reports them; freed space is measured on the filesystem.`,
+  });
 }
 
 const notice = (title: string, text: string): Html =>
   html`<p class="notice alarm"><strong>${title}:</strong> ${text}</p>`;
 
 /** Why nothing is removed now, and what fills the disk. */
-const blockNotices = (plan: ImagePlan): readonly Html[] => [
-  ...plan.blocks.map((block) => notice("No image is removed now", `${imageBlock.text(block)}.`)),
+const blockNotices = (plan: ImagePlanJson): readonly Html[] => [
+  ...plan.blocks.map(({ text }) => notice("No image is removed now", `${text}.`)),
   ...plan.futility
     .filter((it) => it.futile)
     .map((it) => notice(`What fills ${it.filesystem}`, `${breakdownWords(it.breakdown)}.`)),
@@ -103,24 +101,22 @@ const collapsed = (title: string, content: Part): Html =>
     ${content}
   </details>`;
 
-function nextSection(plan: ImagePlan): Html {
-  const expected = plan.candidates.filter((it) => it.expected).length;
-  const words = keptBackWords(plan);
-  const kept = words === "" ? null : html`<p>${capitalised(words)}.</p>`;
+function nextSection(plan: ImagePlanJson): Html {
+  const words = present([plan.youngText ?? false, plan.preloadedText ?? false]).join("; ");
   const end =
-    expected === 0
+    plan.expectedRemovals === 0
       ? "No image is removed now."
-      : `A pass is expected to remove ${expected} and to stop there; ${stopWords(plan.accounting)}.`;
+      : `A pass is expected to remove ${plan.expectedRemovals} and to stop there; ${stopWords(plan.accounting)}.`;
   return section("next", "What a pass would remove now", [
     plan.triggers.length === 0 ? html`<p>No threshold exceeded.</p>` : null,
-    plan.targets.map((target) => html`<p>Target: ${targetWords(target)}.</p>`),
+    plan.targets.map(({ text }) => html`<p>Target: ${text}.</p>`),
     plan.candidates.length === 0
       ? html`<p class="soft">No candidates.</p>`
-      : htmlTable(candidateColumns(SCREEN), placed(plan), {
+      : htmlTable(candidateColumns(SCREEN), [...plan.candidates], {
           caption: `Candidates (images that no rule keeps) in order of removal. ${end}`,
-          isSoft: ({ candidate }) => !candidate.expected,
+          isSoft: ({ expected }) => !expected,
         }),
-    kept,
+    words === "" ? null : html`<p>${capitalised(words)}.</p>`,
   ]);
 }
 
@@ -128,21 +124,21 @@ function nextSection(plan: ImagePlan): Html {
 const NEWEST_SHOWN = 10;
 const OLDER_SHOWN = 490;
 
-const GROUP_COLUMNS: Columns<readonly [title: string, rows: readonly Removal[]]> = [
+const GROUP_COLUMNS: Columns<readonly [title: string, rows: readonly RemovalJson[]]> = [
   column("REASON", ([title]) => title),
   column("REMOVED", ([, rows]) => String(rows.length), RIGHT),
   column("FREED", ([, rows]) => bytesCell(rows.some(isMeasured) ? freedBy(rows) : null), RIGHT),
 ];
 
-const isMeasured = ({ measuredBytes }: Removal): boolean => measuredBytes !== null;
+const isMeasured = ({ measuredBytes }: RemovalJson): boolean => measuredBytes !== null;
 
-const freedBy = (rows: readonly Removal[]): bigint =>
+const freedBy = (rows: readonly RemovalJson[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
 
-function removedSection({ removals, regrets }: HistoryReport): Html {
+function removedSection({ removals, regrets }: HistoryDocument): Html {
   const gone = removals.filter(isGone);
   const groups = Map.groupBy(gone, (row) => `${kindTitle(row.kind)}: ${removalTitle(row)}`);
-  const sorted = removals.toSorted((one, other) => compared(other.at, one.at));
+  const sorted = newestFirst(removals);
   const older = sorted.slice(NEWEST_SHOWN);
   const columns = removalColumns(SCREEN);
   const caption = `${counted(gone.length, "removal")}, ${humanBytes(freedBy(gone))} freed as measured.`;
@@ -164,25 +160,31 @@ function removedSection({ removals, regrets }: HistoryReport): Html {
   ]);
 }
 
+const newestFirst = <Item extends { readonly at: string }>(
+  items: readonly Item[],
+): readonly Item[] =>
+  items.toSorted((one, other) => compared(instantOf(other.at), instantOf(one.at)));
+
 /** The largest group in bytes first, with every image and its own reason. */
-function keptSection({ kept }: ImagePlan, now: Instant): Html {
-  const sizeOf = (all: ImagePlan["kept"]): bigint =>
-    all.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
-  const groups = [...Map.groupBy(kept, ({ reason }) => reason.kind)].toSorted(
+function keptSection(entries: ReturnType<typeof entriesOf>, now: Instant): Html {
+  const list = imageListDocument({ observedAt: now, entries });
+  const sizeOf = (all: typeof list.images): bigint =>
+    all.reduce((sum, it) => sum + it.sizeBytes, 0n);
+  const groups = [...Map.groupBy(list.images, ({ keptBy }) => keptBy?.code ?? "")].toSorted(
     ([, one], [, other]) => compared(sizeOf(other), sizeOf(one)),
   );
   return section("kept", "What is kept and by which rule", [
     html`<p class="soft">The first rule that applies decides.</p>`,
-    groups.map(([kind, members]) =>
+    groups.map(([code, members]) =>
       collapsed(
-        `${imageKeep.title(kind)}: ${counted(members.length, "image")}, ${humanBytes(sizeOf(members))}`,
-        htmlTable(imageColumns(now, SCREEN), entriesOf({ kept: members, candidates: [] })),
+        `${imageKeep.title(code)}: ${counted(members.length, "image")}, ${humanBytes(sizeOf(members))}`,
+        htmlTable(imageColumns(list.observedAt, SCREEN), members),
       ),
     ),
   ]);
 }
 
-function containersSection(plan: ContainerPlan): Html {
+function containersSection(plan: ContainerPlanJson): Html {
   const printer = new Printer(SCREEN);
   printContainerPlan(printer, plan);
   // Already cleaned, with line ends that cleaning would remove.
@@ -191,21 +193,17 @@ function containersSection(plan: ContainerPlan): Html {
 }
 
 const EVENTS_SHOWN = 50;
-const EVENT_COLUMNS: Columns<Event> = [
+const EVENT_COLUMNS: Columns<HistoryDocument["events"][number]> = [
   column("AT", ({ at }) => secondOf(at)),
   column("WARNING", ({ reason }) => `${eventTitle(reason)} (${reason})`, { minimumWidth: 16 }),
   column("MESSAGE", ({ message }) => message, { minimumWidth: 16 }),
 ];
 
-const eventsSection = (events: readonly Event[]): Html =>
+const eventsSection = (events: HistoryDocument["events"]): Html =>
   section(
     "warnings",
     "Warnings",
     events.length === 0
       ? html`<p>None in this period.</p>`
-      : htmlTable(
-          EVENT_COLUMNS,
-          events.toSorted((one, other) => compared(other.at, one.at)),
-          { most: EVENTS_SHOWN },
-        ),
+      : htmlTable(EVENT_COLUMNS, newestFirst(events), { most: EVENTS_SHOWN }),
   );

@@ -3,8 +3,7 @@
 import type { SimulatedRun } from "../../model/simulation.ts";
 import { humanBytes } from "../bytes.ts";
 import { settingsWords, SIMULATION_COLUMNS, simulationNotes, sumOf } from "../simulation.ts";
-import { Html, html, htmlTable } from "./html.ts";
-import style from "./style.txt" with { type: "text" };
+import { type Html, html, htmlPage, htmlTable } from "./html.ts";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [720, 360, 90, 48];
 
@@ -14,33 +13,17 @@ interface Point {
   readonly again: bigint;
 }
 
-export function simulationPage(runs: readonly SimulatedRun[], version: string): string {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta
-          http-equiv="Content-Security-Policy"
-          content="default-src 'none'; style-src 'unsafe-inline'"
-        />
-        <title>crigc simulation</title>
-        <style>
-          ${new Html(style)}
-        </style>
-      </head>
-      <body>
-        <header><h1>Disk against bytes pulled again</h1></header>
-        <main>
-          ${chartOf(runs)}
-          ${htmlTable(SIMULATION_COLUMNS, runs, { caption: "Combinations of settings", most: 1000 })}
-          ${simulationNotes(runs).map((note) => html`<p>${note}</p>`)}
-        </main>
-        <footer>Written by crigc ${version}.</footer>
-      </body>
-    </html> `.text;
-}
+export const simulationPage = (runs: readonly SimulatedRun[], version: string): string =>
+  htmlPage({
+    title: "crigc simulation",
+    header: html`<h1>Disk against bytes pulled again</h1>`,
+    main: [
+      chartOf(runs),
+      htmlTable(SIMULATION_COLUMNS, runs, { caption: "Combinations of settings", most: 1000 }),
+      simulationNotes(runs).map((note) => html`<p>${note}</p>`),
+    ],
+    footer: `Written by crigc ${version}.`,
+  });
 
 /** Runs that differ in nothing but the disk are one line. */
 function chartOf(runs: readonly SimulatedRun[]): Html {

@@ -3,7 +3,7 @@
 import type { FamilyUsage, RepositoryUsage } from "../../model/disk-usage.ts";
 import { compared } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
-import { type ImageUsageReport, shareColumns, usageNotes } from "../disk-usage.ts";
+import { imageUsageJson, type ImageUsageReport, shareColumns, usageNotes } from "../disk-usage.ts";
 import { type Html, html, htmlTable } from "./html.ts";
 
 /** Beyond this the smallest share one tile, because a tile of a few pixels says nothing. */
@@ -13,17 +13,18 @@ const AREA: Rectangle = { x: 0, y: 0, width: 220, height: 100 };
 const UNTAGGED = "(untagged)";
 
 export function treemapSection(usage: ImageUsageReport): Html | null {
-  const { total, byRepository } = usage.images;
-  if (total.images === 0) return null;
+  const images = imageUsageJson(usage);
+  const { byRepository } = images;
+  if (images.images === 0) return null;
   const repositories = counted(byRepository.length, "repository", "repositories");
   const largest = byRepository
     .slice(0, 3)
-    .map((row) => `${row.name ?? UNTAGGED} ${humanBytes(row.unique.estimateBytes)}`);
+    .map((row) => `${row.name ?? UNTAGGED} ${humanBytes(row.uniqueBytes)}`);
   return html`<section aria-labelledby="repositories">
     <h2 id="repositories">Images by repository</h2>
     <p class="soft">
-      ${counted(total.images, "image")}, ${humanBytes(total.unique.estimateBytes)} counting each
-      layer once. A tile shows layers of one repository only; a hatched tile shows layers that
+      ${counted(images.images, "image")}, ${humanBytes(images.uniqueBytes)} counting each layer
+      once. A tile shows layers of one repository only; a hatched tile shows layers that
       repositories on the same base share,
       ${humanBytes(sumOf(usage.families.map((it) => it.sharedBytes)))} in total.
     </p>
@@ -41,7 +42,7 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
       <li><span class="key tile-shared"></span>layers shared by repositories</li>
     </ul>
     <p class="soft">
-      Estimates in the runtime's sizes, as in crigc df. ${usageNotes(usage).join(" ")}
+      Estimates in the runtime's sizes, as in crigc df. ${usageNotes(images).join(" ")}
     </p>
     <details>
       <summary>Figures of ${repositories}</summary>

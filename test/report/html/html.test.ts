@@ -96,11 +96,13 @@ describe("the page", () => {
     expect(Number(drawn.at(-1)?.[2])).toBe(1000);
   });
 
-  test("a threshold is drawn at its own height for the time in which it was in force", () => {
-    const high = page.match(/<path class="high" d="([^"]+)"/)?.[1] ?? "";
-    // 90 and then 85 percent, on a scale from 50 to 100.
-    const heights = high.match(/M[\d.]+ [\d.]+/g)?.map((it) => it.split(" ")[1]);
-    expect(heights).toEqual(["20.00", "30.00"]);
+  test("the chart has a line at each threshold as of the newest sample", () => {
+    // 85 and 80 percent, on a scale from 50 to 100.
+    for (const [name, height] of [
+      ["high", "30.00"],
+      ["low", "40.00"],
+    ] as const)
+      expect(page).toContain(`<path class="${name}" d="M0 ${height}H1000"`);
   });
 
   test("the page of 5,000 removals has bounded lists", () => {
@@ -119,11 +121,10 @@ describe("samples of a disk", () => {
   });
 
   test("samples of a disk have their place in the period, whatever their order", () => {
-    const thresholds = { highPercent: 85, lowPercent: 80 };
-    const [series] = diskSeries([{ ...used(600, 20), ...thresholds }, used(0, 10)], period);
+    const [series] = diskSeries([used(600, 20), used(0, 10)], period);
     expect(series?.pieces.flat()).toEqual([
-      { place: 0, usedPercent: 10, thresholds: null },
-      { place: 1, usedPercent: 20, thresholds },
+      { x: 0, usedPercent: 10 },
+      { x: 1000, usedPercent: 20 },
     ]);
     expect(series?.last.availableBytes).toBe(40n * GIB);
   });
@@ -147,7 +148,7 @@ describe("samples of a disk", () => {
     );
     const [series] = diskSeries(samples, period);
     const percents = series?.pieces.flat().map((point) => point.usedPercent) ?? [];
-    expect(percents.length).toBeLessThanOrEqual(480);
+    expect(percents.length).toBeLessThanOrEqual(2002);
     expect([Math.max(...percents), Math.min(...percents)]).toEqual([99, 1]);
   });
 });
