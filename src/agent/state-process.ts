@@ -161,7 +161,7 @@ const ROWS_OF_PIECE = 256;
 
 /** In pieces: a first ledger has megabytes, and as one text it would be in memory several times. */
 function* lineOf(request: StateRequest): Generator<string> {
-  if (request.kind !== "write") return yield `${JSON.stringify(request)}\n`;
+  if (request.kind !== "ledger") return yield `${JSON.stringify(request)}\n`;
   const { changes, ...head } = request;
   yield JSON.stringify({ ...head, changes: [] }).slice(0, -"]}".length);
   for (let at = 0; at < changes.length; at += ROWS_OF_PIECE) {

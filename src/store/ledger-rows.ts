@@ -24,7 +24,7 @@ import {
   stateFields,
 } from "../model/ledger.ts";
 import { instant, watched as asWatched } from "../model/time.ts";
-import { readSetting, REMOVED_IMAGE } from "./connection.ts";
+import { readSetting, REMOVED_IMAGE, writeSetting } from "./connection.ts";
 
 /** When an image was last in use: the same moment for all that were in use at one observation. */
 const aLastUse = record({ at: time, watched: watchedNs });
@@ -258,19 +258,21 @@ function firstSeenAfter(document: string, { watched, at }: LastRemoval): string 
   return rowJson(imageRow.write({ ...image, ...first }));
 }
 
-/** Within the caller's transaction. */
-export function writeLedgerRows(db: Database, changes: readonly LedgerChange[]): void {
-  if (changes.length === 0) return;
+/** Within the caller's transaction. `revision`: of the file with these changes. */
+export function writeLedgerRows(
+  db: Database,
+  changes: readonly LedgerChange[],
+  revision: string,
+): void {
   const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
   const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
   for (const [kind, id, document] of changes)
     if (document === null) drop.run(kind, id);
     else put.run(kind, id, document);
-  // Random, so that a file restored from elsewhere is not taken for the known one.
-  db.run(`INSERT OR REPLACE INTO setting VALUES ('${REVISION}', lower(hex(randomblob(8))))`);
+  writeSetting(db, REVISION, revision);
 }
 
 const REVISION = "ledger-revision";
 
-/** Changes with each change of the ledger; "" before the first. */
+/** Random, so that a file restored from elsewhere is not taken for the known one; "" before the first change. */
 export const revisionOf = (db: Database): string => readSetting(db, REVISION) ?? "";

@@ -1,7 +1,6 @@
 // Merges what two processes made of one ledger, record by record; if both changed one, the younger and safer one
 // counts.
 
-import { orderKey } from "../model/frequency.ts";
 import {
   type CreationRecord,
   type ImageRecord,
@@ -82,15 +81,7 @@ function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
     pull: saferPull(ours.pull, theirs.pull),
     earlierNames: [...new Set([...ours.earlierNames, ...theirs.earlierNames])].slice(0, 32),
     ghost: ours.ghost ?? theirs.ghost,
-    frequency: frequencyOfBoth(ours, theirs),
   };
-}
-
-/** Both count the same containers; if the image came back, it starts anew. */
-function frequencyOfBoth(ours: ImageRecord, theirs: ImageRecord): ImageRecord["frequency"] {
-  if (ours.firstSeenWatched !== theirs.firstSeenWatched)
-    return (ours.firstSeenWatched > theirs.firstSeenWatched ? ours : theirs).frequency;
-  return (orderKey(ours) >= orderKey(theirs) ? ours : theirs).frequency;
 }
 
 /** Only what both found to be pulled, or one that alone settled it, counts as pulled. */

@@ -5,32 +5,89 @@ import type { HistoryRecord } from "./history.ts";
 /** Maximum number of records kept while the disk refuses them; beyond it the oldest are dropped and counted. */
 export const RECORDS_MAX = 20_000;
 const BATCH_RECORDS = 2_000;
+/** Maximum number of unanswered writes; a pipe holds about as many. */
+const UNANSWERED_MAX = 64;
 
-/** Records in the order in which they came. */
-export class PendingRecords {
-  #records: HistoryRecord[] = [];
+interface OutboxPorts {
+  /** Resolves with whether they are written. */
+  readonly write: (records: readonly HistoryRecord[]) => Promise<boolean>;
+  /** Called after each write. */
+  readonly answered: () => void;
+  /** Called when what failed may be tried again. */
+  readonly isDue: () => void;
+}
+
+/** Records in the order in which they came, sent without waiting for replies: what was sent outlives a killed process. */
+export class RecordOutbox {
+  readonly throttle: WriteThrottle;
+  readonly #ports: OutboxPorts;
+  /** The first `#sent` of them are sent and not answered. */
+  readonly #records: HistoryRecord[] = [];
+  #sent = 0;
+  readonly #unanswered = new Set<Promise<boolean>>();
+  /** A write failed; once those after it came back too, all are sent again. */
+  #hasFailed = false;
   #dropped = 0;
 
-  get count(): number {
-    return this.#records.length;
+  constructor(ports: OutboxPorts) {
+    this.#ports = ports;
+    this.throttle = new WriteThrottle(ports.isDue);
+  }
+
+  get isEmpty(): boolean {
+    return this.#records.length === 0;
+  }
+
+  get unanswered(): readonly Promise<boolean>[] {
+    return [...this.#unanswered];
   }
 
   add(records: readonly HistoryRecord[]): void {
     this.#records.push(...records);
-    this.#dropOldest();
+    const tooMany = this.#records.length - RECORDS_MAX;
+    if (tooMany > 0) this.#dropped += this.#records.splice(this.#sent, tooMany).length;
   }
 
-  /** The oldest, for one write. */
-  take(): readonly HistoryRecord[] {
-    const batch = this.#records.slice(0, BATCH_RECORDS);
-    this.#records = this.#records.slice(BATCH_RECORDS);
+  sendIfOpen(): void {
+    if (this.throttle.isOpen) this.send();
+    else if (!this.isEmpty) this.throttle.ask();
+  }
+
+  send(): void {
+    while (
+      this.#records.length > this.#sent &&
+      !this.#hasFailed &&
+      this.#unanswered.size < UNANSWERED_MAX
+    ) {
+      const batch = this.next();
+      const answer = this.#ports.write(batch).then((isWritten) => {
+        this.#unanswered.delete(answer);
+        this.#answered(batch.length, isWritten);
+        return isWritten;
+      });
+      this.#unanswered.add(answer);
+    }
+  }
+
+  /** The oldest that are not sent, for one write. */
+  next(): readonly HistoryRecord[] {
+    const batch = this.#records.slice(this.#sent, this.#sent + BATCH_RECORDS);
+    this.#sent += batch.length;
     return batch;
   }
 
-  /** Those of writes that failed. */
-  takeBack(records: readonly HistoryRecord[]): void {
-    this.#records = [...records, ...this.#records];
-    this.#dropOldest();
+  #answered(records: number, isWritten: boolean): void {
+    this.#sent -= records;
+    if (isWritten) {
+      this.#records.splice(0, records);
+      this.throttle.succeeded();
+    } else if (!this.#hasFailed) {
+      this.#hasFailed = true;
+      this.throttle.failed();
+    }
+    if (this.#unanswered.size === 0) this.#hasFailed = false;
+    if (this.#records.length > this.#sent) this.throttle.ask();
+    this.#ports.answered();
   }
 
   /** How many were dropped since the last call. */
@@ -40,19 +97,14 @@ export class PendingRecords {
     return dropped;
   }
 
-  /** Removals among these and the waiting records, each once. */
-  removals(others: readonly HistoryRecord[]): number {
-    const keys = [...others, ...this.#records].flatMap((it) =>
-      it.kind === "removal" ? [`${it.row.passId} ${it.row.kind} ${it.row.subject}`] : [],
-    );
+  /** Removals whose records are not sent, or were refused, each once: it was recorded when it was done, and again with its pass. */
+  get removals(): number {
+    const keys = this.#records
+      .slice(this.#hasFailed ? 0 : this.#sent)
+      .flatMap((it) =>
+        it.kind === "removal" ? [`${it.row.passId} ${it.row.kind} ${it.row.subject}`] : [],
+      );
     return new Set(keys).size;
-  }
-
-  #dropOldest(): void {
-    const tooMany = this.#records.length - RECORDS_MAX;
-    if (tooMany <= 0) return;
-    this.#records = this.#records.slice(tooMany);
-    this.#dropped += tooMany;
   }
 }
 

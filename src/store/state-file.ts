@@ -21,7 +21,7 @@ import { files } from "./files.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
-import type { FileState, StateReply, StateRequest, StateWrite } from "./state-request.ts";
+import type { LedgerWrite, RecordsWrite, StateReply, StateRequest } from "./state-request.ts";
 import { type TraceRequest, TraceWriter } from "./trace.ts";
 
 interface StateFileOptions {
@@ -37,7 +37,8 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   read: "read",
   open: "open",
   refresh: "read",
-  write: "write",
+  records: "write",
+  ledger: "write",
   trace: "write the trace to",
   close: "close",
   "put-aside": "move aside",
@@ -50,6 +51,14 @@ const openBusyMs = 2000;
 const walBytesMax = 4 * 1024 * 1024;
 const rowsAtOnce = 500;
 
+type Failed = Extract<StateReply, { kind: "failed" }>;
+/** The process with the records before these ended. */
+const ELSEWHERE: Failed = {
+  kind: "failed",
+  error: "write",
+  message: "earlier records are missing",
+};
+
 type OnRows = (rows: readonly LedgerRow[]) => void;
 
 export class StateFile {
@@ -57,15 +66,11 @@ export class StateFile {
   readonly #paths: StatePaths;
   #db: Database | null = null;
   #identity: string | null = null;
-  /** Of the last reply that brought the content. */
-  #basis: string | null = null;
-  /** The revision of the ledger that the requester knows; `null`: none. */
-  #known: string | null = null;
   readonly #mark: OwnMark;
   readonly #tracer = new TraceWriter();
-  /** The last write failed. */
-  #refusal: Extract<StateReply, { kind: "failed" }> | null = null;
-  /** The changes of the last write were not written. */
+  /** What is answered to records that are not the first; `null`: those before are written. */
+  #refusal: Failed | null = ELSEWHERE;
+  /** The last changes of the ledger were not written. */
   #isBehind = false;
   /** The file was closed when this process opened it. */
   #wasClosed: boolean | null = null;
@@ -79,9 +84,8 @@ export class StateFile {
   /** Never throws. */
   handle(request: StateRequest, onRows: OnRows): StateReply {
     const reply = this.#handle(request, onRows);
-    // Only what the requester is told counts.
-    if (reply.kind === "fresh" || reply.kind === "read") this.#basis = reply.basis;
-    if (reply.kind === "fresh") this.#known = "";
+    if (request.kind === "ledger" && reply.kind === "failed") this.#isBehind = true;
+    if (request.kind === "records") this.#refusal = refusalOf(reply);
     return reply;
   }
 
@@ -93,9 +97,11 @@ export class StateFile {
         case "open":
           return this.#open(request.dead);
         case "refresh":
-          return this.#refresh(onRows);
-        case "write":
-          return this.#write(request, onRows);
+          return this.#refresh(request.revision, onRows);
+        case "records":
+          return this.#writeRecords(request);
+        case "ledger":
+          return this.#writeLedger(request, onRows);
         case "trace":
           return this.#trace(request);
         case "close":
@@ -123,9 +129,7 @@ export class StateFile {
   #read(onRows: OnRows): StateReply {
     const closed = isClosed(this.#paths);
     using db = openForReading(this.#paths);
-    const reply = this.#tell(db, onRows);
-    this.#known = revisionOf(db);
-    return { ...reply, isClosed: closed };
+    return { ...this.#tell(db, onRows), isClosed: closed };
   }
 
   #tell(db: Database, onRows: OnRows): Extract<StateReply, { kind: "read" }> {
@@ -137,8 +141,8 @@ export class StateFile {
       rows = [];
     }
     onRows(rows);
-    const basis = crypto.randomUUID();
-    return { kind: "read", basis, recent: readRecentHistory(db), ...this.#mark.state(db) };
+    const [revision, recent] = [revisionOf(db), readRecentHistory(db)];
+    return { kind: "read", revision, recent, ...this.#mark.state(db) };
   }
 
   #open(dead: readonly string[]): StateReply {
@@ -146,63 +150,38 @@ export class StateFile {
     return { kind: "done", ...state };
   }
 
-  #refresh(onRows: OnRows): StateReply {
+  #refresh(known: string | null, onRows: OnRows): StateReply {
     const db = this.#connected();
     const revision = revisionOf(db);
-    if (revision === this.#known) return { kind: "done", ...this.#mark.state(db) };
-    if (revision === "") return this.#fresh(null);
-    const reply = this.#tell(db, onRows);
-    this.#known = revision;
-    return reply;
-  }
-
-  #write(request: StateWrite, onRows: OnRows): StateReply {
-    const refusal = request.isFirst ? null : this.#refusal;
-    if (refusal !== null && !refusal.hasRecords) return refusal;
-    let state: FileState | null = null;
-    try {
-      const db = this.#connected();
-      state = this.#mark.written(db, () => {
-        for (const row of request.records) writeRow(db, row, request.watched);
-      });
-      if (refusal !== null) return { ...refusal, isOlder: state.isOlder };
-      let revision = this.#known;
-      const reply = inTransaction(db, () => {
-        const isKnown = revisionOf(db) === this.#known;
-        const answer = this.#change(db, request, onRows);
-        if (answer !== null || isKnown) revision = revisionOf(db);
-        return answer;
-      });
-      if (request.tidy) this.#tidy(db, request.watched);
-      // Not before: a reply that fails brings no content.
-      this.#known = revision;
-      this.#refusal = null;
-      return { ...(reply ?? { kind: "done" as const }), ...state };
-    } catch (error) {
-      const reply = this.#failed(request, error);
-      if (reply.kind === "failed")
-        return (this.#refusal = { ...reply, hasRecords: state !== null, isOlder: state?.isOlder });
-      const message = reply.kind === "fresh" ? (reply.moved ?? "") : "";
-      this.#refusal = { kind: "failed", error: "corrupt", message };
-      return reply;
-    }
-  }
-
-  /** The file's content if another process wrote it, and `null` otherwise. */
-  #change(db: Database, { changes, basis }: StateWrite, onRows: OnRows): StateReply | null {
-    const isBased = basis === this.#basis;
-    const revision = revisionOf(db);
-    const isKnown = isBased && revision === this.#known;
-    const hasChanges = changes.length > 0;
-    if (isKnown || hasChanges) this.#isBehind = !isKnown;
-    if (!hasChanges) return null;
-    if (isKnown) {
-      writeLedgerRows(db, changes);
-      return null;
-    }
-    // The reply that brings the content is on its way, and the requester writes again what it lacks.
-    if (!isBased && this.#basis !== null) return null;
+    if (revision === known) return { kind: "done", ...this.#mark.state(db) };
     return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
+  }
+
+  #writeRecords({ isFirst, records, watched: observed }: RecordsWrite): StateReply {
+    if (!isFirst && this.#refusal !== null) return this.#refusal;
+    const state = this.#mark.written(this.#connected(), (db) => {
+      for (const row of records) writeRow(db, row, observed);
+    });
+    return { kind: "done", ...state };
+  }
+
+  /** Answers with the file's content if another process wrote it. */
+  #writeLedger(
+    { from, to, changes, tidy, watched: observed }: LedgerWrite,
+    onRows: OnRows,
+  ): StateReply {
+    const db = this.#connected();
+    let content: StateReply | null = null;
+    const state = this.#mark.written(db, () => {
+      const revision = revisionOf(db);
+      const isKnown = revision === from;
+      if (isKnown || changes.length > 0) this.#isBehind = !isKnown;
+      if (changes.length === 0) return;
+      if (isKnown) writeLedgerRows(db, changes, to);
+      else content = revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
+    });
+    if (tidy) this.#tidy(db, observed);
+    return { ...(content ?? { kind: "done" as const }), ...state };
   }
 
   /** If the trace cannot be written, the state file stays in use. */
@@ -219,7 +198,7 @@ export class StateFile {
   /** The last process to close the file leaves a copy of its stamp beside it. */
   #close(): StateReply {
     const { writer } = this.#options;
-    if (this.#isBehind || this.#refusal !== null)
+    if (this.#isBehind || (this.#refusal ?? ELSEWHERE) !== ELSEWHERE)
       return { kind: "failed", error: "write", message: "not everything is written" };
     const db = this.#connected();
     const others = inTransaction(db, () => {
@@ -233,7 +212,7 @@ export class StateFile {
 
   #fresh(moved: string | null): StateReply {
     this.#mark.forget();
-    return { kind: "fresh", basis: crypto.randomUUID(), moved };
+    return { kind: "fresh", moved };
   }
 
   #tidy(db: Database, observed: string): void {
@@ -278,9 +257,6 @@ export class StateFile {
       return this.#fresh(`${message}; the file is now ${aside}`);
     } catch (thrown) {
       const error = storeError(`move ${this.#paths.database} aside`, thrown);
-      // The next write brings its content again.
-      this.#basis = null;
-      this.#known = null;
       return {
         kind: "failed",
         error: kind === "corrupt" ? error.kind : kind,
@@ -297,4 +273,9 @@ export class StateFile {
     }
     this.#db = null;
   }
+}
+
+function refusalOf(reply: StateReply): Failed | null {
+  if (reply.kind === "done" || reply.kind === "failed") return reply.kind === "done" ? null : reply;
+  return { kind: "failed", error: "corrupt", message: "the file was moved aside" };
 }

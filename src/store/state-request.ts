@@ -7,37 +7,42 @@ import type { HistoryRow, RecentHistory } from "./history.ts";
 import { type LedgerChange, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
 import type { TraceRequest } from "./trace.ts";
 
-/** Answered in order. */
+/** Answered in order; a request does not wait for the reply to the one before. */
 export type StateRequest =
   /** Reads everything, without writing. */
   | { readonly kind: "read" }
   /** Prepares the file for writing, sets this process's mark, and removes those of processes that ended. */
   | { readonly kind: "open"; readonly dead: readonly string[] }
-  /** Reads what other processes wrote since this one last read. */
-  | { readonly kind: "refresh" }
-  | StateWrite
+  /** Reads what other processes wrote since this revision; `null`: everything. */
+  | { readonly kind: "refresh"; readonly revision: string | null }
+  | RecordsWrite
+  | LedgerWrite
   | TraceRequest
   /** Removes this process's mark, unless something before could not be written. */
   | { readonly kind: "close" }
   /** The content that was read is invalid. */
   | { readonly kind: "put-aside"; readonly message: string };
 
-/**
- * A request does not wait for the reply to the one before. Its records are written first, in a transaction of their own,
- * because a disk that is full for a whole ledger often has room for a row; the changes only to what they are based on.
- */
-export interface StateWrite {
-  readonly kind: "write";
-  /** No earlier request is unanswered. After a failure the others are refused, so that what they write keeps its order. */
+/** Apart from the ledger, because a disk that is full for a whole ledger often has room for a row. */
+export interface RecordsWrite {
+  readonly kind: "records";
+  /** No earlier records are unanswered. After a failure the others are refused, so that what they write keeps its order. */
   readonly isFirst: boolean;
-  /** `basis` of the last reply that brought the file's content; `null`: none did. */
-  readonly basis: string | null;
   readonly records: readonly HistoryRow[];
-  readonly changes: readonly LedgerChange[];
   /** Observed time, as digits. */
   readonly watched: string;
+}
+
+export interface LedgerWrite {
+  readonly kind: "ledger";
+  /** Revision that the changes are based on, and of the file with them; `null`: unknown. Only a file of that revision is changed. */
+  readonly from: string | null;
+  readonly to: string;
+  readonly changes: readonly LedgerChange[];
   /** After a pass: the log may be checkpointed, and the history pruned. */
   readonly tidy: boolean;
+  /** Observed time, as digits. */
+  readonly watched: string;
 }
 
 /** What a reply says of those that write the file. */
@@ -52,19 +57,15 @@ export interface FileState {
 
 export type StateReply =
   | ({ readonly kind: "done" } & FileState)
-  /** The content; its rows were sent before. In reply to a write: another process wrote it meanwhile. */
-  | ({ readonly kind: "read"; readonly basis: string; readonly recent: RecentHistory } & FileState)
+  /** The content; its rows were sent before. In reply to a write of the ledger: another process wrote it meanwhile. */
+  | ({
+      readonly kind: "read";
+      readonly revision: string;
+      readonly recent: RecentHistory;
+    } & FileState)
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
-  | { readonly kind: "fresh"; readonly basis: string; readonly moved: string | null }
-  | {
-      readonly kind: "failed";
-      readonly error: StoreErrorKind;
-      readonly message: string;
-      /** The records of this write are on disk; its changes are not. */
-      readonly hasRecords?: boolean;
-      /** As in `FileState`: with its records, the file got the number of this write, and does not tell again. */
-      readonly isOlder?: boolean | undefined;
-    };
+  | { readonly kind: "fresh"; readonly moved: string | null }
+  | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };
 
 /** Sends requests to the state file, here or in another process. Rejects only if it cannot be reached. */
 export interface StateChannel {

@@ -9,13 +9,13 @@ import { historyRow, type RecentHistory } from "./history.ts";
 import { ledgerChanges } from "./ledger-rows.ts";
 import { ALONE, leftOpen } from "./marks.ts";
 import { mergeLedgers } from "./merge.ts";
-import { PendingRecords, within, WriteThrottle } from "./pending.ts";
+import { RecordOutbox, within, WriteThrottle } from "./pending.ts";
 import {
   askLedger,
   type LedgerAnswer,
+  type LedgerWrite,
   type StateChannel,
   type StateRequest,
-  type StateWrite,
 } from "./state-request.ts";
 
 export interface StoreOptions {
@@ -31,17 +31,12 @@ export interface StoreOptions {
 /** A disk that takes longer counts as hanging, and crigc stops waiting. */
 const HANGING_MS = 2_000;
 const REFRESH_MS = 500;
-/** Maximum number of unanswered writes; a pipe holds about as many. */
-const UNANSWERED_MAX = 64;
 const FLUSH_ROUNDS_MAX = 100;
-const WRITTEN_AGAIN = "crigc writes it again from memory";
 
-/** Records and the ledger as of one moment, written together. */
-interface Batch {
-  readonly request: StateWrite;
-  readonly records: readonly HistoryRecord[];
-  /** `null`: records alone, because the disk did not take the ledger. */
-  readonly ledger: Ledger | null;
+interface FileContent {
+  readonly ledger: Ledger;
+  /** `null`: unknown. */
+  readonly revision: string | null;
 }
 
 /** Only functions that return a promise wait, for a bounded time except `flush`; nothing throws or rejects. */
@@ -50,24 +45,22 @@ export abstract class Store {
   readonly #presence: WriterPresence;
   readonly #failures: Failures;
   readonly #throttle = new WriteThrottle(() => this.#send());
+  readonly #records = new RecordOutbox({
+    write: (records) => this.#writeRecords(records),
+    answered: () => this.#answered(),
+    isDue: () => this.#send(),
+  });
   #ledger: Ledger = emptyLedger;
-  /** As of the last write that was sent. */
-  #sent: Ledger = emptyLedger;
-  /** The file's content when last read or written. */
-  #written: Ledger = emptyLedger;
-  /** The reply that brought the file's content; writes name it, because another may be on its way. */
-  #basis: string | null = null;
-  readonly #records = new PendingRecords();
+  /** When last read or written. */
+  #written: FileContent = { ledger: emptyLedger, revision: null };
+  /** With the write that is not answered yet. */
+  #sent = this.#written;
+  /** One at a time. */
+  #writing: Promise<boolean> | null = null;
   #isTidyDue = false;
-  /** Writes are sent without waiting: what was sent outlives a killed process. */
-  readonly #unanswered = new Map<Batch, Promise<boolean>>();
-  /** Failed writes while others are unanswered, in order. */
-  #refused: Batch[] = [];
   #wasLeftOpen = false;
   /** The file lacks what this process wrote. */
   #isOlder = false;
-  /** The last write failed, but for its records. */
-  #takesRecords = false;
   #isHanging = false;
   #isClosed = false;
 
@@ -99,9 +92,7 @@ export abstract class Store {
     if (this.#isClosed) return;
     this.#records.add(records);
     // At the end of the caller's own step: the next removal may be done before a timer fires.
-    const { isOpen } = this.#throttle;
-    if (isOpen || this.#takesRecords) queueMicrotask(() => this.#send(isOpen));
-    this.#throttle.ask();
+    queueMicrotask(() => this.#send());
   }
 
   /** After a pass: the next write may also checkpoint and prune. */
@@ -120,20 +111,18 @@ export abstract class Store {
   /** Writes everything pending, also what comes meanwhile, and resolves with whether it is on disk. Takes as long as the disk does. */
   async flush(): Promise<boolean> {
     for (let round = 0; round < FLUSH_ROUNDS_MAX && !this.#isClosed; round += 1) {
-      this.#send();
-      if (this.#unanswered.size === 0) return !this.#isDue;
-      const written = await Promise.all(this.#unanswered.values());
+      this.#sendLedger();
+      this.#records.send();
+      if (this.#writing === null && this.#records.unanswered.length === 0) return !this.#isDue;
+      const written = await Promise.all([this.#writing ?? true, ...this.#records.unanswered]);
       if (written.includes(false)) return false;
     }
     return false;
   }
 
-  /**
-   * Removals whose records are not sent, or were refused: what was sent is written once a hanging disk responds. Each was
-   * recorded when it was done, and again with its pass.
-   */
+  /** Removals that may never be on disk: what was sent is written once a hanging disk responds. */
   get removalsNotWritten(): number {
-    return this.#records.removals(this.#refused.flatMap(({ records }) => records));
+    return this.#records.removals;
   }
 
   failure(): StoreErrorKind | null {
@@ -142,10 +131,13 @@ export abstract class Store {
 
   async close(): Promise<void> {
     this.#throttle.stop();
+    this.#records.throttle.stop();
     const isWritten = await within(HANGING_MS, this.flush());
     // For a disk that answers only after this process has ended.
     const last: readonly StateRequest[] =
-      isWritten === null ? [this.#nextBatch().request, { kind: "close" }] : [];
+      isWritten === null
+        ? [this.#recordsRequest(this.#records.next()), this.#ledgerRequest(), { kind: "close" }]
+        : [];
     if (isWritten === false) this.#failures.lost(this.removalsNotWritten);
     this.#isClosed = true;
     const closed =
@@ -156,7 +148,7 @@ export abstract class Store {
 
   async #begin(request: StateRequest): Promise<void> {
     const answer = await this.ask(request);
-    if (answer.kind !== "failed") return this.#adopt(answer, "every image counts as new");
+    if (answer.kind !== "failed") return this.#adopt(answer);
     const known =
       request.kind === "read"
         ? "earlier records are unavailable"
@@ -167,8 +159,9 @@ export abstract class Store {
 
   async #refresh(): Promise<void> {
     const before = this.#presence.others();
-    const answer = await this.ask({ kind: "refresh" });
-    if (answer.kind !== "failed") this.#adopt(answer, WRITTEN_AGAIN);
+    await this.#writing;
+    const answer = await this.ask({ kind: "refresh", revision: this.#written.revision });
+    if (answer.kind !== "failed") this.#adopt(answer);
     const marks = "marks" in answer ? answer.marks : [];
     const after = this.#presence.others();
     const { isLeftOpen, dead } = leftOpen({ marks, before, after, wasLeftOpen: this.#wasLeftOpen });
@@ -184,87 +177,94 @@ export abstract class Store {
       this.saveLedger({ ...ledger, ageRestartDue: true });
   }
 
+  get #isLedgerDue(): boolean {
+    return this.#isTidyDue || this.#ledger !== this.#sent.ledger;
+  }
+
   get #isDue(): boolean {
-    return this.#records.count > 0 || this.#isTidyDue || this.#ledger !== this.#sent;
+    return this.#isLedgerDue || this.#writing !== null || !this.#records.isEmpty;
   }
 
-  #send(withLedger = true): void {
+  /** The ledger first: a record of a removal then finds no record of its image. */
+  #send(): void {
     if (this.#isClosed) return;
-    const isDue = () => (withLedger ? this.#isDue : this.#records.count > 0);
-    while (isDue() && this.#refused.length === 0 && this.#unanswered.size < UNANSWERED_MAX) {
-      const batch = this.#nextBatch(withLedger);
-      this.#unanswered.set(batch, this.#write(batch));
-    }
+    if (this.#throttle.isOpen) this.#sendLedger();
+    else if (this.#isLedgerDue) this.#throttle.ask();
+    this.#records.sendIfOpen();
   }
 
-  #nextBatch(withLedger = true): Batch {
-    const records = this.#records.take();
-    const ledger = withLedger ? this.#ledger : null;
-    const request: StateWrite = {
-      kind: "write",
-      isFirst: this.#unanswered.size === 0,
-      basis: this.#basis,
-      records: records.map(historyRow),
-      changes: ledgerChanges(ledger ?? this.#sent, this.#sent),
-      watched: this.#ledger.watched.toString(),
-      tidy: withLedger && this.#isTidyDue,
-    };
-    if (ledger !== null) {
-      this.#sent = ledger;
-      this.#isTidyDue = false;
-    }
-    return { request, records, ledger };
+  #sendLedger(): void {
+    if (this.#isClosed || this.#writing !== null || !this.#isLedgerDue) return;
+    this.#writing = this.#writeLedger();
   }
 
-  async #write(batch: Batch): Promise<boolean> {
-    const answer = await this.ask(batch.request);
-    // Otherwise the state process ended between an earlier batch and this one.
-    const isNext = this.#refused.length === 0 && this.#unanswered.keys().next().value === batch;
-    this.#unanswered.delete(batch);
-    const { basis, tidy, changes } = batch.request;
-    if (answer.kind === "read" || answer.kind === "fresh") this.#adopt(answer, WRITTEN_AGAIN);
-    // Of an earlier basis only the records were written, and they alone also to an earlier copy.
-    else if (answer.kind === "done" && isNext && basis === this.#basis && batch.ledger !== null) {
-      this.#written = batch.ledger;
-      if (changes.length > 0) this.#isOlder = false;
+  #ledgerRequest(): LedgerWrite {
+    const { ledger, revision: from } = this.#sent;
+    const changes = ledgerChanges(this.#ledger, ledger);
+    const to = crypto.randomUUID();
+    const [tidy, watched] = [this.#isTidyDue, this.#ledger.watched.toString()];
+    this.#sent = { ledger: this.#ledger, revision: changes.length === 0 ? from : to };
+    this.#isTidyDue = false;
+    return { kind: "ledger", from, to, changes, tidy, watched };
+  }
+
+  async #writeLedger(): Promise<boolean> {
+    const request = this.#ledgerRequest();
+    const sent = this.#sent;
+    const answer = await this.ask(request);
+    this.#writing = null;
+    if (answer.kind === "read" || answer.kind === "fresh") this.#adopt(answer);
+    else if (this.#sent === sent) {
+      if (answer.kind === "done") this.#written = sent;
+      else this.#sent = this.#written;
     }
+    if (answer.kind === "done" && request.changes.length > 0) this.#isOlder = false;
+    this.#failed(answer);
+    // A file that was broken counts as a failure: a disk that corrupts every file would fill up.
     const isWritten = answer.kind === "fresh" ? answer.moved === null : answer.kind !== "failed";
-    if (!isWritten) {
-      this.#takesRecords = answer.kind === "failed" && answer.hasRecords === true;
-      if (this.#refused.length === 0) this.#failed(answer);
-      this.#refused.push(this.#takesRecords ? { ...batch, records: [] } : batch);
-      this.#isTidyDue ||= tidy;
-    } else if (batch.ledger !== null) {
-      this.#throttle.succeeded();
-      this.#failures.recovered(this.#records.dropped());
-    }
-    // Once those sent after a failed write came back too, all are sent again.
-    if (this.#unanswered.size === 0 && this.#refused.length > 0) {
-      this.#records.takeBack(this.#refused.flatMap(({ records }) => records));
-      this.#refused = [];
-      this.#sent = this.#written;
-    }
-    if (this.#isDue && !this.#isClosed) this.#throttle.ask();
+    if (isWritten) this.#throttle.succeeded();
+    else this.#throttle.failed();
+    this.#isTidyDue ||= request.tidy && !isWritten;
+    this.#answered();
     return isWritten;
   }
 
-  /** Not again at once, also after a broken file: a disk that corrupts every file would fill up. */
+  #recordsRequest(records: readonly HistoryRecord[]): StateRequest {
+    return {
+      kind: "records",
+      isFirst: this.#records.unanswered.length === 0,
+      records: records.map(historyRow),
+      watched: this.#ledger.watched.toString(),
+    };
+  }
+
+  async #writeRecords(records: readonly HistoryRecord[]): Promise<boolean> {
+    const answer = await this.ask(this.#recordsRequest(records));
+    if (answer.kind === "fresh") this.#adopt(answer);
+    this.#failed(answer);
+    return answer.kind === "done";
+  }
+
+  #answered(): void {
+    if (!this.#isDue) this.#failures.recovered(this.#records.dropped());
+    else if (this.#isLedgerDue && !this.#isClosed) this.#throttle.ask();
+  }
+
   #failed(answer: LedgerAnswer): void {
-    this.#throttle.failed();
     if (answer.kind !== "failed") return;
     const message = `${answer.message}; unwritten records stay in memory and crigc tries again`;
     this.#failures.failed("write-failed", { ...answer, message });
   }
 
-  /** `then`: what follows if the file was broken. */
-  #adopt(answer: Exclude<LedgerAnswer, { kind: "failed" }>, then: string): void {
+  #adopt(answer: Exclude<LedgerAnswer, { kind: "failed" }>): void {
     if (answer.kind === "done") return void (this.#isOlder = false);
-    this.#basis = answer.basis;
     if (answer.kind === "fresh") {
-      if (this.#written !== emptyLedger) this.#restartAge();
-      this.#written = this.#sent = emptyLedger;
+      if (this.#written.ledger !== emptyLedger) this.#restartAge();
+      this.#written = this.#sent = { ledger: emptyLedger, revision: "" };
       if (answer.moved === null) return;
-      const message = `${answer.moved}, and ${then}`;
+      const isNew = this.#ledger.observedAt === null;
+      const next = isNew ? "every image counts as new" : "crigc writes it again from memory";
+      const message = `${answer.moved}, and ${next}`;
       this.#options.notify({ kind: "broken-moved-aside", error: "corrupt", message });
       return;
     }
@@ -272,12 +272,12 @@ export abstract class Store {
     if (answer.isClosed === false && theirs.observedAt !== null) this.#wasLeftOpen = true;
     // Memory replaces an earlier copy of the file.
     const isEarlier = this.#isOlder && this.#ledger.observedAt !== null;
-    const diverged = { base: this.#written, ours: this.#ledger, theirs };
+    const diverged = { base: this.#written.ledger, ours: this.#ledger, theirs };
     if (!isEarlier)
       this.#ledger = diverged.ours === diverged.base ? theirs : mergeLedgers(diverged);
-    this.#written = this.#sent = theirs;
+    this.#written = this.#sent = { ledger: theirs, revision: answer.revision };
     this.#isOlder = false;
-    if (this.#isDue) this.#throttle.ask();
+    if (this.#isLedgerDue) this.#throttle.ask();
     if (!isEarlier) this.known(answer.recent);
   }
 

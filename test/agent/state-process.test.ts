@@ -9,7 +9,7 @@ import type { StateReply } from "../../src/store/state-request.ts";
 /** What the requester is told when the process runs this script. */
 const answerOf = async (script: string): Promise<StateReply | Error> =>
   processChannel({ program: ["/bin/sh", "-c", script, "sh"], directory: "/d", writer: "w" })
-    .ask({ kind: "refresh" }, () => undefined)
+    .ask({ kind: "refresh", revision: null }, () => undefined)
     .catch((thrown: unknown) => thrown as Error);
 
 /** Replies with this text as a message. */

@@ -34,7 +34,7 @@ const readLedger = (db: Database): Ledger => ledgerOf(readLedgerRows(db));
 /** How many rows it took. */
 function writeLedger(db: Database, next: Ledger, previous: Ledger): number {
   const changes = ledgerChanges(next, previous);
-  writeLedgerRows(db, changes);
+  writeLedgerRows(db, changes, crypto.randomUUID());
   return changes.length;
 }
 

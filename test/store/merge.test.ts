@@ -97,37 +97,3 @@ test("a container being created counts from when either process first saw it, an
   const merged = mergeLedgers({ base: emptyLedger, ours, theirs });
   expect(merged).toMatchObject(ledger(1n, true, 1));
 });
-
-test("uses of an image that two processes counted count once, and the aging term does not fall", () => {
-  const counted = (uses: number, agingTerm: number, firstSeen = 0n): Ledger => ({
-    ...emptyLedger,
-    agingTerm,
-    images: new Map([
-      [
-        imageId("a"),
-        aRecord({
-          firstSeenWatched: watched(firstSeen),
-          frequency: { uses, agingTerm, dayBegunWatched: null },
-        }),
-      ],
-    ]),
-  });
-  const base = counted(1, 0);
-  const [few, many, back] = [counted(2, 1), counted(4, 0), counted(1, 3, 5n)];
-  const merged = (ours: Ledger, theirs: Ledger) => {
-    const { agingTerm, images } = mergeLedgers({ base, ours, theirs });
-    return [agingTerm, images.get(imageId("a"))?.frequency];
-  };
-  const usesOf = (ledger: Ledger) => ledger.images.get(imageId("a"))?.frequency;
-  for (const [one, other] of [
-    [few, many],
-    [many, few],
-  ] as const)
-    expect(merged(one, other)).toEqual([1, usesOf(many)]);
-  // It was removed and came back.
-  for (const [one, other] of [
-    [back, many],
-    [many, back],
-  ] as const)
-    expect(merged(one, other)).toEqual([3, usesOf(back)]);
-});

@@ -188,6 +188,7 @@ test("a running process notices an older copy of its file that takes its records
   for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   renameSync(copy, path);
   store.saveLedger(ledgerOf(2, 6));
+  store.imageDone(idOf("p"), imageItem(2));
   expect(await store.flush()).toBe(false);
   expect(store.ledger()).toEqual({ ...ledgerOf(2, 6), ageRestartDue: true });
   await store.close();

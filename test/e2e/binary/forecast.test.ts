@@ -54,15 +54,8 @@ function fill(node: TestNode, disk: Json, spanMinutes: number): void {
       },
     });
   });
-  const write = {
-    kind: "write",
-    isFirst: true,
-    basis: null,
-    changes: [],
-    watched: "0",
-    tidy: false,
-  } as const;
-  expect(file.handle({ ...write, records }, () => undefined).kind).toBe("done");
+  const write = { kind: "records", isFirst: true, records, watched: "0" } as const;
+  expect(file.handle(write, () => undefined).kind).toBe("done");
   file[Symbol.dispose]();
 }
 

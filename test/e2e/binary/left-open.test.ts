@@ -29,6 +29,7 @@ async function oldNode(): Promise<TestNode> {
 /** Keeps everyone else from writing, as a backup tool does. */
 function locked(node: TestNode): Disposable {
   const db = new Database(join(node.stateDir, "crigc.db"));
+  db.run("PRAGMA busy_timeout = 2000");
   db.run("BEGIN IMMEDIATE");
   return { [Symbol.dispose]: () => db.close() };
 }
