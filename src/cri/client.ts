@@ -13,11 +13,14 @@ import {
   decodeSandboxDetail,
   decodeVersion,
   decodeWritableLayers,
+  imageOfSandbox,
+  imageOrigin,
   imagesOf,
+  logDirectoryOfSandbox,
+  sandboxImagesOf,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
 import type { Answer, Request, UnaryMethod } from "./messages.ts";
-import { imageOfSandbox, imageOrigin, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 export interface RuntimeOptions {
   /** `unix:///…`. */
@@ -69,7 +72,7 @@ interface Channels {
 }
 
 /** The calls that read: everything observation needs, and nothing that could change the runtime. */
-export function makeReader(channels: Channels): RuntimeReader {
+function makeReader(channels: Channels): RuntimeReader {
   const { runtime, image, onNewEntry } = channels;
   const sandbox = async <Result>(
     id: SandboxId,

@@ -5,7 +5,6 @@ import { describe, expect, test } from "bun:test";
 import { variablesOf } from "../../src/config/field.ts";
 import { type FieldName, fieldOf } from "../../src/config/fields.ts";
 import { printed } from "../../src/config/values.ts";
-import { hours, minutes, seconds } from "../../src/model/time.ts";
 import { DROP_INS, FILE, load, ours, type Sources } from "./loading.ts";
 import { COMPANIONS, type Sample, SAMPLES } from "./samples.ts";
 
@@ -205,73 +204,41 @@ describe("maps of signals", () => {
   });
 });
 
-test("each setting of a decision reaches the limits that policy reads", () => {
-  const text = ours(`
-imageGCHighThresholdPercent: 71
-imageGCLowThresholdPercent: 62
-imageMinimumGCAge: 3m
-imageMaximumGCAge: 50h
-imageGCInodeHighThresholdPercent: 73
-imageGCInodeLowThresholdPercent: 64
-imageStoreBudget: 20Gi
-maxImages: 41
-keepLoaded: true
-keepPreloaded: true
-keepPerRepository: 5
-podInfraContainerImage: r.example/pause:1
-imageOrder: frequent
-whenFutile: collect
-spaceAccounting: reported
-maxRemovalsPerPass: 6
-removalInterval: 7s
-minimumContainerTTLDuration: 8s
-maximumDeadContainersPerContainer: 9
-maximumDeadContainers: 10
-maxStopGracePeriod: 11s
-collectForeign: true
-imageDetectionPeriod: 12m
-imageGCPeriod: 13m
-bootGrace: 14m
-deadPodTTL: 15h
-evictionHard: {}
-evictionPressureTransitionPeriod: 16m
-`);
-  expect(load({ files: { [FILE]: text } }).limits).toEqual({
-    images: {
-      highPercent: 71,
-      lowPercent: 62,
-      minimumAge: minutes(3),
-      maximumAge: hours(50),
-      inodeHighPercent: 73,
-      inodeLowPercent: 64,
-      storeBudgetBytes: 20n * 1024n ** 3n,
-      maximumImages: 41,
-      keepLoaded: true,
-      keepPreloaded: true,
-      keepPerRepository: 5,
-      order: "frequent",
-      infraImages: ["r.example/pause:1"],
-      whenFutile: "collect",
-      accounting: "reported",
-      maximumRemovals: 6,
-      removalInterval: seconds(7),
-      compat: "none",
-    },
-    containers: {
-      minimumAge: seconds(8),
-      maximumPerPodContainer: 9,
-      maximumContainers: 10,
-      stopGraceMax: seconds(11),
-      collectForeign: true,
-      compat: "none",
-    },
-    memory: {
-      detectionPeriod: minutes(12),
-      imageGcPeriod: minutes(13),
-      bootGrace: minutes(14),
-      deadPodTtl: hours(15),
-      compat: "none",
-    },
-    pressure: { thresholds: [], transitionPeriod: minutes(16) },
+test.each<[FieldName, string]>([
+  ["imageGCHighThresholdPercent", "images.highPercent"],
+  ["imageGCLowThresholdPercent", "images.lowPercent"],
+  ["imageMinimumGCAge", "images.minimumAge"],
+  ["imageMaximumGCAge", "images.maximumAge"],
+  ["imageGCInodeHighThresholdPercent", "images.inodeHighPercent"],
+  ["imageGCInodeLowThresholdPercent", "images.inodeLowPercent"],
+  ["imageStoreBudget", "images.storeBudgetBytes"],
+  ["maxImages", "images.maximumImages"],
+  ["keepLoaded", "images.keepLoaded"],
+  ["keepPreloaded", "images.keepPreloaded"],
+  ["keepPerRepository", "images.keepPerRepository"],
+  ["imageOrder", "images.order"],
+  ["podInfraContainerImage", "images.infraImages"],
+  ["whenFutile", "images.whenFutile"],
+  ["spaceAccounting", "images.accounting"],
+  ["maxRemovalsPerPass", "images.maximumRemovals"],
+  ["removalInterval", "images.removalInterval"],
+  ["minimumContainerTTLDuration", "containers.minimumAge"],
+  ["maximumDeadContainersPerContainer", "containers.maximumPerPodContainer"],
+  ["maximumDeadContainers", "containers.maximumContainers"],
+  ["maxStopGracePeriod", "containers.stopGraceMax"],
+  ["collectForeign", "containers.collectForeign"],
+  ["imageDetectionPeriod", "memory.detectionPeriod"],
+  ["imageGCPeriod", "memory.imageGcPeriod"],
+  ["bootGrace", "memory.bootGrace"],
+  ["deadPodTTL", "memory.deadPodTtl"],
+  ["evictionPressureTransitionPeriod", "pressure.transitionPeriod"],
+])("%s reaches policy as %s", (name, place) => {
+  const { values, limits } = load({
+    flags: asFlags(SAMPLES.filter((it) => it.name === name).flatMap(together)),
   });
+  const reached = Object.entries(limits).flatMap(([group, members]) =>
+    Object.entries(members).map(([key, value]) => [`${group}.${key}`, value] as const),
+  );
+  expect(new Map<string, unknown>(reached).get(place)).toEqual(values[name]);
+  expect(values[name]).not.toEqual(load({}).values[name]);
 });

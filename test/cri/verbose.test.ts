@@ -6,7 +6,7 @@ import {
   imageOrigin,
   logDirectoryOfSandbox,
   sandboxImagesOf,
-} from "../../src/cri/verbose.ts";
+} from "../../src/cri/decode.ts";
 import { toRfc3339 } from "../../src/model/time.ts";
 
 const info = (entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>

@@ -24,7 +24,7 @@ export async function kubeletPods(
   options: KubeletOptions,
   signal: AbortSignal,
 ): Promise<readonly PodRecordSeen[]> {
-  const url = urlOf(options.endpoint);
+  const url = new URL("/pods", options.endpoint);
   const secure = url.protocol === "https:";
   const answer = await httpGet({
     url,
@@ -36,17 +36,6 @@ export async function kubeletPods(
   });
   if (answer.status !== 200) throw refusal(url, answer.status);
   return readPodList(answer.body);
-}
-
-function urlOf(endpoint: string): URL {
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
-  if (url === null || !["http:", "https:"].includes(url.protocol)) {
-    throw new HostError(
-      "refused",
-      `the kubelet's endpoint ${JSON.stringify(endpoint)} is not an https: or http: URL; use one such as https://127.0.0.1:10250`,
-    );
-  }
-  return new URL("/pods", url);
 }
 
 /** Never over `http:`, where anybody could read it. */

@@ -11,16 +11,14 @@ import {
   decodeVersion,
   decodeWritableLayers,
   imageIn,
+  imageOfSandbox,
+  imageOrigin,
   imagesOf,
+  logDirectoryOfSandbox,
+  sandboxImagesOf,
   sandboxIn,
 } from "../../../src/cri/decode.ts";
 import type { ListMethod } from "../../../src/cri/messages.ts";
-import {
-  imageOfSandbox,
-  imageOrigin,
-  logDirectoryOfSandbox,
-  sandboxImagesOf,
-} from "../../../src/cri/verbose.ts";
 import { containerId, sandboxId } from "../../../src/model/ids.ts";
 import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";

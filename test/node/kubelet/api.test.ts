@@ -262,8 +262,4 @@ describe("the identity of the kubelet's port", () => {
   ] as const)("fails if %s cannot be read", async (_, change, message) => {
     expectFailed(await read(change), message);
   });
-
-  test("fails if the endpoint is invalid", async () => {
-    expectFailed(await read({ endpoint: "127.0.0.1:10250" }), /is not an https: or http: URL/);
-  });
 });
