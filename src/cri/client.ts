@@ -72,7 +72,7 @@ interface Channels {
 }
 
 /** The calls that read: everything observation needs, and nothing that could change the runtime. */
-function makeReader(channels: Channels): RuntimeReader {
+export function makeReader(channels: Channels): RuntimeReader {
   const { runtime, image, onNewEntry } = channels;
   const sandbox = async <Result>(
     id: SandboxId,

@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 
 import { openRuntime } from "../../src/cri/client.ts";
 import { containerId, imageId, sandboxId } from "../../src/model/ids.ts";
-import type { RuntimeReader, RuntimeWriter } from "../../src/model/ports.ts";
 import { fromRfc3339, seconds } from "../../src/model/time.ts";
 import { until } from "../support/containerd/until.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
@@ -36,8 +35,7 @@ describe("reading", () => {
   test("returns the node in the types of the model, exactly", async () => {
     await using connection = await connected({ node: pod });
     const { runtime, signal } = connection;
-    // What observation asks for is what is here.
-    const reader: RuntimeReader = runtime.reader;
+    const { reader } = runtime;
     expect(await reader.listImages(signal)).toEqual([
       {
         id: imageId(imageIdOf(1)),
@@ -142,19 +140,14 @@ describe("reading", () => {
 describe("writing", () => {
   test("sends exactly the requested change", async () => {
     await using connection = await connected({ node: pod, exec: () => 42 });
-    const { fake, runtime } = connection;
-    const writer: RuntimeWriter = runtime.writer;
+    const { fake, runtime, signal } = connection;
+    const { writer } = runtime;
     fake.node.setContainerState("container", "running");
-    expect(
-      await writer.execSync(
-        containerId("container"),
-        { words: ["sh", "-c", "exit 42"], timeoutSeconds: 5 },
-        new AbortController().signal,
-      ),
-    ).toBe(42);
-    await writer.stopContainer(containerId("container"), 30, new AbortController().signal);
+    const command = { words: ["sh", "-c", "exit 42"], timeoutSeconds: 5 };
+    expect(await writer.execSync(containerId("container"), command, signal)).toBe(42);
+    await writer.stopContainer(containerId("container"), 30, signal);
     await writer.removeContainer(containerId("container"));
-    await writer.stopSandbox(sandboxId("sandbox"), new AbortController().signal);
+    await writer.stopSandbox(sandboxId("sandbox"), signal);
     await writer.removeSandbox(sandboxId("sandbox"));
     await writer.removeImage(imageId(imageIdOf(1)));
     expect(fake.node.containers.size + fake.node.sandboxes.size + fake.node.images.length).toBe(0);
@@ -170,12 +163,12 @@ describe("writing", () => {
 
   test("of what no longer exists is a success", async () => {
     await using connection = await connected();
-    const { fake, runtime } = connection;
+    const { fake, runtime, signal } = connection;
     fake.fail("*", { kind: "error", code: "NOT_FOUND" });
     await runtime.writer.removeImage(imageId("a"));
-    await runtime.writer.stopContainer(containerId("a"), 0, new AbortController().signal);
+    await runtime.writer.stopContainer(containerId("a"), 0, signal);
     await runtime.writer.removeContainer(containerId("a"));
-    await runtime.writer.stopSandbox(sandboxId("a"), new AbortController().signal);
+    await runtime.writer.stopSandbox(sandboxId("a"), signal);
     await runtime.writer.removeSandbox(sandboxId("a"));
     expect(fake.calls).toHaveLength(5);
   });

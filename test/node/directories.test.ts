@@ -53,18 +53,13 @@ test("links count nothing, a file with two names counts once, and directories co
   expect(walk.bytes).toBeLessThan(1100n * 1024n);
 });
 
-test("the search ends at once without time and is reported as incomplete", async () => {
+test.each([
+  ["without time", 0, "data"],
+  ["of a missing directory", 5000, "gone"],
+])("the search %s ends at once and is reported as incomplete", async (_, withinMs, name) => {
   const root = scratch();
   write(root, "data/file", 1);
-  expect(await walkDirectories(root, { ...options, withinMs: 0 }, signal)).toEqual({
-    complete: false,
-    directories: [],
-    bytes: 0n,
-  });
-});
-
-test("the search of a missing directory is incomplete", async () => {
-  const walk = await walkDirectories(join(scratch(), "gone"), options, signal);
+  const walk = await walkDirectories(join(root, name), { ...options, withinMs }, signal);
   expect(walk).toEqual({ complete: false, directories: [], bytes: 0n });
 });
 

@@ -22,13 +22,6 @@ function hookIn(directory: string, script: string, limitMs?: number) {
 }
 
 describe("the event hook", () => {
-  test("that does not read its input is no failure", async () => {
-    const { hook, path, failures } = hookIn(scratch(), "exit 0");
-    hook.send(path, "x".repeat(1024 * 1024));
-    await hook.close();
-    expect(failures).toEqual([]);
-  });
-
   test("that fails is reported, and gets the next event", async () => {
     const directory = scratch();
     const { hook, path, failures } = hookIn(directory, `touch "${directory}/ran.$$"; exit 3`);
@@ -74,7 +67,8 @@ describe("the event hook", () => {
   test("that returns may leave work running in the background", async () => {
     const directory = scratch();
     const { hook, path, failures } = hookIn(directory, `sleep 600 & echo $! >"${directory}/child"`);
-    hook.send(path, "{}");
+    // Nor is it a failure that it leaves its input unread.
+    hook.send(path, "x".repeat(1024 * 1024));
     await hook.close();
     const child = Number(readFileSync(join(directory, "child"), "utf8"));
     expect(isRunning(child)).toBe(true);

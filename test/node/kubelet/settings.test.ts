@@ -69,10 +69,6 @@ describe("kubeletProcesses", () => {
     expect(kubeletProcesses(procWith({ words, ...change }))).toEqual([]);
     expect(kubeletProcesses(procWith({ words }))).toHaveLength(1);
   });
-
-  test("is empty if processes cannot be listed", () => {
-    expect(kubeletProcesses(NOBODY)).toEqual([]);
-  });
 });
 
 const config = `kind: KubeletConfiguration
@@ -115,58 +111,39 @@ describe("the kubelet of a node", () => {
   const process = { pid: 7, program: "kubelet", flags, programFlags: flags };
   const none: Kubelet = { ...found, isHere: false, settings: [] };
 
-  test("is looked up once, and again when asked to", () => {
+  test("is none until it appears, and is looked up again only when asked to", () => {
     const changed = { ...found, rootDirectory: "/data" };
-    const node = looks(found, changed);
-    expect([node.found(), node.found()]).toEqual([found, found]);
-    expect([node.look(), node.found()]).toEqual([changed, changed]);
-  });
-
-  test("is none until it appears", () => {
-    const node = looks(none, found);
-    expect(node.found()).toBeNull();
-    expect(node.look()).toEqual(found);
-  });
-
-  test("is the same object while nothing of it changes", () => {
-    const node = looks(found, structuredClone(found));
+    const node = looks(none, found, structuredClone(found), changed);
+    expect([node.found(), node.look(), node.found()]).toEqual([null, found, found]);
+    // The same object while nothing of it changes.
     expect(node.found()).toBe(node.look());
+    expect(node.look()).toEqual(changed);
   });
 
+  const unreadable = { ...found, settings: [], problems: ["x"] };
   test.each([
-    ["whose files vanish", found, none],
-    ["that restarts", { ...found, processes: [process] }, { ...found, settings: [] }],
+    ["whose files vanish keeps the settings that were found last", found, none, found],
     [
-      "with a file that cannot be read any more",
-      found,
-      { ...found, settings: [], problems: ["x"] },
+      "that restarts keeps them",
+      { ...found, processes: [process] },
+      { ...found, settings: [] },
+      { ...found, processes: [process] },
     ],
-  ])("%s keeps the settings that were found last", (_, before, after) => {
+    ["with a file that cannot be read any more keeps them", found, unreadable, found],
+    [
+      "with a file that never could be read is followed in the others",
+      { ...found, problems: ["x"] },
+      unreadable,
+      unreadable,
+    ],
+  ])("%s", (_, before, after, expected) => {
     const node = looks(before, after);
-    expect([node.found(), node.look()]).toEqual([before, before]);
-  });
-
-  test("with a file that never could be read is followed in the others", () => {
-    const before = { ...found, problems: ["x"] };
-    const after = { ...before, settings: [] };
-    const node = looks(before, after);
-    expect([node.found(), node.look()]).toEqual([before, after]);
+    expect([node.found(), node.look()]).toEqual([before, expected]);
   });
 });
 
 describe("the settings of a kubelet", () => {
   const CONFIG = "var/lib/kubelet/config.yaml";
-
-  test("are none on a node without one", () => {
-    expect(kubeletWith({})).toEqual({
-      processes: [],
-      isHere: false,
-      settings: [],
-      rootDirectory: null,
-      staticPodPath: null,
-      problems: [],
-    });
-  });
 
   test("are those of the well-known file, with maps of signals in flag syntax", () => {
     const soft = "evictionSoftGracePeriod:\n  imagefs.available: 1m\n";
@@ -192,7 +169,9 @@ describe("the settings of a kubelet", () => {
   test("include its root directory and its static pod path", () => {
     const proc = kubelet("--config=/etc/k.yaml", "--root-dir", "/data/kubelet");
     const files = { "etc/k.yaml": "staticPodPath: /etc/kubernetes/manifests\n" };
+    expect(kubeletWith({})).toMatchObject({ isHere: false, settings: [], rootDirectory: null });
     expect(kubeletWith(files, proc)).toMatchObject({
+      isHere: true,
       rootDirectory: "/data/kubelet",
       staticPodPath: "/etc/kubernetes/manifests",
     });
