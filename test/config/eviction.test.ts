@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { splitStatements, statementFault, type StatementKind } from "../../src/config/eviction.ts";
-import type { Amount } from "../../src/model/limits.ts";
+import type { Amount, Threshold } from "../../src/model/limits.ts";
 import { seconds } from "../../src/model/time.ts";
 import { faultsOf, load } from "./loading.ts";
 
@@ -13,63 +13,60 @@ const share = (value: number): number => Math.fround(Math.fround(value) / 100);
 const percent = (value: number): Amount => ({ kind: "fraction", value: share(value) });
 const quantity = (value: bigint): Amount => ({ kind: "quantity", value });
 
-/** Thresholds of flags without `eviction-`. */
-const thresholds = (flags: Readonly<Record<string, string>>) =>
-  load({
-    flags: Object.entries({ hard: "", ...flags }).map(([name, text]) => [`eviction-${name}`, text]),
-  }).limits.pressure.thresholds;
-
-describe("vector 52: what is accepted", () => {
-  test("quantities, hard and soft with a grace period of 30s and a reclaim of 0", () => {
-    const imagefs = { signal: "imagefs.available", minimumReclaim: quantity(0n) } as const;
-    expect(
-      thresholds({
-        hard: "imagefs.available<150Mi",
-        soft: "imagefs.available<300Mi",
-        "soft-grace-period": "imagefs.available=30s",
-        "minimum-reclaim": "imagefs.available=0",
-      }),
-    ).toEqual([
-      { ...imagefs, amount: quantity(150n * 2n ** 20n), grace: seconds(0) },
-      { ...imagefs, amount: quantity(300n * 2n ** 20n), grace: seconds(30) },
-    ]);
-  });
-
-  test("percentages, as float32, with a reclaim of 5%", () => {
-    const nodefs = { signal: "nodefs.available", minimumReclaim: percent(5) } as const;
-    expect(
-      thresholds({
-        hard: "nodefs.available<10.5%",
-        soft: "nodefs.available<30%",
-        "soft-grace-period": "nodefs.available=30s",
-        "minimum-reclaim": "nodefs.available=5%",
-      }),
-    ).toEqual([
-      { ...nodefs, amount: percent(10.5), grace: seconds(0) },
-      { ...nodefs, amount: percent(30), grace: seconds(30) },
-    ]);
-  });
-
-  test("inode signals, in the order of signals, hard before soft", () => {
-    const read = thresholds({
+test.each<[string, Readonly<Record<string, string>>, readonly Partial<Threshold>[]]>([
+  [
+    "quantities, hard and soft with a grace period of 30s and a reclaim of 0",
+    {
+      hard: "imagefs.available<150Mi",
+      soft: "imagefs.available<300Mi",
+      "soft-grace-period": "imagefs.available=30s",
+      "minimum-reclaim": "imagefs.available=0",
+    },
+    [
+      { amount: quantity(150n * 2n ** 20n), grace: seconds(0), minimumReclaim: quantity(0n) },
+      { amount: quantity(300n * 2n ** 20n), grace: seconds(30), minimumReclaim: quantity(0n) },
+    ],
+  ],
+  [
+    "percentages, as float32, with a reclaim of 5%",
+    {
+      hard: "nodefs.available<10.5%",
+      soft: "nodefs.available<30%",
+      "soft-grace-period": "nodefs.available=30s",
+      "minimum-reclaim": "nodefs.available=5%",
+    },
+    [
+      { amount: percent(10.5), grace: seconds(0), minimumReclaim: percent(5) },
+      { amount: percent(30), grace: seconds(30), minimumReclaim: percent(5) },
+    ],
+  ],
+  [
+    "inode signals, in the order of signals, hard before soft",
+    {
       hard: "imagefs.inodesFree<150Mi,nodefs.inodesFree<5%",
       soft: "nodefs.inodesFree<100k",
       "soft-grace-period": "nodefs.inodesFree=0",
-    });
-    expect(read.map(({ signal, amount }) => [signal, amount])).toEqual([
-      ["nodefs.inodesFree", percent(5)],
-      ["imagefs.inodesFree", quantity(150n * 2n ** 20n)],
-      ["nodefs.inodesFree", quantity(100_000n)],
-    ]);
-  });
-
-  test.each(["0%", "100%"])(
-    "%s drops a threshold, a soft one without a grace period too",
-    (text) => {
-      const statement = `nodefs.available<${text}`;
-      expect(thresholds({ hard: statement, soft: statement })).toEqual([]);
     },
-  );
+    [
+      { signal: "nodefs.inodesFree", amount: percent(5) },
+      { signal: "imagefs.inodesFree", amount: quantity(150n * 2n ** 20n) },
+      { signal: "nodefs.inodesFree", amount: quantity(100_000n) },
+    ],
+  ],
+  [
+    "0% and 100%, which drop a threshold, a soft one without a grace period too",
+    { hard: "nodefs.available<0%", soft: "nodefs.available<100%" },
+    [],
+  ],
+])("vector 52: the kubelet accepts %s", (_, flags, expected) => {
+  expect(
+    load({
+      flags: Object.entries({ hard: "", ...flags }).map(([name, text]) => [
+        `eviction-${name}`,
+        text,
+      ]),
+    }).limits.pressure.thresholds,
+  ).toMatchObject(expected);
 });
 
 describe("vector 52: what is refused", () => {
@@ -136,11 +133,10 @@ describe("a threshold in bytes without a unit", () => {
   test.each(["imagefs.available<15", "nodefs.available<1000", "imagefs.available<2.5"])(
     "is refused on a flag, with a suggestion: %s",
     (text) => {
-      const amount = text.split("<")[1] ?? "";
+      const [signal = "", amount = ""] = text.split("<");
+      const fault = `missing unit in "${amount}" for ${signal}: ${amount}% or ${amount}Gi?`;
       expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([
-        expect.stringContaining(
-          `missing unit in "${amount}" for ${text.split("<")[0]}: ${amount}% or ${amount}Gi?`,
-        ),
+        expect.stringContaining(fault),
       ]);
     },
   );
