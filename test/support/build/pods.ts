@@ -107,14 +107,8 @@ export const planOf = (node: Node, change: Partial<ContainerInput> = {}): Contai
 export const goingContainers = (plan: ContainerPlan): readonly string[] =>
   plan.containers.filter((one) => one.decision.kind === "remove").map((one) => one.container.id);
 
-export const stayingContainers = (plan: ContainerPlan): readonly string[] =>
-  plan.containers.filter((one) => one.decision.kind === "keep").map((one) => one.container.id);
-
 export const goingSandboxes = (plan: ContainerPlan): readonly string[] =>
   plan.sandboxes.filter((one) => one.decision.kind === "remove").map((one) => one.sandbox.id);
-
-export const stayingSandboxes = (plan: ContainerPlan): readonly string[] =>
-  plan.sandboxes.filter((one) => one.decision.kind === "keep").map((one) => one.sandbox.id);
 
 export const goingLogs = (plan: ContainerPlan): readonly string[] =>
   plan.podLogs.filter((one) => one.decision.kind === "remove").map((one) => one.directory.entry);
@@ -134,6 +128,12 @@ export const noLogs: LogFacts = {
   danglingLinks: [],
   sizeBytes: null,
 };
+
+/** Logs with a directory for each of these pods: `default_POD_uid-POD`. */
+export const logsOf = (...pods: readonly string[]): LogFacts => ({
+  ...noLogs,
+  podLogs: pods.map((pod) => ({ entry: `default_${pod}_uid-${pod}`, uid: podUid(`uid-${pod}`) })),
+});
 
 export function viewOf(
   node: Partial<Pick<PodView, "containers" | "sandboxes" | "logs">>,
