@@ -21,11 +21,9 @@ import {
   NOW,
 } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type Lie } from "../support/fake-engine.ts";
+import { type Drawn, rarely, WATCHED, WORDS } from "./image-node.ts";
 
-const WATCHED = watched(minutes(100_000));
-const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
 const PODS = ["p", "q", "r"] as const;
-const rarely = fc.nat(5).map((roll) => roll === 0);
 
 const METHODS = [
   "Version",
@@ -41,59 +39,32 @@ const METHODS = [
   "RemoveContainer",
 ] as const;
 
-export interface PlannedFault {
-  readonly method: (typeof METHODS)[number];
-  /** Which call of the method. */
-  readonly at: number;
-  /** Whether all later calls of the method fail as well. */
-  readonly lasts: boolean;
-  readonly kind: "error" | "malformed" | "unreachable" | "hang" | "empty" | "half" | "gone";
-}
-
-export interface RandomContainer {
-  readonly pod: (typeof PODS)[number];
-  readonly name: "web" | "init";
-  readonly state: ContainerState;
-  readonly image: (typeof WORDS)[number];
-  readonly by: "id" | "reference" | "tag";
-  readonly volume: (typeof WORDS)[number] | null;
-}
-
-export interface FaultyNode {
-  readonly images: readonly { readonly pinned: boolean; readonly ageMinutes: number }[];
-  readonly containers: readonly RandomContainer[];
-  readonly pods: readonly {
-    readonly ready: boolean;
-    readonly listed: boolean;
-    /** `null`: no pass saw it absent. */
-    readonly absentSeconds: number | null;
-  }[];
-  readonly source: "ready" | "failed" | "none";
-  readonly keep: string | null;
-  readonly volumes: boolean;
-  readonly availableGib: number;
-  readonly faults: readonly PlannedFault[];
-  /** A container that starts before this call, counted over all methods, on this image. */
-  readonly starts: readonly { readonly at: number; readonly image: (typeof WORDS)[number] }[];
-}
-
-const someContainer: fc.Arbitrary<RandomContainer> = fc.record({
+const someContainer = fc.record({
   pod: fc.constantFrom(...PODS),
   name: fc.constantFrom("web", "init"),
-  state: fc.constantFrom("running", "exited", "exited", "exited", "created", "unknown"),
+  state: fc.constantFrom<ContainerState>(
+    "running",
+    "exited",
+    "exited",
+    "exited",
+    "created",
+    "unknown",
+  ),
   image: fc.constantFrom(...WORDS),
   by: fc.constantFrom("id", "reference", "tag"),
   volume: fc.option(fc.constantFrom(...WORDS), { freq: 3 }),
 });
 
-const aFault: fc.Arbitrary<PlannedFault> = fc.record({
+const aFault = fc.record({
   method: fc.constantFrom(...METHODS),
+  /** Which call of the method. */
   at: fc.nat(8),
+  /** Whether all later calls of the method fail as well. */
   lasts: rarely,
   kind: fc.constantFrom("error", "malformed", "unreachable", "hang", "empty", "half", "gone"),
 });
 
-export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
+export const faultyNode = fc.record({
   images: fc.array(fc.record({ pinned: rarely, ageMinutes: fc.constantFrom(0, 1, 30, 60, 90) }), {
     minLength: WORDS.length,
     maxLength: WORDS.length,
@@ -103,6 +74,7 @@ export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
     fc.record({
       ready: fc.boolean(),
       listed: fc.boolean(),
+      /** `null`: no pass saw it absent. */
       absentSeconds: fc.constantFrom(null, 9, 10),
     }),
     { minLength: PODS.length, maxLength: PODS.length },
@@ -112,10 +84,15 @@ export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
   volumes: fc.boolean(),
   availableGib: fc.integer({ min: 1, max: 25 }),
   faults: fc.array(aFault, { maxLength: 4 }),
+  /** A container that starts before this call, counted over all methods, on this image. */
   starts: fc.array(fc.record({ at: fc.nat(60), image: fc.constantFrom(...WORDS) }), {
     maxLength: 3,
   }),
 });
+
+type FaultyNode = Drawn<typeof faultyNode>;
+type RandomContainer = Drawn<typeof someContainer>;
+type PlannedFault = Drawn<typeof aFault>;
 
 export interface Lived extends FakeEngine {
   readonly node: FaultyNode;

@@ -30,9 +30,12 @@ import {
   NOW,
 } from "../support/build/values.ts";
 
-const WATCHED = watched(minutes(100_000));
-const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
-const rarely = fc.nat(5).map((roll) => roll === 0);
+/** What an arbitrary makes. */
+export type Drawn<From> = From extends fc.Arbitrary<infer Value> ? Value : never;
+
+export const WATCHED = watched(minutes(100_000));
+export const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
+export const rarely = fc.nat(5).map((roll) => roll === 0);
 const minute = fc.integer({ min: 0, max: 40 }).map((count) => minutes(count));
 
 const image = (word: string): fc.Arbitrary<Image> =>
@@ -83,7 +86,6 @@ const wordFor = (target: Image): fc.Arbitrary<Partial<Container>> =>
     { imageRef: target.repoDigests[0] ?? target.id, imageName: "registry.example/gone:v1" },
   );
 
-const states: readonly ContainerState[] = ["created", "running", "exited", "unknown"];
 const volumes: fc.Arbitrary<ImageVolumes> = fc.oneof(
   { weight: 6, arbitrary: fc.constant<ImageVolumes>({ kind: "known", references: [] }) },
   {
@@ -115,68 +117,45 @@ const limits: fc.Arbitrary<ImageLimits> = fc
     lowPercent: Math.max(0, high - below),
   }));
 
-export interface RandomNode {
-  readonly input: Facts;
-  /** The image that each container really runs. */
-  readonly truth: ReadonlyMap<string, ImageId>;
-}
+const aNode = fc.record({
+  images: fc.tuple(...WORDS.map((word) => image(word))).chain((all) => fc.subarray(all)),
+  records: fc.array(record, { minLength: WORDS.length, maxLength: WORDS.length }),
+  limits,
+  available: fc.bigInt({ min: 0n, max: 50n * GIB }),
+  used: fc.option(fc.bigInt({ min: 0n, max: 100n * GIB })),
+  rules: fc.subarray<KeepRule>([
+    { pattern: "registry.example/a", source: "--keep" },
+    { pattern: "host:5000/b:*", source: "/k/x.list:1" },
+    { pattern: "**/team/*", source: "/k/x.list:2" },
+    { pattern: anImage("c").id.slice(0, 20), source: "/k/x.list:3" },
+  ]),
+  purpose: fc.constantFrom<Purpose>({ kind: "periodic" }, { kind: "all-unused" }),
+  startedAt: fc.option(minute.map((ago) => instant(NOW - ago))),
+});
 
-/** A node on which everything that matters is known. */
-export const randomNode: fc.Arbitrary<RandomNode> = fc
-  .record({
-    images: fc.tuple(...WORDS.map((word) => image(word))).chain((all) => fc.subarray(all)),
-    records: fc.array(record, { minLength: WORDS.length, maxLength: WORDS.length }),
-    limits,
-    available: fc.bigInt({ min: 0n, max: 50n * GIB }),
-    used: fc.option(fc.bigInt({ min: 0n, max: 100n * GIB })),
-    rules: fc.subarray<KeepRule>([
-      { pattern: "registry.example/a", source: "--keep" },
-      { pattern: "host:5000/b:*", source: "/k/x.list:1" },
-      { pattern: "**/team/*", source: "/k/x.list:2" },
-      { pattern: anImage("c").id.slice(0, 20), source: "/k/x.list:3" },
-    ]),
-    purpose: fc.constantFrom<Purpose>({ kind: "periodic" }, { kind: "all-unused" }),
-    startedAt: fc.option(minute.map((ago) => instant(NOW - ago))),
-  })
-  .chain((node) => {
-    const container =
-      node.images.length === 0
-        ? fc.constant(null)
-        : fc.constantFrom(...node.images).chain((target) =>
-            fc.record({
-              target: fc.constant(target),
-              word: wordFor(target),
-              state: fc.constantFrom(...states),
-              mounts: volumes,
-            }),
-          );
-    return fc.array(container, { maxLength: 5 }).map((containers) =>
-      assemble(
-        node,
-        containers.filter((one) => one !== null),
-      ),
-    );
-  });
+/** A container that runs one of these images. */
+const containerOf = (images: readonly Image[]) =>
+  fc.constantFrom(...images).chain((target) =>
+    fc.record({
+      target: fc.constant(target),
+      word: wordFor(target),
+      state: fc.constantFrom<ContainerState>("created", "running", "exited", "unknown"),
+      mounts: volumes,
+    }),
+  );
 
-interface Parts {
-  readonly images: readonly Image[];
-  readonly records: readonly Partial<ImageRecord>[];
-  readonly limits: ImageLimits;
-  readonly available: bigint;
-  readonly used: bigint | null;
-  readonly rules: readonly KeepRule[];
-  readonly purpose: Purpose;
-  readonly startedAt: Facts["startedAt"];
-}
+/** A node on which everything that matters is known, with the image that each container really runs. */
+export const randomNode = aNode.chain((node) =>
+  (node.images.length === 0
+    ? fc.constant([])
+    : fc.array(containerOf(node.images), { maxLength: 5 })
+  ).map((runs) => assemble(node, runs)),
+);
 
-interface Runs {
-  readonly target: Image;
-  readonly word: Partial<Container>;
-  readonly state: ContainerState;
-  readonly mounts: ImageVolumes;
-}
-
-function assemble(parts: Parts, runs: readonly Runs[]): RandomNode {
+function assemble(
+  parts: Drawn<typeof aNode>,
+  runs: readonly Drawn<ReturnType<typeof containerOf>>[],
+): { readonly input: Facts; readonly truth: ReadonlyMap<string, ImageId> } {
   const { images, records, limits: chosen, rules, purpose, startedAt } = parts;
   const containers = runs.map(({ word, state }, at) => aContainer(`c${at}`, { ...word, state }));
   const gone: readonly string[] = [

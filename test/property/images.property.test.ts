@@ -2,25 +2,20 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { orderKey } from "../../src/model/frequency.ts";
 import { containerId } from "../../src/model/ids.ts";
-import type { Criterion, ImageCandidate, ImagePlan } from "../../src/model/plan.ts";
+import type { Criterion, ImagePlan } from "../../src/model/plan.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
-import { countUses, raiseAgingTerm } from "../../src/policy/image/frequency.ts";
 import { recheckImages } from "../../src/policy/image/judge.ts";
-import { forgetImages } from "../../src/policy/remember.ts";
 import { decideAlone } from "../policy/judging.ts";
-import { aContainer, aRecord, withImageLimits } from "../support/build/values.ts";
+import { aContainer, withImageLimits } from "../support/build/values.ts";
 import { randomNode } from "./image-node.ts";
 
 const RUNS = { numRuns: 1_500 };
 const ids = (plan: ImagePlan): readonly string[] => plan.candidates.map(({ image }) => image.id);
 const expected = (plan: ImagePlan): readonly string[] =>
   plan.candidates.filter((one) => one.expected).map(({ image }) => image.id);
-const isAged = ({ triggers }: ImageCandidate): boolean =>
-  triggers.some(({ kind }) => kind === "age");
 const withSnapshot = (input: Facts, change: Partial<Snapshot>): Facts => ({
   ...input,
   snapshot: { ...input.snapshot, ...change },
@@ -96,80 +91,6 @@ test("the order of lists does not matter", () => {
       );
     }),
     RUNS,
-  );
-});
-
-test("in the order frequent, images go by their key, then as in the order recent", () => {
-  let ranked = 0;
-  fc.assert(
-    fc.property(randomNode, ({ input }) => {
-      const planned = (order: "recent" | "frequent") =>
-        decideAlone(withImageLimits(input, { order, compat: "none" })).candidates;
-      const recent = planned("recent");
-      const place = new Map(recent.map(({ image }, at) => [image.id, at]));
-      const before = recent.toSorted(
-        (one, other) =>
-          Number(isAged(other)) - Number(isAged(one)) ||
-          orderKey(one.record) - orderKey(other.record) ||
-          (place.get(one.image.id) ?? 0) - (place.get(other.image.id) ?? 0),
-      );
-      const frequent = planned("frequent");
-      expect(frequent.map(({ image }) => image.id)).toEqual(before.map(({ image }) => image.id));
-      for (const { orderKey: key, record } of frequent) expect(key).toBe(orderKey(record));
-      ranked += frequent.length;
-    }),
-    RUNS,
-  );
-  expect(ranked).toBeGreaterThan(300);
-});
-
-test("in the order recent, and with compat kubelet, how often images were used changes nothing", () => {
-  fc.assert(
-    fc.property(randomNode, ({ input }) => {
-      const isKubelet = input.limits.images.compat === "kubelet";
-      const given = isKubelet ? input : withImageLimits(input, { order: "recent" });
-      const { ledger } = given;
-      const never = [...ledger.images].map(
-        ([id, record]) => [id, { ...record, frequency: null }] as const,
-      );
-      const without = { ...given, ledger: { ...ledger, images: new Map(never) } };
-      const counted = decideAlone(given);
-      const uncounted = decideAlone(without);
-      expect(ids(counted)).toEqual(ids(uncounted));
-      expect(counted.kept.map(({ image }) => image.id)).toEqual(
-        uncounted.kept.map(({ image }) => image.id),
-      );
-      expect(counted.candidates.every((it) => !("orderKey" in it))).toBeTrue();
-    }),
-    RUNS,
-  );
-});
-
-test("the aging term only rises, and every image that comes has a greater key", () => {
-  fc.assert(
-    fc.property(randomNode, fc.array(fc.nat(7)), ({ input }, turns) => {
-      const { images } = input.snapshot;
-      const frequent = withImageLimits(input, { order: "frequent", maximumImages: 0 });
-      let { ledger } = frequent;
-      for (const turn of turns) {
-        const before = ledger.agingTerm ?? 0;
-        const [candidate] = decideAlone({ ...frequent, ledger }).candidates;
-        const [trigger] = candidate?.triggers ?? [];
-        if (candidate !== undefined && trigger !== undefined)
-          ledger = raiseAgingTerm(forgetImages(ledger, [candidate.image.id]), {
-            candidate,
-            trigger,
-          });
-        expect(ledger.agingTerm ?? 0).toBeGreaterThanOrEqual(before);
-        const image = images[turn];
-        if (image === undefined || ledger.images.has(image.id)) continue;
-        const frequency = countUses(ledger, undefined, { inUseAt: null, newContainers: 0 });
-        const record = aRecord({ frequency });
-        expect(orderKey(record)).toBeGreaterThan(ledger.agingTerm ?? 0);
-        ledger = { ...ledger, images: new Map([...ledger.images, [image.id, record]]) };
-      }
-    }),
-    { numRuns: 300 },
   );
 });
 

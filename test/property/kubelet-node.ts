@@ -2,8 +2,7 @@
 
 import { containerId, podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import type { Limits } from "../../src/model/limits.ts";
-import type { Plan, Purpose } from "../../src/model/plan.ts";
+import type { Plan } from "../../src/model/plan.ts";
 import type {
   Container,
   Image,
@@ -15,7 +14,6 @@ import type {
 import { duration, hours, instant, seconds } from "../../src/model/time.ts";
 import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
 import { noLogs } from "../support/build/pods.ts";
@@ -24,8 +22,10 @@ import {
   anImage,
   aSandbox,
   aSnapshot,
-  defaultLimits,
+  defaultImageLimits,
+  factsOf,
   idOf,
+  memoryLimits,
   NOW,
 } from "../support/build/values.ts";
 
@@ -37,10 +37,18 @@ interface Pod {
   phase: "pending" | "running" | "completed";
 }
 
-const limits: Limits = {
-  ...defaultLimits,
-  images: { ...defaultLimits.images, minimumAge: duration(0n) },
-};
+const limits = { ...defaultImageLimits, minimumAge: duration(0n) };
+
+type Decided = { readonly decision: { readonly kind: string; readonly reason: { kind: string } } };
+/** What goes, for this reason or for any. */
+const removed = <One extends Decided>(
+  planned: readonly One[] | undefined,
+  reason?: string,
+): readonly One[] =>
+  (planned ?? []).filter(
+    ({ decision }) =>
+      decision.kind === "remove" && (reason === undefined || decision.reason.kind === reason),
+  );
 
 /** What a crigc that runs beside this kubelet decided wrongly; empty: nothing. */
 export class KubeletNode {
@@ -157,31 +165,22 @@ export class KubeletNode {
   }
 
   /** One pass; what it removes is removed. Returns what should have been kept. */
-  pass(purpose: Purpose["kind"] = "periodic"): readonly string[] {
+  pass(purpose: "periodic" | "all-unused" = "periodic"): readonly string[] {
     const snapshot = this.#observed();
-    const view = { snapshot, limits: limits.memory };
+    const ledger = this.#ledger;
     const seen = remember({
-      ...view,
-      ledger: this.#ledger,
-      usage: usageOf(snapshot),
-      pods: this.#ledger.pods,
-    });
-    const pods = rememberPods(this.#ledger.pods, {
-      ...snapshot,
-      watched: seen.watched,
-      limits: limits.memory,
-    });
-    this.#ledger = { ...seen, pods };
-    const plan = decide({
+      ledger,
       snapshot,
-      ledger: this.#ledger,
-      limits,
-      purpose: purpose === "all-unused" ? { kind: purpose } : { kind: "periodic" },
+      usage: usageOf(snapshot),
+      limits: memoryLimits,
+      pods: ledger.pods,
+    });
+    const view = { ...snapshot, watched: seen.watched, limits: memoryLimits };
+    this.#ledger = { ...seen, pods: rememberPods(ledger.pods, view) };
+    const plan = decide({
+      ...factsOf(snapshot, this.#ledger, limits),
+      purpose: { kind: purpose },
       parts: { containers: "all", images: true },
-      hold: { kind: "none" },
-      startedAt: null,
-      pressureTargets: [],
-      creationPatience: FULL_PATIENCE,
     });
     const faults = this.#faults(plan);
     this.#apply(plan);
@@ -268,37 +267,33 @@ export class KubeletNode {
     return { uid: podUid(uid), origin, finished, evicted: false, images };
   }
 
-  #faults(plan: Plan): readonly string[] {
-    const faults: string[] = [];
-    const wrong = (uid: string, what: string): void => {
-      if (this.#pods.has(uid)) faults.push(`${what} of ${uid}, which exists`);
-    };
-    for (const { container, decision } of plan.containers?.containers ?? [])
-      if (decision.kind === "remove" && decision.reason.kind === "pod-gone")
-        wrong(container.podUid, "a container");
-    for (const { sandbox, decision } of plan.containers?.sandboxes ?? [])
-      if (decision.kind === "remove" && decision.reason.kind === "pod-gone")
-        wrong(sandbox.podUid, "a sandbox");
-    for (const { directory, decision } of plan.containers?.podLogs ?? [])
-      if (decision.kind === "remove") wrong(directory.uid, "logs");
-    const goingImages = new Set((plan.images?.candidates ?? []).map(({ image }) => image.id));
+  #faults({ containers, images }: Plan): readonly string[] {
+    const gone = [
+      ...removed(containers?.containers, "pod-gone").map(({ container }) => container.podUid),
+      ...removed(containers?.sandboxes, "pod-gone").map(({ sandbox }) => sandbox.podUid),
+      ...removed(containers?.podLogs).map(({ directory }) => directory.uid),
+    ].map(String);
+    const candidates = new Set((images?.candidates ?? []).map(({ image }) => image.id));
     const named = this.source === "kubelet-api" ? [...this.#pods.keys()] : [];
-    for (const uid of named) if (goingImages.has(idOf(uid))) wrong(uid, "the image");
-    return faults;
+    return [
+      ...gone
+        .filter((uid) => this.#pods.has(uid))
+        .map((uid) => `something of ${uid}, which exists`),
+      ...named
+        .filter((uid) => candidates.has(idOf(uid)))
+        .map((uid) => `the image of ${uid}, which exists`),
+    ];
   }
 
-  #apply(plan: Plan): void {
-    const gone = new Set<string>();
-    for (const { container, decision } of plan.containers?.containers ?? [])
-      if (decision.kind === "remove") gone.add(container.id);
-    for (const { sandbox, decision } of plan.containers?.sandboxes ?? [])
-      if (decision.kind === "remove") gone.add(sandbox.id);
-    for (const { directory, decision } of plan.containers?.podLogs ?? [])
-      if (decision.kind === "remove") this.#logs.delete(directory.uid);
+  #apply({ containers, images }: Plan): void {
+    const gone = new Set<string>([
+      ...removed(containers?.containers).map(({ container }) => container.id),
+      ...removed(containers?.sandboxes).map(({ sandbox }) => sandbox.id),
+      ...(images?.candidates ?? []).map(({ image }) => image.id),
+    ]);
+    for (const { directory } of removed(containers?.podLogs)) this.#logs.delete(directory.uid);
     this.#containers = this.#containers.filter(({ id }) => !gone.has(id));
     this.#sandboxes = this.#sandboxes.filter(({ id }) => !gone.has(id));
-    this.#images = this.#images.filter(
-      ({ id }) => !(plan.images?.candidates ?? []).some(({ image }) => image.id === id),
-    );
+    this.#images = this.#images.filter(({ id }) => !gone.has(id));
   }
 }

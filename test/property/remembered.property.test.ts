@@ -12,17 +12,23 @@ import { Observer } from "../../src/gc/observe.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { type Ledger, ledgerCodec } from "../../src/model/ledger.ts";
-import type { Limits } from "../../src/model/limits.ts";
-import type { Plan, Purpose } from "../../src/model/plan.ts";
+import type { ImageLimits } from "../../src/model/limits.ts";
+import type { Plan } from "../../src/model/plan.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { PodReading, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, hours, instant, watched } from "../../src/model/time.ts";
+import { duration, hours, watched } from "../../src/model/time.ts";
 import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
-import { aFilesystem, aLedger, defaultLimits, NOW } from "../support/build/values.ts";
+import {
+  aFilesystem,
+  aLedger,
+  defaultImageLimits,
+  factsOf,
+  memoryLimits,
+  NOW,
+} from "../support/build/values.ts";
 import type {
   ContainerDescription,
   ImageDescription,
@@ -32,6 +38,7 @@ import { listStreams, Refusal, unaryMethods } from "../support/fake-runtime/meth
 import { FakeNode } from "../support/fake-runtime/node.ts";
 import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
 import { noMarks, noPulls } from "../support/no-creations.ts";
+import type { Drawn } from "./image-node.ts";
 
 /** With maps of its own, which share no entries with those of another version. */
 const copyOf = (ledger: Ledger): Ledger => ledgerCodec.read(ledgerCodec.write(ledger));
@@ -119,27 +126,11 @@ const podReading: fc.Arbitrary<PodReading> = fc.record({
   ),
 });
 
-/** Changes one thing by another of its kind, field by field or whole; takes it away; or adds it. */
-type Change =
-  | { readonly kind: "image"; readonly to: ImageDescription; readonly fields: readonly string[] }
-  | {
-      readonly kind: "sandbox";
-      readonly to: SandboxDescription;
-      readonly fields: readonly string[];
-    }
-  | {
-      readonly kind: "container";
-      readonly to: ContainerDescription;
-      readonly fields: readonly string[];
-    }
-  | { readonly kind: "pods"; readonly to: PodReading }
-  | { readonly kind: "gone"; readonly pick: number }
-  | { readonly kind: "turned" };
-
 const fieldsOf = (thing: object) => fc.subarray(Object.keys(thing).filter((key) => key !== "id"));
 const changed = <Kind extends string, To extends object>(kind: Kind, to: fc.Arbitrary<To>) =>
   to.chain((it) => fieldsOf(it).map((fields) => ({ kind, to: it, fields })));
-const change: fc.Arbitrary<Change> = fc.oneof(
+/** Changes one thing by another of its kind, field by field or whole; takes it away; or adds it. */
+const change = fc.oneof(
   { weight: 3, arbitrary: changed("image", image) },
   { weight: 3, arbitrary: changed("sandbox", sandbox) },
   { weight: 5, arbitrary: changed("container", container) },
@@ -165,7 +156,7 @@ interface World {
   pods: PodReading;
 }
 
-function apply(world: World, step: Change): void {
+function apply(world: World, step: Drawn<typeof change>): void {
   const { node } = world;
   switch (step.kind) {
     case "pods":
@@ -249,16 +240,13 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
   return channel;
 }
 
-const limits: Limits = {
-  ...defaultLimits,
-  images: {
-    ...defaultLimits.images,
-    highPercent: 50,
-    lowPercent: 10,
-    minimumAge: duration(0n),
-    keepPerRepository: 1,
-    keepLoaded: true,
-  },
+const limits: ImageLimits = {
+  ...defaultImageLimits,
+  highPercent: 50,
+  lowPercent: 10,
+  minimumAge: duration(0n),
+  keepPerRepository: 1,
+  keepLoaded: true,
 };
 
 const filesystems = [aFilesystem()];
@@ -284,9 +272,9 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
 }
 
 function next(ledger: Ledger, snapshot: Snapshot): Ledger {
-  const view = { ...snapshot, watched: ledger.watched, limits: limits.memory };
+  const view = { ...snapshot, watched: ledger.watched, limits: memoryLimits };
   const pods = rememberPods(ledger.pods, view);
-  return remember({ ledger, snapshot, usage: usageOf(snapshot), limits: limits.memory, pods });
+  return remember({ ledger, snapshot, usage: usageOf(snapshot), limits: memoryLimits, pods });
 }
 
 /** Who uses an image is told in the order of the list, which an unchanged list keeps. */
@@ -298,38 +286,17 @@ const inOrder = (_: string, value: unknown): unknown => {
 };
 
 /** Of all that is unused, of the disk as it is, and where nothing asks for anything. */
-const plansOf = (snapshot: Snapshot, ledger: Ledger): unknown =>
-  JSON.parse(
-    JSON.stringify(
-      [
-        decided(snapshot, ledger, { limits, purpose: { kind: "all-unused" } }),
-        decided(snapshot, ledger, { limits, purpose: { kind: "periodic" } }),
-        decided(snapshot, ledger, {
-          limits: { ...limits, images: { ...limits.images, highPercent: 100, maximumAge: never } },
-          purpose: { kind: "periodic" },
-        }),
-      ],
-      inOrder,
-    ),
-  );
-
-const never = duration(0n);
-
-const decided = (
-  snapshot: Snapshot,
-  ledger: Ledger,
-  asked: { readonly limits: Limits; readonly purpose: Purpose },
-): Plan =>
-  decide({
-    snapshot,
-    ledger,
-    ...asked,
-    parts: { containers: "all", images: true },
-    hold: { kind: "none" },
-    startedAt: instant(NOW - hours(1)),
-    pressureTargets: [],
-    creationPatience: FULL_PATIENCE,
-  });
+function plansOf(snapshot: Snapshot, ledger: Ledger): unknown {
+  const plan = (images: ImageLimits, kind: "all-unused" | "periodic" = "periodic"): Plan =>
+    decide({
+      ...factsOf(snapshot, ledger, images),
+      purpose: { kind },
+      parts: { containers: "all", images: true },
+    });
+  const idle = { ...limits, highPercent: 100 };
+  const plans = [plan(limits, "all-unused"), plan(limits), plan(idle)];
+  return JSON.parse(JSON.stringify(plans, inOrder));
+}
 
 test.each([false, true])(
   "entries that change in every field that a rule reads give the plan of a fresh process (streams: %p)",
