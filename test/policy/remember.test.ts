@@ -25,7 +25,6 @@ import {
 } from "../../src/policy/remember.ts";
 import {
   aContainer,
-  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -136,16 +135,6 @@ describe("images", () => {
     const one = next(aLedger(), aSnapshot({ images: [anImage("app", { repoTags: [] })] }));
     const two = next(one, later(minutes(5), { images: [anImage("app")] }));
     expect(recordOf(two, anImage("app")).earlierNames).toEqual([]);
-  });
-
-  test("the order of tags does not matter", () => {
-    const image = anImage("app", { repoTags: ["b/x:1", "a/x:1"] });
-    const one = next(aLedger(), aSnapshot({ images: [image] }));
-    const two = next(
-      one,
-      later(minutes(5), { images: [{ ...image, repoTags: ["a/x:1", "b/x:1"] }] }),
-    );
-    expect(two.images.get(image.id)?.firstSeenAt).toBe(NOW);
   });
 
   test("a record ends when its image was removed", () => {
@@ -288,11 +277,6 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(two.sandboxImages).toEqual(new Map([[sandbox, ""]]));
     expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
   });
-
-  test("a sandbox whose image was not read is not recorded as naming none", () => {
-    const snapshot = aSnapshot({ sandboxes: [aSandbox("s")] });
-    expect(next(aLedger(), snapshot).sandboxImages.size).toBe(0);
-  });
 });
 
 test("directories of keep rules that were read are remembered, sorted", () => {
@@ -301,14 +285,6 @@ test("directories of keep rules that were read are remembered, sorted", () => {
   const one = next(aLedger({ keepDirectories: [] }), read("/b"));
   expect(next(one, read("/c", "/a", "/b")).keepDirectories).toEqual(["/a", "/b", "/c"]);
   expect(next(one, read()).keepDirectories).toEqual(["/b"]);
-});
-
-test("an observation that another process overtook does not turn the clock back, so no time counts twice", () => {
-  const start = aLedger({ observedAt: NOW, uptime: hours(48) });
-  const newer = next(start, later(minutes(4)));
-  const older = next(newer, later(minutes(1)));
-  expect(older.watched).toBe(newer.watched);
-  expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
 });
 
 describe("ghosts", () => {
@@ -428,22 +404,6 @@ describe("ghosts", () => {
     expect(ghostIn(soon)?.isFinal).toBe(false);
     expect(ghostIn(tried(observed(soon, hours(3)), "unanswered"))?.isFinal).toBe(false);
     expect(ghostIn(tried(observed(soon, hours(3)), "answered"))?.isFinal).toBe(true);
-  });
-
-  test("other names do not end a ghost that is tried again later: a removal often takes them", () => {
-    const ledger = tried(observed(aLedger(), hours(0)), "answered");
-    const untagged = { images: [{ ...image, repoTags: [] }] };
-    expect(ghostIn(observed(ledger, minutes(5), untagged))).toEqual(ghostIn(ledger));
-  });
-
-  test("a ghost whose record ended with its removal gets its record back", () => {
-    const before = aRecord({ lastUsedWatched: watched(7n), ghost: aGhost({ attempts: 3 }) });
-    const seen = observed(aLedger(), hours(0), { images: [] });
-    const ledger = rememberGhost(seen, { image, record: before, end: "unanswered", runtime });
-    expect(ledger.images.get(image.id)).toMatchObject({
-      lastUsedWatched: watched(7n),
-      ghost: { since: NOW, attempts: 4 },
-    });
   });
 
   test("a ledger without an observation records no ghost", () => {

@@ -11,6 +11,7 @@ import {
   goingLogs,
   goingSandboxes,
   judged,
+  logsOf,
   noLogs,
   planOf,
   reasonOf,
@@ -18,18 +19,17 @@ import {
 } from "../../support/build/pods.ts";
 import { aContainer, containerLimits } from "../../support/build/values.ts";
 
-/** Exited instances of container c of pod a, by how many seconds ago they were made and ended. */
-const instances = (...secondsAgo: readonly number[]): readonly Container[] =>
-  secondsAgo.map((seconds) => dead("a", "c", { createdAt: ago(seconds) }));
+/** An exited instance of container c of pod a that was made and ended so many seconds ago. */
+const instance = (secondsAgo: number): Container => dead("a", "c", { createdAt: ago(secondsAgo) });
+const [at10, at20, at30] = [instance(10), instance(20), instance(30)];
 const runningC = dead("a", "c", { state: "running", createdAt: ago(1) });
 const limits = (perContainer: number, total = -1) => ({
   ...containerLimits,
   maximumPerPodContainer: perContainer,
   maximumContainers: total,
 });
+const kubelet = { ...limits(1), compat: "kubelet" } as const;
 const gone = judged({ gone: ["uid-a"] });
-const idsOf = (containers: readonly Container[]): readonly string[] =>
-  containers.map(({ id }) => id);
 
 describe("in a live pod", () => {
   test.each([
@@ -40,37 +40,28 @@ describe("in a live pod", () => {
     ["reclaim under pressure", { limits: limits(0, 0), purpose: "pressure" }],
   ] as const)("the newest dead instance of each name survives %s", (_, change) => {
     const init = dead("a", "init", { createdAt: ago(5000) });
-    const [newest, old] = instances(10, 20);
-    const containers = [init, newest, old].filter((one) => one !== undefined);
-    const plan = planOf({ containers, sandboxes: [sandboxOf("a")] }, change);
-    expect(goingContainers(plan)).toEqual([String(old?.id)]);
-    expect(reasonOf(plan, init.id)).toBe("newest-of-name");
-    expect(reasonOf(plan, String(newest?.id))).toBe("newest-of-name");
+    const plan = planOf({ containers: [init, at10, at20], sandboxes: [sandboxOf("a")] }, change);
+    expect(goingContainers(plan)).toEqual([at20.id]);
+    expect([init, at10].map(({ id }) => reasonOf(plan, id))).toEqual([
+      "newest-of-name",
+      "newest-of-name",
+    ]);
   });
 
   test("the newest dead instance is the newest by creation, even if a newer one never started", () => {
     const created = dead("a", "c", { state: "created", createdAt: ago(1) });
-    const [newest, old] = instances(10, 20);
-    const containers = [created, newest, old].filter((one) => one !== undefined);
-    const plan = planOf({ containers }, { limits: limits(0, 0) });
-    expect(goingContainers(plan)).toEqual([String(old?.id)]);
+    const plan = planOf({ containers: [created, at10, at20] }, { limits: limits(0, 0) });
+    expect(goingContainers(plan)).toEqual([at20.id]);
     expect(reasonOf(plan, created.id)).toBe("not-dead");
   });
 
   test("what is over its own limit does not count in the total, and a total that is met takes nothing", () => {
     const other = dead("b", "c", { createdAt: ago(90) });
-    const [, middle, oldest] = instances(10, 20, 30);
-    const over = planOf(
-      { containers: [...instances(10, 20, 30), other] },
-      { limits: limits(1, 2) },
-    );
-    expect(goingContainers(over)).toEqual([String(oldest?.id), String(middle?.id)]);
-    expect(reasonOf(over, String(oldest?.id))).toBe("over-per-container-limit");
+    const over = planOf({ containers: [at10, at20, at30, other] }, { limits: limits(1, 2) });
+    expect(goingContainers(over)).toEqual([at30.id, at20.id]);
+    expect(reasonOf(over, at30.id)).toBe("over-per-container-limit");
     for (const total of [3, 4]) {
-      const met = planOf(
-        { containers: [...instances(10, 20), other] },
-        { limits: limits(-1, total) },
-      );
+      const met = planOf({ containers: [at10, at20, other] }, { limits: limits(-1, total) });
       expect(goingContainers(met)).toEqual([]);
     }
   });
@@ -78,16 +69,8 @@ describe("in a live pod", () => {
   test("what is over the total goes last, however old it is", () => {
     const runs = dead("b", "c", { state: "running", createdAt: ago(1) });
     const ancient = dead("b", "c", { createdAt: ago(90) });
-    const plan = planOf(
-      { containers: [...instances(10, 20), runs, ancient] },
-      { limits: limits(1, 1) },
-    );
-    expect(goingContainers(plan)).toEqual([...idsOf(instances(20)), ancient.id]);
-  });
-
-  test("a running container is always kept", () => {
-    const plan = planOf({ containers: [runningC] }, { limits: limits(0, 0), pods: gone });
-    expect(reasonOf(plan, runningC.id)).toBe("running");
+    const plan = planOf({ containers: [at10, at20, runs, ancient] }, { limits: limits(1, 1) });
+    expect(goingContainers(plan)).toEqual([at20.id, ancient.id]);
   });
 });
 
@@ -102,48 +85,35 @@ describe("of a deleted pod", () => {
     },
   );
 
-  test("all containers of an evicted pod are removed", () => {
-    const [container] = instances(10);
-    const plan = planOf({ containers: instances(10) }, { pods: judged({ evicted: ["uid-a"] }) });
-    expect(reasonOf(plan, String(container?.id))).toBe("pod-evicted");
-  });
-
   test("containers of deleted pods are removed first, oldest first, then those over the limits", () => {
     const first = dead("gone", "c", { createdAt: ago(5) });
-    const containers = [...instances(10, 20, 30), first];
     const plan = planOf(
-      { containers },
+      { containers: [at10, at20, at30, first] },
       { limits: limits(1), pods: judged({ gone: ["uid-gone"] }) },
     );
-    expect(goingContainers(plan)).toEqual([first.id, ...idsOf(instances(30, 20))]);
+    expect(goingContainers(plan)).toEqual([first.id, at30.id, at20.id]);
   });
 });
 
-describe("the minimum age", () => {
-  const atLeastAnHour = { limits: { ...limits(0), minimumAge: hours(1) }, pods: gone };
+describe("the minimum age of an hour", () => {
+  const decided = (container: Container, ended: number | null, compat: "none" | "kubelet") => {
+    const containerEnds = new Map(ended === null ? [] : [[container.id, ago(ended)]]);
+    const change = { limits: { ...limits(0), minimumAge: hours(1), compat }, pods: gone };
+    return reasonOf(planOf({ containers: [container], containerEnds }, change), container.id);
+  };
+  const old = instance(100_000);
+  const created = (secondsAgo: number) =>
+    dead("a", "c", { state: "created", createdAt: ago(secondsAgo) });
 
-  test("counts from the container's end, not from its creation", () => {
-    const container = dead("a", "c", { createdAt: ago(100_000) });
-    const ended = (secondsAgo: number) => new Map([[container.id, ago(secondsAgo)]]);
-    const young = planOf({ containers: [container], containerEnds: ended(3599) }, atLeastAnHour);
-    expect(reasonOf(young, container.id)).toBe("too-young");
-    const old = planOf({ containers: [container], containerEnds: ended(3600) }, atLeastAnHour);
-    expect(reasonOf(old, container.id)).toBe("pod-gone");
-  });
-
-  test("keeps a container whose end could not be read", () => {
-    const [container] = instances(100_000);
-    const plan = planOf(
-      { containers: instances(100_000), containerEnds: new Map() },
-      atLeastAnHour,
-    );
-    expect(reasonOf(plan, String(container?.id))).toBe("end-unknown");
-  });
-
-  test("of one that never ended counts from its creation", () => {
-    const created = dead("a", "c", { state: "created", createdAt: ago(3600) });
-    const plan = planOf({ containers: [created], containerEnds: new Map() }, atLeastAnHour);
-    expect(reasonOf(plan, created.id)).toBe("pod-gone");
+  test.each([
+    ["keeps a container that ended later", old, 3599, "none", "too-young"],
+    ["counts from the container's end, not from its creation", old, 3600, "none", "pod-gone"],
+    ["keeps a container whose end could not be read", old, null, "none", "end-unknown"],
+    ["of one that never ended counts from its creation", created(3600), null, "none", "pod-gone"],
+    ["counts from the creation with compat kubelet", old, 3599, "kubelet", "pod-gone"],
+    ["keeps a younger one with compat kubelet", created(3599), null, "kubelet", "too-young"],
+  ] as const)("%s", (_, container, ended, compat, reason) => {
+    expect(decided(container, ended, compat)).toBe(reason);
   });
 
   test("fails an assertion if negative, because configuration refuses it", () => {
@@ -152,67 +122,52 @@ describe("the minimum age", () => {
   });
 });
 
+const deadNode = {
+  containers: [at10, at20, at30, dead("b", "c", { state: "created" })],
+  sandboxes: [sandboxOf("a", { state: "not-ready" }), sandboxOf("b", { state: "not-ready" })],
+  logs: { ...logsOf("a"), danglingLinks: [{ entry: "x", containerId: "x" }] },
+};
+
 describe("while the pod source is not ready, nothing is removed", () => {
   const pods = judged({ gone: ["uid-a", "uid-b"], notReady: "it is another node's" });
-  const node = {
-    containers: [...instances(10, 20, 30), dead("b", "c", { state: "created" })],
-    sandboxes: [sandboxOf("a", { state: "not-ready" }), sandboxOf("b", { state: "not-ready" })],
-    logs: {
-      ...noLogs,
-      podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }],
-      danglingLinks: [{ entry: "x", containerId: "x" }],
-    },
-  };
 
   test.each(["periodic", "all-unused", "pressure"] as const)("in a pass that is %s", (purpose) => {
-    const plan = planOf(node, { pods, purpose, limits: limits(0, 0) });
-    expect(goingContainers(plan)).toEqual([]);
-    expect(goingSandboxes(plan)).toEqual([]);
-    expect(goingLogs(plan)).toEqual([]);
+    const plan = planOf(deadNode, { pods, purpose, limits: limits(0, 0) });
+    expect([...goingContainers(plan), ...goingSandboxes(plan), ...goingLogs(plan)]).toEqual([]);
     expect(plan.links).toEqual([]);
-    expect(reasonOf(plan, String(instances(10)[0]?.id))).toBe("source-not-ready");
+    expect(reasonOf(plan, at10.id)).toBe("source-not-ready");
   });
 
   test("except by the limits with compat kubelet", () => {
-    const kubelet = { ...limits(1), compat: "kubelet" } as const;
-    const plan = planOf(node, { pods, limits: kubelet });
-    expect(goingContainers(plan)).toEqual(idsOf(instances(30, 20)));
+    const plan = planOf(deadNode, { pods, limits: kubelet });
+    expect(goingContainers(plan)).toEqual([at30.id, at20.id]);
     expect(goingLogs(plan)).toEqual([]);
     expect(plan.links).toHaveLength(1);
   });
 
   test("and links go where it is ready", () => {
-    expect(planOf(node, { pods: gone }).links).toHaveLength(1);
+    expect(planOf(deadNode, { pods: gone }).links).toHaveLength(1);
   });
 });
 
 describe("a hold or the grace period after a boot", () => {
   const blocks = [{ kind: "on-hold", until: null, reason: "an upgrade" }] as const;
-  const node = {
-    containers: instances(10, 20),
-    sandboxes: [sandboxOf("b", { state: "not-ready" })],
-    logs: {
-      ...noLogs,
-      podLogs: [{ entry: "default_b_uid-b", uid: podUid("uid-b") }],
-      danglingLinks: [{ entry: "x", containerId: "x" }],
-    },
-  };
 
   test("keeps everything, and reports candidates as blocked", () => {
-    const plan = planOf(node, { blocks, pods: judged({ gone: ["uid-a", "uid-b"] }) });
-    expect([...goingContainers(plan), ...goingSandboxes(plan), ...goingLogs(plan)]).toEqual([]);
-    expect(plan.links).toEqual([]);
-    const reasons = [...plan.containers, ...plan.sandboxes, ...plan.podLogs].map(
-      (each) => each.decision.reason.kind,
+    const empty = { ...deadNode, sandboxes: [sandboxOf("e", { state: "not-ready" })] };
+    const pods = judged({ gone: ["uid-a", "uid-b", "uid-e"] });
+    const plan = planOf(empty, { blocks, pods });
+    const decisions = [...plan.containers, ...plan.sandboxes, ...plan.podLogs].map(
+      ({ decision: { kind, reason } }) => `${kind} ${reason.kind}`,
     );
-    expect(new Set(reasons)).toEqual(new Set(["blocked"]));
+    expect(new Set(decisions)).toEqual(new Set(["keep blocked"]));
+    expect(plan.links).toEqual([]);
     expect(plan.containers[0]?.decision.tried.slice(-2)).toEqual(["pod-gone", "blocked"]);
   });
 
   test("does not change the reason of what is kept anyway", () => {
-    const both = planOf({ containers: [runningC, ...instances(10)] }, { blocks, pods: gone });
-    expect(reasonOf(both, runningC.id)).toBe("running");
-    expect(reasonOf(both, String(instances(10)[0]?.id))).toBe("blocked");
+    const both = planOf({ containers: [runningC, at10] }, { blocks, pods: gone });
+    expect([runningC, at10].map(({ id }) => reasonOf(both, id))).toEqual(["running", "blocked"]);
   });
 });
 
@@ -222,39 +177,16 @@ describe("a foreign container or sandbox", () => {
     metadataUid: podUid("uid-f"),
     state: "not-ready",
   });
-  const inBare = aContainer("f", { sandboxId: bare.id, podUid: podUid(""), state: "exited" });
-  const collect = { ...limits(0, 0), collectForeign: true };
-
-  test("is kept: a container and its sandbox without labels", () => {
-    const plan = planOf(
-      { containers: [inBare], sandboxes: [bare] },
-      { limits: limits(0, 0), purpose: "all-unused" },
-    );
-    expect(reasonOf(plan, inBare.id)).toBe("foreign");
-    expect(plan.sandboxes[0]?.decision.reason.kind).toBe("foreign");
-  });
+  /** In this sandbox, with the label of this pod. */
+  const exitedIn = (sandbox: string, label: string): Container =>
+    aContainer("f", { sandboxId: sandboxId(sandbox), podUid: podUid(label), state: "exited" });
+  const inBare = exitedIn(bare.id, "");
 
   test.each([
-    [
-      "without a label, whose sandbox is not listed",
-      aContainer("x", { podUid: podUid(""), sandboxId: sandboxId("?"), state: "exited" }),
-    ],
-    [
-      "without a label in a sandbox of a pod",
-      aContainer("x", { podUid: podUid(""), sandboxId: sandboxId("sandbox-a"), state: "exited" }),
-    ],
-    [
-      "with a label in a sandbox without one",
-      aContainer("x", { podUid: podUid("uid-f"), sandboxId: bare.id, state: "exited" }),
-    ],
-    [
-      "with the label of another pod than its sandbox's",
-      aContainer("x", {
-        podUid: podUid("uid-b"),
-        sandboxId: sandboxId("sandbox-a"),
-        state: "exited",
-      }),
-    ],
+    ["without a label, whose sandbox is not listed", exitedIn("?", "")],
+    ["without a label in a sandbox of a pod", exitedIn("sandbox-a", "")],
+    ["with a label in a sandbox without one", exitedIn(bare.id, "uid-f")],
+    ["with the label of another pod than its sandbox's", exitedIn("sandbox-a", "uid-b")],
   ])("is kept: a container %s", (_, container) => {
     const pods = judged({ gone: ["uid-a", "uid-b", "uid-f", ""] });
     const plan = planOf(
@@ -267,28 +199,20 @@ describe("a foreign container or sandbox", () => {
   test.each(["created", "unknown"] as const)(
     "that is %s is removed with --collect-foreign only once it counts as dead",
     (state) => {
-      const container = { ...inBare, state };
+      const node = { containers: [{ ...inBare, state }], sandboxes: [bare] };
       const reason = (foreignDead: readonly string[]) =>
         reasonOf(
-          planOf(
-            { containers: [container], sandboxes: [bare] },
-            { limits: collect, pods: judged({ foreignDead }) },
-          ),
-          container.id,
+          planOf(node, {
+            limits: { ...limits(0, 0), collectForeign: true },
+            pods: judged({ foreignDead }),
+          }),
+          inBare.id,
         );
-      expect(reason([])).toBe("not-dead");
-      expect(reason(["uid-f"])).toBe("foreign-dead");
+      expect([reason([]), reason(["uid-f"])]).toEqual(["not-dead", "foreign-dead"]);
     },
   );
 
-  test("keeps the newest container of each name with --collect-foreign while it is alive", () => {
-    const ready = { ...bare, state: "ready" } as const;
-    const plan = planOf({ containers: [inBare], sandboxes: [ready] }, { limits: collect });
-    expect(reasonOf(plan, inBare.id)).toBe("newest-of-name");
-  });
-
   test("counts as an unknown pod with compat kubelet", () => {
-    const kubelet = { ...limits(1), compat: "kubelet" } as const;
     const plan = planOf(
       { containers: [inBare], sandboxes: [bare] },
       { limits: kubelet, pods: judged({ gone: ["", "uid-f"] }) },
@@ -300,16 +224,15 @@ describe("a foreign container or sandbox", () => {
   test.each([[], [dead("f", "labelled", { sandboxId: sandboxId("?") })]])(
     "keeps its log directory, which no pod source knows",
     (...containers) => {
-      const logs = { ...noLogs, podLogs: [{ entry: "default_f_uid-f", uid: podUid("uid-f") }] };
-      const pods = judged({ gone: ["uid-f"] });
-      expect(goingLogs(planOf({ containers, sandboxes: [bare], logs }, { pods }))).toEqual([]);
+      const node = { containers, sandboxes: [bare], logs: logsOf("f") };
+      expect(goingLogs(planOf(node, { pods: judged({ gone: ["uid-f"] }) }))).toEqual([]);
     },
   );
 });
 
 describe("the plan", () => {
   test("lists the evaluated rules, the deciding one last", () => {
-    const plan = planOf({ containers: instances(10) }, { pods: gone });
+    const plan = planOf({ containers: [at10] }, { pods: gone });
     expect(plan.containers[0]?.decision.tried).toEqual([
       "running",
       "foreign",
@@ -319,7 +242,7 @@ describe("the plan", () => {
       "too-young",
       "pod-gone",
     ]);
-    const kept = planOf({ containers: instances(10, 20) }, { limits: limits(2) });
+    const kept = planOf({ containers: [at10, at20] }, { limits: limits(2) });
     expect(kept.containers[0]?.decision.tried.slice(-3)).toEqual([
       "pod-gone",
       "newest-of-name",
@@ -341,41 +264,32 @@ describe("the plan", () => {
 
   test("lists stray entries of the log directory and deletes none", () => {
     const strays = ["lost+found", "audit", "12345678"];
-    const everything = judged({ gone: strays });
-    expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).strays).toEqual(strays);
-    expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).podLogs).toEqual([]);
+    const plan = planOf({ logs: { ...noLogs, strays } }, { pods: judged({ gone: strays }) });
+    expect(plan).toMatchObject({ strays, podLogs: [] });
     expect(planOf({}).strays).toEqual([]);
-  });
-
-  test("says of a log directory whose pod the source knows that it is known, although nothing else is here", () => {
-    const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
-    expect(planOf({ logs }).podLogs[0]?.decision.reason.kind).toBe("pod-known");
-  });
-
-  test("without a pod source marks a log directory without other traces of its pod as not deleted yet", () => {
-    const logs = {
-      ...noLogs,
-      podLogs: [
-        { entry: "default_a_uid-a", uid: podUid("uid-a") },
-        { entry: "default_b_uid-b", uid: podUid("uid-b") },
-      ],
-    };
-    const plan = planOf({ sandboxes: [sandboxOf("a")], logs }, { pods: judged({ none: true }) });
-    expect(plan.podLogs.map(({ decision }) => decision.reason.kind)).toEqual([
-      "pod-known",
-      "pod-not-gone-yet",
-    ]);
   });
 
   test("with compat kubelet takes a stray entry for a UID only if it is a possible UID", () => {
     const strays = ["12345678", "lost+found"];
     const plan = planOf(
       { logs: { ...noLogs, strays } },
-      { limits: { ...containerLimits, compat: "kubelet" }, pods: judged({ gone: strays }) },
+      { limits: kubelet, pods: judged({ gone: strays }) },
     );
     expect(goingLogs(plan)).toEqual(["12345678"]);
     expect(plan.strays).toEqual(["lost+found"]);
   });
+
+  test.each([
+    ["is known", "where the source knows its pod", false, ["pod-known", "pod-known"]],
+    ["is not deleted yet", "without a pod source", true, ["pod-known", "pod-not-gone-yet"]],
+  ] as const)(
+    "says that a log directory without other traces of its pod %s %s",
+    (_, __, none, reasons) => {
+      const node = { sandboxes: [sandboxOf("a")], logs: logsOf("a", "b") };
+      const { podLogs } = planOf(node, { pods: judged({ none }) });
+      expect(podLogs.map(({ decision }) => decision.reason.kind)).toEqual([...reasons]);
+    },
+  );
 
   test("reports that logs or pods could not be judged, if so", () => {
     const logs = { kind: "failed", message: "cannot open /l" } as const;

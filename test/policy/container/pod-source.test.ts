@@ -9,7 +9,7 @@ import { judgePods, rememberPods } from "../../../src/policy/container/pods.ts";
 import {
   aPodRecord,
   dead,
-  noLogs,
+  logsOf,
   passes,
   reading,
   sandboxOf,
@@ -53,28 +53,21 @@ describe("a kubelet that restarted while its API server was down", () => {
     expect(stateOf(viewOf(node, unheard)).kind).toBe("not-ready");
   });
 
-  test("is not ready while its list lacks a live pod, whatever else it lists", () => {
-    const living = { sandboxes: [staticPod, sandboxOf("a"), sandboxOf("b")] };
-    const pods = list(seen(HASH, "static"), seen("uid-a", "api"), seen("uid-b", "directory"));
-    expect(stateOf(viewOf(living, pods))).toMatchObject({
-      kind: "not-ready",
-      why: expect.stringMatching(/lacks 1 of the 3 pods .* \(uid-b\)/),
-    });
-  });
-
-  test("names three of the missing pods, and counts the others", () => {
-    const living = { sandboxes: ["e", "d", "c", "b", "a", "x"].map((name) => sandboxOf(name)) };
-    expect(stateOf(viewOf(living, list(seen("uid-x", "api"))))).toMatchObject({
-      why: "it lacks 5 of the 6 pods that are alive on this node (uid-a, uid-b, uid-c and 2 more)",
-    });
-  });
-
-  test("names all of three pods that it does not know", () => {
-    const living = { sandboxes: ["c", "b", "a", "x"].map((name) => sandboxOf(name)) };
-    expect(stateOf(viewOf(living, list(seen("uid-x", "api"))))).toMatchObject({
-      why: expect.stringMatching(/ \(uid-a, uid-b, uid-c\)$/),
-    });
-  });
+  test.each([
+    [["e", "d", "c", "b", "a"], "5 of the 6", "uid-a, uid-b, uid-c and 2 more"],
+    [["c", "b", "a"], "3 of the 4", "uid-a, uid-b, uid-c"],
+    [["b"], "1 of the 2", "uid-b"],
+  ])(
+    "names up to three of the live pods %p that its list lacks, and counts the others",
+    (pods, many, names) => {
+      const living = { sandboxes: [...pods, "x"].map((name) => sandboxOf(name)) };
+      const lacking = list(seen("uid-x", "api"), seen("uid-b", "directory"));
+      expect(stateOf(viewOf(living, lacking))).toMatchObject({
+        kind: "not-ready",
+        why: `it lacks ${many} pods that are alive on this node (${names})`,
+      });
+    },
+  );
 
   test("is ready once it has reached the API server, and a pod deleted meanwhile counts as deleted two passes later", () => {
     const again = viewOf(
@@ -91,15 +84,11 @@ describe("a new pod", () => {
   const at = (age: bigint) => sandboxOf("b", { createdAt: instant(NOW - age) });
   const source = reading("kubelet-api", "uid-a");
   const withNew = (age: bigint) => viewOf({ sandboxes: [sandboxOf("a"), at(age)] }, source);
-
-  const running = (age: bigint) =>
-    viewOf(
-      {
-        sandboxes: [sandboxOf("a")],
-        containers: [dead("b", "c", { state: "running", createdAt: instant(NOW - age) })],
-      },
-      source,
-    );
+  const running = (age: bigint) => {
+    const createdAt = instant(NOW - age);
+    const containers = [dead("b", "c", { state: "running", createdAt })];
+    return viewOf({ sandboxes: [sandboxOf("a")], containers }, source);
+  };
 
   test("may be newer than the kubelet's answer for a minute, and no longer", () => {
     for (const view of [withNew, running]) {
@@ -132,11 +121,12 @@ describe("a node whose last pod of the API server was deleted", () => {
     watched: watched(view.watched + span),
   });
 
+  const pending = viewOf(
+    { sandboxes: [staticPod] },
+    list(seen(HASH, "static"), seen("uid-p", "api")),
+  );
+
   test("has a ready source a day after a pod that never ran disappeared from the list", () => {
-    const pending = viewOf(
-      { sandboxes: [staticPod] },
-      list(seen(HASH, "static"), seen("uid-p", "api")),
-    );
     const views = [pending, at(cleared, minutes(1))];
     expect(after(...views, at(cleared, hours(24))).judgement.state.kind).toBe("not-ready");
     const { records, judgement } = after(...views, at(cleared, hours(24) + minutes(1)));
@@ -146,10 +136,6 @@ describe("a node whose last pod of the API server was deleted", () => {
   });
 
   test("does not count the time in which the kubelet did not answer", () => {
-    const pending = viewOf(
-      { sandboxes: [staticPod] },
-      list(seen(HASH, "static"), seen("uid-p", "api")),
-    );
     const silent = viewOf(
       { sandboxes: [staticPod] },
       { kind: "failed", source: "kubelet-api", message: "connection refused" },
@@ -176,8 +162,7 @@ describe("a node whose last pod of the API server was deleted", () => {
   });
 
   test("is not blocked by logs that a deleted pod left", () => {
-    const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
-    const view = viewOf({ sandboxes: [staticPod], logs }, alone);
+    const view = viewOf({ sandboxes: [staticPod], logs: logsOf("c") }, alone);
     expect(after(before, view, view).judgement.shouldRemoveContent(podUid("uid-c"))).toBe(
       "pod-gone",
     );

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
-import { hours, minutes, watched } from "../../../src/model/time.ts";
+import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { livingPods } from "../../../src/policy/container/ownership.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { judgePods, type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
@@ -30,41 +30,28 @@ function after(...views: readonly PodView[]): PodJudgement {
 describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) => {
   const present = viewOf(lists, reading(source, "uid-a", "uid-b"));
   const absent = viewOf(lists, reading(source, "uid-a"));
+  const broken = viewOf(lists, failed);
+  const ready = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
+  const containers = [dead("b", "c", { state: "running" })];
+  const running = viewOf({ ...lists, containers }, reading(source, "uid-a"));
 
-  test("that is absent in two passes in a row counts as deleted", () => {
-    expect(after(absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
-    expect(after(absent, absent).hasEnded(B)).toBe(true);
-  });
-
-  test("that is absent once does not count as deleted", () => {
-    expect(after(present, absent).shouldRemoveContent(B)).toBeNull();
-    expect(after(present, absent).mayBeDeleted(B)).toBe(true);
-  });
-
-  test("that comes back in between does not count as deleted", () => {
-    expect(after(absent, present, absent).shouldRemoveContent(B)).toBeNull();
-  });
-
-  test("does not count as deleted if the source failed in between", () => {
-    expect(after(absent, viewOf(lists, failed), absent).shouldRemoveContent(B)).toBeNull();
-  });
-
-  test("with a ready sandbox is alive, whatever the source lists", () => {
-    const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
-    expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
-    expect(after(view, view, view).hasEnded(B)).toBe(false);
-  });
-
-  test("with a running container is alive, whatever the source lists", () => {
-    const running = dead("b", "c", { state: "running" });
-    const view = viewOf({ ...lists, containers: [running] }, reading(source, "uid-a"));
-    expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
+  test.each([
+    ["that is absent in two passes in a row counts as deleted", [absent, absent], "pod-gone"],
+    ["that is absent once does not", [present, absent], null],
+    ["that comes back in between does not", [absent, present, absent], null],
+    ["does not if the source failed in between", [absent, broken, absent], null],
+    ["with a ready sandbox is alive, whatever the source lists", [ready, ready, ready], null],
+    ["with a running container is alive", [running, running, running], null],
+  ] as const)("%s", (_, views, deleted) => {
+    const judgement = after(...views);
+    expect(judgement.shouldRemoveContent(B)).toBe(deleted);
+    expect(judgement.hasEnded(B)).toBe(deleted !== null);
   });
 
   test("absent once may be deleted only if the source is ready and still does not list it", () => {
     const records = rememberPods(new Map(), absent);
     const maybe = (view: PodView) => judgePods(records, view).mayBeDeleted(B);
-    expect([absent, present, viewOf(lists, failed)].map(maybe)).toEqual([true, false, false]);
+    expect([absent, present, broken].map(maybe)).toEqual([true, false, false]);
   });
 });
 
@@ -124,29 +111,18 @@ test("without a source no pod ever counts as deleted", () => {
 });
 
 describe("by the runtime alone, a pod", () => {
-  const at = (span: bigint, change: Partial<PodView> = {}): PodView => ({
-    ...viewOf(lists, reading("cri"), { watched: watched(hours(100) + span) }),
-    ...change,
-  });
+  const ancient = { ...stopped, createdAt: instant(stopped.createdAt - hours(100_000)) };
+  const at = (span: bigint, sandbox = stopped): PodView =>
+    viewOf({ sandboxes: [living, sandbox] }, reading("cri"), {
+      watched: watched(hours(100) + span),
+    });
 
-  test("counts as deleted when observed dead for --dead-pod-ttl, and not a minute earlier", () => {
-    expect(after(at(0n), at(hours(24) - minutes(1))).shouldRemoveContent(B)).toBeNull();
-    expect(after(at(0n), at(hours(24))).shouldRemoveContent(B)).toBe("pod-gone");
-  });
-
-  test("does not count as deleted by the runtime's timestamps", () => {
-    const ancient = {
-      sandboxes: [living, { ...stopped, createdAt: stopped.createdAt - hours(100_000) }],
-    };
-    const view = at(0n, ancient as Partial<PodView>);
-    expect(
-      after(view, { ...view, watched: watched(hours(100) + minutes(1)) }).shouldRemoveContent(B),
-    ).toBeNull();
-  });
-
-  test("does not count as deleted after a weekend without power, which is not observed time", () => {
-    // The watched clock counts such a gap for twice the detection period at most.
-    expect(after(at(0n), at(minutes(10)), at(minutes(11))).shouldRemoveContent(B)).toBeNull();
+  test.each([
+    ["observed dead for --dead-pod-ttl counts as deleted", at(0n), at(hours(24)), "pod-gone"],
+    ["does not a minute earlier", at(0n), at(hours(24) - minutes(1)), null],
+    ["does not by its timestamps", at(0n, ancient), at(minutes(1), ancient), null],
+  ] as const)("%s", (_, first, second, deleted) => {
+    expect(after(first, second).shouldRemoveContent(B)).toBe(deleted);
   });
 });
 

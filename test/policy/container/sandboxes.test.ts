@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { sandboxId } from "../../../src/model/ids.ts";
-import type { Sandbox } from "../../../src/model/snapshot.ts";
+import type { Container, Sandbox } from "../../../src/model/snapshot.ts";
 import { decideContainersAgain } from "../../../src/policy/container/containers.ts";
 import {
   ago,
@@ -12,6 +12,7 @@ import {
   planOf,
   sandboxOf,
 } from "../../support/build/pods.ts";
+import { containerLimits } from "../../support/build/values.ts";
 
 /** A stopped sandbox of pod a. */
 const stopped = (name: string, change: Partial<Sandbox> = {}): Sandbox => ({
@@ -31,16 +32,22 @@ describe("of a live pod", () => {
     expect(goingSandboxes(planOf({ sandboxes: [newer, ready] }))).toEqual([]);
   });
 
-  test("an older sandbox with a container is kept, unless the pass removes that container", () => {
-    const containers = [exitedIn(old)];
-    expect(goingSandboxes(planOf({ sandboxes: [newer, old], containers }))).toEqual([]);
-    const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
-    const superseded = planOf(
-      { sandboxes: [newer, old], containers: [...containers, running] },
-      { limits: { ...inputOf({}).limits, maximumPerPodContainer: 0 } },
-    );
-    expect(goingSandboxes(superseded)).toEqual(["old"]);
-  });
+  test.each(["none", "kubelet"] as const)(
+    "with compat %s, an older sandbox with a container is kept, unless the pass removes that container",
+    (compat) => {
+      const containers = [exitedIn(old)];
+      const going = (perContainer: number, ...more: readonly Container[]) =>
+        goingSandboxes(
+          planOf(
+            { sandboxes: [newer, old], containers: [...containers, ...more] },
+            { limits: { ...containerLimits, compat, maximumPerPodContainer: perContainer } },
+          ),
+        );
+      expect(going(1)).toEqual([]);
+      const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
+      expect(going(0, running)).toEqual(["old"]);
+    },
+  );
 
   test("the newest sandbox of the same instant is chosen by attempt", () => {
     const first = stopped("b-first", { attempt: 0 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import { type Frequency, frequencyOf, orderKey } from "../../../src/model/frequency.ts";
+import { frequencyOf } from "../../../src/model/frequency.ts";
 import type { ImageId } from "../../../src/model/ids.ts";
-import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
+import { type Ledger } from "../../../src/model/ledger.ts";
 import type { ImageTrigger } from "../../../src/model/reason.ts";
 import type { Container, Image } from "../../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
@@ -18,7 +18,6 @@ import {
   aSnapshot,
   defaultLimits,
   idOf,
-  NOW,
 } from "../../support/build/values.ts";
 
 const app = anImage("app");
@@ -44,18 +43,6 @@ const usesIn = (ledger: Ledger, id: ImageId = app.id): number =>
   frequencyOf(ledger.images.get(id) ?? { frequency: null }).uses;
 
 describe("the uses of an image", () => {
-  test("its arrival is one, and its record says nothing of it until a removal has raised the aging term", () => {
-    const one = seen(emptyLedger, []);
-    expect(one.images.get(app.id)?.frequency).toBeNull();
-    expect(usesIn(one)).toBe(1);
-    const later = seen({ ...emptyLedger, agingTerm: 7 }, []);
-    expect(later.images.get(app.id)?.frequency).toEqual({
-      uses: 1,
-      agingTerm: 7,
-      dayBegunWatched: null,
-    });
-  });
-
   test("each container not seen before is one, in any state, and none counts again", () => {
     const one = seen(aLedger(), [web, job]);
     expect(usesIn(one)).toBe(3);
@@ -64,21 +51,6 @@ describe("the uses of an image", () => {
     const three = seen(two, [web, aContainer("other", { imageId: idOf("app") })]);
     expect(usesIn(three)).toBe(4);
     expect([...three.containers.keys()]).toHaveLength(2);
-  });
-
-  test("each further day of observed time in use is one, and the record changes no more often", () => {
-    let ledger = seen(aLedger(), [web]);
-    const records = new Set<Frequency | null | undefined>();
-    for (let hour = 1; hour <= 23; hour += 1) {
-      ledger = seen(ledger, [web], hours(1));
-      records.add(ledger.images.get(app.id)?.frequency);
-    }
-    expect(records.size).toBe(1);
-    expect(usesIn(ledger)).toBe(2);
-    ledger = seen(ledger, [web], hours(1));
-    expect(usesIn(ledger)).toBe(3);
-    expect(usesIn(seen(ledger, [web], hours(23)))).toBe(3);
-    expect(usesIn(seen(ledger, [web], hours(73)))).toBe(6);
   });
 
   test("a day in use is added up over the times in use, without those between them", () => {
@@ -91,17 +63,6 @@ describe("the uses of an image", () => {
       ledger = seen(ledger, [web], hours(1));
     }
     expect(usesIn(ledger)).toBe(6);
-  });
-
-  test("an image that was in use before crigc counted days counts them from now on", () => {
-    const record = aRecord({ lastUsedWatched: watched(0n), names: "registry.example/app:v1" });
-    const known = new Map([[web.id, { imageVolumes: null, finishedAt: null }]]);
-    const before = aLedger({ images: new Map([[app.id, record]]), containers: known });
-    expect(seen(before, [web]).images.get(app.id)?.frequency).toEqual({
-      uses: 1,
-      agingTerm: 0,
-      dayBegunWatched: watched(before.watched + minutes(5)),
-    });
   });
 
   test("a day that begins in the future, as in a damaged file, takes nothing away", () => {
@@ -204,14 +165,6 @@ describe("containers not seen before", () => {
   ] as const)("count for %s", (_, change, expected) => {
     expect(counts(change)).toEqual(expected.map((it) => [...it]));
   });
-
-  test("do not include those of the ledger, nor what a sandbox or a manifest names", () => {
-    const known = new Map([[web.id, { imageVolumes: null, finishedAt: null }]]);
-    expect(counts({ containers: [web], imageVolumes: volume(web, base.id) }, known)).toEqual([]);
-    const manifests = [{ path: "/m", images: ["registry.example/base:v1"], fault: null }];
-    const pods = { kind: "none", why: "", manifests } as const;
-    expect(counts({ containers: [web, job], pods }, known)).toEqual([[app.id, 1]]);
-  });
 });
 
 test.each([
@@ -228,13 +181,6 @@ test.each([
   });
   const counts = newContainersOf(ledger, snapshot, usageOf(snapshot));
   expect(counts.get(app.id) ?? 0).toBe(added);
-});
-
-test("a list that lacks a container once makes no use of it", () => {
-  const old = aContainer("old", { imageId: app.id, createdAt: instant(NOW - hours(2)) });
-  const one = seen(emptyLedger, [old]);
-  const two = seen(seen(one, []), [old]);
-  expect([usesIn(one), usesIn(two)]).toEqual([2, 2]);
 });
 
 describe("the aging term", () => {
@@ -257,22 +203,5 @@ describe("the aging term", () => {
     const after = raiseAgingTerm(ledger, item);
     expect(after.agingTerm).toBe(expected);
     expect(after === ledger).toBe(expected === agingTerm);
-  });
-
-  test("makes an image that is staged and removed again and again outlive one that was popular once", () => {
-    const frequency = { uses: 5, agingTerm: 0, dayBegunWatched: watched(1n) };
-    const popular = orderKey(aRecord({ frequency }));
-    let ledger = aLedger();
-    const keys: number[] = [];
-    for (let time = 1; time <= 6; time += 1) {
-      ledger = seen(ledger, []);
-      const record = ledger.images.get(app.id) ?? aRecord();
-      keys.push(orderKey(record));
-      const candidate = aCandidate("app", { record, orderKey: orderKey(record) });
-      ledger = raiseAgingTerm(ledger, { candidate, trigger: { kind: "space" } });
-      ledger = seen(ledger, [], minutes(5), []);
-    }
-    expect(keys).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(keys.at(-1)).toBeGreaterThan(popular);
   });
 });

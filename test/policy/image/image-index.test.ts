@@ -5,7 +5,6 @@ import {
   distinctImages,
   indexImages,
   listedImages,
-  possibleImages,
 } from "../../../src/policy/image/image-index.ts";
 import { anImage, idOf } from "../../support/build/values.ts";
 
@@ -38,10 +37,6 @@ describe("a reference finds the image", () => {
     expect(listedImages(index, `${APP}:latest`)).toEqual([]);
   });
 
-  test("by no name but its own", () => {
-    expect(listedImages(indexImages([app("nginx")]), "redis")).toEqual([]);
-  });
-
   test("of exactly that name, where another one has the same digest", () => {
     const names = ["a", "b"].map((name) =>
       anImage(name, { repoDigests: [`registry.example/${name}@${DIGEST}`] }),
@@ -50,13 +45,6 @@ describe("a reference finds the image", () => {
     expect(listedImages(index, `registry.example/b@${DIGEST}`)).toEqual([idOf("b")]);
     expect(listedImages(index, `registry.example/c@${DIGEST}`)).toEqual([idOf("a"), idOf("b")]);
   });
-});
-
-test("a short name may mean an image that has its tag among others", () => {
-  const [image, other] = [app(`${APP}:v1`, `${APP}:v2`), anImage("other")];
-  const doubt = { failed: false, mayBeId: false };
-  for (const tag of ["v1", "v2"])
-    expect([...possibleImages([image, other], `app:${tag}`, doubt)]).toEqual([image.id]);
 });
 
 test("an image that is listed twice has the names of both entries, and a list without such is the same one", () => {

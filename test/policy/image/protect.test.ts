@@ -8,7 +8,6 @@ import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, type ObservedTime, watched } from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import {
-  isLoaded,
   type Protection,
   PROTECTION_ORDER,
   protectionOf,
@@ -281,22 +280,6 @@ describe("compat kubelet", () => {
     // Without the time of observation, that cannot be known.
     expect(protection(at(NOW + 1n, null)).reason).toEqual({ kind: "just-used" });
   });
-});
-
-describe("an image with the repository digests", () => {
-  const digest = `@sha256:${"d1".repeat(32)}`;
-  const rows: readonly [readonly string[], boolean][] = [
-    [[], true],
-    [[`docker.io/library/import-2026-01-31${digest}`], true],
-    [[`import-2026-01-31${digest}`], true],
-    [[`registry.example/app${digest}`], false],
-    [[`docker.io/library/import-2026-01-31${digest}`, `registry.example/app${digest}`], false],
-  ];
-  for (const [repoDigests, expected] of rows) {
-    test(`${JSON.stringify(repoDigests.map((text) => text.split("@")[0]))} is ${expected ? "" : "not "}loaded`, () => {
-      expect(isLoaded(anImage("app", { repoDigests }))).toBe(expected);
-    });
-  }
 });
 
 test("an image listed twice is kept if one of its entries is pinned", () => {

@@ -146,12 +146,6 @@ describe("an image that is first seen", () => {
     expect(states.slice(0, 12)).toEqual(Array(12).fill("pulling"));
     expect(states[12]).toBe("no-record");
   });
-
-  test("is still being pulled if a new pull began, whatever the wall clock says", () => {
-    const node = new Node();
-    for (let at = 0; at < 12; at += 1) node.sees({ intent: true });
-    expect(node.sees({ intent: true, markedAt: NOW - hours(1) })).toBe("pulling");
-  });
 });
 
 describe("an image that comes back", () => {
@@ -234,15 +228,6 @@ describe("an image that comes back", () => {
       node.sees({ record: true, image: null });
       expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
     });
-
-  test.each<[string, readonly Seen[]]>([
-    ["before it was gone", [{ intent: true }, { record: true }]],
-    ["until it was gone", [{ record: true }, { record: true, intent: true }]],
-  ])("has no record if an intent was only seen %s", (_, seen) => {
-    const node = new Node();
-    for (const it of [...seen, { record: true, image: null }]) node.sees(it);
-    expect(node.sees({ record: true, runtime: "cri-o" })).toBe("no-record");
-  });
 
   test("has no record if it was removed and loaded between two observations", () => {
     const node = new Node();

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 
 import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
-import type { Container, ImageVolumes, Resolution, Snapshot } from "../../../src/model/snapshot.ts";
+import type {
+  Container,
+  ImageVolumes,
+  Manifest,
+  PodReading,
+  Resolution,
+  Snapshot,
+} from "../../../src/model/snapshot.ts";
 import { referencesToResolve, usageOf } from "../../../src/policy/image/usage.ts";
 import { aContainer, anImage, aSandbox, aSnapshot, idOf } from "../../support/build/values.ts";
 
@@ -18,6 +25,25 @@ const used = (snapshot: Snapshot): readonly ImageId[] =>
   [...usageOf(snapshot).users.keys()].toSorted();
 const answers = (entries: Record<string, Resolution>): Pick<Snapshot, "resolutions"> => ({
   resolutions: new Map(Object.entries(entries)),
+});
+
+type PodList = Extract<PodReading, { readonly kind: "ready" }>;
+/** Pods as the kubelet's API lists them, each of one of these images. */
+const specs = (...images: readonly string[]): PodList => ({
+  kind: "ready",
+  source: "kubelet-api",
+  pods: images.map((image) => ({
+    uid: podUid("u"),
+    origin: "api",
+    finished: false,
+    evicted: false,
+    images: [image],
+  })),
+});
+const manifest = (image: string, fault: Manifest["fault"] = null): Manifest => ({
+  path: "/m/etcd.yaml",
+  images: [image],
+  fault,
 });
 
 describe("every way to name an image counts", () => {
@@ -82,15 +108,6 @@ describe("a name of no listed image is resolved by the runtime", () => {
 });
 
 describe("an image in a pod specification is looked up by its full name", () => {
-  const pod = (...images: readonly string[]): Partial<Snapshot> => ({
-    images: [app, other],
-    pods: {
-      kind: "ready",
-      source: "kubelet-api",
-      pods: [{ uid: podUid("u"), finished: false, evicted: false, origin: "api", images }],
-    },
-  });
-
   test.each([
     ["a", "docker.io/library/a:latest"],
     ["0", "docker.io/library/0:latest"],
@@ -99,26 +116,24 @@ describe("an image in a pod specification is looked up by its full name", () => 
     [`r.example/a:v1@${ELSE}`, `r.example/a@${ELSE}`],
     [ELSE, ELSE],
   ])("%s as %s", (image, asked) => {
-    expect(referencesToResolve(aSnapshot(pod(image)))).toEqual([asked]);
+    expect(referencesToResolve(aSnapshot({ images: [app, other], pods: specs(image) }))).toEqual([
+      asked,
+    ]);
   });
 
-  test("and protects every image that a search registry could make of a short name and its tag", () => {
+  test.each([
+    ["tool:v1", "docker.io/library/tool:v1", ["mirror", "short"]],
+    ["team/tool:v1", "docker.io/team/tool:v1", ["short"]],
+    ["r.example/tool:v1", "r.example/tool:v1", []],
+  ])("and %s protects every image that a search registry could make of it", (name, asked, its) => {
     const images = [
       anImage("short", { repoTags: ["quay.io/team/tool:v1"] }),
       anImage("tag", { repoTags: ["quay.io/team/tool:v2"] }),
       anImage("longer", { repoTags: ["quay.io/team/my-tool:v1"] }),
       anImage("mirror", { repoTags: ["m.example/r.example/tool:v1"] }),
     ];
-    const absent = answers({
-      "docker.io/library/tool:v1": { kind: "absent" },
-      "docker.io/team/tool:v1": { kind: "absent" },
-    });
-    expect(used(aSnapshot({ ...pod("tool:v1"), ...absent, images }))).toEqual(
-      [idOf("mirror"), idOf("short")].toSorted(),
-    );
-    expect(used(aSnapshot({ ...pod("team/tool:v1"), ...absent, images }))).toEqual([idOf("short")]);
-    const whole = answers({ "r.example/tool:v1": { kind: "absent" } });
-    expect(used(aSnapshot({ ...pod("r.example/tool:v1"), ...whole, images }))).toEqual([]);
+    const absent = answers({ [asked]: { kind: "absent" } });
+    expect(used(aSnapshot({ pods: specs(name), ...absent, images }))).toEqual(its.map(idOf));
   });
 
   test("and protects that name in every tag if the runtime cannot resolve it", () => {
@@ -128,7 +143,7 @@ describe("an image in a pod specification is looked up by its full name", () => 
       anImage("else", { repoTags: ["s.example/tool:v1"] }),
     ];
     const failed = answers({ "r.example/tool:v9": { kind: "unknown", message: "refused" } });
-    const snapshot = aSnapshot({ ...pod("r.example/tool:v9"), ...failed, images });
+    const snapshot = aSnapshot({ pods: specs("r.example/tool:v9"), ...failed, images });
     expect(used(snapshot)).toEqual([idOf("one"), idOf("two")].toSorted());
     expect(usageOf(snapshot).unknown).toEqual([]);
   });
@@ -144,15 +159,6 @@ test("a container whose word only contains the beginning of an ID uses no image 
     const whole = imageName.includes("/") ? imageName : `docker.io/library/${imageName}`;
     expect(used(node({ imageName }, answers({ [whole]: { kind: "absent" } })))).toEqual([]);
   }
-});
-
-test("every container that names only the same ID prefix uses the image", () => {
-  const imageName = app.id.slice("sha256:".length, 20);
-  const containers = ["c", "d"].map((name) => aContainer(name, { imageName }));
-  const absent = answers({ [`docker.io/library/${imageName}:latest`]: { kind: "absent" } });
-  const { users } = usageOf(aSnapshot({ images: [app, other], containers, ...absent }));
-  expect(users.get(app.id)?.map((user) => "name" in user && user.name)).toEqual(["c", "d"]);
-  expect([...users.keys()]).toEqual([app.id]);
 });
 
 test("two short names unknown to the runtime each protect their own image", () => {
@@ -267,26 +273,25 @@ describe("image volumes", () => {
 });
 
 describe("pods and sandboxes", () => {
-  test("an image that a static pod's manifest names is in use, whatever the pod source, and whether it is valid or not", () => {
-    for (const fault of [null, { kind: "invalid", message: "no pod" }] as const) {
-      const manifest = { path: "/m/etcd.yaml", images: ["registry.example/other:v1"], fault };
-      const pods: Snapshot["pods"] = { kind: "none", why: "x", manifests: [manifest] };
+  const images = [app, other];
+
+  test.each([null, { kind: "invalid", message: "no pod" }] as const)(
+    "an image that a static pod's manifest names is in use, whatever the pod source and its fault %p",
+    (fault) => {
+      const manifests = [manifest("registry.example/other:v1", fault)];
       const user = { kind: "static-pod", path: "/m/etcd.yaml", invalid: fault !== null } as const;
-      expect(usageOf(aSnapshot({ images: [app, other], pods }))).toEqual({
+      expect(usageOf(aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }))).toEqual({
         users: new Map([[other.id, [user]]]),
         unknown: [],
       });
-    }
-  });
+    },
+  );
 
   test.each(["registry.example/gone:v1", "not a name"])(
     "what a pod says leaves nothing unknown, although nobody could be asked for it: %s",
     (image) => {
-      const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
-      const manifests = [{ path: "/m/etcd.yaml", images: [image], fault: null }];
-      const pods = [{ ...seen, images: [image] }];
-      const told: Snapshot["pods"] = { kind: "ready", source: "kubelet-api", pods, manifests };
-      expect(usageOf(aSnapshot({ images: [app, other], pods: told })).unknown).toEqual([]);
+      const pods = { ...specs(image), manifests: [manifest(image)] };
+      expect(usageOf(aSnapshot({ images, pods })).unknown).toEqual([]);
     },
   );
 
@@ -296,7 +301,7 @@ describe("pods and sandboxes", () => {
   ])("a sandbox that names %s leaves unknown what could be asked for", (reference, subjects) => {
     const { unknown } = usageOf(
       aSnapshot({
-        images: [app],
+        images,
         sandboxes: [aSandbox("s")],
         sandboxImages: new Map([[sandboxId("sandbox-s"), reference]]),
       }),
@@ -304,88 +309,44 @@ describe("pods and sandboxes", () => {
     expect(unknown.map(({ subject }) => subject)).toEqual(subjects);
   });
 
-  test("an unreadable manifest makes use unknown, and one that is not a pod does not", () => {
-    const faulty = (kind: "invalid" | "unreadable") =>
-      usageOf(
-        aSnapshot({
-          images: [app],
-          pods: {
-            kind: "none",
-            why: "x",
-            manifests: [{ path: "/m/a", images: [], fault: { kind, message: "EIO" } }],
-          },
-        }),
-      ).unknown;
-    expect(faulty("unreadable")).toEqual([
-      { subject: "static pod /m/a", message: "cannot read its manifest: EIO" },
-    ]);
-    expect(faulty("invalid")).toEqual([]);
+  test.each([
+    [
+      "unreadable",
+      [{ subject: "static pod /m/etcd.yaml", message: "cannot read its manifest: EIO" }],
+    ],
+    ["invalid", []],
+  ] as const)("a manifest that is %s leaves unknown: %p", (kind, expected) => {
+    const manifests = [{ ...manifest("", { kind, message: "EIO" }), images: [] }];
+    const { unknown } = usageOf(aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }));
+    expect(unknown).toEqual([...expected]);
   });
 
-  const podOf = (uid: string) => ({
-    uid: podUid(uid),
-    origin: "api" as const,
-    finished: false,
-    evicted: false,
-    images: ["registry.example/other:v1"],
-  });
-  const pods = (source: "kubelet-api" | "kubelet-dir", uids = ["u"]): Snapshot["pods"] => ({
-    kind: "ready",
-    source,
-    pods: uids.map(podOf),
+  test("images of pod specifications are in use if the kubelet's API lists them", () => {
+    const pods = specs("registry.example/other:v1");
+    const user = { kind: "pod-spec", uid: podUid("u") } as const;
+    expect(usageOf(aSnapshot({ images, pods })).users).toEqual(new Map([[other.id, [user]]]));
+    expect(used(aSnapshot({ images, pods: { ...pods, source: "kubelet-dir" } }))).toEqual([]);
   });
 
-  test("images of pod specifications from the kubelet's API are in use", () => {
-    const usage = usageOf(aSnapshot({ images: [other], pods: pods("kubelet-api") }));
-    expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
-    expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);
+  test("images that manifests and pods name are in use side by side", () => {
+    const manifests = [manifest("registry.example/app:v1")];
+    const pods = { ...specs("registry.example/other:v1"), manifests };
+    expect(used(aSnapshot({ images, pods }))).toEqual([app.id, other.id].toSorted());
   });
-});
 
-test("images that manifests and pods name are in use side by side", () => {
-  const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
-  const manifests = [{ path: "/m/etcd.yaml", images: ["registry.example/app:v1"], fault: null }];
-  const pods = [{ ...seen, images: ["registry.example/other:v1"] }];
-  const told: Snapshot["pods"] = { kind: "ready", source: "kubelet-api", pods, manifests };
-  expect(used(aSnapshot({ images: [app, other], pods: told }))).toEqual(
-    [app.id, other.id].toSorted(),
-  );
-});
+  test("an empty image name in a specification uses nothing, not even an image with an empty tag", () => {
+    const listed = [...images, anImage("empty", { repoTags: [""] })];
+    const pods = specs("", "registry.example/other:v1");
+    const { users, unknown } = usageOf(aSnapshot({ images: listed, pods }));
+    expect([[...users.keys()], unknown]).toEqual([[other.id], []]);
+  });
 
-test("a pod specification with an empty image name uses nothing, not even an image that is listed with an empty tag", () => {
-  const images = [app, other, anImage("empty", { repoTags: [""] })];
-  const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
-  const of = (...names: readonly string[]) =>
-    usageOf(
-      aSnapshot({
-        images,
-        pods: { kind: "ready", source: "kubelet-api", pods: [{ ...seen, images: names }] },
-      }),
-    );
-  expect(of("")).toEqual({ users: new Map(), unknown: [] });
-  expect([...of("", "registry.example/other:v1").users.keys()]).toEqual([other.id]);
-});
-
-test("a pod specification or manifest never means the beginning of an ID, as a container may", () => {
-  const name = app.id.slice("sha256:".length, "sha256:".length + 20);
-  const resolutions = new Map([[`docker.io/library/${name}:latest`, { kind: "absent" as const }]]);
-  const pod = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
-  const pods = {
-    kind: "ready",
-    source: "kubelet-api",
-    pods: [{ ...pod, images: [name] }],
-  } as const;
-  const manifests = [{ path: "/m/etcd.yaml", images: [name], fault: null }];
-  const containers = [aContainer("c", { imageName: name })];
-  for (const named of [pods, { kind: "none", why: "x", manifests } as const])
-    expect(used(aSnapshot({ images: [app], resolutions, pods: named }))).toEqual([]);
-  expect(used(aSnapshot({ images: [app], resolutions, containers }))).toEqual([app.id]);
-});
-
-test("unreadable image volumes of containers removed first leave nothing unknown", () => {
-  const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
-  const containers = ["c", "d"].map((name) => aContainer(name, { imageId: app.id }));
-  const snapshot = aSnapshot({ images: [app], containers, runtime, imageVolumes: new Map() });
-  const unknown = usageOf(snapshot, new Set([containerId("container-c")])).unknown;
-  expect(unknown.map(({ subject }) => subject)).toEqual(["container container-d (d)"]);
+  test("a specification or manifest never means the beginning of an ID, as a container may", () => {
+    const name = app.id.slice("sha256:".length, "sha256:".length + 20);
+    const absent = answers({ [`docker.io/library/${name}:latest`]: { kind: "absent" } });
+    const none = { kind: "none", why: "x", manifests: [manifest(name)] } as const;
+    for (const pods of [specs(name), none])
+      expect(used(aSnapshot({ images, ...absent, pods }))).toEqual([]);
+    expect(used(node({ imageName: name }, absent))).toEqual([app.id]);
+  });
 });
