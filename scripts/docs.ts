@@ -14,6 +14,8 @@ import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
 const top = join(import.meta.dir, "..");
 /** An option of this many commands is described once. */
 const SHARED_MIN = 2;
+/** Not named in the sections of the many commands that have them. */
+const OF_LISTS: readonly string[] = ["all", "q", "no-trunc"];
 
 /** Pages by path, and for each the text of its generated sections by name. */
 export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
@@ -61,9 +63,9 @@ function flagEntry(name: FieldName): string {
 
 function commandSections(): string {
   const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
-  return ["## Options of several commands\n", `${shared}\n`, ...commands.map(commandSection)].join(
-    "\n",
-  );
+  const about = `${OF_LISTS.map((name) => code(dashed(name))).join(", ")} are options of lists.`;
+  const heading = "## Options of several commands\n";
+  return [heading, `${about}\n`, `${shared}\n`, ...commands.map(commandSection)].join("\n");
 }
 
 function optionText(option: CommandOption): string {
@@ -101,7 +103,7 @@ function commandSection(command: Command): string {
   const options = command.options.map((option) => [option, optionText(option)] as const);
   const rows = options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [`- ${text}\n`]));
   const also = options.flatMap(([{ name }, text]) =>
-    sharedOptions.has(text) ? [code(dashed(name))] : [],
+    sharedOptions.has(text) && !OF_LISTS.includes(name) ? [code(dashed(name))] : [],
   );
   return [
     `## ${code([command.name, ...command.operands.map(optionalUsage)].join(" "))}\n`,

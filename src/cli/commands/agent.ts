@@ -15,7 +15,7 @@ import { exit } from "../exit.ts";
 export const run = command({
   name: "run",
   summary: "run the agent until it is stopped",
-  doc: "SIGHUP reloads the configuration if it is valid. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
+  doc: "SIGHUP reloads a valid configuration. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
   readOnly: false,
   reloads: true,
   // The agent logs the warnings of its configuration itself.

@@ -93,7 +93,7 @@ const DIRECTORIES_MAX = 10;
 export const df = command({
   name: "df",
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows images in use, kept by each rule, and removable; then by repository, namespace or base; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
+  doc: "Shows images in use, kept by each rule, and removable, by repository, namespace or base; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
   options: [
     option("by VIEW", "group images by repository, namespace or base [repository]", {
       choices: VIEWS,

@@ -152,7 +152,7 @@ const cluster = printing({
   options: [
     IMAGE,
     NAMESPACE,
-    option("image-store DIR", "image store of the runtime, if its socket is not a known one"),
+    option("image-store DIR", "image store of the runtime, if its socket is unknown"),
   ],
   text: (given, context) => daemonSet(daemonSetOptions(given, context)),
 });

@@ -58,13 +58,9 @@ export const simulate = command({
       completes: "file",
     }),
     option("share I/N", "every Nth of the traces, from the Ith on, counted from 0"),
-    option(
-      "result FILE",
-      "add up what simulate -o json wrote, a file or a directory, in place of traces; repeatable",
-      {
-        completes: "file",
-      },
-    ),
+    option("result FILE", "add up what simulate -o json wrote (file or directory); repeatable", {
+      completes: "file",
+    }),
     ...SCENARIO_OPTIONS,
     option("html FILE", "also write a page with a chart", { completes: "file" }),
   ],
