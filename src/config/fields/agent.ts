@@ -65,7 +65,7 @@ export const paceFields = {
   imageGCPeriod: {
     type: PERIOD,
     default: "5m",
-    help: "time between image garbage collections",
+    help: "time between image GC passes",
     doc: "The kubelet's is fixed at 5m.",
     commands: REPLAYED,
   },
@@ -85,7 +85,7 @@ export const paceFields = {
   containerGCPeriod: {
     type: PERIOD,
     default: "1m",
-    help: "time between container garbage collections",
+    help: "time between container GC passes",
     doc: "Containers, sandboxes and logs.",
     commands: ["run"],
   },
@@ -115,7 +115,7 @@ export const agentFields = {
   eventHook: {
     type: optional(path("file")),
     help: "executable that receives warning events as JSON on stdin",
-    doc: "At most two at a time, for 10 s each. Failures are only logged.",
+    doc: "At most two at a time, for 10 s each.",
     commands: REMOVING,
   },
   compat: {

@@ -19,7 +19,7 @@ export const runtimeFields = {
     type: optional(endpoint),
     defaultWords: "the only socket that answers",
     help: "socket of the container runtime",
-    doc: "`unix:///PATH` or a bare path. Known sockets: containerd, k3s and RKE2, MicroK8s, k0s, CRI-O, cri-dockerd. If several answer `runtime.v1`, `run` and `gc` exit 2.",
+    doc: "`unix:///PATH` or a bare path. Known: containerd, k3s and RKE2, MicroK8s, k0s, CRI-O, cri-dockerd. If several answer `runtime.v1`, `run` and `gc` exit 2.",
     commands: RUNTIME,
     kubelet: true,
   },
@@ -48,8 +48,8 @@ export const imageFields = {
   imageGCHighThresholdPercent: {
     type: PERCENT,
     default: "85",
-    help: "disk usage that starts image garbage collection",
-    doc: "Reaching it is enough. With 100 and no maximum age, periodic image garbage collection is off.",
+    help: "disk usage that starts image GC",
+    doc: "Reaching it is enough. With 100 and no maximum age, periodic image GC is off.",
     kubelet: true,
   },
   imageGCLowThresholdPercent: {
@@ -78,7 +78,7 @@ export const imageFields = {
   imageGCInodeHighThresholdPercent: {
     type: optional(percent(1, 100)),
     defaultWords: "off",
-    help: "inode usage that starts image garbage collection",
+    help: "inode usage that starts image GC",
     doc: "Ignores filesystems that report no inodes.",
   },
   imageGCInodeLowThresholdPercent: {
