@@ -60,7 +60,7 @@ const QUERY_OPTIONS = [
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes, oldest first; a table omits those with nothing to do, unless --all is given. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
+  doc: "Lists passes, oldest first; tables need --all for those with nothing to do. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
   options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,

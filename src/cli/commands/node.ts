@@ -194,7 +194,7 @@ const REMOVALS_MAX = 100_000;
 export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far too little, usage that no image explains (such as other namespaces of the runtime), containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records, and stray entries in the pod log directory. Exits 0 even with findings.",
+  doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far too little, usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records, and stray entries in the pod log directory. Exits 0 even with findings.",
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,

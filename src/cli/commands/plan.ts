@@ -42,7 +42,7 @@ import { recordedTrace } from "../trace.ts";
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "gc removes a prefix of the order shown, as long as measurement requires, and nothing else. -q and -o name print only the candidates.",
+  doc: "gc removes a prefix of this order, as long as measurement requires, and nothing else. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
@@ -138,7 +138,7 @@ function returnedImages({ open, config }: CommandContext) {
 export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet, the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
+  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet it decides as a kubelet that has just started. Exits 8 if REF matches nothing.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   json: true,

@@ -21,7 +21,7 @@ const EVERYTHING = 100_000;
 export const report = command({
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
-  doc: "Shows disk usage over time, images by repository and shared layers, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
+  doc: "Shows disk usage over time, images by repository and layers, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
   options: [
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
     option("since TIME", "start: a time, a date or an age [7d]"),
