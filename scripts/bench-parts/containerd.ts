@@ -7,7 +7,7 @@ import { mebibyte, readDisk } from "../../test/support/containerd/disk.ts";
 import { importImages } from "../../test/support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../../test/support/containerd/node.ts";
 import { type Release, releases } from "../../test/support/containerd/release.ts";
-import { gc, youngAge } from "../../test/support/containerd/reports.ts";
+import { gc, removedImages, youngAge } from "../../test/support/containerd/reports.ts";
 import { median } from "./runs.ts";
 import { milliseconds } from "./tables.ts";
 
@@ -52,11 +52,11 @@ async function measureRound(node: ContainerdNode): Promise<Round> {
     await gc(node, "--containers");
     await Bun.sleep(1_500);
     const { report } = await gc(node, "--images", youngAge, ...thresholds(node));
-    const removed = (report.images?.items ?? []).filter(({ result }) => result.kind === "removed");
+    const removed = removedImages(report);
     if (removed.length === 0) throw new Error(`nothing was removed: ${report.images?.end}`);
     await importImages(node, archive);
     const startMs = performance.now();
-    for (const { id } of removed) await node.cri.call("RemoveImage", { image: { image: id } });
+    for (const image of removed) await node.cri.call("RemoveImage", { image: { image } });
     const bareMs = performance.now() - startMs;
     return { removals: removed.length, passMs: report.tookMs, bareMs };
   } finally {

@@ -3,6 +3,7 @@
 import { library, writeImageArchive } from "../../test/support/containerd/archive.ts";
 import { mebibyte } from "../../test/support/containerd/disk.ts";
 import { importImages, loadImages } from "../../test/support/containerd/import.ts";
+import { takeInventory } from "../../test/support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../test/support/containerd/node.ts";
 import { runPod, runToEnd, startContainer, stopPod } from "../../test/support/containerd/pods.ts";
 import { nodeFlags } from "../../test/support/containerd/program.ts";
@@ -79,13 +80,17 @@ async function prepare(node: ContainerdNode): Promise<World> {
     `${node.directory}/unused.tar`,
     Array.from({ length: UNUSED }, (_, at) => spec(unusedName(at))),
   );
-  const { images } = await node.cri.call("ListImages", {});
-  const protectedIds = new Set(images.map(({ id }) => id));
-  return { node, protectedIds, unused: archive.images, archive, firstSeen: new Map() };
+  return {
+    node,
+    protectedIds: await listed(node),
+    unused: archive.images,
+    archive,
+    firstSeen: new Map(),
+  };
 }
 
 const listed = async (node: ContainerdNode): Promise<ReadonlySet<string>> =>
-  new Set((await node.cri.call("ListImages", {})).images.map(({ id }) => id));
+  new Set((await takeInventory(node)).images.map(({ id }) => id));
 
 async function oneKill(
   world: World & { readonly random: Random; readonly figures: Figures },

@@ -61,15 +61,9 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     expect((await runtime.reader.imageStatus(app, signal))?.id).toBe(appImage?.id ?? imageId(""));
     expect(await runtime.reader.imageStatus("docker.io/library/absent:1", signal)).toBeNull();
 
+    const { sandboxId: id, uid, namespace } = pod;
     expect(await runtime.reader.listSandboxes(signal)).toMatchObject([
-      {
-        id: pod.sandboxId,
-        podUid: pod.uid,
-        metadataUid: pod.uid,
-        name: "web",
-        namespace: pod.namespace,
-        state: "ready",
-      },
+      { id, podUid: uid, metadataUid: uid, name: "web", namespace, state: "ready" },
     ]);
     const sandbox = sandboxId(pod.sandboxId);
     expect(await runtime.reader.sandboxImage(sandbox, signal)).toBe(node.sandboxImage);

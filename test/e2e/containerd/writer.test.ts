@@ -1,26 +1,18 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+// Free space on a real containerd while something else fills the disk, and images of containers whose creation is slow.
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { open } from "node:fs/promises";
 
-import { type RunningAgent, startAgent } from "../../support/containerd/agent.ts";
-// Free space on a real containerd while something else fills the disk, and images of containers whose creation is slow.
+import { startAgent } from "../../support/containerd/agent.ts";
 import { library } from "../../support/containerd/archive.ts";
 import { fillDiskTo, gibibyte, mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
-import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import { startNode } from "../../support/containerd/node.ts";
 import { makeKubeletPodDirectory, runPod, startContainer } from "../../support/containerd/pods.ts";
 import { gc, removedImages, ripen, youngAge } from "../../support/containerd/reports.ts";
+import { put } from "../../support/scratch.ts";
 
 setDefaultTimeout(240_000);
-
-let node: ContainerdNode | undefined;
-let agent: RunningAgent | undefined;
-afterEach(async () => {
-  await agent?.stop();
-  await node?.stop();
-  [agent, node] = [undefined, undefined];
-});
 
 const crigcPercent = 25;
 /** A kubelet's threshold is 5 points lower. */
@@ -31,13 +23,13 @@ describe("beside a pod in ErrImagePull", () => {
   test.each([40, 100])(
     "the agent keeps the disk above the kubelet's threshold while %d MB/s are written",
     async (rate) => {
-      node = await startNode("2.1", { disk: { sizeBytes: 4 * gibibyte } });
+      await using node = await startNode("2.1", { disk: { sizeBytes: 4 * gibibyte } });
       // Together 1.2 GiB on the disk, as blobs and unpacked.
       for (const group of [1, 2, 3, 4]) await loadImages(node, unusedImages(group, 11));
       await ripen(node);
       await fillDiskTo(node.disk, 100 - crigcPercent - 2);
       makeKubeletPodDirectory(node, await runPod(node, { name: "err-image-pull" }));
-      agent = await startAgent(
+      await using _ = await startAgent(
         node,
         youngAge,
         "--image-gc-high-threshold=100",
@@ -64,14 +56,12 @@ describe("beside a pod in ErrImagePull", () => {
 });
 
 test("gc keeps the image of a container that the kubelet creates within 30 s, and removes the others", async () => {
-  node = await startNode("2.1", { disk: { sizeBytes: 512 * mebibyte } });
+  await using node = await startNode("2.1", { disk: { sizeBytes: 512 * mebibyte } });
   await loadImages(node, [{ names: [library("app:1")] }, ...unusedImages(1, 5)]);
   const pod = await runPod(node, { name: "web" });
   await ripen(node);
   // The kubelet's file for messages, made just before CreateContainer.
-  const mark = `${makeKubeletPodDirectory(node, pod)}/containers/app`;
-  mkdirSync(mark, { recursive: true });
-  writeFileSync(`${mark}/0a1b2c3d`, "");
+  put(makeKubeletPodDirectory(node, pod), "containers/app/0a1b2c3d");
   const before = await imageTags(node);
   const running = gc(node, "--images", "--all-unused", youngAge);
   await Bun.sleep(3_000);

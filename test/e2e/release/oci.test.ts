@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import packaged from "../../../package.json" with { type: "json" };
 import { library } from "../../support/containerd/archive.ts";
 import { command, tryCommand } from "../../support/containerd/command.ts";
-import type { ContainerMount, ContainerSecurity } from "../../support/containerd/cri.ts";
 import { mebibyte, readDisk } from "../../support/containerd/disk.ts";
 import { ctr, loadImages } from "../../support/containerd/import.ts";
 import { imageTags } from "../../support/containerd/inventory.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
 import {
+  type ContainerMount,
   containerStatus,
   execInContainer,
   type PodContainer,
@@ -36,30 +36,40 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-interface Descriptor {
-  readonly mediaType: string;
-  readonly digest: string;
-  readonly size: number;
-}
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of OCI and Kubernetes, as the test looks into them
+type Json = any;
 
-interface Layout {
-  readonly directory: string;
-  readonly index: { readonly manifests: readonly (Descriptor & Record<string, unknown>)[] };
-  /** Of the one manifest, whose digest names the image. */
-  readonly digest: string;
-  readonly blob: (descriptor: Descriptor) => string;
-}
-
-const unpacked = (processor: string): Promise<Layout> =>
-  unpackedOf(`crigc-linux-${processor}.oci.tar`);
-
-async function unpackedOf(archive: string): Promise<Layout> {
+/** An archive in the OCI layout, unpacked. */
+async function unpacked(archive: string) {
   const directory = `${scratch}/${archive}.d`;
   mkdirSync(directory, { recursive: true });
   await command("tar", "-xf", `${folder}/${archive}`, "-C", directory);
-  const index = JSON.parse(readFileSync(`${directory}/index.json`, "utf8")) as Layout["index"];
-  const blob = ({ digest }: Descriptor): string => `${directory}/blobs/${digest.replace(":", "/")}`;
-  return { directory, index, digest: index.manifests[0]?.digest ?? "", blob };
+  const { manifests } = JSON.parse(readFileSync(`${directory}/index.json`, "utf8"));
+  const blob = ({ digest }: Json): string => `${directory}/blobs/${digest.replace(":", "/")}`;
+  const document = (of: Json): Json => JSON.parse(readFileSync(blob(of), "utf8"));
+  return { directory, manifests, blob, document };
+}
+type Layout = Awaited<ReturnType<typeof unpacked>>;
+
+/** Every blob that is named is there with its digest and size, and no other. */
+async function expectBlobs({ directory, manifests, blob, document }: Layout): Promise<void> {
+  expect(JSON.parse(readFileSync(`${directory}/oci-layout`, "utf8"))).toEqual({
+    imageLayoutVersion: "1.0.0",
+  });
+  const named = new Map<string, Json>();
+  const visit = (descriptor: Json): void => {
+    named.set(descriptor.digest.slice("sha256:".length), descriptor);
+    if (!/(index|manifest)\.v1\+json$/.test(descriptor.mediaType)) return;
+    const { manifests: below = [], config, layers = [] } = document(descriptor);
+    for (const child of [...below, ...layers, ...(config === undefined ? [] : [config])])
+      visit(child);
+  };
+  manifests.forEach(visit);
+  expect(readdirSync(`${directory}/blobs/sha256`).toSorted()).toEqual([...named.keys()].toSorted());
+  for (const [digest, descriptor] of named) {
+    expect(Bun.file(blob(descriptor)).size).toBe(descriptor.size);
+    expect(await command("sha256sum", blob(descriptor))).toStartWith(digest);
+  }
 }
 
 const { version } = packaged;
@@ -69,21 +79,17 @@ describe.each([
   ["arm64", "arm64", "lib/ld-linux-aarch64.so.1", "lib/aarch64-linux-gnu"],
 ])("the image for %s", (processor, architecture, loader, libraries) => {
   let layout: Layout;
-  let manifest: { readonly config: Descriptor; readonly layers: readonly Descriptor[] };
+  let manifest: Json;
   let layer: string;
 
   beforeAll(async () => {
-    layout = await unpacked(processor);
-    const [entry] = layout.index.manifests;
-    manifest = JSON.parse(readFileSync(layout.blob(entry as Descriptor), "utf8"));
-    layer = layout.blob(manifest.layers[0] as Descriptor);
+    layout = await unpacked(`crigc-linux-${processor}.oci.tar`);
+    manifest = layout.document(layout.manifests[0]);
+    layer = layout.blob(manifest.layers[0]);
   });
 
   test("is an OCI layout of one named image, whose blobs match their digests", async () => {
-    expect(JSON.parse(readFileSync(`${layout.directory}/oci-layout`, "utf8"))).toEqual({
-      imageLayoutVersion: "1.0.0",
-    });
-    expect(layout.index.manifests).toEqual([
+    expect(layout.manifests).toEqual([
       {
         mediaType: "application/vnd.oci.image.manifest.v1+json",
         digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
@@ -95,19 +101,12 @@ describe.each([
         },
       },
     ]);
-    const named = [...layout.index.manifests, manifest.config, ...manifest.layers];
-    const blobs = readdirSync(`${layout.directory}/blobs/sha256`);
-    expect(blobs.toSorted()).toEqual(named.map(({ digest }) => digest.slice(7)).toSorted());
-    for (const descriptor of named) {
-      const sum = (await command("sha256sum", layout.blob(descriptor))).slice(0, 64);
-      expect(`sha256:${sum}`).toBe(descriptor.digest);
-      expect(Bun.file(layout.blob(descriptor)).size).toBe(descriptor.size);
-    }
+    await expectBlobs(layout);
   });
 
   test("runs /crigc run, and has the diff ID of its unpacked layer", async () => {
     const sum = await command("sh", "-c", `gunzip -c '${layer}' | sha256sum`);
-    expect(JSON.parse(readFileSync(layout.blob(manifest.config), "utf8"))).toMatchObject({
+    expect(layout.document(manifest.config)).toMatchObject({
       architecture,
       os: "linux",
       created: "1970-01-01T00:00:00Z",
@@ -161,17 +160,14 @@ describe.each([
 });
 
 describe("the index of both images", () => {
-  const archive = `crigc-${version}.oci.tar`;
   let layout: Layout;
-  const documentOf = (descriptor: unknown) =>
-    JSON.parse(readFileSync(layout.blob(descriptor as Descriptor), "utf8"));
 
   beforeAll(async () => {
-    layout = await unpackedOf(archive);
+    layout = await unpacked(`crigc-${version}.oci.tar`);
   });
 
   test("has the name, and for each processor the same image as the archive for that processor", async () => {
-    const [index] = layout.index.manifests;
+    const [index] = layout.manifests;
     expect(index).toMatchObject({
       mediaType: "application/vnd.oci.image.index.v1+json",
       annotations: {
@@ -180,24 +176,23 @@ describe("the index of both images", () => {
       },
     });
     const of = async (processor: string) => {
-      const { manifests } = (await unpacked(processor)).index;
-      const { annotations: _, ...image } = manifests[0] as Record<string, unknown>;
-      return image;
+      const [image] = (await unpacked(`crigc-linux-${processor}.oci.tar`)).manifests;
+      return { ...image, annotations: undefined };
     };
-    const { manifests, annotations } = documentOf(index);
+    const { manifests, annotations } = layout.document(index);
     expect(manifests).toEqual([await of("x64"), await of("arm64")]);
     expect(annotations["org.opencontainers.image.url"]).toBe(packaged.homepage);
   });
 
   test("has the bill of materials as its referrer", () => {
-    const [index, referrer] = layout.index.manifests;
-    const artifact = documentOf(referrer);
-    expect(referrer?.["artifactType"]).toBe("application/vnd.cyclonedx+json");
+    const [index, referrer] = layout.manifests;
+    const artifact = layout.document(referrer);
+    expect(referrer.artifactType).toBe("application/vnd.cyclonedx+json");
     expect(artifact).toMatchObject({
       mediaType: "application/vnd.oci.image.manifest.v1+json",
       artifactType: "application/vnd.cyclonedx+json",
       config: { mediaType: "application/vnd.oci.empty.v1+json", size: 2 },
-      subject: { mediaType: index?.mediaType, digest: index?.digest, size: index?.size },
+      subject: { mediaType: index.mediaType, digest: index.digest, size: index.size },
     });
     expect(readFileSync(layout.blob(artifact.layers[0]), "utf8")).toBe(
       readFileSync(`${folder}/crigc.cdx.json`, "utf8"),
@@ -205,21 +200,7 @@ describe("the index of both images", () => {
   });
 
   test("has every blob that it names, with matching digests, and no other", async () => {
-    const named = new Map<string, Descriptor>();
-    const visit = (descriptor: Descriptor): void => {
-      named.set(descriptor.digest.slice(7), descriptor);
-      if (!/(index|manifest)\.v1\+json$/.test(descriptor.mediaType)) return;
-      const { manifests = [], config, layers = [] } = documentOf(descriptor);
-      for (const child of [...manifests, ...layers, ...(config === undefined ? [] : [config])])
-        visit(child);
-    };
-    for (const descriptor of layout.index.manifests) visit(descriptor);
-    const blobs = readdirSync(`${layout.directory}/blobs/sha256`);
-    expect(blobs.toSorted()).toEqual([...named.keys()].toSorted());
-    for (const [digest, descriptor] of named) {
-      expect(Bun.file(layout.blob(descriptor)).size).toBe(descriptor.size);
-      expect(await command("sha256sum", layout.blob(descriptor))).toStartWith(digest);
-    }
+    await expectBlobs(layout);
   });
 
   test("is the same as a folder, which is not overwritten", async () => {
@@ -257,42 +238,18 @@ test("the image is the same with another umask, locale, time zone and folder", a
   expect(again).toBe(first ?? "");
 });
 
-/** What is read of the printed manifest. */
-interface PodSpec {
-  readonly containers: readonly {
-    readonly image: string;
-    readonly command: readonly string[];
-    readonly args: readonly string[];
-    readonly env: readonly { readonly name: string; readonly value: string }[];
-    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-    readonly livenessProbe: { readonly exec: { readonly command: readonly string[] } };
-    // oxlint-disable-next-line typescript/no-explicit-any -- the kubelet's words, handed on as CRI's
-    readonly securityContext: any;
-    readonly volumeMounts: readonly {
-      readonly name: string;
-      readonly mountPath: string;
-      readonly readOnly?: boolean;
-      readonly mountPropagation?: "HostToContainer";
-    }[];
-  }[];
-  readonly volumes: readonly {
-    readonly name: string;
-    readonly hostPath: { readonly path: string; readonly type: string };
-  }[];
-}
-
 const thresholds = ["--image-gc-high-threshold=50", "--image-gc-low-threshold=45"];
 
 describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   let node: ContainerdNode;
-  let spec: PodSpec;
+  let spec: Json;
   let agent: PodContainer;
   let endPod: () => Promise<void>;
 
   beforeAll(async () => {
     node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });
-    const { digest } = await unpackedOf(`crigc-${version}.oci.tar`);
+    const { digest } = (await unpacked(`crigc-${version}.oci.tar`)).manifests[0];
     // As docs/kubernetes.md says.
     const own = { ...node, programs: { ...node.programs, ctr: node.programs.ownCtr } };
     await ctr(own, "images", "import", `${folder}/crigc-${version}.oci.tar`);
@@ -312,18 +269,16 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
       ...nodeFlags(node),
     );
     expect(printed).toMatchObject({ exitCode: 0, stderr: "" });
-    spec = (Bun.YAML.parse(printed.stdout) as { spec: { template: { spec: PodSpec } } }).spec
-      .template.spec;
+    spec = (Bun.YAML.parse(printed.stdout) as Json).spec.template.spec;
     const pod = await runPod(node, { name: "crigc", namespace: "kube-system" });
     endPod = () => removePod(node, pod);
     const [container] = spec.containers;
-    if (container === undefined) throw new Error("the manifest has no container");
     agent = await startContainer(node, pod, {
       name: "crigc",
       image: container.image,
       command: container.command,
       args: container.args,
-      env: container.env.map(({ name, value }) => ({ key: name, value })),
+      env: container.env.map(({ name, value }: Json) => ({ key: name, value })),
       mounts: await mountsOf(spec, node),
       security: securityOf(container.securityContext),
     });
@@ -345,13 +300,13 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     });
 
   test("the pod of the printed manifest answers to its probe, to the node and on its port", async () => {
-    const probe = spec.containers[0]?.livenessProbe.exec.command ?? [];
+    const probe = spec.containers[0].livenessProbe.exec.command;
     await answersIn(60, "the probe answers", async () => (await inside(...probe)) !== "");
     const crigc = `${folder}/crigc-linux-x64`;
     const status = await run(crigc, "status", "-o", "json", ...nodeFlags(node));
     expect(status).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(status.stdout)).toMatchObject({ kind: "Status", runtimeError: null });
-    expect(spec.containers[0]?.ports).toEqual([{ name: "metrics", containerPort: port }]);
+    expect(spec.containers[0].ports).toEqual([{ name: "metrics", containerPort: port }]);
     const health = await fetch(`http://127.0.0.1:${port}/healthz`);
     expect(health.status).toBe(200);
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -404,13 +359,10 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
 });
 
 /** What the kubelet makes of the manifest. Only the machine's own configuration is not the node's: an empty directory takes its place. */
-async function mountsOf(spec: PodSpec, node: ContainerdNode): Promise<readonly ContainerMount[]> {
+async function mountsOf(spec: Json, node: ContainerdNode): Promise<readonly ContainerMount[]> {
   const mounts: ContainerMount[] = [];
-  for (const { name, mountPath, readOnly, mountPropagation } of spec.containers[0]?.volumeMounts ??
-    []) {
-    const volume = spec.volumes.find((it) => it.name === name);
-    if (volume === undefined) throw new Error(`the manifest has no volume ${name}`);
-    const { path, type } = volume.hostPath;
+  for (const { name, mountPath, readOnly, mountPropagation } of spec.containers[0].volumeMounts) {
+    const { path, type } = spec.volumes.find((it: Json) => it.name === name).hostPath;
     const host = path === "/etc/crigc" ? `${node.directory}/no-configuration` : path;
     if (type === "DirectoryOrCreate") mkdirSync(host, { recursive: true });
     // As on a node of OpenRC, a machine whose mounts are private cannot pass them on.
@@ -426,9 +378,7 @@ async function mountsOf(spec: PodSpec, node: ContainerdNode): Promise<readonly C
   return mounts;
 }
 
-const securityOf = (
-  context: PodSpec["containers"][number]["securityContext"],
-): ContainerSecurity => ({
+const securityOf = (context: Json): object => ({
   capabilities: { drop_capabilities: context.capabilities.drop },
   run_as_user: { value: context.runAsUser },
   run_as_group: { value: context.runAsGroup },

@@ -2,20 +2,12 @@
 import type { RunningProgram } from "../program.ts";
 import type { ContainerdNode } from "./node.ts";
 import { runProgram, startProgram } from "./program.ts";
+import type { Document } from "./reports.ts";
 import { until } from "./until.ts";
-
-export interface AgentStatus {
-  readonly runtimeError: string | null;
-  readonly underPressure: boolean;
-  readonly pressure: readonly { readonly signal: string; readonly due: boolean }[];
-  readonly events: readonly { readonly reason: string; readonly message: string }[];
-  readonly lastPasses: readonly { readonly passKind: string; readonly summary: string }[];
-  readonly loops: readonly { readonly enabled: boolean; readonly lastEndedAt: string | null }[];
-}
 
 export interface RunningAgent extends RunningProgram {
   /** Throws where it does not answer. */
-  readonly status: () => Promise<AgentStatus>;
+  readonly status: () => Promise<Document>;
 }
 
 /** Loops that come soon, each named by its flag; what is given beside them comes later and so overrides. */
@@ -35,18 +27,13 @@ export const pressureOnly = [
   "--pressure-period=500ms",
 ] as const;
 
-/** Starts it without waiting for anything. */
-export const launchAgent = (node: ContainerdNode, ...flags: readonly string[]): RunningAgent => ({
-  ...startProgram(node, "run", ...flags),
-  status: () => statusOf(node),
-});
-
 /** Starts it and waits until each of its loops has run once; one that does not come so far is not left running. */
 export async function startAgent(
   node: ContainerdNode,
   ...flags: readonly string[]
 ): Promise<RunningAgent> {
-  const agent = launchAgent(node, ...flags);
+  const running = startProgram(node, "run", ...flags);
+  const agent = { ...running, status: () => statusOf(node) };
   try {
     await until("the agent has looked around", 20_000, () => hasLooked(agent));
     return agent;
@@ -59,18 +46,14 @@ export async function startAgent(
 
 async function hasLooked(agent: RunningAgent): Promise<boolean> {
   if (agent.exitCode() !== null) throw new Error(`it ended with ${agent.exitCode()}`);
-  try {
-    const { loops } = await agent.status();
-    // It answers before it has loops.
-    const looked = loops.every(({ enabled, lastEndedAt }) => !enabled || lastEndedAt !== null);
-    return loops.length > 0 && looked;
-  } catch {
-    return false;
-  }
+  const { loops } = await agent.status().catch(() => ({ loops: [] }));
+  // It answers before it has loops.
+  const looked = loops.every((loop: Document) => !loop.enabled || loop.lastEndedAt !== null);
+  return loops.length > 0 && looked;
 }
 
-async function statusOf(node: ContainerdNode): Promise<AgentStatus> {
+async function statusOf(node: ContainerdNode): Promise<Document> {
   const { exitCode, stdout, stderr } = await runProgram(node, "status", "-o", "json");
   if (exitCode !== 0) throw new Error(`status ended with ${exitCode}: ${stderr}`);
-  return JSON.parse(stdout) as AgentStatus;
+  return JSON.parse(stdout);
 }

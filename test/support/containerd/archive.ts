@@ -14,8 +14,6 @@ export interface ImageOptions {
   readonly command?: readonly string[];
   /** Images that agree in this and in their layers have one ID. Default: the first name. */
   readonly identity?: string;
-  /** More fields of the configuration, such as Volumes or StopSignal. */
-  readonly config?: Readonly<Record<string, unknown>>;
 }
 
 export interface ArchivedImage {
@@ -24,8 +22,6 @@ export interface ArchivedImage {
   readonly id: string;
   /** The digest of the manifest: the one in repository digests. */
   readonly digest: string;
-  /** What containerd is going to report as its size: blobs, manifest and configuration. */
-  readonly blobBytes: number;
 }
 
 export interface ImageArchive {
@@ -37,7 +33,7 @@ export interface ImageArchive {
 export const library = (name: string): string => `docker.io/library/${name}`;
 
 /** Ends with code 0 when it is asked to; a shell that is process 1 would not notice the signal otherwise. */
-export const waitForEnd = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait $!"] as const;
+const waitForEnd = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait $!"] as const;
 
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 
@@ -109,14 +105,12 @@ function writeImage(writer: BlobWriter, options: ImageOptions): WrittenImage {
   const content = { schemaVersion: 2, mediaType: manifestType, config: configBlob, layers };
   const manifestBytes = json(content);
   const manifest = writer.blob(manifestType, manifestBytes, sha256(manifestBytes));
-  const blobs = [...new Map([configBlob, manifest, ...layers].map((b) => [b.digest, b])).values()];
   return {
     manifest,
     image: {
       names: options.names,
       id: configBlob.digest,
       digest: manifest.digest,
-      blobBytes: blobs.reduce((total, { size }) => total + size, 0),
     },
   };
 }
@@ -130,7 +124,6 @@ function imageConfig(options: ImageOptions, diffIds: readonly string[]): object 
       Env: ["PATH=/bin"],
       Cmd: options.command ?? waitForEnd,
       Labels: { identity },
-      ...options.config,
     },
     rootfs: { type: "layers", diff_ids: diffIds },
     history: diffIds.map(() => ({ created_by: "test" })),

@@ -8,16 +8,9 @@ export interface ContainerdConfig {
   readonly root: string;
   /** Sockets and fifos. Lies off the disk under test, so that a full disk cannot take the runtime down. */
   readonly state: string;
-  /**
-   * Where overlayfs keeps unpacked layers, if not below the root. 1.6 names the directory below the root in
-   * ImageFsInfo all the same; 1.7 and 2.1 name this one.
-   */
-  readonly snapshotsRoot?: string;
   readonly sandboxImage: string;
   /** How often the sizes of snapshots are read. Until the first time ImageFsInfo says 0 used bytes. */
   readonly statsPeriodSeconds: number;
-  /** More configuration, appended as it is: tables that are not here yet. */
-  readonly extraToml?: string;
 }
 
 export function socketOf(state: string): string {
@@ -27,7 +20,7 @@ export function socketOf(state: string): string {
 /** 1.x reads version 2. 2.1 reads version 3, where CRI is two plugins and the sandbox image is a pinned image. */
 export function containerdToml(config: ContainerdConfig): string {
   const cri = config.release === "2.1" ? criVersion3(config) : criVersion2(config);
-  return `${common(config)}\n${cri}\n${config.extraToml ?? ""}\n`;
+  return `${common(config)}\n${cri}\n`;
 }
 
 function common(config: ContainerdConfig): string {
@@ -52,9 +45,6 @@ disabled_plugins = [
 
 [plugins."io.containerd.internal.v1.opt"]
   path = ${quoted(`${config.state}/opt`)}
-
-[plugins."io.containerd.snapshotter.v1.overlayfs"]
-  root_path = ${quoted(config.snapshotsRoot ?? "")}
 `;
 }
 

@@ -5,6 +5,7 @@ import { rmSync } from "node:fs";
 import type { ArchivedImage, ImageArchive, ImageOptions } from "./archive.ts";
 import { writeImageArchive } from "./archive.ts";
 import { command } from "./command.ts";
+import type { Answer } from "./cri.ts";
 import type { ContainerdNode } from "./node.ts";
 import { until } from "./until.ts";
 
@@ -40,7 +41,7 @@ export async function importImages(
   await until(`CRI lists the images of ${archive.file}`, 10_000, async () => {
     const { images } = await node.cri.call("ListImages", {});
     return archive.images.every(({ id, names }) => {
-      const listed = images.find((image) => image.id === id);
+      const listed = images.find((image: Answer) => image.id === id);
       return names.every((name) => listed?.repo_tags.includes(name));
     });
   });
@@ -59,4 +60,15 @@ export async function loadImages(
   } finally {
     rmSync(file, { force: true });
   }
+}
+
+/** As after a pull, by which an image also has a digest of its repository. */
+export async function nameByDigest(node: ImportingNode, name: string): Promise<void> {
+  const digest = /sha256:[0-9a-f]{64}/.exec(await ctr(node, "images", "ls", `name==${name}`))?.[0];
+  const full = `${name.replace(/:[^:]*$/, "")}@${digest}`;
+  await ctr(node, "images", "tag", name, full);
+  await until(`CRI lists ${full}`, 10_000, async () => {
+    const { images } = await node.cri.call("ListImages", {});
+    return images.some((image: Answer) => image.repo_digests.includes(full));
+  });
 }

@@ -9,10 +9,8 @@ export interface LayerOptions {
   /** Names the content: layers that agree in everything are one layer, wherever they occur. */
   readonly seed: string;
   readonly sizeBytes: number;
-  /** Random bytes cannot be compressed; repeated ones shrink to next to nothing, and mixed ones to a third. Default random. */
-  readonly content?: "random" | "repeated" | "mixed";
-  /** Default: none where the content is random, else gzip. */
-  readonly compression?: "none" | "gzip";
+  /** Random bytes cannot be compressed; mixed ones shrink to a third, and are stored so. Default random. */
+  readonly content?: "random" | "mixed";
   /** Into how many files the bytes are divided. Default 1. */
   readonly files?: number;
 }
@@ -28,8 +26,7 @@ export interface Layer {
 
 export function makeLayer(options: LayerOptions): Layer {
   const tar = concat([...contentEntries(options), tarEnd]);
-  const isRandom = (options.content ?? "random") === "random";
-  return describe(tar, options.compression ?? (isRandom ? "none" : "gzip"));
+  return describe(tar, options.content === "mixed" ? "gzip" : "none");
 }
 
 /** A shell and its usual commands: 2 MB that every image with programs shares. */
@@ -64,7 +61,7 @@ function contentEntries(options: LayerOptions): readonly Uint8Array[] {
     const sizeBytes = Math.floor(options.sizeBytes / files);
     entries.push(
       tarHeader({ name: `${directory}/${i}`, sizeBytes }),
-      contentBytes(options.content ?? "random", `${options.seed}/${i}`, sizeBytes),
+      contentBytes(options.content, `${options.seed}/${i}`, sizeBytes),
       tarPadding(sizeBytes),
     );
   }
@@ -72,14 +69,14 @@ function contentEntries(options: LayerOptions): readonly Uint8Array[] {
 }
 
 function contentBytes(
-  content: NonNullable<LayerOptions["content"]>,
+  content: LayerOptions["content"],
   seed: string,
   sizeBytes: number,
 ): Uint8Array {
-  if (content === "random") return randomBytes(seed, sizeBytes);
-  if (content === "repeated") return repeatedBytes(seed, sizeBytes);
+  if (content !== "mixed") return randomBytes(seed, sizeBytes);
   const third = Math.floor(sizeBytes / 3);
-  return concat([randomBytes(seed, third), repeatedBytes(seed, sizeBytes - third)]);
+  const repeated = Buffer.alloc(sizeBytes - third, `${seed}\n`);
+  return concat([randomBytes(seed, third), repeated]);
 }
 
 /** The key stream of a cipher: as good as random, the same for the same seed, and fast. */
@@ -87,10 +84,6 @@ function randomBytes(seed: string, sizeBytes: number): Uint8Array {
   const key = createHash("sha256").update(seed).digest();
   const cipher = createCipheriv("aes-256-ctr", key, Buffer.alloc(16));
   return cipher.update(Buffer.alloc(sizeBytes));
-}
-
-function repeatedBytes(seed: string, sizeBytes: number): Uint8Array {
-  return Buffer.alloc(sizeBytes, `${seed}\n`);
 }
 
 function describe(tar: Uint8Array<ArrayBuffer>, compression: "none" | "gzip"): Layer {

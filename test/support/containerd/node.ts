@@ -2,7 +2,7 @@
 import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 
 import { containerdToml, socketOf } from "./config.ts";
-import { connectCri, type CriClient } from "./cri.ts";
+import { type Answer, connectCri, type CriClient } from "./cri.ts";
 import { type Disk, type DiskOptions, mountDisk } from "./disk.ts";
 import { loadImages } from "./import.ts";
 import { programsOf, type Release, type ReleasePrograms } from "./release.ts";
@@ -14,14 +14,10 @@ export interface NodeOptions {
   readonly disk?: DiskOptions;
   /** A disk for containerd's root: content, metadata, snapshots, writable layers. */
   readonly imageDisk?: DiskOptions;
-  /** A disk for unpacked layers and writable layers alone. */
-  readonly snapshotDisk?: DiskOptions;
   /** Default registry.k8s.io/pause:3.9. */
   readonly sandboxImage?: string;
   /** Default 1; containerd's own is 10. ImageFsInfo says 0 used bytes until the first period has passed. */
   readonly statsPeriodSeconds?: number;
-  /** More containerd configuration: whole tables. */
-  readonly extraToml?: string;
 }
 
 /**
@@ -42,7 +38,7 @@ export interface NodeOptions {
  * - Loading 100 MiB of random layers takes 1.0 to 1.5 s: prefer small disks where the size does not matter.
  * - CRI learns of images that are imported or removed past it by event, some milliseconds later.
  */
-export interface ContainerdNode {
+export interface ContainerdNode extends AsyncDisposable {
   readonly release: Release;
   readonly programs: ReleasePrograms;
   /** Everything of the node lies below it. */
@@ -53,7 +49,6 @@ export interface ContainerdNode {
   readonly disk: Disk;
   /** The node's disk where images have none of their own. */
   readonly imageDisk: Disk;
-  readonly snapshotDisk: Disk;
   readonly podLogsDirectory: string;
   readonly containerLogsDirectory: string;
   /** As the kubelet's: empty, so that it names no pod and shows no kubelet. */
@@ -66,8 +61,6 @@ export interface ContainerdNode {
   readonly keepDirectory: string;
   readonly sandboxImage: string;
   readonly cri: CriClient;
-  /** Everything that containerd has said. */
-  readonly runtimeLog: () => string;
   /** Ends containerd alone, as a crash would; pods run on. */
   readonly killRuntime: () => Promise<void>;
   /** Starts it again and waits until it answers. */
@@ -75,8 +68,6 @@ export interface ContainerdNode {
   /** Leaves nothing behind; twice does no harm. */
   readonly stop: () => Promise<void>;
 }
-
-export const defaultSandboxImage = "registry.k8s.io/pause:3.9";
 
 /** Starts a node and waits until it can run pods. Nodes that killed test runs have left are torn down first. */
 export async function startNode(
@@ -111,10 +102,7 @@ async function makeNode(
   const imageDisk = options.imageDisk
     ? await mountDisk(directory, "images", options.imageDisk)
     : disk;
-  const snapshotDisk = options.snapshotDisk
-    ? await mountDisk(directory, "snapshots", options.snapshotDisk)
-    : imageDisk;
-  const sandboxImage = options.sandboxImage ?? defaultSandboxImage;
+  const sandboxImage = options.sandboxImage ?? "registry.k8s.io/pause:3.9";
   const state = `${directory}/state`;
   const toml = containerdToml({
     release: options.release,
@@ -123,13 +111,15 @@ async function makeNode(
     state,
     sandboxImage,
     statsPeriodSeconds: options.statsPeriodSeconds ?? 1,
-    ...(options.snapshotDisk && { snapshotsRoot: `${snapshotDisk.path}/overlayfs` }),
-    ...(options.extraToml !== undefined && { extraToml: options.extraToml }),
   });
   writeFileSync(`${directory}/containerd.toml`, toml);
   const socket = socketOf(state);
   const cri = connectCri(socket);
   const runtime = runtimeProcess(directory, programs, cri);
+  const stop = async (): Promise<void> => {
+    cri.close();
+    await tearDown(directory);
+  };
   return {
     release: options.release,
     programs,
@@ -138,17 +128,13 @@ async function makeNode(
     endpoint: `unix://${socket}`,
     disk,
     imageDisk,
-    snapshotDisk,
     ...makeNodeDirectories(directory, disk),
     sandboxImage,
     cri,
-    runtimeLog: () => readFileSync(`${directory}/containerd.log`, "utf8"),
     killRuntime: runtime.kill,
     startRuntime: runtime.start,
-    stop: async () => {
-      cri.close();
-      await tearDown(directory);
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 
@@ -194,13 +180,8 @@ function runtimeProcess(directory: string, programs: ReleasePrograms, cri: CriCl
 }
 
 /** The network condition stays false: there is no CNI, and pods on the host's network need none. */
-async function isReady(cri: CriClient): Promise<boolean> {
-  try {
-    const { status } = await cri.call("Status", {}, 2_000);
-    return status.conditions.some((condition) => {
-      return condition.type === "RuntimeReady" && condition.status;
-    });
-  } catch {
-    return false;
-  }
-}
+const isReady = (cri: CriClient): Promise<boolean> =>
+  cri.call("Status", {}, 2_000).then(
+    ({ status }) => status.conditions.some((it: Answer) => it.type === "RuntimeReady" && it.status),
+    () => false,
+  );

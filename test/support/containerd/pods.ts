@@ -2,13 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 
-import type {
-  ContainerConfig,
-  ContainerMount,
-  ContainerSecurity,
-  ContainerStatus,
-  PodSandboxConfig,
-} from "./cri.ts";
+import type { Answer } from "./cri.ts";
 import type { ContainerdNode } from "./node.ts";
 import { cgroupParentOf } from "./processes.ts";
 import { until } from "./until.ts";
@@ -33,7 +27,16 @@ export interface Pod {
   readonly namespace: string;
   readonly uid: string;
   readonly logDirectory: string;
-  readonly config: PodSandboxConfig;
+  readonly config: SandboxConfig;
+}
+
+export interface ContainerMount {
+  readonly container_path: string;
+  readonly host_path?: string;
+  readonly readonly?: boolean;
+  readonly propagation?: "PROPAGATION_PRIVATE" | "PROPAGATION_HOST_TO_CONTAINER";
+  /** An image volume: containerd 2.1 has them, and wants them read-only. 1.x refuses the container. */
+  readonly image?: { readonly image: string };
 }
 
 export interface ContainerOptions {
@@ -43,9 +46,9 @@ export interface ContainerOptions {
   /** Default: what the image runs, which waits until it is asked to end. */
   readonly command?: readonly string[];
   readonly args?: readonly string[];
-  readonly env?: ContainerConfig["envs"];
-  /** Default: the runtime's own. */
-  readonly security?: ContainerSecurity;
+  readonly env?: readonly { readonly key: string; readonly value: string }[];
+  /** As CRI's LinuxContainerSecurityContext. Default: the runtime's own. */
+  readonly security?: object;
   /** How many instances of it there were before. Default 0. */
   readonly attempt?: number;
   /** Create it from the name as given. Default: from the image's ID, as the kubelet does. */
@@ -144,7 +147,7 @@ export function makeKubeletPodDirectory(node: ContainerdNode, pod: Pick<Pod, "ui
   return directory;
 }
 
-export async function containerStatus(node: ContainerdNode, id: string): Promise<ContainerStatus> {
+export async function containerStatus(node: ContainerdNode, id: string): Promise<Answer> {
   return (await node.cri.call("ContainerStatus", { container_id: id })).status;
 }
 
@@ -167,7 +170,9 @@ export async function execInContainer(
   return answer.stdout.toString();
 }
 
-function sandboxConfig(node: ContainerdNode, options: PodOptions): PodSandboxConfig {
+type SandboxConfig = ReturnType<typeof sandboxConfig>;
+
+function sandboxConfig(node: ContainerdNode, options: PodOptions) {
   const { name, namespace = "default", uid = randomUUID(), attempt = 0 } = options;
   const kubernetes = options.fromKubernetes !== false;
   return {
@@ -176,7 +181,7 @@ function sandboxConfig(node: ContainerdNode, options: PodOptions): PodSandboxCon
     hostname: "",
     log_directory: `${node.podLogsDirectory}/${namespace}_${name}_${uid}`,
     labels: { ...(kubernetes && podLabels({ name, namespace, uid })), ...options.labels },
-    annotations: kubernetes ? { "kubernetes.io/config.source": "api" } : {},
+    annotations: { ...(kubernetes && { "kubernetes.io/config.source": "api" }) },
     linux: {
       // All of a node's containers in control groups of its own: none outlives the node.
       cgroup_parent: `${cgroupParentOf(node.directory)}/pod${uid}`,
@@ -185,11 +190,7 @@ function sandboxConfig(node: ContainerdNode, options: PodOptions): PodSandboxCon
   };
 }
 
-async function containerConfig(
-  node: ContainerdNode,
-  pod: Pod,
-  options: ContainerOptions,
-): Promise<ContainerConfig> {
+async function containerConfig(node: ContainerdNode, pod: Pod, options: ContainerOptions) {
   const attempt = options.attempt ?? 0;
   const image = options.byName === true ? options.image : await imageId(node, options.image);
   const isKubernetes = "io.kubernetes.pod.uid" in pod.config.labels;
