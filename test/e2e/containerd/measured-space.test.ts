@@ -68,10 +68,10 @@ test("a pass under containerd 1.7 frees only what was missing when it began, whi
   await ripen(node);
   const before = readDisk(node.disk.path);
   const pass = gc(node, youngAge, "--removal-interval=300ms");
-  let isOver = false;
-  void pass.finally(() => (isOver = true));
+  const over = new AbortController();
+  void pass.finally(() => over.abort());
   let writtenMib = 0;
-  for (; !isOver; writtenMib += 2) {
+  for (; !over.signal.aborted; writtenMib += 2) {
     await takeBytes(`${node.disk.path}/other-${writtenMib}`, 2 * mebibyte);
     await Bun.sleep(100);
   }

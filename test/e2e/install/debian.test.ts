@@ -1,31 +1,27 @@
 // Installing into a Debian root file system that is not running, checked by the programs that would read what was installed.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { shellFilesOf } from "../../../src/install/layout.ts";
 import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
 import { program } from "../../support/program.ts";
+import { scratch } from "../../support/scratch.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
 
 setDefaultTimeout(120_000);
 
 const cache = resolve(import.meta.dir, "../../../.cache/debian-root");
-let scratch: string;
-let root: string;
+const top = scratch();
+const root = `${top}/debian`;
 let before: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  scratch = mkdtempSync(`${tmpdir()}/crigc-install-`);
-  root = `${scratch}/debian`;
   mkdirSync(root);
   await command("tar", "-xf", `${cache}/root.tar`, "-C", root);
   before = treeOf(root);
 });
-
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const crigc = (...words: readonly string[]): Promise<CommandResult> =>
   tryCommand(["/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", program, ...words]);
@@ -41,6 +37,10 @@ const inside = (...words: readonly string[]): Promise<CommandResult> =>
     root,
     ...words,
   ]);
+
+const UNIT = "/etc/systemd/system/crigc.service";
+const verified = () => inside("systemd-analyze", "verify", "--man=no", UNIT);
+const valid = { exitCode: 0, stdout: "", stderr: "" };
 
 describe("a Debian that is not running", () => {
   test("gets exactly these files", async () => {
@@ -73,54 +73,27 @@ describe("a Debian that is not running", () => {
     );
   });
 
-  test.each([
-    ["man", ["help", "manual"]],
-    ["bash", ["completion", "bash"]],
-    ["zsh", ["completion", "zsh"]],
-    ["fish", ["completion", "fish"]],
-  ] as const)(
-    "the installed completion of %s is what the executable prints",
-    async (reader, words) => {
-      const path = shellFilesOf("/usr/local/bin/crigc")[reader];
-      expect(readFileSync(`${root}${path}`, "utf8")).toBe((await crigc(...words)).stdout);
-    },
-  );
-
-  test("runs the executable with the installed configuration", async () => {
-    const { exitCode, stdout, stderr } = await inside(
-      "/usr/local/bin/crigc",
-      "config",
-      "-o",
-      "json",
+  test("has the texts that the executable prints, and runs it with the installed configuration", async () => {
+    const files = shellFilesOf("/usr/local/bin/crigc");
+    expect(readFileSync(`${root}${files.man}`, "utf8")).toBe(
+      (await crigc("help", "manual")).stdout,
     );
+    for (const shell of ["bash", "zsh", "fish"] as const)
+      expect(readFileSync(`${root}${files[shell]}`, "utf8")).toBe(
+        (await crigc("completion", shell)).stdout,
+      );
+    const { exitCode, stdout, stderr } = await inside("crigc", "config", "-o", "json");
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(JSON.parse(stdout).files).toEqual(["/etc/crigc/crigc.yaml"]);
   });
 
-  test("has the service enabled, by systemd", async () => {
-    const { stdout } = await inside("systemctl", "is-enabled", "crigc.service");
-    expect(stdout.trim()).toBe("enabled");
-  });
-
-  test("has a unit that systemd-analyze accepts", async () => {
-    const verified = await inside(
-      "systemd-analyze",
-      "verify",
-      "--man=no",
-      "/etc/systemd/system/crigc.service",
+  test("has the service enabled, with a unit that systemd accepts and rates with an exposure of at most 2.0", async () => {
+    expect((await inside("systemctl", "is-enabled", "crigc.service")).stdout.trim()).toBe(
+      "enabled",
     );
-    expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
-  });
-
-  test("has a unit with an exposure of at most 2.0, by systemd-analyze", async () => {
-    const unit = "/etc/systemd/system/crigc.service";
-    const rated = await inside(
-      "systemd-analyze",
-      "security",
-      "--offline=true",
-      "--threshold=20",
-      unit,
-    );
+    expect(await verified()).toEqual(valid);
+    const limit = ["--offline=true", "--threshold=20"];
+    const rated = await inside("systemd-analyze", "security", ...limit, UNIT);
     expect(rated.stdout).toContain("Overall exposure level for crigc.service");
     expect(rated.exitCode).toBe(0);
   });
@@ -128,20 +101,10 @@ describe("a Debian that is not running", () => {
   test("is unchanged by a second installation, and gets a valid drop-in with --baseline", async () => {
     const now = treeOf(root);
     const again = await crigc("install", `--root=${root}`);
-    expect(again).toEqual({
-      exitCode: 0,
-      stdout: "already installed; nothing to do\n",
-      stderr: "",
-    });
+    expect(again).toEqual({ ...valid, stdout: "already installed; nothing to do\n" });
     expect(changesOf(now, treeOf(root))).toEqual({});
     await crigc("install", `--root=${root}`, "--baseline");
-    const verified = await inside(
-      "systemd-analyze",
-      "verify",
-      "--man=no",
-      "/etc/systemd/system/crigc.service",
-    );
-    expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+    expect(await verified()).toEqual(valid);
   });
 
   test("keeps configuration, keep rules and state on uninstall, and is as before with --purge", async () => {
@@ -160,16 +123,14 @@ describe("a Debian that is not running", () => {
       "var/lib/crigc/install.json",
       "var/lib/crigc/ledger.db",
     ]);
-    expect(await crigc("uninstall", `--root=${root}`, "--purge")).toMatchObject({
-      exitCode: 0,
-      stderr: "",
-    });
+    const purged = await crigc("uninstall", `--root=${root}`, "--purge");
+    expect(purged).toMatchObject({ exitCode: 0, stderr: "" });
     expect(changesOf(before, treeOf(root))).toEqual({});
   });
 
   test("refuses a musl build before anything is written", async () => {
     // Whatever this machine can make: an executable that names musl's loader.
-    const alien = `${scratch}/alien`;
+    const alien = `${top}/alien`;
     const bytes = Buffer.from(readFileSync("/bin/true"));
     const at = bytes.indexOf("/lib64/ld-linux-x86-64.so.2");
     bytes.write("/lib/ld-musl-x86_64.so.1\0\0\0", at);
@@ -182,20 +143,11 @@ describe("a Debian that is not running", () => {
 });
 
 describe("cloud-config", () => {
-  const sum = "0".repeat(64);
+  const mirror = ["--url", "https://mirror.lan/crigc-linux-x64", "--sha256", "0".repeat(64)];
 
   test.each([
     ["from the image", ["--path", "/opt/crigc/crigc", "--baseline"]],
-    [
-      "from a mirror",
-      [
-        "--url",
-        "https://mirror.lan/crigc-linux-x64",
-        "--sha256",
-        sum,
-        "--image-gc-high-threshold=90",
-      ],
-    ],
+    ["from a mirror", [...mirror, "--image-gc-high-threshold=90"]],
     ["from a disk", ["--disk", "CRIGC", "--path", "/crigc-linux-x64", "--keep", "nginx"]],
   ])("of %s passes cloud-init's schema", async (_, options) => {
     const { stdout } = await crigc("print", "cloud-config", ...options);
@@ -206,65 +158,45 @@ describe("cloud-config", () => {
   });
 });
 
-describe("OpenRC", () => {
-  /** What a boot would have made before services start. */
-  const booted = [
-    "mount -t proc proc /proc",
-    'mount -t proc proc "$0/proc"',
-    'mount -t tmpfs tmpfs "$0/run"',
-    'mount --rbind /dev "$0/dev"',
-    'for name in starting started stopping inactive wasinactive failed hotplugged daemons options exclusive scheduled init.d tmp; do mkdir -p "$0/run/openrc/$name"; done',
-    ': >"$0/run/openrc/softlevel"',
-    'service() { chroot "$0" /sbin/rc-service crigc "$@" 2>/dev/null; }',
-    'agent() { pgrep -f "^/usr/local/bin/crigc run"; }',
-    'alive() { for try in 1 2 3 4 5 6 7 8 9 10; do [ -S "$0/run/crigc/crigc.sock" ] && return; sleep 0.5; done; return 1; }',
-  ];
-
-  const script = [
-    ...booted,
-    "service start",
-    "alive",
-    "first=$(agent)",
-    'echo "nice $(ps -o ni= -p "$first" | tr -d " ")"',
-    'echo "io $(ionice -p "$first")"',
-    "service reload",
-    "service status",
-    '[ "$(agent)" = "$first" ] && echo "the same after a reload"',
-    "service stop",
-    "agent || echo gone",
-  ].join("\n");
-
-  test("starts, reloads and stops the agent at low priority", async () => {
-    await command(
-      "sh",
-      "-ec",
-      `tar -C '${cache}/openrc' -cf - . | tar -C '${root}' -xf - --keep-directory-symlink
-       : >'${root}/etc/insserv.conf'
-       printf '#!/sbin/openrc-run\\nstart() { :; }\\n' >'${root}/etc/init.d/localmount'
-       chmod 755 '${root}/etc/init.d/localmount'`,
-    );
-    expect(await crigc("install", `--root=${root}`, "--init=openrc")).toMatchObject({
-      exitCode: 0,
-    });
-    const { stdout } = await tryCommand([
-      "unshare",
-      "--mount",
-      "--pid",
-      "--fork",
-      "--kill-child",
-      "bash",
-      "-c",
-      script,
-      root,
-    ]);
-    for (const line of [
-      "nice 10",
-      "io best-effort: prio 7",
-      "status: started",
-      "the same after a reload",
-      "gone",
-    ]) {
-      expect(stdout).toContain(line);
-    }
-  });
+test("OpenRC starts, reloads and stops the agent at low priority", async () => {
+  await command(
+    "sh",
+    "-ec",
+    `tar -C '${cache}/openrc' -cf - . | tar -C '${root}' -xf - --keep-directory-symlink
+     : >'${root}/etc/insserv.conf'
+     printf '#!/sbin/openrc-run\\nstart() { :; }\\n' >'${root}/etc/init.d/localmount'
+     chmod 755 '${root}/etc/init.d/localmount'`,
+  );
+  const installed = await crigc("install", `--root=${root}`, "--init=openrc");
+  expect(installed).toMatchObject({ exitCode: 0 });
+  // What a boot would have made before services start, and then the service.
+  const script = `
+    mount -t proc proc /proc
+    mount -t proc proc "$0/proc"
+    mount -t tmpfs tmpfs "$0/run"
+    mount --rbind /dev "$0/dev"
+    for name in starting started stopping inactive wasinactive failed hotplugged daemons options exclusive scheduled init.d tmp; do mkdir -p "$0/run/openrc/$name"; done
+    : >"$0/run/openrc/softlevel"
+    service() { chroot "$0" /sbin/rc-service crigc "$@" 2>/dev/null; }
+    agent() { pgrep -f "^/usr/local/bin/crigc run"; }
+    service start
+    for try in 1 2 3 4 5 6 7 8 9 10; do [ -S "$0/run/crigc/crigc.sock" ] && break; sleep 0.5; done
+    first=$(agent)
+    echo "nice $(ps -o ni= -p "$first" | tr -d " ")"
+    echo "io $(ionice -p "$first")"
+    service reload
+    service status
+    [ "$(agent)" = "$first" ] && echo "the same after a reload"
+    service stop
+    agent || echo gone`;
+  const own = ["unshare", "--mount", "--pid", "--fork", "--kill-child"];
+  const { stdout } = await tryCommand([...own, "bash", "-c", script, root]);
+  for (const line of [
+    "nice 10",
+    "io best-effort: prio 7",
+    "status: started",
+    "the same after a reload",
+    "gone",
+  ])
+    expect(stdout).toContain(line);
 });

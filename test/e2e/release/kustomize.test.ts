@@ -14,30 +14,30 @@ const kubectl = `${top}/.cache/packages/usr/bin/kubectl`;
 const folder = `${top}/deploy/kustomize`;
 
 // What the API has at these places; another field is a mistake, which an API server would drop or refuse.
-const metadata = "{ name: any, namespace: any, labels: any }";
-const labels = "{ matchLabels: any }";
+const META = "{ name: any, namespace: any, labels: any }";
+const SELECTOR = "{ matchLabels: any }";
 const FIELDS: unknown = Bun.YAML.parse(`
-Namespace: { metadata: ${metadata} }
-ServiceAccount: { metadata: ${metadata}, automountServiceAccountToken: any }
-ConfigMap: { metadata: ${metadata}, data: any }
-ClusterRole: { metadata: ${metadata}, rules: { apiGroups: any, resources: any, verbs: any } }
+Namespace: { metadata: ${META} }
+ServiceAccount: { metadata: ${META}, automountServiceAccountToken: any }
+ConfigMap: { metadata: ${META}, data: any }
+ClusterRole: { metadata: ${META}, rules: { apiGroups: any, resources: any, verbs: any } }
 ClusterRoleBinding:
-  metadata: ${metadata}
+  metadata: ${META}
   roleRef: { apiGroup: any, kind: any, name: any }
   subjects: { kind: any, name: any, namespace: any }
 PodMonitor:
-  metadata: ${metadata}
+  metadata: ${META}
   spec:
-    selector: ${labels}
+    selector: ${SELECTOR}
     podMetricsEndpoints:
       { port: any, path: any, interval: any, relabelings: { sourceLabels: any, targetLabel: any } }
 DaemonSet:
-  metadata: ${metadata}
+  metadata: ${META}
   spec:
-    selector: ${labels}
+    selector: ${SELECTOR}
     updateStrategy: { type: any, rollingUpdate: { maxUnavailable: any } }
     template:
-      metadata: ${metadata}
+      metadata: ${META}
       spec:
         serviceAccountName: any
         automountServiceAccountToken: any
@@ -95,8 +95,10 @@ function unknownFields(value: Resource, fields: Resource, path: string): readonl
     unknownFields(below, fields[key], `${path}.${key}`),
   );
 }
-const unknownIn = ({ apiVersion: _, kind, ...rest }: Resource): readonly string[] =>
-  unknownFields(rest, (FIELDS as Resource)[kind], kind);
+const unknownIn = (resource: Resource): readonly string[] => {
+  const known = { apiVersion: "any", kind: "any", ...(FIELDS as Resource)[resource.kind] };
+  return unknownFields(resource, known, resource.kind);
+};
 
 async function built(overlay: string): Promise<readonly Resource[]> {
   const text = await command(kubectl, "kustomize", `${folder}/${overlay}`);
@@ -106,18 +108,27 @@ async function built(overlay: string): Promise<readonly Resource[]> {
 const ofKind = (resources: readonly Resource[], wanted: string): readonly Resource[] =>
   resources.filter(({ kind }) => kind === wanted);
 
-const BASE = ["ConfigMap", "ConfigMap", "DaemonSet", "Namespace", "ServiceAccount"];
+const BASE = [
+  "apps/v1 DaemonSet",
+  "v1 ConfigMap",
+  "v1 ConfigMap",
+  "v1 Namespace",
+  "v1 ServiceAccount",
+];
+const RBAC = ["ClusterRole", "ClusterRoleBinding"].map(
+  (kind) => `rbac.authorization.k8s.io/v1 ${kind}`,
+);
 
 test.each([
   ["base", BASE],
   ["k3s", BASE],
   ["rke2", BASE],
   ["crio", BASE],
-  ["kubelet-api", [...BASE, "ClusterRole", "ClusterRoleBinding"].toSorted()],
-  ["pod-monitor", ["PodMonitor"]],
+  ["kubelet-api", [...BASE, ...RBAC].toSorted()],
+  ["pod-monitor", ["monitoring.coreos.com/v1 PodMonitor"]],
 ])("%s has these resources, with fields that are known: %p", async (overlay, kinds) => {
   const resources = await built(overlay);
-  expect(resources.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+  expect(resources.map((it): string => `${it.apiVersion} ${it.kind}`).toSorted()).toEqual(kinds);
   expect(resources.flatMap(unknownIn)).toEqual([]);
 });
 
@@ -189,7 +200,9 @@ describe("the ConfigMaps", () => {
     const mounted = set.spec.template.spec.volumes.flatMap(
       ({ configMap }: Resource) => configMap?.name ?? [],
     );
-    expect(mounted.toSorted()).toEqual(maps.map(({ metadata }) => metadata.name).toSorted());
+    expect(mounted.toSorted()).toEqual(
+      maps.map(({ metadata }): string => metadata.name).toSorted(),
+    );
     const node = scratch();
     // The kubelet mounts a ConfigMap as links into a directory that it swaps.
     for (const { metadata, data } of maps) {

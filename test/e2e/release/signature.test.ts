@@ -13,19 +13,22 @@ const folder = scratch();
 const release = `${folder}/release`;
 const keys = { ssh: `${folder}/ssh`, minisign: `${folder}/minisign.key` } as const;
 
-const sumFiles = (directory: string) =>
-  command(
-    "sh",
-    "-ec",
-    `cd '${directory}' && rm -f SHA256SUMS* && sha256sum -- * > sums && mv sums SHA256SUMS`,
-  );
+/** Makes a pair of each kind; the public halves are ssh.pub and minisign.pub. */
+async function makeKeys(directory: string): Promise<void> {
+  const [ssh, minisign] = [`${directory}/ssh`, `${directory}/minisign`];
+  await command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", ssh);
+  await command("minisign", "-G", "-W", "-f", "-s", `${minisign}.key`, "-p", `${minisign}.pub`);
+}
 
 beforeAll(async () => {
   put(release, "crigc-linux-x64", "an executable");
   put(release, "LICENSE", "a licence");
-  await sumFiles(release);
-  await command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys.ssh);
-  await command("minisign", "-G", "-W", "-f", "-s", keys.minisign, "-p", `${folder}/minisign.pub`);
+  await command(
+    "sh",
+    "-ec",
+    `cd '${release}' && sha256sum -- * > ../sums && mv ../sums SHA256SUMS`,
+  );
+  await makeKeys(folder);
   const signed = await run(`${top}/scripts/sign`, release, keys.ssh, keys.minisign);
   expect(signed).toMatchObject({
     exitCode: 0,
@@ -76,21 +79,11 @@ describe.each([
     [
       "a signature by another key",
       async (copy) => {
-        const other = { ssh: `${copy}/other`, minisign: `${copy}/other.key` };
-        await command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other.ssh);
-        await command(
-          "minisign",
-          "-G",
-          "-W",
-          "-f",
-          "-s",
-          other.minisign,
-          "-p",
-          `${copy}/other.pub`,
-        );
-        const moved = `${scratch()}/moved`;
+        const other = scratch();
+        await makeKeys(other);
+        const moved = `${other}/moved`;
         cpSync(release, moved, { recursive: true });
-        await command(`${top}/scripts/sign`, moved, other.ssh, other.minisign);
+        await command(`${top}/scripts/sign`, moved, `${other}/ssh`, `${other}/minisign.key`);
         cpSync(`${moved}/${signature}`, `${copy}/${signature}`);
       },
     ],
@@ -103,56 +96,32 @@ describe.each([
 test("a signature of OpenSSH for another purpose is refused", async () => {
   const { exitCode } = await verified("ssh-keygen -Y verify", async (copy) => {
     rmSync(`${copy}/SHA256SUMS.sig`);
-    await command(
-      "ssh-keygen",
-      "-q",
-      "-Y",
-      "sign",
-      "-f",
-      keys.ssh,
-      "-n",
-      "file",
-      `${copy}/SHA256SUMS`,
-    );
+    const sign = ["ssh-keygen", "-q", "-Y", "sign", "-f", keys.ssh, "-n", "file"];
+    await command(...sign, `${copy}/SHA256SUMS`);
   });
   expect(exitCode).not.toBe(0);
 });
 
-describe("scripts/sign signs nothing", () => {
-  test.each<[string, string, string, (copy: string) => unknown]>([
-    [
-      "of a folder with a changed file",
-      "ssh",
-      "differs from SHA256SUMS",
-      (copy) => put(copy, "LICENSE", "other"),
-    ],
-    [
-      "of a folder with a file that has no sum",
-      "ssh",
-      "SHA256SUMS does not name: added",
-      (copy) => put(copy, "added"),
-    ],
-    [
-      "of a folder that is no release",
-      "ssh",
-      "is not a release",
-      (copy) => rmSync(`${copy}/SHA256SUMS`),
-    ],
-    [
-      "with what is no key",
-      "release/LICENSE",
-      "neither a key of OpenSSH nor of minisign",
-      () => undefined,
-    ],
-    ["with a key that is missing", "absent", "cannot read the key", () => undefined],
-  ])("%s", async (_, key, said, change) => {
-    const copy = `${scratch()}/copy`;
-    cpSync(release, copy, { recursive: true });
-    for (const name of ["SHA256SUMS.sig", "SHA256SUMS.minisig"]) rmSync(`${copy}/${name}`);
-    change(copy);
-    const { exitCode, stderr } = await run(`${top}/scripts/sign`, copy, `${folder}/${key}`);
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain(said);
-    expect(await Bun.file(`${copy}/SHA256SUMS.sig`).exists()).toBe(false);
-  });
+const untouched = () => undefined;
+
+test.each<[string, string, string, (copy: string) => unknown]>([
+  ["of a changed file", "ssh", "differs from SHA256SUMS", (copy) => put(copy, "LICENSE", "other")],
+  [
+    "of a file that has no sum",
+    "ssh",
+    "SHA256SUMS does not name: added",
+    (copy) => put(copy, "added"),
+  ],
+  ["of no release", "ssh", "is not a release", (copy) => rmSync(`${copy}/SHA256SUMS`)],
+  ["with no key", "release/LICENSE", "neither a key of OpenSSH nor of minisign", untouched],
+  ["with a key that is missing", "absent", "cannot read the key", untouched],
+])("scripts/sign makes no signature %s", async (_, key, said, change) => {
+  const copy = `${scratch()}/copy`;
+  cpSync(release, copy, { recursive: true });
+  for (const name of ["SHA256SUMS.sig", "SHA256SUMS.minisig"]) rmSync(`${copy}/${name}`);
+  change(copy);
+  const { exitCode, stderr } = await run(`${top}/scripts/sign`, copy, `${folder}/${key}`);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(said);
+  expect(await Bun.file(`${copy}/SHA256SUMS.sig`).exists()).toBe(false);
 });

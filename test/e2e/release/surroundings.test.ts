@@ -1,17 +1,7 @@
 // Where an executable runs: in an empty root with the named libraries, and on musl.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, copyFileSync, cpSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
 import { command, type CommandResult } from "../../support/containerd/command.ts";
@@ -19,47 +9,39 @@ import { fillDiskTo, mebibyte } from "../../support/containerd/disk.ts";
 import { loadImages } from "../../support/containerd/import.ts";
 import { startNode } from "../../support/containerd/node.ts";
 import { nodeFlags } from "../../support/containerd/program.ts";
+import { put, scratch } from "../../support/scratch.ts";
 import { muslLibraries, released, run, starting } from "./build.ts";
 
 setDefaultTimeout(120_000);
 
-let scratch: string;
+const work = scratch();
 let snapshot: string;
 /** What the plan of the recorded node is on this very machine. */
 let expected: CommandResult;
 
 beforeAll(async () => {
-  scratch = mkdtempSync(`${tmpdir()}/crigc-surroundings-`);
-  chmodSync(scratch, 0o755);
-  snapshot = await recordSnapshot(scratch);
+  chmodSync(work, 0o755);
+  snapshot = await recordSnapshot();
   expected = await run(...(await starting("x64")), "plan", "-o", "json", "--snapshot", snapshot);
   expect(expected).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
 /** A node with three images, recorded from a real containerd: its path. */
-async function recordSnapshot(directory: string): Promise<string> {
-  const node = await startNode("1.7", { disk: { sizeBytes: 256 * mebibyte } });
-  try {
-    for (const number of [1, 2, 3]) {
-      const layers = [{ seed: `unused-${number}`, sizeBytes: 8 * mebibyte }];
-      await loadImages(node, [{ names: [`docker.io/library/unused:${number}`], layers }]);
-    }
-    await fillDiskTo(node.disk, 60);
-    const taken = await run(...(await starting("x64")), "snapshot", ...nodeFlags(node));
-    if (taken.exitCode !== 0) throw new Error(`crigc snapshot failed: ${taken.stderr}`);
-    const path = `${directory}/snapshot.json`;
-    writeFileSync(path, taken.stdout);
-    return path;
-  } finally {
-    await node.stop();
+async function recordSnapshot(): Promise<string> {
+  await using node = await startNode("1.7", { disk: { sizeBytes: 256 * mebibyte } });
+  for (const number of [1, 2, 3]) {
+    const layers = [{ seed: `unused-${number}`, sizeBytes: 8 * mebibyte }];
+    await loadImages(node, [{ names: [`docker.io/library/unused:${number}`], layers }]);
   }
+  await fillDiskTo(node.disk, 60);
+  const taken = await run(...(await starting("x64")), "snapshot", ...nodeFlags(node));
+  if (taken.exitCode !== 0) throw new Error(`crigc snapshot failed: ${taken.stderr}`);
+  return put(work, "snapshot.json", taken.stdout);
 }
 
 /** A root with one executable, the snapshot, and nothing else but `files`, which go to the same place inside. */
 function emptyRoot(name: string, executable: string, files: readonly string[]): string {
-  const root = `${scratch}/${name}`;
+  const root = `${work}/${name}`;
   mkdirSync(`${root}/proc`, { recursive: true });
   copyFileSync(executable, `${root}/crigc`);
   copyFileSync(snapshot, `${root}/snapshot.json`);
@@ -98,38 +80,23 @@ const inside = (root: string, user: string): readonly string[] => [
   user,
 ];
 
-describe("an empty root with the named libraries", () => {
-  let root: string;
-
-  beforeAll(async () => {
-    root = emptyRoot("glibc", `${await released()}/crigc-linux-x64`, await glibcFiles());
-  });
-
-  test.each([
-    ["root", "0:0"],
-    ["nobody", "65534:65534"],
-  ])("lets the executable plan from a snapshot as %s", async (_, user) => {
+test("in an empty root with the named libraries the executable plans from a snapshot as any user, and reports that no runtime is there", async () => {
+  const root = emptyRoot("glibc", `${await released()}/crigc-linux-x64`, await glibcFiles());
+  const plan = ["plan", "-o", "json", "--snapshot", "/snapshot.json"];
+  for (const user of ["0:0", "65534:65534"]) {
     const within = inside(root, user);
     expect(await run(...within, "version")).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(await run(...within, "plan", "-o", "json", "--snapshot", "/snapshot.json")).toEqual(
-      expected,
-    );
-  });
-
-  test("lets the executable report that no runtime is there", async () => {
-    const { exitCode, stderr } = await run(...inside(root, "0:0"), "gc");
-    expect(exitCode).toBe(3);
-    expect(stderr).toContain("containerd");
-  });
+    expect(await run(...within, ...plan)).toEqual(expected);
+  }
+  const { exitCode, stderr } = await run(...inside(root, "0:0"), "gc");
+  expect(exitCode).toBe(3);
+  expect(stderr).toContain("containerd");
 });
 
-describe("musl", () => {
-  test("the musl executable plans from a snapshot on musl's own loader and libc", async () => {
-    const root = emptyRoot("musl", `${await released()}/crigc-linux-x64-musl`, []);
-    cpSync(muslLibraries, `${root}/lib`, { recursive: true, verbatimSymlinks: true });
-    const preload = ["/lib/ld-musl-x86_64.so.1", "--preload", "/lib/libglibc-names.so", "/crigc"];
-    const plan = ["plan", "-o", "json", "--snapshot", "/snapshot.json"];
-    const planned = await run("chroot", root, ...preload, ...plan);
-    expect(planned).toEqual(expected);
-  });
+test("the musl executable plans from a snapshot on musl's own loader and libc", async () => {
+  const root = emptyRoot("musl", `${await released()}/crigc-linux-x64-musl`, []);
+  cpSync(muslLibraries, `${root}/lib`, { recursive: true, verbatimSymlinks: true });
+  const preload = ["/lib/ld-musl-x86_64.so.1", "--preload", "/lib/libglibc-names.so", "/crigc"];
+  const plan = ["plan", "-o", "json", "--snapshot", "/snapshot.json"];
+  expect(await run("chroot", root, ...preload, ...plan)).toEqual(expected);
 });

@@ -10,15 +10,6 @@ export interface RunningAgent extends RunningProgram {
   readonly status: () => Promise<Document>;
 }
 
-/** Loops that come soon, each named by its flag; what is given beside them comes later and so overrides. */
-export const shortPeriods = [
-  "--image-gc-period=2s",
-  "--image-detection-period=2s",
-  "--image-cache-period=1s",
-  "--container-gc-period=2s",
-  "--pressure-period=500ms",
-] as const;
-
 /** Loops that do not come again within a test, but for the one of the pressure. */
 export const pressureOnly = [
   "--image-gc-period=1h",
