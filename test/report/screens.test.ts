@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 
 import type { AuditFinding } from "../../src/model/audit.ts";
 import { chainId, containerId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { LoopStatus } from "../../src/model/pass.ts";
 import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
 import { auditDocument, auditTable } from "../../src/report/audit.ts";
@@ -17,11 +18,13 @@ import { keepRulesDocument, keepRulesTable } from "../../src/report/keep.ts";
 import { planTable } from "../../src/report/plan-table.ts";
 import { planDocument } from "../../src/report/plan.ts";
 import { statusDocument, statusTable } from "../../src/report/status.ts";
+import { spaceTarget } from "../support/build/values.ts";
 import {
   candidate,
   container,
   containerOutcome,
   containerPlan,
+  filesystem,
   forecast,
   GIB,
   hex,
@@ -34,6 +37,7 @@ import {
   NOW,
   pass,
   passRow,
+  record,
   removalRow,
   removedContainer,
   removedImage,
@@ -107,7 +111,12 @@ const reasons: readonly ImageKeepReason[] = [
   { kind: "too-young", age: seconds(40), minimumAge: minutes(2), restarted: true },
   { kind: "blocked", block: "futile" },
 ];
+const frequency = { uses: 12, agingTerm: 30, dayBegunWatched: null };
+const target = spaceTarget(10n * GIB, 4n * GIB);
+const frequent = { record: record({ frequency }), orderKey: 42 };
 const images = imagePlan({
+  // Shown with its mount point.
+  targets: [{ ...target, path: filesystem().path }],
   usage: [
     usage({
       inodesUsedPercent: 11,
@@ -119,7 +128,7 @@ const images = imagePlan({
   ],
   candidates: [
     candidate(1, { expected: true, frees }),
-    candidate(2, { triggers: [{ kind: "pressure", signal: "imagefs.available" }] }),
+    candidate(2, { triggers: [{ kind: "pressure", signal: "imagefs.available" }], ...frequent }),
   ],
   kept: reasons.map((reason, index) => kept(20 + index, reason)),
   notes: [{ kind: "removal-limit", limit: 1 }],
@@ -224,6 +233,7 @@ const rules = {
   matched: true,
 } as const;
 
+const [loop] = status().loops as readonly [LoopStatus];
 const troubled = status({
   baseline: {
     images: 9,
@@ -255,6 +265,13 @@ const troubled = status({
   underPressure: true,
   filesystems: [
     { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 }, forecast },
+  ],
+  loops: [
+    { ...loop, lastEndedAt: null, nextAt: null, lastStartedAt: null },
+    { ...loop, lastEndedAt: null, nextAt: null },
+    { ...loop, nextAt: null },
+    { ...loop, lastError: "no socket", consecutiveFailures: 2 },
+    { ...loop, enabled: false },
   ],
   regrets: {
     removedImages: 9,

@@ -1,6 +1,6 @@
 // Sentences: each kind of them as a snapshot, and no control characters in any of them.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { containerId } from "../../src/model/ids.ts";
 import { hours, minutes } from "../../src/model/time.ts";
@@ -81,39 +81,21 @@ test("a reason in JSON has its code, its sentence and its data with units", () =
 });
 
 test.each([
-  ["image", "age", null, "maximum age"],
   ["image", "pressure", "nodefs.available", "disk pressure (nodefs.available)"],
   ["container", "pod-gone", null, "its pod was deleted"],
   ["image", "moon-full", null, "moon-full"],
   ["volume", "age", null, "age"],
-] as const)(
-  "a removal of kind %s with the code %s and signal %p is titled %s",
-  (kind, reason, signal, title) => {
-    expect(removalTitle({ kind, reason, signal })).toBe(title);
-  },
-);
+] as const)("a %s removed for %s with signal %p is titled %s", (kind, reason, signal, title) => {
+  expect(removalTitle({ kind, reason, signal })).toBe(title);
+});
 
-describe("names of images", () => {
-  test.each([
-    ["its first tag", image(1), "registry.example/team/app-1:1.1"],
-    [
-      "a short digest where it has no tag",
-      image(1, { repoTags: [] }),
-      `registry.example/team/app-1@sha256:${hex(4097).slice(0, 12)}`,
-    ],
-    [
-      "its short ID where it has no name",
-      image(1, { repoTags: [], repoDigests: [] }),
-      "sha256:000100010001",
-    ],
-    [
-      "its digest where the tag is none",
-      image(1, { repoTags: ["<none>:<none>"], repoDigests: ["a@b"] }),
-      "a@b",
-    ],
-  ])("an image is called by %s", (_what, it, name) => {
-    expect(imageName(it)).toBe(name);
-  });
+test.each([
+  [{}, "registry.example/team/app-1:1.1"],
+  [{ repoTags: [] }, `registry.example/team/app-1@sha256:${hex(4097).slice(0, 12)}`],
+  [{ repoTags: [], repoDigests: [] }, "sha256:000100010001"],
+  [{ repoTags: ["<none>:<none>"], repoDigests: ["a@b"] }, "a@b"],
+])("an image with %j is called %s: by tag, else by digest, else by ID", (names, name) => {
+  expect(imageName(image(1, names))).toBe(name);
 });
 
 test("a missing sandbox image is named also where no baseline names an image", () => {

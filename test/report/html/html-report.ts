@@ -74,17 +74,10 @@ export const sample = (
   ...differences,
 });
 
-const sampled = (at: Instant, percent: number, freedBytes: bigint): readonly DiskSample[] => {
-  // Lowered on the third day.
-  const limits =
-    at < plus(FROM, hours(60))
-      ? { highPercent: 90, lowPercent: 84 }
-      : { highPercent: 85, lowPercent: 80 };
-  return [
-    sample(at, percent, { freedBytes, ...limits }),
-    sample(at, 30, { device: "8:2", path: "/var/log", mountpoint: "/var/log", roles: ["nodefs"] }),
-  ];
-};
+const sampled = (at: Instant, percent: number, freedBytes: bigint): readonly DiskSample[] => [
+  sample(at, percent, { freedBytes, highPercent: 85, lowPercent: 80 }),
+  sample(at, 30, { device: "8:2", path: "/var/log", mountpoint: "/var/log", roles: ["nodefs"] }),
+];
 
 /** Every fifth one is of a container, and every thirteenth fails. */
 function removal(serial: number, at: Instant): Removal {

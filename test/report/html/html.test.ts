@@ -5,12 +5,12 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import type { FamilyUsage } from "../../../src/model/disk-usage.ts";
-import { hours, minutes, plus, seconds } from "../../../src/model/time.ts";
+import { hours, minutes, plus } from "../../../src/model/time.ts";
 import { diskSeries } from "../../../src/report/html/chart.ts";
 import { html } from "../../../src/report/html/html.ts";
 import { htmlReport } from "../../../src/report/html/page.ts";
 import { divided, treemapSection } from "../../../src/report/html/treemap.ts";
-import { GIB, imagePlan, kept, MIB, NOW } from "../build.ts";
+import { imagePlan, MIB, NOW } from "../build.ts";
 import { hostileReport, largeReport, sample, usageOf, weekReport } from "./html-report.ts";
 
 describe("escaping", () => {
@@ -51,8 +51,6 @@ describe("the page", () => {
     expect(page).toContain("<summary>keep rule: 5 images");
     expect(page).toContain("/etc/crigc/keep.d/base.list:3");
     expect(page).toContain("Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h");
-    expect(page.match(/<th\b/g)?.length).toBeGreaterThan(10);
-    expect(page.match(/<th (?!scope="col")/g)).toBeNull();
   });
 
   test("a hostile node name appears in the page only as text", () => {
@@ -77,14 +75,6 @@ describe("the page", () => {
     const text = planned(imagePlan({ candidates: [], blocks }));
     expect(text.indexOf("No image is removed now:")).toBeLessThan(text.indexOf("Disk usage over"));
     expect(text.indexOf("No image is removed now:")).toBeGreaterThan(0);
-  });
-
-  test("a page of a full node of young images says when they become removable, and nowhere that no threshold is exceeded", () => {
-    const young = { kind: "too-young", age: seconds(12), minimumAge: minutes(2) } as const;
-    const text = planned(imagePlan({ candidates: [], kept: [kept(1, young)] }));
-    expect(text).toContain("free 4.0 GiB on /var/lib/containerd");
-    expect(text).toContain("1 image (117.0 MiB) becomes removable in 1m48s");
-    expect(text).not.toContain("No threshold exceeded");
   });
 
   test("the chart of a new node begins where something was recorded, and ends with the disk as it is now", () => {
@@ -120,20 +110,16 @@ describe("samples of a disk", () => {
     roles: [device === "8:1" ? ("imagefs" as const) : ("nodefs" as const)],
   });
 
-  test("samples of a disk have their place in the period, whatever their order", () => {
-    const [series] = diskSeries([used(600, 20), used(0, 10)], period);
-    expect(series?.pieces.flat()).toEqual([
+  test("samples are one series per device, by place in the period, the image filesystem first", () => {
+    const strange = { ...used(5, 10, "8:3"), capacityBytes: 0n };
+    const outside = [used(-1, 10, "8:4"), used(601, 10, "8:5")];
+    const samples = [used(0, 10, "8:2"), used(600, 20), used(0, 10), strange, ...outside];
+    const all = diskSeries(samples, period);
+    expect(all.map(({ last }) => last.device)).toEqual(["8:1", "8:2"]);
+    expect(all[0]?.pieces.flat()).toEqual([
       { x: 0, usedPercent: 10 },
       { x: 1000, usedPercent: 20 },
     ]);
-    expect(series?.last.availableBytes).toBe(40n * GIB);
-  });
-
-  test("samples are one series per device, the image filesystem first, without those outside of the period or without a capacity", () => {
-    const strange = { ...used(5, 10, "8:3"), capacityBytes: 0n };
-    const others = [used(-1, 10, "8:4"), used(601, 10, "8:5"), strange];
-    const all = diskSeries([used(0, 10, "8:2"), used(0, 10), ...others], period);
-    expect(all.map(({ last }) => last.device)).toEqual(["8:1", "8:2"]);
   });
 
   test("a series of samples is broken if nobody looked for long", () => {
@@ -215,16 +201,12 @@ describe("the treemap", () => {
     expect(covered / 10_000).toBeWithin(0.999, 1.001);
   });
 
-  test("the treemap is omitted without images, and has a text alternative and a table with all figures", () => {
+  test("the treemap is omitted without images, and has a text alternative", () => {
     expect(treemapSection(usageOf(imagePlan({ candidates: [], kept: [] })))).toBeNull();
     const usage = usageOf(imagePlan());
-    const text = treemapSection(usage)?.text ?? "";
-    const [largest] = usage.images.byRepository;
-    expect(/role="img"\s+aria-label="([^"]+)"/.exec(text)?.[1]).toContain(
-      `most take ${largest?.name}`,
+    const words = `most take ${usage.images.byRepository[0]?.name}`;
+    expect(treemapSection(usage)?.text).toMatch(
+      new RegExp(`role="img"\\s+aria-label="[^"]*${words}`),
     );
-    const rows = text.match(/<tr>\s*<td data-label="REPOSITORY"/g) ?? [];
-    expect(rows).toHaveLength(usage.images.byRepository.length);
-    expect(text).toContain("The layers of 1 image are unknown");
   });
 });

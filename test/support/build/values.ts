@@ -272,7 +272,10 @@ export function anImagePlan(
   };
 }
 
-export function spaceTarget(availableBytes: bigint, wantedBytes: bigint): ImageTarget {
+export function spaceTarget(
+  availableBytes: bigint,
+  wantedBytes: bigint,
+): Extract<ImageTarget, { kind: "available-bytes" }> {
   return {
     kind: "available-bytes",
     trigger: { kind: "space" },
