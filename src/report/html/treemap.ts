@@ -9,7 +9,7 @@ import { type Html, html, htmlTable } from "./html.ts";
 /** Beyond this the smallest share one tile, because a tile of a few pixels says nothing. */
 const TILES_MAX = 16;
 /** Width by height of the map on a desktop screen, approximately. */
-const AREA: Rectangle = { x: 0, y: 0, width: 220, height: 100 };
+const RATIO = 2.2;
 const UNTAGGED = "(untagged)";
 
 export function treemapSection(usage: ImageUsageReport): Html | null {
@@ -33,7 +33,7 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
       role="img"
       aria-label="Treemap of ${repositories}; most take ${largest.join(", ")}. The table below has all figures."
     >
-      ${divided(limited(usage.families, smallFamilies), AREA).map(familyTiles)}
+      ${divided(limited(usage.families, smallFamilies), RATIO, familyTiles)}
     </div>
     <ul class="legend">
       <li><span class="key tile-kept"></span>in use or kept by a rule</li>
@@ -76,7 +76,7 @@ const smallRepositories = (rest: readonly RepositoryUsage[]): RepositoryUsage =>
   uniqueBytes: sumOf(rest.map(({ uniqueBytes }) => uniqueBytes)),
 });
 
-function familyTiles({ item: family, place }: PlacedItem<FamilyUsage>): Html {
+function familyTiles(family: FamilyUsage, ratio: number): Html {
   const { name, bytes, sharedBytes, repositories } = family;
   const tiles = [
     ...limited(repositories, smallRepositories).map(repositoryTile),
@@ -88,14 +88,12 @@ function familyTiles({ item: family, place }: PlacedItem<FamilyUsage>): Html {
     },
   ];
   const title = `Base ${name ?? "layers not known"}: ${humanBytes(bytes)}`;
-  return html`<div class="family" style="${within(place, AREA)}" title="${title}">
-    ${divided(tiles, place).map(
-      ({ item: tile, place: inner }) =>
-        html`<div
-          class="tile tile-${tile.style}"
-          style="${within(inner, place)}"
-          title="${tile.title}"
-        >
+  return html`<div class="family" title="${title}">
+    ${divided(
+      tiles,
+      ratio,
+      (tile) =>
+        html`<div class="tile tile-${tile.style}" title="${tile.title}">
           <span>${tile.label}<small>${humanBytes(tile.bytes)}</small></span>
         </div>`,
     )}
@@ -112,50 +110,19 @@ function repositoryTile({ name: given, images, removable, uniqueBytes: bytes }: 
   };
 }
 
-export interface Rectangle {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
-/** A rectangle in percent of its container, for a style. */
-function within(place: Rectangle, outer: Rectangle): string {
-  const share = (part: number, whole: number): string =>
-    `${whole > 0 ? ((100 * part) / whole).toFixed(3) : "0"}%`;
-  return `left:${share(place.x - outer.x, outer.width)};top:${share(place.y - outer.y, outer.height)};width:${share(place.width, outer.width)};height:${share(place.height, outer.height)}`;
-}
-
-interface Weighed {
-  readonly bytes: bigint;
-}
-
-interface PlacedItem<Item> {
-  readonly item: Item;
-  readonly place: Rectangle;
-}
-
-/** Divides a rectangle by weights, the largest first, without those of no weight. */
-export const divided = <Item extends Weighed>(
+/** Divides an area by weights, the largest first, without those of no weight; `ratio`: width by height. */
+const divided = <Item extends { readonly bytes: bigint }>(
   items: readonly Item[],
-  area: Rectangle,
-): readonly PlacedItem<Item>[] =>
-  halved(
-    items
-      .filter(({ bytes }) => bytes > 0n)
-      .toSorted((one, other) => compared(other.bytes, one.bytes)),
-    area,
-  );
-
-/** Cuts the longer side where the weights of both parts are closest to each other. */
-function halved<Item extends Weighed>(
-  items: readonly Item[],
-  area: Rectangle,
-): readonly PlacedItem<Item>[] {
-  const [first, ...others] = items;
-  if (first === undefined) return [];
-  if (others.length === 0) return [{ item: first, place: area }];
-  const total = sumOf(items.map(({ bytes }) => bytes));
+  ratio: number,
+  draw: (item: Item, ratio: number) => Html,
+): Html | null => {
+  const sorted = items
+    .filter(({ bytes }) => bytes > 0n)
+    .toSorted((one, other) => compared(other.bytes, one.bytes));
+  const total = sumOf(sorted.map(({ bytes }) => bytes));
+  const [first, ...others] = sorted;
+  if (first === undefined) return null;
+  if (others.length === 0) return draw(first, ratio);
   let count = 1;
   let head = first.bytes;
   // The next one still belongs to the first part if most of it lies before the middle.
@@ -164,20 +131,17 @@ function halved<Item extends Weighed>(
     head += bytes;
     count += 1;
   }
+  // Across the longer side.
+  const isRow = ratio >= 1;
+  const part = (own: readonly Item[], share: number): Html =>
+    html`<div style="flex:${(100 * share).toFixed(3)}">
+      ${divided(own, isRow ? ratio * share : ratio / share, draw)}
+    </div>`;
   const share = Number(head) / Number(total);
-  const { x, y, width, height } = area;
-  const [one, other] =
-    width >= height
-      ? [
-          { ...area, width: width * share },
-          { ...area, x: x + width * share, width: width * (1 - share) },
-        ]
-      : [
-          { ...area, height: height * share },
-          { ...area, y: y + height * share, height: height * (1 - share) },
-        ];
-  return [...halved(items.slice(0, count), one), ...halved(items.slice(count), other)];
-}
+  return html`<div class="${isRow ? "row" : "column"}">
+    ${part(sorted.slice(0, count), share)}${part(sorted.slice(count), 1 - share)}
+  </div>`;
+};
 
 const sumOf = (amounts: readonly bigint[]): bigint =>
   amounts.reduce((sum, amount) => sum + amount, 0n);

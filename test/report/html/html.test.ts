@@ -9,7 +9,7 @@ import { hours, minutes, plus } from "../../../src/model/time.ts";
 import { diskSeries } from "../../../src/report/html/chart.ts";
 import { html } from "../../../src/report/html/html.ts";
 import { htmlReport } from "../../../src/report/html/page.ts";
-import { divided, treemapSection } from "../../../src/report/html/treemap.ts";
+import { treemapSection } from "../../../src/report/html/treemap.ts";
 import { imagePlan, MIB, NOW } from "../build.ts";
 import { hostileReport, largeReport, sample, usageOf, weekReport } from "./html-report.ts";
 
@@ -140,32 +140,6 @@ describe("samples of a disk", () => {
 });
 
 describe("the treemap", () => {
-  test("the treemap gives each weight its share of the area, without overlap", () => {
-    const area = { x: 3, y: 5, width: 200, height: 90 };
-    const weights = fc.array(fc.bigInt({ min: 1n, max: 1_000_000n }), { minLength: 1 });
-    fc.assert(
-      fc.property(weights, (all) => {
-        const places = divided(
-          all.map((bytes) => ({ bytes })),
-          area,
-        );
-        const total = Number(all.reduce((sum, one) => sum + one));
-        expect(places).toHaveLength(all.length);
-        for (const [index, { item, place: one }] of places.entries()) {
-          const share = (Number(item.bytes) / total) * area.width * area.height;
-          expect(one.width * one.height).toBeCloseTo(share, 3);
-          for (const { place: other } of places.slice(index + 1)) {
-            const across = Math.min(one.x + one.width, other.x + other.width);
-            const down = Math.min(one.y + one.height, other.y + other.height);
-            const overlap = [across - Math.max(one.x, other.x), down - Math.max(one.y, other.y)];
-            expect(Math.min(...overlap)).toBeLessThan(1e-6);
-          }
-        }
-      }),
-      { numRuns: 60 },
-    );
-  });
-
   const family = (name: string, repositories: number): FamilyUsage => ({
     name,
     bytes: BigInt(repositories) * 10n * MIB + 7n * MIB,
@@ -196,9 +170,7 @@ describe("the treemap", () => {
     expect(tilesIn(text)).toBeLessThanOrEqual(17 * 18);
     expect(text).toContain("84 smaller bases");
     expect(text).toContain("84 more repositories");
-    const areas = text.matchAll(/class="family"\s+style="[^"]*width:([\d.]+)%;height:([\d.]+)%/g);
-    const covered = [...areas].reduce((sum, [, x, y]) => sum + Number(x) * Number(y), 0);
-    expect(covered / 10_000).toBeWithin(0.999, 1.001);
+    expect(text.match(/class="family"/g)).toHaveLength(17);
   });
 
   test("the treemap is omitted without images, and has a text alternative", () => {
