@@ -34,27 +34,8 @@ export const lazily = <Item, Made extends Json>(
   toJSON: () => items.map(make),
 });
 
-export type DocumentKind =
-  | "Plan"
-  | "GcReport"
-  | "Status"
-  | "Explanation"
-  | "ImageList"
-  | "DiskUsage"
-  | "History"
-  | "Audit"
-  | "Snapshot"
-  | "KeepRules"
-  | "MissingImages"
-  | "Fleet"
-  | "Simulation"
-  | "Doctor"
-  | "Config"
-  | "Version"
-  | "Event";
-
 /** A document of `kind`. New versions only add fields. The text of a command is rendered from it. */
-export const document = <Body extends JsonObject>(kind: DocumentKind, body: Body) => ({
+export const document = <Body extends JsonObject>(kind: string, body: Body) => ({
   apiVersion: "crigc/v1",
   kind,
   ...body,

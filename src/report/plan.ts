@@ -87,7 +87,12 @@ const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder) => ({
   keptByPreloadedAlone: preloadedOf(plan).length,
   preloadedText: preloadedWords(plan) || null,
   youngText: youngWords(plan) || null,
-  candidates: lazily(placed(plan, sorted), (it) => candidateJson(it.candidate, it.place)),
+  candidates: lazily(
+    plan.candidates
+      .map((candidate, index) => ({ candidate, place: index + 1 }))
+      .toSorted((one, other) => sorted(one.candidate, other.candidate)),
+    ({ candidate, place }) => candidateJson(candidate, place),
+  ),
   kept: lazily(plan.kept.toSorted(sorted), keptJson),
 });
 
@@ -101,17 +106,6 @@ function atMountpoint(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
 /** By the estimate; the pass measures. */
 const expectedFreedBytes = ({ candidates }: ImagePlan): bigint =>
   candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
-
-interface Placed {
-  readonly candidate: ImageCandidate;
-  /** In the order of removal, from 1. */
-  readonly place: number;
-}
-
-export const placed = (plan: ImagePlan, sorted: ImageOrder = () => 0): readonly Placed[] =>
-  plan.candidates
-    .map((candidate, index) => ({ candidate, place: index + 1 }))
-    .toSorted((one, other) => sorted(one.candidate, other.candidate) || one.place - other.place);
 
 export type CandidateJson = ReturnType<typeof candidateJson>;
 

@@ -60,7 +60,7 @@ test("what a removal frees counts on the first device that a target names, or el
     const { measuredFreedBytes } = meter.totals();
     return [gained, measuredFreedBytes, meter.progress().storeBytes ?? 0n];
   };
-  const on = (path: string): ImageTarget => ({ ...target, device: path, path }) as ImageTarget;
+  const on = (path: string): ImageTarget => ({ ...target, device: path, path });
   expect(await credited([on("/a"), on("/b")])).toEqual([1n, 1n, 5_000n - 110n]);
   expect(await credited([])).toEqual([110n, 110n, 5_000n - 110n]);
 });

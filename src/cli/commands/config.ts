@@ -55,12 +55,11 @@ function rejectInvalidPatterns({ values, sources }: Config): void {
 }
 
 const answerOf = (read: Config): Answer<JsonObject> => ({
-  document: () =>
-    document("Config", {
-      files: read.files,
-      values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
-      warnings: read.warnings,
-    }),
+  document: document("Config", {
+    files: read.files,
+    values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
+    warnings: read.warnings,
+  }),
   table: (_, screen) => table(read, screen),
 });
 

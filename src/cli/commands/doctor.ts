@@ -33,7 +33,7 @@ export const doctor = command({
   run: async (context) => {
     const report = { checks: await examine(context) };
     await print(context, {
-      document: () => doctorDocument(report),
+      document: doctorDocument(report),
       table: doctorTable,
     });
     return isHealthy(report) ? exit.done : exit.unknown;

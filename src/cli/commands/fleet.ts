@@ -47,11 +47,11 @@ export const fleet = command({
     const report = { nodes, images, isSelected: only !== null || copies !== Infinity };
     const header = keepFileHeader(images.length);
     await print(context, {
-      document: () => fleetDocument(report),
+      document: fleetDocument(report),
       table: fleetTable,
-      rows: [
+      rows: (list) => [
         { id: header, name: header },
-        ...images.map(({ id, pattern }) => ({ id, name: pattern })),
+        ...Array.from(list.images, ({ id, pattern }) => ({ id, name: pattern })),
       ],
     });
     return exit.done;

@@ -93,7 +93,7 @@ async function pass(
   const lost = await collector.recorded(AbortSignal.any([context.signal, patience]));
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   await print(context, {
-    document: () => gcDocument(told),
+    document: gcDocument(told),
     table: (document, screen) => gcTable(document, screen) + refusalTable(refused, screen),
   });
   if (lost > 0) return exit.internal;

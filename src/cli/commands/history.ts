@@ -78,17 +78,15 @@ export const history = command({
     const isFiltered =
       sorted.events.length === 0 && (request.regrets === true || filtersRemovals(request));
     await print(context, {
-      document: () => historyDocument(sorted),
+      document: historyDocument(sorted),
       table: (document, screen) =>
         request.regrets === true
           ? regretsTable(document, screen)
           : historyTable(document, screen, order),
-      rows: isFiltered
-        ? [...sorted.removals, ...sorted.regrets].map(({ subject, names }) => ({
-            id: subject,
-            name: names[0] ?? subject,
-          }))
-        : sorted.passes.map(({ id }) => ({ id, name: id })),
+      rows: ({ passes, removals, regrets }) =>
+        isFiltered
+          ? [...removals, ...regrets].map(({ id, names }) => ({ id, name: names[0] ?? id }))
+          : passes.map(({ passId }) => ({ id: passId, name: passId })),
     });
     return exit.done;
   },

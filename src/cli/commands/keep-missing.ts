@@ -61,9 +61,9 @@ export const keepMissing = command({
     });
     const report = { runtime, baseline, images };
     await print(context, {
-      document: () => missingDocument(report),
+      document: missingDocument(report),
       table: missingTable,
-      rows: images.map(({ gap }) => ({ id: gap.patterns[0] ?? gap.name, name: gap.name })),
+      rows: (it) => it.images.map(({ name, patterns }) => ({ id: patterns[0] ?? name, name })),
     });
     return baseline.gaps.length === 0 ? exit.done : exit.unknown;
   },

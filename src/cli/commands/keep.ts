@@ -38,9 +38,9 @@ export const keepList = command({
     const prepared = await planNode(context, { parts: IMAGES_ONLY });
     const report = matchedRules(prepared, context.config.limits.images);
     await print(context, {
-      document: () => keepRulesDocument(report),
+      document: keepRulesDocument(report),
       table: keepRulesTable,
-      rows: report.rules.map(({ rule: { pattern } }) => ({ id: pattern, name: pattern })),
+      rows: ({ rules }) => rules.map(({ pattern }) => ({ id: pattern, name: pattern })),
     });
     return report.problems.length === 0 ? exit.done : exit.usage;
   },
@@ -73,8 +73,7 @@ export const keepTest = command({
       return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
     });
     await print(context, {
-      document: () =>
-        keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
+      document: keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
       table: (_, screen) =>
         [
           `${clean(pattern)} matches ${counted(images.length, "image")}.`,

@@ -59,9 +59,9 @@ export const images = command({
     const entries = compare === undefined ? chosen : chosen.toSorted(compare);
     const report = { observedAt: snapshot.observedAt, entries };
     await print(context, {
-      document: () => imageListDocument(report),
+      document: imageListDocument(report),
       table: imageListTable,
-      rows: entries.map(({ image }) => ({ id: image.id, name: wholeImageName(image) })),
+      rows: (list) => list.images.map((it) => ({ id: it.id, name: wholeImageName(it) })),
     });
     return exit.done;
   },
@@ -117,7 +117,7 @@ export const df = command({
     };
     const view = VIEWS.find((one) => one === textOf(context, "by")) ?? "repository";
     await print(context, {
-      document: () => diskUsageDocument(report),
+      document: diskUsageDocument(report),
       table: (document, screen) => diskUsageTable(document, view, screen),
     });
     return exit.done;
@@ -210,7 +210,7 @@ export const audit = command({
       }),
     };
     await print(context, {
-      document: () => auditDocument(report),
+      document: auditDocument(report),
       table: auditTable,
     });
     return exit.done;

@@ -22,7 +22,7 @@ import {
 } from "../../report/explanation.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/plan-table.ts";
-import { type ImageOrder, placed, planDocument } from "../../report/plan.ts";
+import { type ImageOrder, planDocument } from "../../report/plan.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   ALL_OPTION,
@@ -68,15 +68,11 @@ export const plan = command({
       observedAt: snapshot.observedAt,
       ...(sorted && { sorted }),
     };
-    const { images } = prepared.plan;
-    const candidates = images === null ? [] : placed(images, sorted);
     await print(context, {
-      document: () => planDocument(report),
+      document: planDocument(report),
       table: planTable,
-      rows: candidates.map(({ candidate: { image } }) => ({
-        id: image.id,
-        name: wholeImageName(image),
-      })),
+      rows: ({ images }) =>
+        [...(images?.candidates ?? [])].map((it) => ({ id: it.id, name: wholeImageName(it) })),
     });
     return planExit(prepared.plan) ?? exit.done;
   },
@@ -164,7 +160,7 @@ export const explain = command({
       return exit.unknown;
     }
     await print(context, {
-      document: () => explanationDocument(report),
+      document: explanationDocument(report),
       table: explanationTable,
     });
     return exit.done;

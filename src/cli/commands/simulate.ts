@@ -75,7 +75,7 @@ export const simulate = command({
     else if (path !== null)
       context.open.writeFile(path, simulationPage(runs, context.build.version));
     await print(context, {
-      document: () => simulationDocument(runs),
+      document: simulationDocument(runs),
       table: (_, screen) => simulationTable(runs, screen),
     });
     return exit.done;
