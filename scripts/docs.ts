@@ -92,6 +92,8 @@ const pageOf: Readonly<Record<string, string>> = {
   "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",
   uninstall: "install.md#install",
+  "print systemd-unit": "install.md#install",
+  "print openrc-script": "install.md#install",
   "print cloud-config": "install.md#cloud-init",
   "print daemonset": "kubernetes.md#as-a-daemonset",
   "print simulate-job": "simulate.md#a-fleet",
