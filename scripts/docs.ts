@@ -63,7 +63,8 @@ function flagEntry(name: FieldName): string {
 
 function commandSections(): string {
   const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
-  const about = `${OF_LISTS.map((name) => code(dashed(name))).join(", ")} are options of lists.`;
+  const ofLists = OF_LISTS.map((name) => code(dashed(name))).join(", ");
+  const about = `Below they have no description, those of lists (${ofLists}) no mention.`;
   const heading = "## Options of several commands\n";
   return [heading, `${about}\n`, `${shared}\n`, ...commands.map(commandSection)].join("\n");
 }
@@ -107,11 +108,12 @@ function commandSection(command: Command): string {
   const also = options.flatMap(([{ name }, text]) =>
     sharedOptions.has(text) && !OF_LISTS.includes(name) ? [code(dashed(name))] : [],
   );
+  const above = also.length === 0 ? [] : [`- ${also.join(", ")}\n`];
+  const summary = capital(command.summary);
   return [
     `## ${code([command.name, ...command.operands.map(optionalUsage)].join(" "))}\n`,
-    `${`${capital(command.summary)}. ${page === undefined ? command.doc : `[More](${page})`}`.trim()}\n`,
-    ...(rows.length === 0 ? [] : [rows.join("")]),
-    ...(also.length === 0 ? [] : [`Also ${also.join(", ")}.\n`]),
+    `${page === undefined ? `${summary}. ${command.doc}`.trim() : `[${summary}](${page}).`}\n`,
+    ...(rows.length + also.length === 0 ? [] : [[...rows, ...above].join("")]),
   ].join("\n");
 }
 

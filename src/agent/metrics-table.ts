@@ -107,23 +107,21 @@ export const METRICS = {
   crigc_image_wanted_bytes_total: counter("Bytes that image passes had to free."),
   crigc_image_freed_reported_bytes_total: counter("Reported sizes of removed images."),
   crigc_image_freed_measured_bytes_total: counter("Measured bytes freed by image removal."),
-  crigc_container_freed_measured_bytes_total: counter(
-    "Measured bytes freed by removal of containers, sandboxes and logs.",
-  ),
+  crigc_container_freed_measured_bytes_total: counter("Measured bytes freed by container passes."),
   crigc_log_removed_bytes_total: counter("Sizes of removed log files."),
-  crigc_removed_total: counter("Removals by trigger and reason code.", "kind", "trigger", "reason"),
+  crigc_removed_total: counter("Removals by reason code.", "kind", "trigger", "reason"),
   crigc_removal_duration_seconds: histogram(
-    "Duration of an image removal with the wait for its space.",
+    "Duration of an image removal, with the wait for space.",
     "kind",
     PASS_SECONDS,
   ),
   crigc_removal_skipped_total: counter(
-    "Removals skipped because the node had changed, by reason code.",
+    "Removals skipped because the node had changed.",
     "kind",
     "reason",
   ),
   crigc_removal_failures_total: counter(
-    "Failed removals by cause, such as deadline, unreachable, refused, failed.",
+    "Failed removals by cause, such as deadline or failed.",
     "kind",
     "cause",
   ),
@@ -137,9 +135,9 @@ export const METRICS = {
     (regrets?.returned ?? []).map(({ trigger, sizeBytes }) => [[trigger], sizeBytes]),
   ),
   crigc_futile_passes_total: counter("Image passes that were futile."),
-  crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
+  crigc_futile: gauge("1 if the last image pass was futile."),
   crigc_image_removal_blocked: states(
-    "1 for each block of image removal in the last pass or now.",
+    "1 for each block of image removal.",
     ["block"],
     ({ plan, waiting }) =>
       [...(plan?.blocks ?? []), ...(waiting === null ? [] : [waiting])].map(({ kind }) => [
@@ -147,14 +145,11 @@ export const METRICS = {
         1,
       ]),
   ),
-  crigc_images_kept: states(
-    "Images kept in the last image pass, by reason code.",
-    ["reason"],
-    ({ plan }) =>
-      [...Map.groupBy(plan?.kept ?? [], ({ reason }) => reason.kind)].map(([code, kept]) => [
-        [code],
-        kept.length,
-      ]),
+  crigc_images_kept: states("Images kept in the last image pass.", ["reason"], ({ plan }) =>
+    [...Map.groupBy(plan?.kept ?? [], ({ reason }) => reason.kind)].map(([code, kept]) => [
+      [code],
+      kept.length,
+    ]),
   ),
   crigc_image_candidates: state(
     "Candidates in the last image pass.",
@@ -163,7 +158,7 @@ export const METRICS = {
   crigc_in_use_unknown: state("1 if crigc cannot tell which images are in use.", ({ plan }) =>
     (plan?.blocks ?? []).some(({ kind }) => USE_UNKNOWN.includes(kind)),
   ),
-  crigc_events_total: counter("Warning events, by reason.", "reason"),
+  crigc_events_total: counter("Warning events.", "reason"),
   crigc_filesystem_capacity_bytes: diskGauge(
     "Size of a filesystem.",
     ({ filesystem }) => filesystem.capacityBytes,
@@ -185,7 +180,7 @@ export const METRICS = {
     ({ filesystem }) => timestamp(filesystem.measuredAt),
   ),
   crigc_filesystem_growth_bytes_per_second: diskGauge(
-    "Rate at which other programs write; absent without a trend.",
+    "Rate of writes by others; absent without a trend.",
     ({ forecast }) => forecast && Number(forecast.bytesPerHour) / 3600,
   ),
   crigc_filesystem_high_threshold_in_seconds: diskGauge(

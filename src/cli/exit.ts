@@ -32,7 +32,7 @@ export const exitTable: Readonly<Record<number, string>> = {
   [exit.partial]:
     "some removals failed or had no effect, the rest was done; a named image is in use or kept by a rule (rm)",
   [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
-  [exit.held]: "on hold",
+  [exit.held]: "on hold, which crigc release ends",
   [exit.unknown]:
     "unknown REF (explain, rm) or PATTERN (keep test, keep remove), unknown NODE (fleet), something missing (keep missing), no agent (status), no trace (snapshot), a failed check (doctor)",
 };

@@ -29,7 +29,7 @@ import {
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Removes what the agent would, also for an eviction threshold that is met (without an agent, a soft one at once). Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage. Without an agent, each gc adds at most twice the detection period to any age, so --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late.",
+  doc: "Removes what the agent would, also for a met eviction threshold (without an agent, a soft one at once). Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage. Without an agent, each gc adds at most twice the detection period to any age, so --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late.",
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,

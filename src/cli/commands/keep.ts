@@ -49,7 +49,7 @@ export const keepList = command({
 export const keepTest = command({
   name: "keep test",
   summary: "show which images a keep pattern or reference matches",
-  doc: "Also shows what keeps each now. Exits 8 if it matches no image.",
+  doc: "Also shows what keeps each now. Exits 8 if none matches.",
   operands: [{ name: "PATTERN", required: true, help: "a keep pattern or an image reference" }],
   options: [SNAPSHOT],
   json: true,

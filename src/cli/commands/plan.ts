@@ -134,7 +134,7 @@ function returnedImages({ open, config }: CommandContext) {
 export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet it decides as a kubelet that has just started. Exits 8 if REF matches nothing.",
+  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet it decides as a kubelet that has just started. Exits 8 if nothing matches.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   json: true,
