@@ -14,18 +14,12 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import {
-  answered,
-  askAgent,
-  type HttpProviders,
-  plain,
-  screenQuery,
-} from "../../src/agent/control.ts";
+import { answered, askAgent, type HttpProviders, screenQuery } from "../../src/agent/control.ts";
 import { type HttpServer, serve } from "../../src/agent/http.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { socketFiles as files } from "../../src/node/files.ts";
 import { unjudged } from "../../src/report/images.ts";
-import { GIB, image, NOW, status, terminal } from "../report/build.ts";
+import { image, NOW, status, terminal } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";
 
 const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => ({
@@ -280,17 +274,6 @@ describe("the metrics address", () => {
     expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${expected}`]);
     expect(answer.toLowerCase()).toContain("connection: close\r\n");
   });
-
-  test("an address in use is an error that names it", async () => {
-    const port = await metricsPort();
-    const again = serve(
-      { host: "127.0.0.1", port },
-      { answer: () => plain(200, ""), onError: () => undefined },
-    );
-    expect(await failureOf(again)).toContain(
-      `cannot listen on the metrics address 127.0.0.1:${port}`,
-    );
-  });
 });
 
 describe("a request to the agent", () => {
@@ -325,12 +308,5 @@ describe("a request to the agent", () => {
     await served();
     chmodSync(path, 0);
     expect(await failureOf(askAgent(request()))).toContain("permission denied");
-  });
-
-  test("reads a status whose figures exceed 2^53 unchanged", async () => {
-    await served({
-      status: () => status({ images: { count: 1, sizeBytes: (1n << 60n) * 8n + GIB } }),
-    });
-    expect(await askAgent(request())).toContain(`"sizeBytes": ${(1n << 60n) * 8n + GIB}`);
   });
 });

@@ -4,9 +4,8 @@ import { describe, expect, test } from "bun:test";
 
 import { type MetricDefinition, METRICS, type NodeFigures } from "../../src/agent/metrics-table.ts";
 import { MetricRegistry, Metrics, passOutcome } from "../../src/agent/metrics.ts";
-import { OthersRemovals } from "../../src/gc/calls.ts";
-import { removeSandbox } from "../../src/gc/remove-container.ts";
 import { failureCode, RuntimeError } from "../../src/model/errors.ts";
+import { failedStep } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { minutes } from "../../src/model/time.ts";
 import {
@@ -75,20 +74,17 @@ describe("metrics of a pass", () => {
     expect(lines.filter((line) => !/^# |^(?!crigc_pass).*_bucket/.test(line))).toMatchSnapshot();
   });
 
-  test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", async () => {
+  test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", () => {
     const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
-    const { signal } = new AbortController();
-    const failing = {
-      runtime: { sandboxDetail: async () => ({ state: "not-ready" }) },
-      writer: { stopSandbox: () => Promise.reject(late) },
-      signal,
-      others: new OthersRemovals({ monotonicNs: () => 0n, sleep: async () => undefined }, signal),
-    } as unknown as Parameters<typeof removeSandbox>[2];
-    const { item } = await removeSandbox(sandbox(1), { kind: "pod-gone" }, failing);
-    const result = { kind: "failed", message: late.message, code: failureCode(late) } as const;
+    const image = { kind: "failed", message: late.message, code: failureCode(late) } as const;
+    const stuck = {
+      sandbox: sandbox(1),
+      reason: { kind: "pod-gone" },
+      result: failedStep("stop", late),
+    } as const;
     const ended = pass({
-      images: imageOutcome({ items: [removedImage(1, { result })] }),
-      containers: containerOutcome({ containers: [], sandboxes: [item], logs: [] }),
+      images: imageOutcome({ items: [removedImage(1, { result: image })] }),
+      containers: containerOutcome({ containers: [], sandboxes: [stuck], logs: [] }),
     });
     expectSeries(after(ended).expose(node()), {
       'crigc_removal_failures_total{kind="image",cause="deadline"}': 1,

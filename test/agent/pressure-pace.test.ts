@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { RuntimeError } from "../../src/model/errors.ts";
-import { aDisk, aRelease, available, imageOf, type SimDisk } from "../sim/node.ts";
+import { aDisk, available, type SimDisk } from "../sim/node.ts";
 import {
   aNodeWith,
   aThreshold,
@@ -114,42 +113,6 @@ describe("after a pass that leaves a threshold met", () => {
     await sim.run(2 * SECOND);
     expect(sim.record.removals).not.toBeEmpty();
   });
-});
-
-test("a pass that others outrun waits a second for a sandbox whose stop hangs, and says so", async () => {
-  const { writer, refit } = aWriter();
-  const slow: SimOptions["refit"] = (engine, sim) => {
-    const refitted = refit?.(engine, sim) ?? engine;
-    const stopSandbox: typeof engine.writer.stopSandbox = async (_, signal) => {
-      await sim.clock.sleep(MINUTE, signal);
-      throw new RuntimeError("cancelled", "the call was cancelled");
-    };
-    return { ...refitted, writer: { ...refitted.writer, stopSandbox } };
-  };
-  const sim = await aNode(70, { refit: slow });
-  const sandbox = sim.node.addSandbox("ended", imageOf(aRelease("image0", 1_000)));
-  sim.node.endPod(sandbox);
-  sim.node.pods.delete(sandbox.podUid);
-  const image = imageOf(aRelease("image1", 1_000));
-  sim.node.addContainer(sim.node.addSandbox("lives", image), image);
-  sim.fill(14);
-  await firstPass(sim);
-  await sim.run(MINUTE);
-  writer.on = true;
-  sim.fill(14);
-  const before = sim.record.passes.length;
-  await sim.run(12 * SECOND);
-  const outrun = sim.record.passes.slice(before).filter(({ kind }) => kind === "pressure");
-  const told = outrun.map(({ startedAt, endedAt, images, steps }) => [
-    images?.end,
-    Number(endedAt - startedAt) / 1e6,
-    ...steps.flatMap(({ name, took }) => (name === "containers" ? [Number(took) / 1e6] : [])),
-  ]);
-  // Left alone for a while after that.
-  expect(told.slice(0, 2)).toEqual([
-    ["own-gain-reached", 1_500, 1_500],
-    ["own-gain-reached", 0],
-  ]);
 });
 
 describe("the pause before the next check", () => {

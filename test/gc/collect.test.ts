@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/gc/announcer.ts";
-import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
+import type { PassEnd, PassRequest } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { type ImageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
@@ -24,12 +24,7 @@ import {
   idOf,
   NOW,
 } from "../support/build/values.ts";
-import {
-  type FakeEngine,
-  fakeEngine,
-  type FakeWorld,
-  passRequest,
-} from "../support/fake-engine.ts";
+import { aNodeOf, type FakeEngine, type FakeWorld, runFakePass } from "../support/fake-engine.ts";
 
 const WORDS = ["a", "b", "c", "d"] as const;
 
@@ -48,31 +43,13 @@ const limitsWith = (images: Partial<Limits["images"]>): Limits => ({
   images: { ...defaultLimits.images, ...images },
 });
 
-/** A disk of 100 GiB with 10 GiB free, a running container, and four old images that nothing uses, of 4 GiB each. */
-function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
-  return fakeEngine({
-    images: [...WORDS, "used"].map((word) => anImage(word, { sizeBytes: 4n * GIB })),
-    containers: [aContainer("always", { imageId: idOf("used") })],
-    sandboxes: [aSandbox("a")],
-    ledger: aLedger({
-      images: new Map(
-        [...WORDS, "used"].map((word) => [
-          idOf(word),
-          aRecord({ names: `registry.example/${word}:v1` }),
-        ]),
-      ),
-    }),
-    ...change,
-  });
-}
+const aNode = (change: Partial<FakeWorld> = {}): FakeEngine => aNodeOf(WORDS, change);
 
-async function run(
+const run = (
   fake: FakeEngine,
   change: Partial<PassRequest> = {},
-  signal: AbortSignal = new AbortController().signal,
-): Promise<PassEnd> {
-  return runPass(fake.engine, passRequest(fake, { containers: "none", ...change }), signal);
-}
+  signal?: AbortSignal,
+): Promise<PassEnd> => runFakePass(fake, { containers: "none", ...change }, signal);
 
 const removed = (...words: readonly string[]): readonly string[] =>
   words.map((word) => `RemoveImage ${idOf(word)}`);
@@ -626,8 +603,9 @@ describe("a pass under pressure whose containers are removed beside its images",
         };
     };
     const engine = { ...fake.engine, timer: { ...timer, sleep } };
-    const { images } = (await run({ ...fake, engine }, underPressure)).pass;
+    const { images, steps } = (await run({ ...fake, engine }, underPressure)).pass;
     expect(images?.end).toBe(end);
+    expect(steps.map(({ name }) => name)).toContain("containers");
     expect(slept.find((span) => span >= 1_000)).toBe(ms);
   });
 

@@ -2,82 +2,52 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { type PassRequest, runPass } from "../../src/gc/pass.ts";
+import type { PassRequest } from "../../src/gc/pass.ts";
 import type { ContainerMark } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import type { ImageTarget } from "../../src/model/plan.ts";
 import type { PodReading } from "../../src/model/snapshot.ts";
 import { type Duration, duration, instant, seconds, toMs } from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
-  aLedger,
   anImage,
-  aRecord,
   aSandbox,
   defaultLimits,
   GIB,
   idOf,
   NOW,
+  spaceTarget,
 } from "../support/build/values.ts";
-import {
-  type FakeEngine,
-  fakeEngine,
-  type FakeWorld,
-  passRequest,
-} from "../support/fake-engine.ts";
+import { aNodeOf, type FakeEngine, type FakeWorld, runFakePass } from "../support/fake-engine.ts";
 
-const WORDS = ["a", "b", "c"] as const;
 const pod = aSandbox("pod", { createdAt: instant(NOW - seconds(60)) });
 const mark: ContainerMark = { podUid: pod.podUid, name: "web", at: instant(NOW - seconds(1)) };
 
 /** Three old images that nothing uses, and a pod whose container is being created. */
 const aNode = (change: Partial<FakeWorld> = {}): FakeEngine =>
-  fakeEngine({
-    images: [...WORDS, "used"].map((word) => anImage(word, { sizeBytes: 4n * GIB })),
+  aNodeOf(["a", "b", "c"], {
     sandboxes: [aSandbox("a"), pod],
-    containers: [aContainer("always", { imageId: idOf("used") })],
     marks: [mark],
     limits: {
       ...defaultLimits,
       images: { ...defaultLimits.images, minimumAge: duration(0n) },
     },
-    ledger: aLedger({
-      images: new Map(
-        [...WORDS, "used"].map((word) => [
-          idOf(word),
-          aRecord({ names: `registry.example/${word}:v1` }),
-        ]),
-      ),
-    }),
     ...change,
   });
 
 const ALL: Partial<PassRequest> = { purpose: { kind: "all-unused" } };
-const target: ImageTarget = {
-  kind: "available-bytes",
-  trigger: { kind: "pressure", signal: "imagefs.available" },
-  device: aFilesystem().device,
-  path: aFilesystem().path,
-  capacityBytes: 100n * GIB,
-  availableBytes: 20n * GIB,
-  relievedBytes: 20n * GIB,
-  wantedBytes: 10n * GIB,
-} as never;
+const target = spaceTarget(20n * GIB, 10n * GIB);
 const PRESSURE: Partial<PassRequest> = {
   kind: "pressure",
   purpose: { kind: "pressure", signals: ["imagefs.available"] },
   retarget: async () => [target],
 };
 
-async function pass(
+const pass = async (
   fake: FakeEngine,
   change: Partial<PassRequest>,
-  signal = new AbortController().signal,
-): Promise<Pass> {
-  const request = passRequest(fake, { containers: "none", ...change });
-  return (await runPass(fake.engine, request, signal)).pass;
-}
+  signal?: AbortSignal,
+): Promise<Pass> => (await runFakePass(fake, { containers: "none", ...change }, signal)).pass;
 
 const waitedMs = ({ steps }: Pass): number => {
   const step = steps.find(({ name }) => name === "creation");

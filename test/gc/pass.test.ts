@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { failureOf } from "../../src/gc/pass-warnings.ts";
-import { type PassRequest, runPass } from "../../src/gc/pass.ts";
+import type { PassRequest } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
@@ -10,18 +10,15 @@ import {
   type FakeEngine,
   fakeEngine,
   type FakeWorld,
-  passRequest,
+  runFakePass,
 } from "../support/fake-engine.ts";
 
-async function gc(
+const gc = async (
   fake: FakeEngine,
   change: Partial<PassRequest> = {},
-  signal = new AbortController().signal,
-): Promise<Pass> {
-  const purpose = { kind: "all-unused" } as const;
-  const request = passRequest(fake, { purpose, ...change });
-  return (await runPass(fake.engine, request, signal)).pass;
-}
+  signal?: AbortSignal,
+): Promise<Pass> =>
+  (await runFakePass(fake, { purpose: { kind: "all-unused" }, ...change }, signal)).pass;
 
 const limitsOf = (maximumRemovals: number | null): Limits => ({
   ...defaultLimits,
@@ -161,9 +158,7 @@ test("a pass for containers alone removes them and has no outcome for images", a
 
 test("a pass tells how many dead containers it saw", async () => {
   const fake = fakeEngine(crowded(null));
-  const request = passRequest(fake, { dryRun: true });
-  const { seen } = await runPass(fake.engine, request, new AbortController().signal);
-  expect(seen?.deadContainers).toBe(2);
+  expect((await runFakePass(fake, { dryRun: true })).seen?.deadContainers).toBe(2);
 });
 
 test.each([

@@ -2,27 +2,22 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { runPass } from "../../src/gc/pass.ts";
 import { PodLists } from "../../src/gc/pod-lists.ts";
 import { podUid, sandboxId } from "../../src/model/ids.ts";
-import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
 import {
   type FakeEngine,
   fakeEngine,
   type FakeWorld,
-  passRequest,
+  runFakePass,
 } from "../support/fake-engine.ts";
 
 const never = new AbortController().signal;
 
-const absentOnce: PodRecord = {
-  absentSinceWatched: watched(0n - seconds(10)),
-  deadSinceWatched: null,
-  origin: null,
-};
+const absentOnce = aPodRecord({ absentSinceWatched: watched(0n - seconds(10)) });
 
 /** Pod `known` runs and the kubelet lists it; pod `lost` it has not listed for two passes, and what is left is dead. */
 function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {
@@ -33,19 +28,7 @@ function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {
       aContainer("dead", { ...ofPod("lost"), state: "exited" }),
     ],
     sandboxes: [aSandbox("known", { state: "ready" }), lost],
-    pods: {
-      kind: "ready",
-      source: "kubelet-dir",
-      pods: [
-        {
-          uid: podUid("uid-known"),
-          origin: "directory",
-          finished: false,
-          evicted: false,
-          images: [],
-        },
-      ],
-    },
+    pods: reading("kubelet-dir", "uid-known"),
     ledger: aLedger({ pods: new Map([[podUid("uid-lost"), absentOnce]]) }),
     limits: defaultLimits,
     ...change,
@@ -53,8 +36,7 @@ function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {
 }
 
 async function collect(fake: FakeEngine): Promise<string | null> {
-  const request = passRequest(fake, { purpose: { kind: "all-unused" } });
-  const { pass } = await runPass(fake.engine, request, never);
+  const { pass } = await runFakePass(fake, { purpose: { kind: "all-unused" } });
   return pass.error ?? pass.containers?.errors.join("; ") ?? null;
 }
 
@@ -78,14 +60,8 @@ describe("a list of sandboxes that is empty from the start", () => {
   });
 
   test("keeps the log directory of a pod without containers whose sandbox an earlier pass saw", async () => {
-    const logs = {
-      kind: "read",
-      podLogsDirectory: "/var/log/pods",
-      podLogs: [{ entry: "default_pod-lost_uid-lost", uid: podUid("uid-lost") }],
-      sizeBytes: null,
-      danglingLinks: [],
-      strays: [],
-    } as const;
+    const podLogs = [{ entry: "default_pod-lost_uid-lost", uid: podUid("uid-lost") }];
+    const logs = { ...noLogs, podLogs };
     const seen = new Map([[READY.id, ""]]);
     const node = aNode(READY, { logs, lies: empty("ListPodSandbox") });
     node.world.containers = [];

@@ -1,9 +1,8 @@
 // How many calls a pass with removals makes: as many as it removes, and nothing that grows with the node.
 import { expect, test } from "bun:test";
 
-import { runPass } from "../../src/gc/pass.ts";
 import { aContainer, aLedger, anImage, aRecord, aSandbox, idOf } from "../support/build/values.ts";
-import { fakeEngine, passRequest } from "../support/fake-engine.ts";
+import { fakeEngine, runFakePass } from "../support/fake-engine.ts";
 
 /** Calls by method of a pass that removes every unused image but ten that are in use. */
 async function callsAt(count: number): Promise<Readonly<Record<string, number>>> {
@@ -20,8 +19,10 @@ async function callsAt(count: number): Promise<Readonly<Record<string, number>>>
     ledger: aLedger({ images: new Map(records) }),
   });
   const { calls, writes } = fake;
-  const request = passRequest(fake, { purpose: { kind: "all-unused" }, containers: "none" });
-  const { pass } = await runPass(fake.engine, request, new AbortController().signal);
+  const { pass } = await runFakePass(fake, {
+    purpose: { kind: "all-unused" },
+    containers: "none",
+  });
   expect(pass.images?.items).toHaveLength(count - 10);
   const byMethod = Object.groupBy(calls, (method) => method);
   const { ImageStatus, statfs, ...rest } = Object.fromEntries(

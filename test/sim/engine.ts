@@ -14,6 +14,7 @@ import { aSnapshot } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 import { noPulls } from "../support/no-creations.ts";
 import type { Random } from "../support/random.ts";
+import { signalIn, surrounded } from "./around.ts";
 import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
 
@@ -93,7 +94,13 @@ export function simEngine(ports: SimPorts): Engine {
     if (signal?.aborted === true) throw new RuntimeError("cancelled", "the call was cancelled");
     if (weather.runtimeIsAway) throw new RuntimeError("unreachable", "the runtime is away");
   };
-  const honest = { reader: readerOf(ports, call), writer: writerOf(ports, call) };
+  const honest = {
+    reader: surrounded(readerOf(ports), async (_, given, ask) => {
+      await call(signalIn(given));
+      return ask();
+    }),
+    writer: writerOf(ports, call),
+  };
   const reader = hostility?.reader(honest.reader, record) ?? honest.reader;
   const disk = (path: string) => {
     const found = node.disks.find((one) => one.path === path);
@@ -191,72 +198,42 @@ export function simEngine(ports: SimPorts): Engine {
 
 type Call = (signal?: AbortSignal) => Promise<void>;
 
-function readerOf({ node, record, weather }: SimPorts, call: Call): Engine["observe"]["runtime"] {
+function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runtime"] {
   return {
-    info: async () => {
-      await call();
-      return aSnapshot().runtime;
-    },
-    listImages: async (signal) => {
-      await call(signal);
-      return [...node.images.values()].map(({ image }) => image);
-    },
-    listContainers: async (signal) => {
-      await call(signal);
-      record.listed = [...node.containers.values()];
-      return record.listed;
-    },
-    listSandboxes: async (signal) => {
-      await call(signal);
-      record.listedSandboxes = [...node.sandboxes.values()];
-      return record.listedSandboxes;
-    },
+    info: async () => aSnapshot().runtime,
+    listImages: async () => [...node.images.values()].map(({ image }) => image),
+    listContainers: async () => (record.listed = [...node.containers.values()]),
+    listSandboxes: async () => (record.listedSandboxes = [...node.sandboxes.values()]),
     containerDetail: async (id) => {
-      await call();
       const container = node.containers.get(id);
       if (container === undefined) return null;
-      const { state, podUid: uid } = container;
-      const labels = { "io.kubernetes.pod.uid": uid };
       return {
         id,
         imageVolumes: [],
         finishedAt: null,
         logPath: "",
-        state,
-        labels,
+        state: container.state,
+        labels: { "io.kubernetes.pod.uid": container.podUid },
         annotations: {},
       };
     },
     sandboxDetail: async (id) => {
-      await call();
       const sandbox = node.sandboxes.get(id);
       return sandbox === undefined ? null : { id, state: sandbox.state, address: "" };
     },
-    sandboxImage: async () => {
-      await call();
-      return null;
-    },
-    sandboxLogDirectory: async () => {
-      await call();
-      return "";
-    },
-    imageStatus: async (reference) => {
-      await call();
-      return [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null;
-    },
+    sandboxImage: async () => null,
+    sandboxLogDirectory: async () => "",
+    imageStatus: async (reference) =>
+      [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null,
     writableLayers: async () => null,
     imageOrigin: async (_, signal) => {
-      await call(signal);
       if (weather.layersHang) {
         await node.clock.sleep(DEADLINE_MS, signal);
         throw new RuntimeError("deadline", "ImageStatus was not answered in time");
       }
       return { chain: null, builtAt: null };
     },
-    reportedFilesystems: async () => {
-      await call();
-      return { images: [], containers: [] };
-    },
+    reportedFilesystems: async () => ({ images: [], containers: [] }),
   };
 }
 

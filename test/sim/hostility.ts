@@ -7,6 +7,7 @@ import type { RuntimeReader, RuntimeWriter } from "../../src/model/ports.ts";
 import type { Container, Image, Sandbox } from "../../src/model/snapshot.ts";
 import { instant } from "../../src/model/time.ts";
 import type { Random } from "../support/random.ts";
+import { signalIn, surrounded } from "./around.ts";
 import type { SimClock } from "./clock.ts";
 
 type Fate =
@@ -81,67 +82,26 @@ export class Hostility {
   }
 
   reader(inner: RuntimeReader, told: Told): RuntimeReader {
-    const read = this.#read.bind(this);
-    return {
-      info: async (signal) =>
-        read("info", signal, () => inner.info(signal), {
-          bent: (info, fate) => (fate === "extreme" ? { ...info, version: "" } : info),
-        }),
-      listImages: async (signal) =>
-        read("listImages", signal, () => inner.listImages(signal), { bent: this.#images }),
-      listContainers: async (signal) =>
-        (told.listed = await read("listContainers", signal, () => inner.listContainers(signal), {
-          bent: this.#dated,
-        })),
-      listSandboxes: async (signal) =>
-        (told.listedSandboxes = await read(
-          "listSandboxes",
-          signal,
-          () => inner.listSandboxes(signal),
-          { bent: this.#dated },
-        )),
-      // That something is not there is the runtime's own word on what lists lack: it is not bent.
-      containerDetail: async (id, signal) =>
-        read("containerDetail", signal, () => inner.containerDetail(id, signal), { about: id }),
-      sandboxDetail: async (id, signal) =>
-        read("sandboxDetail", signal, () => inner.sandboxDetail(id, signal), { about: id }),
-      sandboxLogDirectory: async (id, signal) =>
-        read("sandboxDetail", signal, () => inner.sandboxLogDirectory(id, signal), {
-          about: `logs of ${id}`,
-        }),
-      sandboxImage: async (id, signal) =>
-        read("sandboxDetail", signal, () => inner.sandboxImage(id, signal), {
-          about: `image of ${id}`,
-        }),
-      imageStatus: async (reference, signal) =>
-        read("imageStatus", signal, () => inner.imageStatus(reference, signal), {
-          about: reference,
-          bent: (image, fate) => (fate === "empty" ? null : image),
-        }),
-      writableLayers: async (signal) => inner.writableLayers(signal),
-      imageOrigin: async (id, signal) =>
-        read("imageStatus", signal, () => inner.imageOrigin(id, signal), { about: `origin ${id}` }),
-      reportedFilesystems: async (signal) =>
-        read("reportedFilesystems", signal, () => inner.reportedFilesystems(signal), {}),
-    };
+    return surrounded(inner, async (name, given, ask) => {
+      if (name === "writableLayers") return ask();
+      const call = {
+        method: ASKED_AS[name] ?? name,
+        key: `${name} ${String(given[0])}`,
+        signal: signalIn(given),
+      };
+      const answer = await this.#read(call, ask, this.#bent[name]);
+      if (name === "listContainers") told.listed = answer as readonly Container[];
+      if (name === "listSandboxes") told.listedSandboxes = answer as readonly Sandbox[];
+      return answer;
+    });
   }
 
   writer(inner: RuntimeWriter, onRemoval: (id: ImageId) => void): RuntimeWriter {
-    return {
-      removeImage: async (id) => {
-        onRemoval(id);
-        return this.#write("removeImage", undefined, () => inner.removeImage(id));
-      },
-      stopContainer: async (id, grace, signal) =>
-        this.#write("stopContainer", signal, () => inner.stopContainer(id, grace, signal)),
-      removeContainer: async (id) =>
-        this.#write("removeContainer", undefined, () => inner.removeContainer(id)),
-      stopSandbox: async (id, signal) =>
-        this.#write("stopSandbox", signal, () => inner.stopSandbox(id, signal)),
-      removeSandbox: async (id) =>
-        this.#write("removeSandbox", undefined, () => inner.removeSandbox(id)),
-      execSync: async (id, command, signal) => inner.execSync(id, command, signal),
-    };
+    return surrounded(inner, async (name, given, ask) => {
+      if (name === "execSync") return ask();
+      if (name === "removeImage") onRemoval(given[0] as ImageId);
+      return this.#write(name, signalIn(given), ask);
+    });
   }
 
   #fateOf(method: Method): Fate | null {
@@ -151,17 +111,12 @@ export class Hostility {
     return planned.fate;
   }
 
-  async #read<Answer>(
-    method: (typeof READS)[number],
-    signal: AbortSignal,
-    ask: () => Promise<Answer>,
-    {
-      about = "",
-      bent = (answer) => answer,
-    }: { about?: string; bent?: (answer: Answer, fate: Fate) => Answer },
-  ): Promise<Answer> {
+  async #read(
+    { method, key, signal }: Call,
+    ask: () => Promise<unknown>,
+    bent: Bend = (answer) => answer,
+  ): Promise<unknown> {
     const fate = this.#fateOf(method);
-    const key = `${method} ${about}`;
     if (fate === "late") await this.#wait(signal);
     if (fate === null || fate === "late") return this.#remembered(key, await ask());
     switch (fate) {
@@ -179,16 +134,13 @@ export class Hostility {
       }
       case "again": {
         const answer = await ask();
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of the same method about the same thing
-        return this.#last.has(key)
-          ? (this.#last.get(key) as Answer)
-          : this.#remembered(key, answer);
+        return this.#last.has(key) ? this.#last.get(key) : this.#remembered(key, answer);
       }
       case "part":
       case "empty":
       case "shuffled":
       case "extreme":
-        return bent(await ask(), fate);
+        return bent((await ask()) as never, fate);
       default:
         return assertNever(fate);
     }
@@ -196,10 +148,10 @@ export class Hostility {
 
   /** What fails may have been done, and what succeeds may not. */
   async #write(
-    method: (typeof WRITES)[number],
+    method: Method,
     signal: AbortSignal | undefined,
-    act: () => Promise<void>,
-  ): Promise<void> {
+    act: () => Promise<unknown>,
+  ): Promise<unknown> {
     const fate = this.#fateOf(method);
     switch (fate) {
       case null:
@@ -237,25 +189,29 @@ export class Hostility {
     return this.#clock.sleep(this.#random.next() * DEADLINE_MS, signal);
   }
 
-  #remembered<Answer>(key: string, answer: Answer): Answer {
+  #remembered(key: string, answer: unknown): unknown {
     this.#last.set(key, answer);
     return answer;
   }
 
-  readonly #images = (images: readonly Image[], fate: Fate): readonly Image[] => {
-    const size = this.#random.pick([0n, 1n, UINT64_MAX]);
-    if (fate === "extreme") return images.map((image) => ({ ...image, sizeBytes: size }));
-    const list = this.#listed(images, fate);
-    return fate === "shuffled" ? [...list, ...list.slice(0, list.length / 2)] : list;
-  };
-
-  readonly #dated = <Item extends Container | Sandbox>(
-    items: readonly Item[],
-    fate: Fate,
-  ): readonly Item[] => {
+  readonly #dated: Bend<readonly (Container | Sandbox)[]> = (items, fate) => {
     const createdAt = instant(this.#random.pick([0n, INT64_MAX, -INT64_MAX - 1n]));
     if (fate === "extreme") return items.map((item) => ({ ...item, createdAt }));
     return this.#listed(items, fate);
+  };
+
+  /** That something is not there is the runtime's own word on what lists lack: it is not bent. */
+  readonly #bent: Readonly<Partial<Record<keyof RuntimeReader, Bend>>> = {
+    info: (info: object, fate) => (fate === "extreme" ? { ...info, version: "" } : info),
+    imageStatus: (image, fate) => (fate === "empty" ? null : image),
+    listContainers: this.#dated,
+    listSandboxes: this.#dated,
+    listImages: (images: readonly Image[], fate) => {
+      const size = this.#random.pick([0n, 1n, UINT64_MAX]);
+      if (fate === "extreme") return images.map((image) => ({ ...image, sizeBytes: size }));
+      const list = this.#listed(images, fate);
+      return fate === "shuffled" ? [...list, ...list.slice(0, list.length / 2)] : list;
+    },
   };
 
   #listed<Item>(items: readonly Item[], fate: Fate): readonly Item[] {
@@ -265,7 +221,7 @@ export class Hostility {
   }
 }
 
-const READS = [
+const METHODS = [
   "info",
   "listImages",
   "listContainers",
@@ -274,16 +230,27 @@ const READS = [
   "sandboxDetail",
   "imageStatus",
   "reportedFilesystems",
-] as const;
-const WRITES = [
   "removeImage",
   "stopContainer",
   "removeContainer",
   "stopSandbox",
   "removeSandbox",
 ] as const;
-const METHODS = [...READS, ...WRITES];
-type Method = (typeof READS)[number] | (typeof WRITES)[number];
+type Method = keyof RuntimeReader | keyof RuntimeWriter;
+/** Calls that are another one to the runtime. */
+const ASKED_AS: Readonly<Partial<Record<Method, Method>>> = {
+  sandboxLogDirectory: "sandboxDetail",
+  sandboxImage: "sandboxDetail",
+  imageOrigin: "imageStatus",
+};
+interface Call {
+  readonly method: Method;
+  /** The same for the same question. */
+  readonly key: string;
+  readonly signal: AbortSignal | undefined;
+}
+/** What an answer becomes under a fate that falsifies it. */
+type Bend<Answer = never> = (answer: Answer, fate: Fate) => unknown;
 
 const unanswered = (method: string, signal: AbortSignal | undefined): RuntimeError =>
   signal?.aborted === true

@@ -5,12 +5,11 @@ import { afterAll, describe, expect, test } from "bun:test";
 
 import { eventSource } from "../../src/agent/runtime.ts";
 import { openRuntime } from "../../src/cri/client.ts";
-import { runPass } from "../../src/gc/pass.ts";
 import { minutes } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { diskOf } from "../../src/node/disk.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine, passRequest } from "../support/fake-engine.ts";
+import { type FakeEngine, fakeEngine, runFakePass } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { noAnnouncements } from "../support/no-announcements.ts";
 import { Random, SEED } from "../support/random.ts";
@@ -107,11 +106,7 @@ async function oneRound({ runtime, fake, tally, random }: Round): Promise<void> 
       else if (uses()) tally.unknown += 1;
     }),
   ];
-  const request = passRequest(fake, {
-    purpose: { kind: "all-unused" },
-    containers: "none",
-  });
-  await runPass(fake.engine, request, new AbortController().signal);
+  await runFakePass(fake, { purpose: { kind: "all-unused" }, containers: "none" });
   for (const stop of lift) stop();
   for (const handle of timers) clearTimeout(handle);
   if (node.findImage(VICTIM) !== undefined) tally.kept += 1;

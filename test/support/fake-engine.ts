@@ -3,7 +3,7 @@
 import { Announcer } from "../../src/gc/announcer.ts";
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
-import type { runPass } from "../../src/gc/pass.ts";
+import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -20,7 +20,19 @@ import type {
   Snapshot,
 } from "../../src/model/snapshot.ts";
 import { duration, hours, type Instant, instant } from "../../src/model/time.ts";
-import { aFilesystem, aSnapshot, defaultLimits, NOW } from "./build/values.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  aSnapshot,
+  defaultLimits,
+  GIB,
+  idOf,
+  NOW,
+} from "./build/values.ts";
 import { noAnnouncements } from "./no-announcements.ts";
 import { noPulls } from "./no-creations.ts";
 
@@ -107,8 +119,6 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
 
 type Record_ = Omit<FakeEngine, "world" | "engine">;
 
-type PassRequest = Parameters<typeof runPass>[1];
-
 /** A whole pass of `gc` over the fake world, by its clock. */
 export const passRequest = (
   { engine }: Pick<FakeEngine, "engine">,
@@ -123,6 +133,27 @@ export const passRequest = (
   announcer: new Announcer(engine.journal),
   ...change,
 });
+
+export const runFakePass = (
+  fake: Pick<FakeEngine, "engine">,
+  change: Partial<PassRequest> = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<PassEnd> => runPass(fake.engine, passRequest(fake, change), signal);
+
+/** A disk of 100 GiB with 10 GiB free, a running container, and these old images that nothing uses, of 4 GiB each. */
+export function aNodeOf(words: readonly string[], change: Partial<FakeWorld> = {}): FakeEngine {
+  const all = [...words, "used"];
+  const records = all.map(
+    (word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1` })] as const,
+  );
+  return fakeEngine({
+    images: all.map((word) => anImage(word, { sizeBytes: 4n * GIB })),
+    containers: [aContainer("always", { imageId: idOf("used") })],
+    sandboxes: [aSandbox("a")],
+    ledger: aLedger({ images: new Map(records) }),
+    ...change,
+  });
+}
 
 function engineOf(world: FakeWorld, record: Record_): Engine {
   const memory = volatileMemory(world.ledger);
