@@ -190,12 +190,6 @@ describe("a pass while a container is being created", () => {
   });
 });
 
-test("a pod in ErrImagePull holds up no pass", async () => {
-  const fake = aNode({ marks: [] });
-  expect(waitedMs(await pass(fake, ALL))).toBe(0);
-  expect(fake.writes).toHaveLength(3);
-});
-
 test("where the kubelet's pods cannot be read, a new sandbox holds up a pass until crigc has known it for 10 s", async () => {
   const fake = aNode({ marks: null });
   const done = await pass(fake, ALL);

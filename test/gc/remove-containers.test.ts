@@ -164,11 +164,6 @@ describe("a container", () => {
       },
     ],
     [
-      "is removed, but its log is kept if a running container of its pod shares it",
-      { containers: [one, running], node: loggingTo([one, logPath], [running, logPath]) },
-      { calls: removal(["0.log"]) },
-    ],
-    [
       "is removed with its log, of whose name another directory of its pod has one in use",
       {
         containers: [one, running],
@@ -888,11 +883,6 @@ describe("execution", () => {
       { end: "stopped", errors: [] },
     ],
     [
-      "ends at the limit of removals, which counts containers",
-      { containers: [one, two, three], options: { maximumRemovals: 2 } },
-      { end: "removal-limit", containers: [itemOf("removed"), itemOf("removed")] },
-    ],
-    [
       "counts log directories towards the limit of removals",
       {
         logs: {
@@ -903,16 +893,6 @@ describe("execution", () => {
         options: { maximumRemovals: 1 },
       },
       { calls: ["remove-pod-logs"], end: "removal-limit" },
-    ],
-    [
-      "does not use up the limit with what is refused, so that nothing starves behind it",
-      {
-        containers: [one, two, three],
-        sandboxes: [sandbox],
-        fails: [`remove-container ${one.id}`],
-        options: { maximumRemovals: 1 },
-      },
-      { end: "removal-limit", containers: [itemOf("failed"), itemOf("removed")] },
     ],
     [
       "decides again when removals take long, and keeps what is alive by then",
@@ -1018,13 +998,6 @@ describe("execution", () => {
       expect(node.called("remove-pod-logs")).toEqual([]);
     },
   );
-
-  test("reports each item when it is done", async () => {
-    const told: string[] = [];
-    const done: ExecutionChange["done"] = (item) => void told.push(item.result.kind);
-    await collect({ containers: [one], sandboxes: [sandbox], options: { done } });
-    expect(told).toEqual(["removed", "removed"]);
-  });
 
   test.each([
     ["measures the freed space", [100n, 350n], 250n],

@@ -111,14 +111,6 @@ describe("a measured pass", () => {
       { removals: "agc", measuredFreedBytes: 200n * MIB },
     ],
     [
-      "records a failed removal and continues with the next one",
-      { to: 1_100, of: "abc", fails: "a" },
-      {
-        items: [itemOf("failed", { message: "device is busy", code: "failed" }), {}],
-        removals: "ab",
-      },
-    ],
-    [
       "frees no space after a failed removal for age if the kubelet's rules count",
       { to: 1_050, of: "ob", aged: 1, fails: "o", limits: { compat: "kubelet" } },
       { end: "age-removal-errors", removals: "o" },
@@ -299,16 +291,6 @@ describe("reported accounting", () => {
 
 describe("an image removed for its age before others are removed for space", () => {
   claims([
-    [
-      "counts once towards the target",
-      { to: 1_250, of: "obcd", aged: 1 },
-      {
-        end: "target-reached",
-        wantedBytes: 250n * MIB,
-        reportedFreedBytes: 300n * MIB,
-        removals: "obc",
-      },
-    ],
     [
       "does not count towards the targets with reported accounting",
       { to: 1_250, of: "obcde", aged: 1, frees: () => 0, limits: kubelet },
