@@ -17,18 +17,20 @@ interface Mark {
 export type Figures = Omit<SimulatedNodeFigures, "node" | "bound">;
 
 export class Measures {
-  uses = 0;
-  coldStarts = 0;
-  unfittedPulls = 0;
-  passes = 0;
-  #pulls = 0;
-  #pulledBytes = 0n;
-  #pullsAgain = 0;
-  #pulledAgainBytes = 0n;
+  readonly counts = {
+    uses: 0,
+    coldStarts: 0,
+    pulls: 0,
+    pulledBytes: 0n,
+    pullsAgain: 0,
+    pulledAgainBytes: 0n,
+    unfittedPulls: 0,
+    removedBytes: 0n,
+    passes: 0,
+    peakBytes: 0n,
+  };
   readonly removed: ImageId[] = [];
-  #removedBytes = 0n;
   readonly #removedOnce = new Set<ImageId>();
-  #peakBytes = 0n;
   /** Sums of bytes times milliseconds, and of milliseconds over each mark. */
   #byteMs = 0n;
   readonly #overMs: number[];
@@ -54,38 +56,29 @@ export class Measures {
   }
 
   pulled(id: ImageId, bytes: bigint): void {
-    this.#pulls += 1;
-    this.#pulledBytes += bytes;
+    this.counts.pulls += 1;
+    this.counts.pulledBytes += bytes;
     if (!this.#removedOnce.has(id)) return;
-    this.#pullsAgain += 1;
-    this.#pulledAgainBytes += bytes;
+    this.counts.pullsAgain += 1;
+    this.counts.pulledAgainBytes += bytes;
   }
 
   holds({ usedBytes }: Pick<SimulatedNode, "usedBytes">): void {
-    if (usedBytes > this.#peakBytes) this.#peakBytes = usedBytes;
+    if (usedBytes > this.counts.peakBytes) this.counts.peakBytes = usedBytes;
   }
 
   gone(id: ImageId, bytes: bigint): void {
     this.removed.push(id);
     this.#removedOnce.add(id);
-    this.#removedBytes += bytes;
+    this.counts.removedBytes += bytes;
   }
 
   figures(capacityBytes: bigint): Figures {
     const spanMs = this.#countedMs - this.#fromMs;
     return {
-      uses: this.uses,
-      coldStarts: this.coldStarts,
-      pulls: this.#pulls,
-      pulledBytes: this.#pulledBytes,
-      pullsAgain: this.#pullsAgain,
-      pulledAgainBytes: this.#pulledAgainBytes,
-      unfittedPulls: this.unfittedPulls,
+      ...this.counts,
       removals: this.removed.length,
-      removedBytes: this.#removedBytes,
-      passes: this.passes,
       capacityBytes,
-      peakBytes: this.#peakBytes,
       meanBytes: spanMs > 0 ? this.#byteMs / BigInt(Math.round(spanMs)) : 0n,
       spanMs,
       over: this.#marks.map(({ name: threshold }, at) => ({

@@ -1,9 +1,11 @@
 /** One pass on the simulated node: the plan that an agent would make, removed as far as the agent would. */
 
+import type { ImageId } from "../model/ids.ts";
 import type { ImageLimits } from "../model/limits.ts";
 import type { ImageItem } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
+import { compared } from "../model/values.ts";
 import { decide } from "../policy/decide.ts";
 import type { Facts } from "../policy/facts.ts";
 import { targetReach } from "../policy/space/futility.ts";
@@ -11,7 +13,7 @@ import { judgeDisks, type Progress, storeTargets, targetsMet } from "../policy/s
 import { DEVICE, type SimulatedNode } from "./node.ts";
 
 /** Reorders the candidates of a plan. */
-export type Reorder = (candidates: readonly ImageCandidate[]) => readonly ImageCandidate[];
+type Reorder = (candidates: readonly ImageCandidate[]) => readonly ImageCandidate[];
 
 /** Whether a periodic pass has anything to do, so that its plan is needed. */
 export function isTriggered(node: SimulatedNode, limits: ImageLimits): boolean {
@@ -116,3 +118,30 @@ class Run {
 }
 
 const NONE: ReadonlyMap<string, bigint> = new Map();
+
+/** The order of the offline bound: what is used farthest in the future goes first; larger first among those that are never used again. */
+export const farthestFirst =
+  (begins: ReadonlyMap<ImageId, readonly number[]>, nowMs: number): Reorder =>
+  (candidates) =>
+    candidates
+      .map((candidate) => ({
+        candidate,
+        nextMs: nextAfter(begins.get(candidate.image.id) ?? [], nowMs),
+      }))
+      .toSorted(
+        (one, other) =>
+          compared(other.nextMs, one.nextMs) ||
+          compared(other.candidate.image.sizeBytes, one.candidate.image.sizeBytes),
+      )
+      .map(({ candidate }) => candidate);
+
+/** Infinity: never. */
+function nextAfter(times: readonly number[], nowMs: number): number {
+  let [from, to] = [0, times.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((times[middle] ?? Infinity) > nowMs) to = middle;
+    else from = middle + 1;
+  }
+  return times[from] ?? Infinity;
+}

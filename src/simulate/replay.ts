@@ -12,8 +12,7 @@ import { collectsImages } from "../policy/space/targets.ts";
 import { Detection } from "./detection.ts";
 import { type Figures, marksOf, Measures } from "./measures.ts";
 import { type NodeOptions, SimulatedNode } from "./node.ts";
-import { farthestFirst } from "./offline.ts";
-import { isTriggered, removeByPlan } from "./pass.ts";
+import { farthestFirst, isTriggered, removeByPlan } from "./pass.ts";
 import type { Replayable, ReplayedImage, TraceEvent } from "./trace.ts";
 
 export interface Scenario extends Omit<NodeOptions, "startedAt"> {
@@ -117,8 +116,8 @@ class Replay {
     const waiting = this.#waiting.get(image);
     switch (event.kind) {
       case "begin":
-        this.#measures.uses += 1;
-        if (!this.#node.has(image.image.id)) this.#measures.coldStarts += 1;
+        this.#measures.counts.uses += 1;
+        if (!this.#node.has(image.image.id)) this.#measures.counts.coldStarts += 1;
         this.#use(event.use, image);
         break;
       case "arrival":
@@ -146,7 +145,7 @@ class Replay {
     if (node.has(id)) return true;
     const fits = (): boolean => node.missingBytes(replayed) <= node.availableBytes;
     if (!fits()) {
-      this.#measures.unfittedPulls += 1;
+      this.#measures.counts.unfittedPulls += 1;
       node.partialBytes = node.availableBytes;
       this.#measures.holds(node);
       this.#relievePressure();
@@ -261,7 +260,7 @@ class Replay {
 
   #pass(purpose: Purpose, pressureTargets: readonly ImageTarget[] = []): readonly ImageItem[] {
     this.#detection.catchUp(this.#nowMs);
-    this.#measures.passes += 1;
+    this.#measures.counts.passes += 1;
     const snapshot = this.#detection.observe(this.#nowMs);
     const facts = {
       snapshot,

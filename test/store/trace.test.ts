@@ -24,11 +24,7 @@ const web = useKey(A, "web:1");
 /** A node whose agent detects at a minute; `null`: the same as before. */
 function node(db: Database = openInMemory()) {
   let writer = new TraceWriter();
-  const at = (
-    minute: number,
-    keys: readonly string[] | null,
-    more: { readonly isComplete?: boolean } = {},
-  ): void =>
+  const at = (minute: number, keys: readonly string[] | null, isComplete = true): void =>
     writer.write(db, {
       kind: "trace",
       images: [A, B].map((image) => ({ image, names: [], sizeBytes: "1", chain: null })),
@@ -37,8 +33,7 @@ function node(db: Database = openInMemory()) {
         precisionMs: PERIOD,
         watchedMs: minute * MINUTE,
         keys,
-        isComplete: true,
-        ...more,
+        isComplete,
       },
     });
   /** `A 0-5`, and `A web:1 0-` for a use that has not ended. */
@@ -54,69 +49,54 @@ function node(db: Database = openInMemory()) {
   return { db, at, intervals, restart: () => (writer = new TraceWriter()) };
 }
 
-describe("an interval", () => {
-  test("lasts from the detection that saw it first to the one that no longer did", () => {
-    const { at, intervals } = node();
-    at(0, [A]);
-    at(5, [A, web]);
-    at(10, null);
-    at(15, [A, B]);
-    at(20, [B]);
-    expect(intervals()).toEqual(["A 0-20", "B 15-", "A web:1 5-15"]);
-  });
-
-  test("of an image that comes back is another one", () => {
-    const { at, intervals } = node();
-    at(0, [A]);
-    at(5, []);
-    at(10, [A]);
-    expect(intervals()).toEqual(["A 0-5", "A 10-"]);
-  });
-
-  test("goes on over a restart that takes less than two periods", () => {
-    const { at, intervals, restart } = node();
-    at(0, [A, web]);
-    restart();
-    at(9, [A]);
-    expect(intervals()).toEqual(["A 0-", "A web:1 0-9"]);
-  });
-
-  test.each([
-    ["the agent was down", 60],
-    ["the clock was set forward", 60 * 24 * 365],
-    ["the clock was set back", 5],
-  ])("ends with the last detection if %s for longer", (_, next) => {
-    const { at, intervals, restart } = node();
-    at(20, [A, web]);
-    at(25, null);
-    restart();
-    at(next, [A]);
-    expect(intervals()).toEqual(["A 20-25", `A ${next}-`, "A web:1 20-25"]);
-  });
-
-  test("that goes on after a gap without a restart is two, with the same image and name", () => {
-    const { at, intervals } = node();
-    at(0, [A, web]);
-    at(60, null);
-    expect(intervals()).toEqual(["A 0-0", "A 60-", "A web:1 0-0", "A web:1 60-"]);
-  });
-
-  test("does not end before it begins when the clock is set back a little", () => {
-    const { at, intervals } = node();
-    at(20, [A]);
-    at(17, [A, B]);
-    at(18, [A]);
-    expect(intervals()).toEqual(["A 20-", "B 20-20"]);
-  });
-
-  test("of a use does not end while uses are unknown, and of an image does", () => {
-    const { at, intervals } = node();
-    at(0, [A, B, web]);
-    at(5, [A], { isComplete: false });
-    expect(intervals()).toEqual(["A 0-", "B 0-5", "A web:1 0-"]);
-    at(10, [A]);
-    expect(intervals()).toEqual(["A 0-", "B 0-5", "A web:1 0-10"]);
-  });
+/** `5 A web` is what the detection of that minute saw, `10 =` that nothing changed, `5 A ?` that uses are unknown. */
+test.each([
+  [
+    "lasts from the detection that saw it first to the one that no longer did",
+    "0 A, 5 A web, 10 =, 15 A B, 20 B",
+    ["A 0-20", "B 15-", "A web:1 5-15"],
+  ],
+  ["of an image that comes back is another one", "0 A, 5, 10 A", ["A 0-5", "A 10-"]],
+  [
+    "goes on over a restart that takes less than two periods",
+    "0 A web, restart, 9 A",
+    ["A 0-", "A web:1 0-9"],
+  ],
+  ...[60, 60 * 24 * 365, 5].map((next): [string, string, string[]] => [
+    `ends with the last detection if the agent was down or the clock is set: 25, ${next}`,
+    `20 A web, 25 =, restart, ${next} A`,
+    ["A 20-25", `A ${next}-`, "A web:1 20-25"],
+  ]),
+  [
+    "that goes on after a gap without a restart is two, with the same image and name",
+    "0 A web, 60 =",
+    ["A 0-0", "A 60-", "A web:1 0-0", "A web:1 60-"],
+  ],
+  [
+    "does not end before it begins when the clock is set back a little",
+    "20 A, 17 A B, 18 A",
+    ["A 20-", "B 20-20"],
+  ],
+  [
+    "of a use does not end while uses are unknown, and of an image does",
+    "0 A B web, 5 A ?",
+    ["A 0-", "B 0-5", "A web:1 0-"],
+  ],
+  ["of a use ends once uses are known", "0 A web, 5 A ?, 10 A", ["A 0-", "A web:1 0-10"]],
+])("an interval %s", (_, steps, expected) => {
+  const { at, intervals, restart } = node();
+  const keys: Readonly<Record<string, string>> = { A, B, web };
+  for (const step of steps.split(", ")) {
+    const [minute, ...seen] = step.split(" ");
+    if (minute === "restart") restart();
+    else
+      at(
+        Number(minute),
+        seen[0] === "=" ? null : seen.flatMap((name) => keys[name] ?? []),
+        !seen.includes("?"),
+      );
+  }
+  expect(intervals()).toEqual(expected);
 });
 
 test("a detection that says only that nothing changed is refused on a file that lacks the rest", () => {
