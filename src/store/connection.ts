@@ -1,10 +1,26 @@
 // The state file: its tables, and how it is opened for writing or for reading, and moved aside if it is broken.
 
 import { constants, Database, SQLiteError } from "bun:sqlite";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
 
 import { StoreError } from "../model/errors.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
-import { files } from "./files.ts";
 
 export interface StatePaths {
   readonly directory: string;
@@ -26,24 +42,64 @@ export function statePaths(directory: string): StatePaths {
   };
 }
 
+const statOf = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false });
+
+/** `null` if it does not exist. Throws if that cannot be determined. */
+export const sizeOf = (path: string): number | null =>
+  statSync(path, { throwIfNoEntry: false })?.size ?? null;
+
+/** Distinguishes a file from another that replaced it; `null` if it does not exist. */
+export function identityOf(path: string): string | null {
+  const found = statOf(path);
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
+}
+
+/** Changes whenever the file is written, replaced or restored; `null` if it does not exist. */
+function stampOf(path: string): string | null {
+  const found = statOf(path);
+  return found === undefined ? null : `${found.dev}:${found.ino}:${found.size}:${found.ctimeNs}`;
+}
+
 /** True if all writers closed the file and it is unchanged since. */
-export const isClosed = (paths: StatePaths): boolean =>
-  files.text(paths.closed) === closedStamp(paths);
+export function isClosed(paths: StatePaths): boolean {
+  try {
+    return readFileSync(paths.closed, "utf8") === closedStamp(paths);
+  } catch {
+    return false;
+  }
+}
 
 /** A log stays if a reader has the file open at its end. */
 export const closedStamp = ({ database, wal }: StatePaths): string =>
-  `${files.stamp(database)} ${(files.sizeBytes(wal) ?? 0) === 0 ? null : files.stamp(wal)}`;
+  `${stampOf(database)} ${(sizeOf(wal) ?? 0) === 0 ? null : stampOf(wal)}`;
+
+/** Removes the file, if there is one, also from the disk. */
+export function removeForGood(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    // Another process may have removed it just now.
+    if (statOf(path) === undefined) return;
+    throw error;
+  }
+  const directory = openSync(dirname(path), "r");
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
 
 /** Creates what is missing; throws errors of SQLite, the files or the schema. */
 export function openForWriting(paths: StatePaths, busyMs: number): Database {
-  files.makeDirectory(paths.directory, 0o700);
-  const bytes = files.sizeBytes(paths.database);
+  mkdirSync(paths.directory, { recursive: true, mode: 0o700 });
+  const bytes = sizeOf(paths.database);
   if (bytes === 0)
     throw new StoreError(
       "corrupt",
       `cannot open ${paths.database}: it has 0 bytes, as after a crash of the machine`,
     );
-  files.createFile(paths.database, 0o600);
+  closeSync(openSync(paths.database, "a", 0o600));
   const db = new Database(paths.database, { readwrite: true, create: false });
   try {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
@@ -61,7 +117,7 @@ export function openForWriting(paths: StatePaths, busyMs: number): Database {
   } catch (error) {
     db.close();
     // A file that could not be created on a full disk must not look like a broken one.
-    if (bytes === null && files.sizeBytes(paths.database) === 0) files.remove(paths.database);
+    if (bytes === null && sizeOf(paths.database) === 0) unlinkSync(paths.database);
     throw error;
   }
 }
@@ -91,10 +147,10 @@ export function openInMemory(): Database {
 }
 
 function openAsFound(paths: StatePaths): Database {
-  const bytes = files.sizeBytes(paths.database);
+  const bytes = sizeOf(paths.database);
   if (bytes === null || bytes === 0) return openInMemory();
-  const walBytes = files.sizeBytes(paths.wal);
-  const hasShm = files.sizeBytes(paths.shm) !== null;
+  const walBytes = sizeOf(paths.wal);
+  const hasShm = sizeOf(paths.shm) !== null;
   // SQLite cannot read a log without its index in place without creating one; and it waits half a minute in vain for a
   // log that ends after its header, as a power cut leaves it.
   if (walBytes !== null && walBytes > 0 && (!hasShm || walBytes <= walHeaderBytes))
@@ -120,16 +176,20 @@ function openAsFound(paths: StatePaths): Database {
 const readBusyMs = 2000;
 const walHeaderBytes = 32;
 
-/** A copy may be recovered; it is unlinked once it is open. */
+/** A private copy may be recovered; it is unlinked once it is open, or does not fit on the disk. */
 function openCopy(paths: StatePaths): Database {
-  const present = [paths.database, paths.wal].filter((path) => files.sizeBytes(path) !== null);
-  const directory = files.copyAside(present);
+  const directory = mkdtempSync(join(tmpdir(), "crigc-"));
   try {
+    for (const path of [paths.database, paths.wal].filter((it) => sizeOf(it) !== null)) {
+      const copy = join(directory, basename(path));
+      copyFileSync(path, copy);
+      chmodSync(copy, 0o600);
+    }
     const db = new Database(statePaths(directory).database, { readwrite: true, create: false });
     createTables(db, paths.database);
     return db;
   } finally {
-    files.dropCopy(directory);
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
@@ -202,7 +262,7 @@ const BROKEN = /^crigc\.db\.broken-(\d+)-/;
 
 /** Moves a broken file aside under a new name. Returns the file's new path. Its log and index move with it, so that SQLite can still read them together. */
 export function moveAside(paths: StatePaths, now: Instant): string {
-  const before = files.names(paths.directory).filter((name) => BROKEN.test(name));
+  const before = readdirSync(paths.directory).filter((name) => BROKEN.test(name));
   const numberOf = (name: string): number => Number(BROKEN.exec(name)?.[1]);
   // Numbered, because the wall clock may be wrong and two files may break within a second; the time is for humans.
   const number = Math.max(0, ...before.map(numberOf)) + 1;
@@ -210,10 +270,10 @@ export function moveAside(paths: StatePaths, now: Instant): string {
   const aside = `${paths.database}.broken-${number}-${time}`;
   for (const suffix of ["", "-wal", "-shm"]) {
     const from = `${paths.database}${suffix}`;
-    if (files.sizeBytes(from) !== null) files.rename(from, `${aside}${suffix}`);
+    if (sizeOf(from) !== null) renameSync(from, `${aside}${suffix}`);
   }
   for (const name of before)
-    if (numberOf(name) <= number - brokenMax) files.remove(`${paths.directory}/${name}`);
+    if (numberOf(name) <= number - brokenMax) unlinkSync(`${paths.directory}/${name}`);
   return aside;
 }
 

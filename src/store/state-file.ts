@@ -1,23 +1,26 @@
 // The only code that writes the state file, in a separate process, so that nothing else waits for its disk.
 
 import type { Database } from "bun:sqlite";
+import { writeFileSync } from "node:fs";
 
 import { assertNever } from "../model/assert.ts";
 import type { StoreErrorKind } from "../model/errors.ts";
 import { type Instant, watched } from "../model/time.ts";
 import {
   closedStamp,
+  identityOf,
   inTransaction,
   isClosed,
   moveAside,
   openForReading,
   openForWriting,
+  removeForGood,
+  sizeOf,
   type StatePaths,
   statePaths,
   writeSetting,
 } from "./connection.ts";
 import { storeError } from "./errors.ts";
-import { files } from "./files.ts";
 import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
@@ -206,7 +209,7 @@ export class StateFile {
       return marksIn(db).size;
     });
     this[Symbol.dispose]();
-    if (others === 0) files.write(this.#paths.closed, closedStamp(this.#paths));
+    if (others === 0) writeFileSync(this.#paths.closed, closedStamp(this.#paths), { mode: 0o600 });
     return { kind: "done", marks: [] };
   }
 
@@ -217,7 +220,7 @@ export class StateFile {
 
   #tidy(db: Database, observed: string): void {
     prune(db, watched(BigInt(observed)));
-    if ((files.sizeBytes(this.#paths.wal) ?? 0) < walBytesMax) return;
+    if ((sizeOf(this.#paths.wal) ?? 0) < walBytesMax) return;
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     // The first write to an emptied log waits for the disk too: here, not in the next pass.
     writeSetting(db, "checkpointed-at", this.#options.now().toString());
@@ -225,16 +228,15 @@ export class StateFile {
 
   /** The connection, reopened if it was dropped or the file was replaced. */
   #connected(): Database {
-    if (this.#db !== null && files.identity(this.#paths.database) === this.#identity)
-      return this.#db;
+    if (this.#db !== null && identityOf(this.#paths.database) === this.#identity) return this.#db;
     const isFirst = this.#db === null;
     this[Symbol.dispose]();
     this.#wasClosed ??= isClosed(this.#paths);
     // Before anything else, because it needs no room on the disk.
-    files.removeForGood(this.#paths.closed);
+    removeForGood(this.#paths.closed);
     this.#db = openForWriting(this.#paths, isFirst ? openBusyMs : busyMs);
     this.#db.run(`PRAGMA busy_timeout = ${busyMs}`);
-    this.#identity = files.identity(this.#paths.database);
+    this.#identity = identityOf(this.#paths.database);
     return this.#db;
   }
 

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
@@ -8,7 +8,6 @@ import type { Ledger } from "../../src/model/ledger.ts";
 import type { WriterPresence } from "../../src/model/ports.ts";
 import { watched } from "../../src/model/time.ts";
 import { enterWriters, otherWriters } from "../../src/node/writers.ts";
-import { files } from "../../src/store/files.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 import { idOf, imageItem } from "./history-fixture.ts";
@@ -95,16 +94,16 @@ describe("the minimum age restarts for the next process", () => {
   ])(
     "after one that could write nothing from its start to its orderly end, %s",
     async (_, isBeside) => {
-      const { base, open } = await node();
+      const { base, directory, open } = await node();
       const agent = isBeside ? await open() : null;
       await agent?.store.refresh();
-      using full = spyOn(files, "createFile").mockImplementation(() => {
-        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-      });
-      const gc = await open();
-      gc.store.saveLedger({ ...ledgerOf(3, 1), images: new Map() });
-      await gc.store.close();
-      full.mockRestore();
+      {
+        using other = new Database(join(directory, "crigc.db"));
+        other.run("BEGIN IMMEDIATE");
+        const gc = await open();
+        gc.store.saveLedger({ ...ledgerOf(3, 1), images: new Map() });
+        await gc.store.close();
+      }
       if (!isBeside) rmSync(join(base, "run"), { recursive: true });
       await agent?.store.refresh();
       if (agent === null) expect(await restarts(open)).toBeTrue();
