@@ -221,18 +221,6 @@ describe("the history", () => {
     expect(reader.samples({ limit: 9 })).toEqual([]);
   });
 
-  test("keeps events in their order", async () => {
-    const event = { reason: "GhostImage" as const, message: "still there", at: instant(1n) };
-    const reader = await after(async (store) => {
-      store.event({ ...event, passId: null });
-      store.event({ ...event, passId: idOf("p"), at: instant(2n) });
-    });
-    expect(reader.events({ limit: 9 })).toEqual([
-      { ...event, passId: idOf("p"), at: instant(2n) },
-      { ...event, passId: null },
-    ]);
-  });
-
   const queries: readonly (readonly [string, Omit<RemovalQuery, "limit">, readonly string[]])[] = [
     ["nothing", {}, ["c-a", "sha256:3", "sha256:2", "sha256:1"]],
     ["a time from which", { since: instant(2n) }, ["c-a", "sha256:3", "sha256:2"]],
