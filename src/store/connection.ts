@@ -15,6 +15,7 @@ import {
   rmSync,
   statSync,
   unlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -70,8 +71,12 @@ export function isClosed(paths: StatePaths): boolean {
 }
 
 /** A log stays if a reader has the file open at its end. */
-export const closedStamp = ({ database, wal }: StatePaths): string =>
+const closedStamp = ({ database, wal }: StatePaths): string =>
   `${stampOf(database)} ${(sizeOf(wal) ?? 0) === 0 ? null : stampOf(wal)}`;
+
+/** By the last process to close the file. */
+export const markClosed = (paths: StatePaths): void =>
+  writeFileSync(paths.closed, closedStamp(paths), { mode: 0o600 });
 
 /** Removes the file, if there is one, also from the disk. */
 export function removeForGood(path: string): void {

@@ -148,7 +148,7 @@ export class Recorder extends Store {
     for (;;) {
       await within(SETTLE_LEAST_MS, this.flush());
       if (this.removalsNotWritten === 0 || patience.aborted) return this.removalsNotWritten;
-      await within(SETTLE_PAUSE_MS, NEVER);
+      await Bun.sleep(SETTLE_PAUSE_MS);
     }
   }
 
@@ -174,6 +174,5 @@ export class Recorder extends Store {
 
 const SETTLE_LEAST_MS = 2_000;
 const SETTLE_PAUSE_MS = 250;
-const NEVER = new Promise<never>(() => undefined);
 
 const keyOf = ({ at, device }: DiskSample): string => `${at} ${device}`;

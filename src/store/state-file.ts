@@ -1,16 +1,15 @@
 // The only code that writes the state file, in a separate process, so that nothing else waits for its disk.
 
 import type { Database } from "bun:sqlite";
-import { writeFileSync } from "node:fs";
 
 import { assertNever } from "../model/assert.ts";
 import type { StoreErrorKind } from "../model/errors.ts";
 import { type Instant, watched } from "../model/time.ts";
 import {
-  closedStamp,
   identityOf,
   inTransaction,
   isClosed,
+  markClosed,
   moveAside,
   openForReading,
   openForWriting,
@@ -25,7 +24,7 @@ import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
 import type { LedgerWrite, RecordsWrite, StateReply, StateRequest } from "./state-request.ts";
-import { type TraceRequest, TraceWriter } from "./trace.ts";
+import { type TraceRequest, writeTrace } from "./trace.ts";
 
 interface StateFileOptions {
   /** `--state-dir`. */
@@ -70,7 +69,6 @@ export class StateFile {
   #db: Database | null = null;
   #identity: string | null = null;
   readonly #mark: OwnMark;
-  readonly #tracer = new TraceWriter();
   /** What is answered to records that are not the first; `null`: those before are written. */
   #refusal: Failed | null = ELSEWHERE;
   /** The last changes of the ledger were not written. */
@@ -190,7 +188,7 @@ export class StateFile {
   /** If the trace cannot be written, the state file stays in use. */
   #trace(request: TraceRequest): StateReply {
     try {
-      this.#tracer.write(this.#connected(), request);
+      writeTrace(this.#connected(), request);
       return { kind: "done", marks: [] };
     } catch (thrown) {
       const error = storeError(`${verbs.trace} ${this.#paths.database}`, thrown);
@@ -209,7 +207,7 @@ export class StateFile {
       return marksIn(db).size;
     });
     this[Symbol.dispose]();
-    if (others === 0) writeFileSync(this.#paths.closed, closedStamp(this.#paths), { mode: 0o600 });
+    if (others === 0) markClosed(this.#paths);
     return { kind: "done", marks: [] };
   }
 

@@ -59,23 +59,15 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS trace_ended ON trace (watched_ms) WHERE until_ms IS NOT NULL;
 `;
 
-export class TraceWriter {
-  /** The connection by which the open intervals were written. */
-  #db: Database | null = null;
-
-  /** Refuses a detection without keys on a file to which it has not written any. */
-  write(db: Database, { images, detection }: TraceRequest): void {
-    const isKnown = this.#db === db;
-    if (!isKnown && detection?.keys === null)
+/** Refuses a detection without keys for a file that has none. */
+export function writeTrace(db: Database, { images, detection }: TraceRequest): void {
+  inTransaction(db, () => {
+    db.run(TABLES);
+    if (detection?.keys === null && lastDetection(db) === null)
       throw new StoreError("write", "the open intervals are not known");
-    this.#db = null;
-    inTransaction(db, () => {
-      if (!isKnown) db.run(TABLES);
-      writeImages(db, images);
-      if (detection !== null) writeTrace(db, detection);
-    });
-    if (detection !== null || isKnown) this.#db = db;
-  }
+    writeImages(db, images);
+    if (detection !== null) writeDetection(db, detection);
+  });
 }
 
 function writeImages(db: Database, images: readonly TracedImage[]): void {
@@ -92,7 +84,7 @@ function writeImages(db: Database, images: readonly TracedImage[]): void {
  * Within the caller's transaction. While nothing changes only the time of the last detection is written: what is open
  * extends to it. It ends there if the next detection comes later than twice its period, or the clock was set.
  */
-function writeTrace(db: Database, write: TraceWrite): void {
+function writeDetection(db: Database, write: TraceWrite): void {
   const { atMs, precisionMs, watchedMs, keys, isComplete } = write;
   const last = lastDetection(db);
   const spanMs = 2 * Math.max(precisionMs, last?.precisionMs ?? 0);

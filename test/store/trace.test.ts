@@ -10,7 +10,7 @@ import { instantFromMs, minutes } from "../../src/model/time.ts";
 import { type TraceSeen, useKey } from "../../src/model/trace.ts";
 import { openInMemory } from "../../src/store/connection.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
-import { readTrace, TraceWriter } from "../../src/store/trace.ts";
+import { readTrace, writeTrace } from "../../src/store/trace.ts";
 import { anImage } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";
@@ -23,9 +23,8 @@ const web = useKey(A, "web:1");
 
 /** A node whose agent detects at a minute; `null`: the same as before. */
 function node(db: Database = openInMemory()) {
-  let writer = new TraceWriter();
   const at = (minute: number, keys: readonly string[] | null, isComplete = true): void =>
-    writer.write(db, {
+    writeTrace(db, {
       kind: "trace",
       images: [A, B].map((image) => ({ image, names: [], sizeBytes: "1", chain: null })),
       detection: {
@@ -46,7 +45,7 @@ function node(db: Database = openInMemory()) {
       return `${image}${name} ${minute(it.fromMs)}-${minute(it.untilMs)}`;
     });
   };
-  return { db, at, intervals, restart: () => (writer = new TraceWriter()) };
+  return { db, at, intervals };
 }
 
 /** `5 A web` is what the detection of that minute saw, `10 =` that nothing changed, `5 A ?` that uses are unknown. */
@@ -58,17 +57,17 @@ test.each([
   ],
   ["of an image that comes back is another one", "0 A, 5, 10 A", ["A 0-5", "A 10-"]],
   [
-    "goes on over a restart that takes less than two periods",
-    "0 A web, restart, 9 A",
+    "goes on if the next detection comes within two periods",
+    "0 A web, 9 A",
     ["A 0-", "A web:1 0-9"],
   ],
   ...[60, 60 * 24 * 365, 5].map((next): [string, string, string[]] => [
     `ends with the last detection if the agent was down or the clock is set: 25, ${next}`,
-    `20 A web, 25 =, restart, ${next} A`,
+    `20 A web, 25 =, ${next} A`,
     ["A 20-25", `A ${next}-`, "A web:1 20-25"],
   ]),
   [
-    "that goes on after a gap without a restart is two, with the same image and name",
+    "that goes on after a gap is two, with the same image and name",
     "0 A web, 60 =",
     ["A 0-0", "A 60-", "A web:1 0-0", "A web:1 60-"],
   ],
@@ -84,27 +83,19 @@ test.each([
   ],
   ["of a use ends once uses are known", "0 A web, 5 A ?, 10 A", ["A 0-", "A web:1 0-10"]],
 ])("an interval %s", (_, steps, expected) => {
-  const { at, intervals, restart } = node();
+  const { at, intervals } = node();
   const keys: Readonly<Record<string, string>> = { A, B, web };
   for (const step of steps.split(", ")) {
     const [minute, ...seen] = step.split(" ");
-    if (minute === "restart") restart();
-    else
-      at(
-        Number(minute),
-        seen[0] === "=" ? null : seen.flatMap((name) => keys[name] ?? []),
-        !seen.includes("?"),
-      );
+    const named = seen[0] === "=" ? null : seen.flatMap((name) => keys[name] ?? []);
+    at(Number(minute), named, !seen.includes("?"));
   }
   expect(intervals()).toEqual(expected);
 });
 
-test("a detection that says only that nothing changed is refused on a file that lacks the rest", () => {
-  const { at, intervals, restart } = node();
-  at(0, [A]);
-  restart();
+test("a detection that says only that nothing changed is refused on a file without any", () => {
+  const { at } = node();
   expect(() => at(5, null)).toThrow("the open intervals are not known");
-  expect(intervals()).toEqual(["A 0-"]);
 });
 
 test("what ended more than 90 days of observed time ago is deleted, and what has not ended stays", () => {
