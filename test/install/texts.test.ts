@@ -114,54 +114,40 @@ describe("the cloud-config", () => {
   });
 });
 
-type Mount = { readonly mountPath: string; readonly readOnly?: boolean };
-type PodSpec = {
-  readonly automountServiceAccountToken: boolean;
-  readonly hostNetwork: boolean;
-  readonly hostPID: boolean;
-  readonly containers: readonly {
-    readonly securityContext: Readonly<Record<string, unknown>>;
-    readonly volumeMounts: readonly Mount[];
-  }[];
-};
-
-describe("the DaemonSet", () => {
+test("the DaemonSet has no access to the API, no host namespace and no capability, and writes only to logs, state and run directory", () => {
   const socket = "/run/k3s/containerd/containerd.sock";
   const places = placesOf(socket);
   if (places === null) throw new Error("the socket of k3s is known");
-  const text = daemonSet({
-    image: `registry.lan/crigc@sha256:${"b".repeat(64)}`,
-    namespace: "kube-system",
-    socket,
-    places,
-    config: load({}),
-    settings: [],
-  });
-  const manifest = Bun.YAML.parse(text) as { spec: { template: { spec: PodSpec } } };
+  const image = `registry.lan/crigc@sha256:${"b".repeat(64)}`;
+  const namespace = "kube-system";
+  const text = daemonSet({ image, namespace, socket, places, config: load({}), settings: [] });
+  type Container = {
+    readonly volumeMounts: readonly { readonly mountPath: string; readonly readOnly?: boolean }[];
+  };
+  const manifest = Bun.YAML.parse(text) as {
+    spec: { template: { spec: { containers: readonly [Container] } } };
+  };
   const pod = manifest.spec.template.spec;
-  const container = pod.containers[0];
-
-  test("has no access to the API, no host namespace and no capability", () => {
-    expect(pod).toMatchObject({
-      automountServiceAccountToken: false,
-      hostNetwork: false,
-      hostPID: false,
-    });
-    expect(container?.securityContext).toMatchObject({
-      privileged: false,
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ["ALL"] },
-    });
+  expect(pod).toMatchObject({
+    automountServiceAccountToken: false,
+    hostNetwork: false,
+    hostPID: false,
+    containers: [
+      {
+        securityContext: {
+          privileged: false,
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        },
+      },
+    ],
   });
-
-  test("can write only to logs, state and run directory", () => {
-    const writable = container?.volumeMounts.filter(({ readOnly }) => readOnly !== true);
-    expect(writable?.map(({ mountPath }) => mountPath)).toEqual([
-      "/var/log/pods",
-      "/var/log/containers",
-      "/var/lib/crigc",
-      "/run/crigc",
-    ]);
-  });
+  const writable = pod.containers[0].volumeMounts.filter(({ readOnly }) => readOnly !== true);
+  expect(writable.map(({ mountPath }) => mountPath)).toEqual([
+    "/var/log/pods",
+    "/var/log/containers",
+    "/var/lib/crigc",
+    "/run/crigc",
+  ]);
 });

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { hours, instant, plus, watched } from "../../src/model/time.ts";
+import { emptyLedger } from "../../src/model/ledger.ts";
+import { hours, instant, plus } from "../../src/model/time.ts";
 import { StateFile } from "../../src/store/state-file.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
@@ -36,35 +36,6 @@ describe("openStore", () => {
     await store.close();
     expect(readdirSync(directory)).toEqual(["crigc.db", "crigc.db-closed"]);
     expect(notices).toEqual([]);
-  });
-
-  test("merges concurrent writes of two processes record by record", async () => {
-    const directory = await written(1);
-    const agent = await write(directory);
-    const gc = await write(directory);
-    gc.store.saveLedger(ledgerOf(5, 2));
-    await gc.store.close();
-    await agent.store.refresh();
-    expect(agent.store.ledger()).toEqual(ledgerOf(5, 2));
-    const other = await write(directory);
-    const { images } = ledgerOf(6, 3);
-    other.store.saveLedger({ ...ledgerOf(6, 3), images: without(images, 1) });
-    await other.store.close();
-    // Meanwhile the agent looked as well, and could not write for a while.
-    agent.store.saveLedger({ ...ledgerOf(5, 4), images: without(ledgerOf(5, 4).images, 2) });
-    await agent.store.close();
-    const { reader } = read(directory);
-    expect(reader.ledger()).toMatchObject({ bootId: "boot 4", watched: 4n });
-    // What either of them saw go is gone, what one of them saw come is there, and of times of use the last one counts.
-    expect(
-      [...reader.ledger().images].map(([id, it]) => [Number(id.slice(-1)), it.lastUsedWatched]),
-    ).toEqual([
-      [0, watched(4n)],
-      [3, watched(4n)],
-      [4, watched(4n)],
-      [5, watched(3n)],
-    ]);
-    expect([...agent.notices, ...gc.notices, ...other.notices]).toEqual([]);
   });
 
   test.each([
@@ -191,7 +162,3 @@ describe("openStore", () => {
     expect(readdirSync(directory).filter((name) => name.includes("broken"))).toEqual([]);
   });
 });
-
-/** All but the one with this number. */
-const without = (images: Ledger["images"], number: number): Ledger["images"] =>
-  new Map([...images].filter(([id]) => !id.endsWith(`${number}`)));
