@@ -69,6 +69,11 @@ function commandSections(): string {
   return [heading, `${about}\n`, `${shared}\n`, ...commands.map(commandSection)].join("\n");
 }
 
+/** The page says of all commands what `-o` means. */
+function ownOptions({ options }: Command): readonly CommandOption[] {
+  return options.filter(({ name }) => name !== "output");
+}
+
 function optionText(option: CommandOption): string {
   return `${code(optionUsage(option))}: ${option.help}`;
 }
@@ -77,7 +82,7 @@ function optionText(option: CommandOption): string {
 const sharedOptions: ReadonlySet<string> = new Set(
   [
     ...Map.groupBy(
-      commands.flatMap(({ options }) => options.map(optionText)),
+      commands.flatMap((command) => ownOptions(command).map(optionText)),
       (text) => text,
     ),
   ]
@@ -103,7 +108,7 @@ const pageOf: Readonly<Record<string, string>> = {
 
 function commandSection(command: Command): string {
   const page = pageOf[command.name];
-  const options = command.options.map((option) => [option, optionText(option)] as const);
+  const options = ownOptions(command).map((option) => [option, optionText(option)] as const);
   const rows = options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [`- ${text}\n`]));
   const also = options.flatMap(([{ name }, text]) =>
     sharedOptions.has(text) && !OF_LISTS.includes(name) ? [code(dashed(name))] : [],

@@ -10,10 +10,8 @@ import {
   acceptedOptions,
   type Command,
   type CommandOption,
-  type Format,
-  formatsOf,
   type Invocation,
-  LIST_FORMATS,
+  LIST,
   type Operand,
 } from "./command.ts";
 
@@ -33,16 +31,17 @@ export type Parsed =
 /** Throws `ConfigError` with all errors. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
   // The command determines which options take values, and is the first word that is not the value of an option.
-  const anyOptions = acceptedOptions(commands.flatMap(({ options }) => options));
+  const anyOptions = acceptedOptions(commands);
   const words = wordsOf(tokensOf(argv, anyOptions));
   const command = commandOf(words, commands);
-  const options = command === null ? anyOptions : acceptedOptions(command.options);
+  const options = command === null ? anyOptions : acceptedOptions([command]);
   const tokens = tokensOf(argv, options);
   const asksFor = (name: string): boolean =>
     tokens.some((it) => it.kind === "option" && it.name === name);
   if (asksFor("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
   const read = readOptions(tokens, options);
-  const { output } = read;
+  const format = read.options.get("output")?.at(-1);
+  const output = LIST.find((it) => it === format) ?? "table";
   if (asksFor("version")) return { kind: "version", output: output === "json" ? "json" : "table" };
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
@@ -53,7 +52,9 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       : operandIssues(command, operands)
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
-    ...(command === null ? [] : formatIssues(command, output)),
+    ...(command === null || output === "table" || command.formats.includes(output)
+      ? []
+      : [configIssue("-o", output, `crigc ${command.name} prints text only; leave -o out`)]),
     ...(read.options.has("q") && output !== "table"
       ? [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)]
       : []),
@@ -125,11 +126,10 @@ interface OptionsRead {
   readonly flags: FlagText[];
   readonly options: Map<string, readonly string[]>;
   readonly issues: ConfigIssue[];
-  output: Format;
 }
 
 function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
-  const read: OptionsRead = { flags: [], options: new Map(), issues: [], output: "table" };
+  const read: OptionsRead = { flags: [], options: new Map(), issues: [] };
   for (const token of tokens) {
     if (token.kind === "word" || token.name === "version") continue;
     const option = options.get(token.name);
@@ -155,24 +155,14 @@ function readOption(
 ): ConfigIssue | null {
   const { name, written, apart } = token;
   const { placeholder, field, choices } = option;
-  const isOutput = name === "output";
   const text = token.text ?? (placeholder === null ? "true" : null);
   const issue = (message: string): ConfigIssue => configIssue(written, text ?? written, message);
   // `--keep --dry-run` is a forgotten value; taken as a pattern, the run would not be dry.
-  if (text === null || (apart && text.startsWith("--") && !isOutput))
+  if (text === null || (apart && text.startsWith("--")))
     return configIssue(written, written, `missing value; expected ${placeholder}`);
   if (field !== undefined) {
     read.flags.push({ name: field, written, text });
     return null;
-  }
-  if (isOutput) {
-    const format = LIST_FORMATS.find((it) => it === text);
-    if (format !== undefined) read.output = format;
-    return format !== undefined
-      ? null
-      : issue(
-          `unknown output format ${quoted(text)}; use table or json, for lists also wide, yaml or name`,
-        );
   }
   if (placeholder === null) {
     if (text === "true") read.options.set(name, read.options.get(name) ?? []);
@@ -186,17 +176,6 @@ function readOption(
     return issue(`invalid value ${quoted(text)}: use ${choices.join(", ")}`);
   read.options.set(name, [...(read.options.get(name) ?? []), text]);
   return null;
-}
-
-function formatIssues(command: Command, output: Format): readonly ConfigIssue[] {
-  const formats = formatsOf(command);
-  if (output === "table" || formats.includes(output)) return [];
-  if (output === "json" && command.alwaysJson === true) return [];
-  const message =
-    formats.length === 0
-      ? `crigc ${command.name} prints text only; leave -o out`
-      : `crigc ${command.name} has no output format ${output}; use ${formats.join(" or ")}`;
-  return [configIssue("-o", output, message)];
 }
 
 function unknownCommand(

@@ -45,19 +45,16 @@ export interface Command {
   readonly doc: string;
   readonly operands: readonly Operand[];
   readonly options: readonly CommandOption[];
-  /** Whether it prints a table or JSON; otherwise it prints text and has no `-o`. */
-  readonly json: boolean;
-  /** Prints a list, in more formats. */
-  readonly list?: true;
-  /** Changes nothing, on the node or in a file. Other commands obey `context.dryRun`. */
-  readonly readOnly: boolean;
+  /** Of `-o`, which is among the options if there are several; empty: it prints text only. */
+  readonly formats: readonly Format[];
+  /** Changes the node or a file, unless `context.dryRun`. */
+  readonly changes?: true;
   /** Is about crigc itself and opens nothing. */
   readonly ofItself?: true;
   /** Reloads its configuration on SIGHUP; other commands end as on SIGTERM. */
   readonly reloads?: true;
-  readonly alwaysJson?: true;
-  /** Resolves to the exit code; throws what `exitOf` knows. */
-  readonly run: (context: CommandContext) => Promise<number>;
+  /** Resolves to the exit code, if it is not 0; throws what `exitOf` knows. */
+  readonly run: (context: CommandContext) => Promise<number | void>;
 }
 
 export interface Invocation {
@@ -77,11 +74,56 @@ export function option(
   return { name, placeholder, help, ...more };
 }
 
-/** All options and flags that a command accepts besides its own `options`, by name. */
-export const acceptedOptions = (
-  options: readonly CommandOption[],
-): ReadonlyMap<string, CommandOption> =>
-  new Map([...options, ...FLAGS, ...COMMON].map((it) => [it.name, it]));
+/** By its usage: `REF`, `REF…` if repeated, `[REF]` if optional. */
+export const operand = (
+  usage: string,
+  help: string,
+  more: Pick<Operand, "choices" | "completes"> = {},
+): Operand => ({
+  name: usage.replaceAll(/[[\]…]/g, ""),
+  required: !usage.startsWith("["),
+  ...(usage.includes("…") && { repeated: true }),
+  help,
+  ...more,
+});
+
+/** Output formats of a list: `wide` is a table that is not truncated, `name` one name per line. */
+export const LIST = ["table", "wide", "json", "yaml", "name"] as const;
+export const TABLE_OR_JSON = ["table", "json"] as const;
+export type Format = (typeof LIST)[number];
+
+/** Defaults: no operands, no options, text only. */
+export const command = ({
+  operands = [],
+  options = [],
+  formats = [],
+  ...rest
+}: Omit<Command, "operands" | "options" | "formats"> &
+  Partial<Pick<Command, "operands" | "options" | "formats">>): Command => {
+  const placeholder = formats.join("|");
+  const output = { ...OUTPUT, placeholder, choices: formats };
+  return {
+    ...rest,
+    operands,
+    formats,
+    options: formats.length > 1 ? [...options, output] : options,
+  };
+};
+
+const OUTPUT: CommandOption = {
+  name: "output",
+  short: "o",
+  placeholder: "table or json",
+  help: "output format [table]; short: -o",
+};
+
+/** All options and flags that these commands accept, by name. */
+export function acceptedOptions(commands: readonly Command[]): ReadonlyMap<string, CommandOption> {
+  const own = commands.flatMap(({ options }) => options);
+  const output = own.find(({ name }) => name === OUTPUT.name) ?? OUTPUT;
+  const all = [...own.filter(({ name }) => name !== OUTPUT.name), ...FLAGS, output, HELP, VERSION];
+  return new Map(all.map((it) => [it.name, it]));
+}
 
 const FLAGS = [...fieldByFlag].map(([name, field]): CommandOption => {
   const { type, help } = fieldOf(field);
@@ -97,40 +139,19 @@ const FLAGS = [...fieldByFlag].map(([name, field]): CommandOption => {
   };
 });
 
-const COMMON: readonly CommandOption[] = [
-  { name: "output", short: "o", placeholder: "table or json", help: "output format" },
-  { name: "help", short: "h", placeholder: null, help: "help on the command" },
-  { name: "version", placeholder: null, help: "version of crigc" },
-];
-
-export const ALL_OPTION = option("all", "list every row of a long table");
-
-/** The screen for a command's table, with `--all` if given. */
-export const screenFor = ({
-  screen,
-  options,
-}: Pick<CommandContext, "screen" | "options">): Screen =>
-  options.has(ALL_OPTION.name) ? { ...screen, all: true } : screen;
-
-/** Output formats: `wide` is a table that is not truncated, `name` one name per line. */
-export const LIST_FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
-export type Format = (typeof LIST_FORMATS)[number];
-
-/** The formats of a command's `-o`; empty: it prints text only. */
-export const formatsOf = ({ json, list }: Command): readonly Format[] =>
-  list === true ? LIST_FORMATS : json ? ["table", "json"] : [];
+const HELP: CommandOption = {
+  name: "help",
+  short: "h",
+  placeholder: null,
+  help: "help on the command",
+};
+const VERSION = option("version", "version of crigc");
 
 export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);
 
 /** The value of an option, the last one if repeated; `null`: not given. */
 export const textOf = (invocation: Invocation, name: string): string | null =>
   invocation.options.get(name)?.at(-1) ?? null;
-
-/** Defaults: no operands, no options, text only. */
-export const command = (
-  words: Omit<Command, "operands" | "options" | "json"> &
-    Partial<Pick<Command, "operands" | "options" | "json">>,
-): Command => ({ operands: [], options: [], json: false, ...words });
 
 export interface Build {
   readonly version: string;
@@ -165,6 +186,10 @@ export interface World {
 export interface CommandContext extends Omit<World, "open">, Invocation {
   readonly open: Openers;
   readonly env: Environment;
+  /** A line of the result. */
+  readonly say: (text: string) => void;
+  /** A line of everything else. */
+  readonly note: (text: string) => void;
   /**
    * Read on first use, so that commands without configuration work with a broken file; throws `ConfigError` then.
    * Its warnings are already on stderr.

@@ -9,6 +9,7 @@ import { type ConfigInput, type ConfigReader, loadConfig, readWritten } from "..
 import type { Environment, FlagText } from "../config/settings.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, HostError, messageOf } from "../model/errors.ts";
+import { once } from "../model/values.ts";
 import { codeOf } from "../node/files.ts";
 import { endpointHash } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
@@ -49,7 +50,8 @@ export async function dispatch(
         const input = { flags, env, reader: world.reader };
         const asks = open !== null && asksAgent(command.name, invocation);
         const agent = asks ? await runningAgent(open, input, world.stderr) : null;
-        return await command.run(contextOf({ world, open, invocation }, { ...input, agent }));
+        const context = contextOf({ world, open, invocation }, { ...input, agent });
+        return (await command.run(context)) ?? exit.done;
       }
     }
   } catch (thrown) {
@@ -67,7 +69,10 @@ interface Call {
 
 function contextOf({ world, open, invocation }: Call, input: ConfigInput): CommandContext {
   const { flags, env, reader } = input;
-  let loaded: Config | null = null;
+  const varied = (more: readonly FlagText[]): Config => {
+    const written = readWritten({ ...input, flags: [...flags, ...more] });
+    return configOf(written, written.isOfAgent ? null : world.kubelet());
+  };
   const alone = (name: FieldName): Config => {
     const variables = variablesOf(fieldOf(name)).map((it) => [it, env[it]]);
     return loadConfig({
@@ -76,6 +81,12 @@ function contextOf({ world, open, invocation }: Call, input: ConfigInput): Comma
       reader: { file: () => null, names: () => null },
     });
   };
+  const note = (text: string): void => world.stderr(`crigc: ${clean(text)}\n`);
+  const loaded = once(() => {
+    const config = varied([]);
+    for (const warning of config.warnings) note(`warning: ${warning}`);
+    return config;
+  });
   return {
     ...world,
     ...invocation,
@@ -85,23 +96,18 @@ function contextOf({ world, open, invocation }: Call, input: ConfigInput): Comma
     },
     env,
     commands,
+    say: (text) => world.stdout(`${clean(text)}\n`),
+    note,
     read: () => readWritten({ flags, env, reader }),
     alone,
     flags,
-    varied: (more) => {
-      const written = readWritten({ ...input, flags: [...flags, ...more] });
-      return configOf(written, written.isOfAgent ? null : world.kubelet());
-    },
+    varied,
     given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, reader) }),
     get dryRun(): boolean {
       return alone("dryRun").values.dryRun;
     },
     get config(): Config {
-      if (loaded !== null) return loaded;
-      const written = readWritten(input);
-      loaded = configOf(written, written.isOfAgent ? null : world.kubelet());
-      for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
-      return loaded;
+      return loaded();
     },
   };
 }

@@ -21,7 +21,6 @@ import { inUseOf } from "../policy/space/disk.ts";
 import { gainOf } from "../policy/space/freed.ts";
 import { imageFilesystems } from "../policy/space/targets.ts";
 import type { ImageUsageReport } from "../report/disk-usage.ts";
-import { clean } from "../report/terminal.ts";
 import { type CommandContext, type Invocation, option, textOf } from "./command.ts";
 
 export const SNAPSHOT = option(
@@ -44,6 +43,8 @@ export interface PlanRequest {
   readonly allLayers?: boolean;
   /** Whether to read the content of the kubelet's pull records. */
   readonly pullRecords?: true;
+  /** Instead of stderr, for notices of the state directory. */
+  readonly notify?: (notice: string) => void;
   /** Shows the ledger's records even with `compat: kubelet`. */
   readonly showsLedger?: true;
 }
@@ -58,6 +59,7 @@ export async function planNode(
   request: PlanRequest = {},
 ): Promise<Prepared> {
   const { config = context.config, assumeSeen = null, allLayers = assumeSeen !== null } = request;
+  const { notify = context.note } = request;
   const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
   const file = snapshotFileOf(context);
   if (file !== null) {
@@ -65,15 +67,15 @@ export async function planNode(
     return assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
   }
   using node = await context.open.node(config);
-  for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
+  for (const notice of node.notices) notify(notice);
   const pass = { purpose, parts, allLayers, evictions: await dueEvictions(context) };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
   if (assumeSeen !== null)
     return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
   if (request.showsLedger !== true || context.config.values.compat === "none") return prepared;
-  context.stderr(
-    "crigc: first seen and last used come from the ledger; with --compat kubelet, plans ignore it\n",
+  context.note(
+    "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
   );
   return withMemory(prepared, node.ledger);
 }

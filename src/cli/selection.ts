@@ -1,8 +1,8 @@
 /** Options that limit `gc`, `plan` and `rm` to a part of the node, or extend them to everything unused. */
 
 import type { Config } from "../config/config.ts";
-import { parseDuration, parseSize } from "../config/units.ts";
-import { quoted, suggestion } from "../config/words.ts";
+import { parseSize } from "../config/units.ts";
+import { quoted } from "../config/words.ts";
 import { usageError } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../model/plan.ts";
@@ -14,6 +14,7 @@ import { repositoryOf } from "../policy/image/reference.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { imageName } from "../report/names.ts";
 import { type CommandOption, has, type Invocation, option } from "./command.ts";
+import { durationFrom, filtersOf, parsed, type ValueType } from "./values.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
 
@@ -37,7 +38,7 @@ export interface Selected {
 
 /** Filters select what to remove regardless of disk usage; containers only by namespace. */
 export function selectedBy(invocation: Invocation): Selected {
-  const only = criteriaOf(invocation.options.get("filter") ?? []);
+  const only = criteriaOf(invocation);
   const images = has(invocation, "images");
   const containers = has(invocation, "containers");
   const inNamespace = only.some(({ kind }) => kind === "namespace");
@@ -52,44 +53,38 @@ export function selectedBy(invocation: Invocation): Selected {
   return { purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" }, parts };
 }
 
+/** Their values; a string is what is wrong with one. */
 const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> = {
   reference: (pattern) => {
-    const parsed = parseKeepPattern(pattern);
-    return parsed.kind === "valid" ? { kind: "reference", pattern } : parsed.message;
+    const read = parseKeepPattern(pattern);
+    return read.kind === "valid" ? { kind: "reference", pattern } : read.message;
   },
-  "unused-for": (text) => {
-    const span = parseDuration(text);
-    return span !== null && span >= 0n
-      ? { kind: "unused-for", span }
-      : `invalid duration ${quoted(text)}: use 90m, 24h or 30d`;
-  },
+  "unused-for": (text) => ({ kind: "unused-for", span: parsed(UNUSED_FOR, text, "--filter") }),
   untagged: (text) =>
     text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value",
-  "larger-than": (text) => {
-    // A bare 10, meant as GiB, would select every image.
-    const bytes = /^[\d.]+$/.test(text) ? null : parseSize(text);
-    return bytes !== null && bytes >= 0n
-      ? { kind: "larger-than", bytes }
-      : `invalid size ${quoted(text)}: use 500Mi or 1Gi`;
-  },
+  "larger-than": (text) => ({ kind: "larger-than", bytes: parsed(LARGER, text, "--filter") }),
   namespace: (name) =>
     name === "" ? "the namespace is empty; use namespace=NAME" : { kind: "namespace", name },
 };
 
+const UNUSED_FOR = durationFrom(0n, "90m, 24h or 30d");
+const LARGER: ValueType<bigint> = {
+  what: "size",
+  use: "500Mi or 1Gi",
+  read: (text) => {
+    // A bare 10, meant as GiB, would select every image.
+    const bytes = /^[\d.]+$/.test(text) ? null : parseSize(text);
+    return bytes !== null && bytes >= 0n ? bytes : null;
+  },
+};
+
 /** Throws `ConfigError`. */
-export function criteriaOf(texts: readonly string[]): Selection {
-  return texts.map((text) => {
-    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
-    const read = Object.hasOwn(CRITERIA, key) ? CRITERIA[key] : undefined;
-    const keys = Object.keys(CRITERIA);
-    const criterion =
-      read === undefined
-        ? `unknown filter ${quoted(key)}: use ${keys.join(", ")}${suggestion(key, keys)}`
-        : read(value);
-    if (typeof criterion === "string") throw usageError("--filter", text, criterion);
+export const criteriaOf = (invocation: Pick<Invocation, "options">): Selection =>
+  filtersOf(invocation, Object.keys(CRITERIA)).map(([key, value]) => {
+    const criterion = CRITERIA[key]?.(value) ?? "";
+    if (typeof criterion === "string") throw usageError("--filter", value, criterion);
     return criterion;
   });
-}
 
 /** Shorter prefixes match too much by accident. */
 export const ID_PREFIX_MIN = 6;

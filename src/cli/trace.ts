@@ -4,17 +4,16 @@ import type { ChainId, ImageId } from "../model/ids.ts";
 import type { NodeTrace, TraceImage } from "../model/trace.ts";
 import { atLeastZero } from "../model/values.ts";
 import { LayerForest } from "../policy/layer/layers.ts";
-import { clean } from "../report/terminal.ts";
 import type { CommandContext } from "./command.ts";
 
 /** `null`: there is none, or it cannot be read, and stderr says why. */
 export function recordedTrace(context: CommandContext): NodeTrace | null {
-  const { open, config, env, stderr } = context;
+  const { open, config, env } = context;
   using store = open.state(config);
   if (store.failure !== null) return null;
   const recorded = store.trace();
   if (recorded === null) {
-    stderr(`crigc: no trace in ${clean(config.values.stateDir)} yet; crigc run records one\n`);
+    context.note(`no trace in ${config.values.stateDir} yet; crigc run records one`);
     return null;
   }
   const images = recorded.images.map((it) => ({ ...it, sizeBytes: BigInt(it.sizeBytes) }));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { passExit, planExit } from "../../src/cli/exit.ts";
 import { HostError } from "../../src/model/errors.ts";
@@ -47,8 +47,6 @@ function pass(images: ImageOutcome | null, change: Partial<Pass> = {}): Pass {
   };
 }
 
-const code = (it: Pass): number => passExit(it, null);
-
 const skipped = (block: ImageBlock["kind"]): ImageItem => ({
   candidate: aCandidate("a"),
   trigger: { kind: "space" },
@@ -57,47 +55,39 @@ const skipped = (block: ImageBlock["kind"]): ImageItem => ({
   took: duration(0n),
 });
 
-describe("the exit of a pass", () => {
-  test("is 0 if the target is reached, and 4 if not", () => {
-    expect(code(pass(outcome()))).toBe(0);
-    expect(code(pass(outcome({ end: "candidates-exhausted" })))).toBe(4);
-    expect(code(pass(outcome({ end: "futile" })))).toBe(4);
-  });
+test.each<[string, ImageOutcome | null, number]>([
+  ["reached its target", outcome(), 0],
+  ["has no candidate left", outcome({ end: "candidates-exhausted" }), 4],
+  ["is futile", outcome({ end: "futile" }), 4],
+  ["was put on hold", outcome({ end: "blocked", items: [skipped("on-hold")] }), 7],
+  [
+    "could not read the use of an image",
+    outcome({ end: "blocked", items: [skipped("usage-unknown")] }),
+    3,
+  ],
+  ["could not read a list", outcome({ end: "observation-failed", error: "cannot list" }), 3],
+  ["was stopped", outcome({ end: "stopped" }), 4],
+  ["was stopped before its images", null, 4],
+])("a pass that %s ends so", (_, images, code) => {
+  expect(passExit(pass(images), null)).toBe(code);
+});
 
-  test("is 7 for a hold that began during the pass, too", () => {
-    expect(code(pass(outcome({ end: "blocked", items: [skipped("on-hold")] })))).toBe(7);
-  });
+test("a pass or plan whose log directories cannot be read exits 3, whatever else was done", () => {
+  const plan = { images: null, containers: planOf({ logs: { kind: "failed", message: "no" } }) };
+  const containers = {
+    end: "done",
+    containers: [],
+    sandboxes: [],
+    logs: [],
+    measuredFreedBytes: null,
+    errors: ["logs stay"],
+  } as const;
+  expect(passExit(pass(outcome(), { plan, containers }), null)).toBe(3);
+  expect(planExit(plan)).toBe(3);
+  expect(planExit({ images: null, containers: planOf({ logs: noLogs }) })).toBeNull();
+});
 
-  test("is 3 if the use of an image could not be read during the pass", () => {
-    expect(code(pass(outcome({ end: "blocked", items: [skipped("usage-unknown")] })))).toBe(3);
-  });
-
-  test("is 3 if a list or a measurement failed between removals", () => {
-    expect(code(pass(outcome({ end: "observation-failed", error: "cannot list images" })))).toBe(3);
-  });
-
-  test("is 4 if the pass was stopped before it was done, but 0 if it was done", () => {
-    expect(code(pass(outcome({ end: "stopped" })))).toBe(4);
-    expect(code(pass(null))).toBe(4);
-  });
-
-  test("is 3 if the log directories could not be read, whatever else was done", () => {
-    const plan = { images: null, containers: planOf({ logs: { kind: "failed", message: "no" } }) };
-    const containers = {
-      end: "done",
-      containers: [],
-      sandboxes: [],
-      logs: [],
-      measuredFreedBytes: null,
-      errors: ["logs stay"],
-    } as const;
-    expect(code(pass(outcome(), { plan, containers }))).toBe(3);
-    expect(planExit(plan)).toBe(3);
-    expect(planExit({ images: null, containers: planOf({ logs: noLogs }) })).toBeNull();
-  });
-
-  test("is 6 if another pass was running", () => {
-    const busy = new HostError("lock", "another pass was still running");
-    expect(passExit(pass(null, { error: busy.message }), busy)).toBe(6);
-  });
+test("a pass that waited in vain for another exits 6", () => {
+  const busy = new HostError("lock", "another pass was still running");
+  expect(passExit(pass(null, { error: busy.message }), busy)).toBe(6);
 });

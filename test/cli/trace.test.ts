@@ -15,7 +15,7 @@ const contextOf = (stateDir: string): CommandContext =>
     open: { state: () => read(stateDir).reader, hostName: () => "node-7" },
     config: { values: { stateDir } },
     env: {},
-    stderr: () => undefined,
+    note: () => undefined,
   }) as unknown as CommandContext;
 
 const [base, top] = ["1", "2"].map((digit) => chainId(`sha256:${digit.repeat(64)}`));
@@ -59,7 +59,7 @@ test("a trace has the sizes of shared layers, and as other bytes what its images
 
 test("a state directory without a trace has none, and says so", () => {
   let said = "";
-  const context = { ...contextOf(scratch()), stderr: (text: string) => void (said += text) };
+  const context = { ...contextOf(scratch()), note: (text: string) => void (said += text) };
   expect(recordedTrace(context)).toBeNull();
   expect(said).toContain("crigc run records one");
 });

@@ -1,7 +1,14 @@
 // A process of its own for dispatch and commands: what they write is kept, and files come from texts.
 
 import type { Openers } from "../../src/agent/openers.ts";
-import type { Command, World } from "../../src/cli/command.ts";
+import {
+  type Command,
+  command,
+  operand,
+  option,
+  TABLE_OR_JSON,
+  type World,
+} from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Environment } from "../../src/config/settings.ts";
 import { HostError } from "../../src/model/errors.ts";
@@ -55,52 +62,38 @@ const noAgent = async (): Promise<never> => {
 
 /** Commands that stand for every shape there is. */
 export const exampleCommands: readonly Command[] = [
-  {
+  command({
     name: "gc",
     summary: "one pass now, a report, then exit",
     doc: "Containers, sandboxes, logs, then images.",
-    operands: [],
-    options: [{ name: "images", placeholder: null, help: "images only" }],
-    json: true,
-    readOnly: true,
-    run: async () => 0,
-  },
-  {
+    options: [option("images", "images only")],
+    formats: TABLE_OR_JSON,
+    run: async () => undefined,
+  }),
+  command({
     name: "hold",
     summary: "pauses collection",
     doc: "With an expiry.",
-    operands: [{ name: "DURATION", required: true, help: "how long, such as 2h" }],
-    options: [{ name: "reason", placeholder: "TEXT", help: "why" }],
-    json: false,
-    readOnly: true,
-    run: async () => 0,
-  },
-  {
+    operands: [operand("DURATION", "how long, such as 2h")],
+    options: [option("reason TEXT", "why")],
+    run: async () => undefined,
+  }),
+  command({
     name: "keep list",
     summary: "the keep rules in force",
     doc: "And what each matches.",
-    operands: [],
-    options: [],
-    json: true,
-    readOnly: true,
-    run: async () => 0,
-  },
-  {
+    formats: TABLE_OR_JSON,
+    run: async () => undefined,
+  }),
+  command({
     name: "keep baseline",
     summary: "writes today's images as a keep list",
     doc: "",
-    operands: [{ name: "ARCHIVE", required: false, repeated: true, help: "archives of images" }],
+    operands: [operand("[ARCHIVE…]", "archives of images")],
     options: [
-      { name: "from", placeholder: "ARCHIVE", completes: "file", help: "from archives" },
-      {
-        name: "format",
-        placeholder: "FORMAT",
-        choices: ["oci", "docker"],
-        help: "of the archives",
-      },
+      option("from ARCHIVE", "from archives", { completes: "file" }),
+      option("format FORMAT", "of the archives", { choices: ["oci", "docker"] }),
     ],
-    json: false,
-    readOnly: true,
-    run: async () => 0,
-  },
+    run: async () => undefined,
+  }),
 ];

@@ -2,21 +2,26 @@
 
 import { screenQuery } from "../../agent/control.ts";
 import type { Config } from "../../config/config.ts";
-import { parseDuration } from "../../config/units.ts";
-import { quoted } from "../../config/words.ts";
-import { ConfigError, HostError, usageError } from "../../model/errors.ts";
+import { ConfigError, HostError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/pass.ts";
-import { type Duration, plus } from "../../model/time.ts";
+import { type Instant, plus } from "../../model/time.ts";
 import { humanDuration, secondOf } from "../../report/bytes.ts";
-import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, option, textOf } from "../command.ts";
+import {
+  command,
+  type CommandContext,
+  operand,
+  option,
+  TABLE_OR_JSON,
+  textOf,
+} from "../command.ts";
 import { exit } from "../exit.ts";
+import { durationFrom, parsed } from "../values.ts";
 
 export const run = command({
   name: "run",
   summary: "run the agent until it is stopped",
   doc: "SIGHUP reloads a valid configuration. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
-  readOnly: false,
+  changes: true,
   reloads: true,
   // The agent logs the warnings of its configuration itself.
   run: ({ open, read, signal }) => open.agent({ first: read(), read, signal }),
@@ -26,8 +31,7 @@ export const status = command({
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
   doc: "Needs no runtime. Forecasts when each filesystem reaches the high threshold, and when it is full. Exits 8 if no agent answers.",
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const path =
       context.output === "json" ? "/status" : `/status.txt?${screenQuery(context.screen)}`;
@@ -36,7 +40,7 @@ export const status = command({
       return exit.done;
     } catch (thrown) {
       if (!(thrown instanceof HostError) || thrown.kind !== "http") throw thrown;
-      context.stderr(`crigc: ${clean(thrown.message)}\n`);
+      context.note(thrown.message);
       return exit.unknown;
     }
   },
@@ -53,8 +57,8 @@ function configToAsk(context: CommandContext): Config {
     const isOfFlag = (source: string): boolean => source.startsWith("-");
     if (!(thrown instanceof ConfigError) || thrown.issues.some((it) => isOfFlag(it.source)))
       throw thrown;
-    const what = clean(thrown.message.replaceAll("\n", "; "));
-    context.stderr(`crigc: invalid configuration; querying the agent anyway: ${what}\n`);
+    const what = thrown.message.replaceAll("\n", "; ");
+    context.note(`invalid configuration; querying the agent anyway: ${what}`);
     return context.alone("runDir");
   }
 }
@@ -63,75 +67,70 @@ export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
   doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives reboots (only restarts, if the state directory cannot be written). A hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
-  operands: [
-    { name: "DURATION", required: true, help: "length of the hold, such as 90m, 2h30m or 1d" },
-  ],
+  operands: [operand("DURATION", "length of the hold, such as 90m, 2h30m or 1d")],
   options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
-  readOnly: false,
+  changes: true,
   run: async (context) => {
-    const [text = ""] = context.operands;
-    const span = spanOf(text);
+    const length = parsed(HOLD_LENGTH, context.operands[0] ?? "", "crigc hold");
     const reason = textOf(context, "reason") ?? "";
     const places = context.open.hold(context.config);
-    const why = reason === "" ? "" : ` (${clean(reason)})`;
+    const lasts = (until: Instant): string =>
+      `on hold for ${humanDuration(length)}, until ${secondOf(until)}${reason === "" ? "" : ` (${reason})`}`;
     if (context.dryRun) {
-      const until = secondOf(plus(context.open.now(), span));
-      context.stdout(
-        `Dry run: garbage collection would be on hold for ${humanDuration(span)}, until ${until}${why}.\n`,
-      );
+      const until = plus(context.open.now(), length);
+      context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
       return exit.done;
     }
-    const { path, until } = places.set({ length: span, reason });
-    context.stdout(
-      `Garbage collection is on hold for ${humanDuration(span)}, until ${secondOf(until)}${why}; crigc release ends it.\n`,
-    );
+    const { path, until } = places.set({ length, reason });
+    context.say(`Garbage collection is ${lasts(until)}; crigc release ends it.`);
     const inForce = places.read();
     if (inForce.kind === "held" && (inForce.until === null || inForce.until > until))
-      context.stderr(`crigc: an earlier hold lasts longer: ${wordsOf(inForce)}\n`);
+      context.note(`an earlier hold lasts longer: ${wordsOf(inForce)}`);
     const { stateDir } = context.config.values;
     if (!path.startsWith(`${stateDir}/`))
-      context.stderr(
-        `crigc: ${clean(stateDir)} cannot be written; the hold is stored in ${clean(path)} and ends with a reboot\n`,
+      context.note(
+        `${stateDir} cannot be written; the hold is stored in ${path} and ends with a reboot`,
       );
     return exit.done;
   },
 });
 
-function spanOf(text: string): Duration {
-  const span = parseDuration(text);
-  if (span !== null && span > 0n) return span;
-  const message = `invalid duration ${quoted(text)}: use 90m, 2h30m or 1d${span === null ? "" : ", above zero"}`;
-  throw usageError("crigc hold", text, message);
-}
+const HOLD_LENGTH = durationFrom(1n, "90m, 2h30m or 1d, above zero");
 
 export const release = command({
   name: "release",
   summary: "end a hold: collection resumes with the next pass",
   doc: "Also ends a hold that cannot be read.",
-  readOnly: false,
+  changes: true,
   run: async (context) => {
     const places = context.open.hold(context.config);
     const before = places.read();
-    context.stdout(context.dryRun ? dryAnswer(before) : answer(before, places.release()));
-    return exit.done;
+    const lasts = before.kind === "held" ? lastsUntil(before) : null;
+    if (context.dryRun)
+      context.say(
+        `Dry run: ${lasts === null ? "no hold found" : `the hold would be released: ${lasts}`}.`,
+      );
+    // Released whatever was read: an expired one has a file, too.
+    else {
+      const found = places.release();
+      context.say(
+        lasts !== null
+          ? `Hold released: ${lasts}.`
+          : found
+            ? "The hold had expired."
+            : "No hold found.",
+      );
+    }
   },
 });
 
-const dryAnswer = (before: HoldState): string =>
-  before.kind === "held"
-    ? `Dry run: the hold would be released: ${lastsUntil(before)}.\n`
-    : "Dry run: no hold found.\n";
+type Held = Extract<HoldState, { kind: "held" }>;
 
-function answer(before: HoldState, found: boolean): string {
-  if (before.kind === "held") return `Hold released: ${lastsUntil(before)}.\n`;
-  return found ? "The hold had expired.\n" : "No hold found.\n";
-}
-
-const lastsUntil = (held: Extract<HoldState, { kind: "held" }>): string =>
+const lastsUntil = (held: Held): string =>
   `${held.until === null ? "" : "it would have lasted "}${wordsOf(held)}`;
 
-function wordsOf({ until, reason }: Extract<HoldState, { kind: "held" }>): string {
-  if (until === null) return clean(reason) || "it had no expiry";
+function wordsOf({ until, reason }: Held): string {
+  if (until === null) return reason || "it had no expiry";
   const end = `until ${secondOf(until)}`;
-  return reason === "" ? end : `${end} (${clean(reason)})`;
+  return reason === "" ? end : `${end} (${reason})`;
 }

@@ -6,12 +6,12 @@ import { loadConfig } from "../../config/load.ts";
 import { shown, valuesOf } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { document, type JsonObject } from "../../report/document.ts";
+import { document } from "../../report/document.ts";
 import { column, type Columns, tableLines } from "../../report/printer.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
-import { command, type CommandContext, option, textOf } from "../command.ts";
+import { command, type CommandContext, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { type Answer, print } from "../listing.ts";
+import { print } from "../output.ts";
 
 export const config = command({
   name: "config",
@@ -20,8 +20,7 @@ export const config = command({
   options: [
     option("check FILE", "check only this file and report its errors", { completes: "file" }),
   ],
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const checked = textOf(context, "check");
     if (checked !== null) return check(context, checked);
@@ -37,7 +36,7 @@ async function check(context: CommandContext, path: string): Promise<number> {
   const flags = [{ name: "config", written: "--check", text: path }] as const;
   const read = loadConfig({ flags, env: {}, reader });
   rejectInvalidPatterns(read);
-  for (const warning of read.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
+  for (const warning of read.warnings) context.note(`warning: ${warning}`);
   await print(context, { ...answerOf(read), table: () => `${clean(path)} is valid\n` });
   return exit.done;
 }
@@ -54,22 +53,6 @@ function rejectInvalidPatterns({ values, sources }: Config): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-const answerOf = (read: Config): Answer<JsonObject> => ({
-  document: document("Config", {
-    files: read.files,
-    values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
-    warnings: read.warnings,
-  }),
-  table: (_, screen) => table(read, screen),
-});
-
-type Row = readonly [field: string, value: string, source: string];
-const COLUMNS: Columns<Row> = [
-  column("FIELD", ([field]) => field),
-  column("VALUE", ([, value]) => value, { minimumWidth: 12 }),
-  column("SOURCE", ([, , source]) => source, { minimumWidth: 12, cut: "middle" }),
-];
-
 function table(read: Config, screen: Screen): string {
   const rows = fieldNames.map((name): Row => {
     const { kind, from } = read.sources[name];
@@ -78,3 +61,19 @@ function table(read: Config, screen: Screen): string {
   });
   return `${tableLines(COLUMNS, rows, screen).join("\n")}\n`;
 }
+
+type Row = readonly [field: string, value: string, source: string];
+const COLUMNS: Columns<Row> = [
+  column("FIELD", ([field]) => field),
+  column("VALUE", ([, value]) => value, { minimumWidth: 12 }),
+  column("SOURCE", ([, , source]) => source, { minimumWidth: 12, cut: "middle" }),
+];
+
+const answerOf = (read: Config) => ({
+  document: document("Config", {
+    files: read.files,
+    values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
+    warnings: read.warnings,
+  }),
+  table: (_: object, screen: Screen) => table(read, screen),
+});

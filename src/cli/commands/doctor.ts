@@ -1,7 +1,6 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
-import { readOnlyPass, withPullRecords } from "../../gc/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../../report/doctor.ts";
@@ -19,17 +18,16 @@ import {
   userCheck,
 } from "../checks/machine.ts";
 import { keepCheck, nodeChecks } from "../checks/node.ts";
-import { command, type CommandContext } from "../command.ts";
+import { command, type CommandContext, TABLE_OR_JSON } from "../command.ts";
 import { exit } from "../exit.ts";
-import { print } from "../listing.ts";
-import { dueEvictions } from "../node-plan.ts";
+import { planNode } from "../node-plan.ts";
+import { print } from "../output.ts";
 
 export const doctor = command({
   name: "doctor",
   summary: "check runtime, filesystems, directories, clock, kubelet and agent",
   doc: "Says what to do about each problem. Exits 8 if a check failed; warnings do not count.",
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const report = { checks: await examine(context) };
     await print(context, {
@@ -75,7 +73,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   const { stateDir, runDir, eventHook: hook, metricsBindAddress: address } = config.values;
   const machine = open.machine(config);
   const socket = socketCheck(await machine.sockets(), config.values.containerRuntimeEndpoint);
-  const looked = socket.result === "ok" ? await look(context, config) : null;
+  const looked = socket.result === "ok" ? await look(context) : null;
   const { snapshot } = looked?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
   using store = open.state(config);
@@ -114,16 +112,11 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
 }
 
 /** The node as planned from. `prepared`: `null` if it could not be read. */
-async function look({ open, signal }: CommandContext, config: Config) {
-  let notices: readonly string[] = [];
+async function look(context: CommandContext) {
+  const notices: string[] = [];
   try {
-    using node = await open.node(config);
-    ({ notices } = node);
-    const evictions = await dueEvictions({ config, open });
-    const parts = { containers: "all", images: true } as const;
-    const pass = { purpose: { kind: "periodic" }, parts, evictions } as const;
-    const prepared = await readOnlyPass(node.engine, pass, signal);
-    return { prepared: await withPullRecords(node.engine, prepared), error: "", notices };
+    const notify = (notice: string): void => void notices.push(notice);
+    return { prepared: await planNode(context, { pullRecords: true, notify }), error: "", notices };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
     return { prepared: null, error: messageOf(thrown), notices };

@@ -7,23 +7,17 @@ import { isBootId } from "../../model/ids.ts";
 import { Fleet } from "../../policy/fleet.ts";
 import { keepFileHeader } from "../../policy/keep/keep.ts";
 import { fleetDocument, fleetTable } from "../../report/fleet.ts";
-import { clean } from "../../report/terminal.ts";
-import { ALL_OPTION, command, type CommandContext, option, textOf } from "../command.ts";
+import { command, type CommandContext, LIST, operand, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, print } from "../listing.ts";
+import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
+import { numberUpTo, valueOf, type ValueType } from "../values.ts";
 
 export const fleet = command({
   name: "fleet",
   summary: "compare the snapshots of many nodes",
   doc: "Reads files that crigc snapshot wrote, and directories of them (.json, .json.gz), without a runtime. Lists the nodes with their disks and images that came back, and every image (by its ID) with the number of nodes that have it and use it. A node is named as in its snapshot, else by the file. -q and -o name print IDs or names as a keep list. Exits 2 if a snapshot cannot be read or a node occurs twice, and 8 if NODE is not among them.",
   operands: [
-    {
-      name: "SNAPSHOT",
-      completes: "file",
-      required: true,
-      repeated: true,
-      help: "a snapshot, or a directory of snapshots",
-    },
+    operand("SNAPSHOT…", "a snapshot, or a directory of snapshots", { completes: "file" }),
   ],
   options: [
     option("only-on NODE", "only images that no node but this one has"),
@@ -31,20 +25,19 @@ export const fleet = command({
     ...LIST_OPTIONS,
     ALL_OPTION,
   ],
-  json: true,
-  list: true,
-  readOnly: true,
+  formats: LIST,
   run: async (context) => {
-    const [only, copies] = [textOf(context, "only-on"), copiesOf(context)];
+    const [only, copies] = [textOf(context, "only-on"), valueOf(context, "copies", COPIES)];
     const { nodes, all } = await readFleet(context);
     if (only !== null && !nodes.some(({ name }) => name === only)) {
-      context.stderr(`crigc: no snapshot of a node ${clean(only)}\n`);
+      context.note(`no snapshot of a node ${only}`);
       return exit.unknown;
     }
     const images = all
       .images()
-      .filter((it) => it.nodes <= copies && (only === null || it.onlyOn === only));
-    const report = { nodes, images, isSelected: only !== null || copies !== Infinity };
+      .filter((it) => copies === null || it.nodes <= copies)
+      .filter((it) => only === null || it.onlyOn === only);
+    const report = { nodes, images, isSelected: only !== null || copies !== null };
     const header = keepFileHeader(images.length);
     await print(context, {
       document: fleetDocument(report),
@@ -58,12 +51,7 @@ export const fleet = command({
   },
 });
 
-function copiesOf(context: CommandContext): number {
-  const text = textOf(context, "copies");
-  if (text === null) return Infinity;
-  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw usageError("--copies", text, `invalid number ${quoted(text)}: use 1 or more`);
-}
+const COPIES: ValueType<number> = { ...numberUpTo(9_999_999), use: "1 or more" };
 
 const SNAPSHOTS = /\.json(?:\.gz)?$/;
 

@@ -12,11 +12,11 @@ import { gcDocument, gcTable } from "../../report/gc.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
 import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
-import { clean, type Screen } from "../../report/terminal.ts";
-import { ALL_OPTION, command, type CommandContext } from "../command.ts";
+import type { Screen } from "../../report/terminal.ts";
+import { command, type CommandContext, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
-import { print } from "../listing.ts";
 import { dueEvictions, IMAGES_ONLY } from "../node-plan.ts";
+import { ALL_OPTION, print } from "../output.ts";
 import {
   FORCE_YOUNG,
   forced,
@@ -31,8 +31,8 @@ export const gc = command({
   summary: "run one pass now: containers, sandboxes, logs, then images",
   doc: "Removes what the agent would, also for a met eviction threshold (without an agent, a soft one at once). Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage. Without an agent, each gc adds at most twice the detection period to any age, so --image-maximum-gc-age, --dead-pod-ttl and a long --minimum-image-ttl-duration are reached late.",
   options: [...SELECTION_OPTIONS, ALL_OPTION],
-  json: true,
-  readOnly: false,
+  formats: TABLE_OR_JSON,
+  changes: true,
   run: async (context) => {
     const config = forced(context.config, context);
     await using collector = await context.open.collector(config);
@@ -45,18 +45,17 @@ export const rm = command({
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
   doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young). If a REF matches nothing, removes nothing (exit 8).",
-  operands: [{ name: "REF", required: true, repeated: true, help: "an image" }],
+  operands: [operand("REF…", "an image")],
   options: [FORCE_YOUNG, ALL_OPTION],
-  json: true,
-  readOnly: false,
+  formats: TABLE_OR_JSON,
+  changes: true,
   run: async (context) => {
     const config = forced(context.config, context);
     await using collector = await context.open.collector(config);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = context.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);
-    for (const { text } of unknown)
-      context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists them\n`);
+    for (const { text } of unknown) context.note(`unknown image ${text}; crigc images lists them`);
     if (unknown.length > 0) return exit.unknown;
     const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
     const purpose = { kind: "all-unused", only } as const;

@@ -1,7 +1,6 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
 import { parseDuration } from "../../config/units.ts";
-import { quoted } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
 import type { PassRow, Removal } from "../../model/history.ts";
 import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
@@ -18,9 +17,10 @@ import {
 } from "../../report/history.ts";
 import type { RemovalQuery } from "../../store/history.ts";
 import type { StoreReader } from "../../store/open.ts";
-import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
+import { command, type Invocation, LIST, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
+import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
+import { filtersOf, numberUpTo, parsed, type ValueType } from "../values.ts";
 
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 const LIMIT_DEFAULT = 50;
@@ -62,17 +62,14 @@ export const history = command({
   summary: "show what was removed, when, why, and what it freed",
   doc: "Lists passes, oldest first; tables need --all for those with nothing to do. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
   options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
-  json: true,
-  list: true,
-  readOnly: true,
+  formats: LIST,
   run: async (context) => {
     const request = historyRequest(context, context.open.now());
     using store = context.open.state(context.config);
     // It has been said why; an empty answer would say that nothing was removed.
     if (store.failure !== null) return exit.internal;
     const { report, cut } = readHistory(store, request);
-    if (cut)
-      context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);
+    if (cut) context.note(`only the newest ${request.limit} are shown; --limit shows more`);
     const order = ORDERS.find((key) => key === textOf(context, "sort")) ?? "time";
     const sorted = sortedHistory(report, order);
     const isFiltered =
@@ -101,8 +98,8 @@ export interface HistoryRequest extends RemovalQuery {
 }
 
 /** Throws `ConfigError`. */
-export function historyRequest({ options, output }: Invocation, now: Instant): HistoryRequest {
-  const given = withFilters(options);
+export function historyRequest(invocation: Invocation, now: Instant): HistoryRequest {
+  const given = withFilters(invocation);
   const last = (name: string): string | undefined => given.get(name)?.at(-1);
   const image = last("image");
   const kinds = given.get("kind")?.filter(isRemovalKind);
@@ -110,7 +107,7 @@ export function historyRequest({ options, output }: Invocation, now: Instant): H
     throw usageError("--image", image, "--image selects images, and --kind excludes them");
   const [since, until] = ["since", "until"].map((name) => {
     const text = last(name);
-    return text === undefined ? undefined : momentOf(text, `--${name}`, now);
+    return text === undefined ? undefined : parsed(timeBefore(now), text, `--${name}`);
   });
   if (since !== undefined && until !== undefined && since >= until)
     throw usageError("--until", last("until") ?? "", "it is not after --since");
@@ -123,27 +120,22 @@ export function historyRequest({ options, output }: Invocation, now: Instant): H
     text: image,
     passId: last("pass"),
     regrets: given.has("regrets"),
-    hidesIdle: output === "table" && !["all", "q"].some((it) => given.has(it)),
-    limit: limitOf(last("limit")),
+    hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => given.has(it)),
+    limit: parsed(numberUpTo(EVERYTHING), last("limit") ?? `${LIMIT_DEFAULT}`, "--limit"),
   };
 }
 
 /** `--filter kind=image` means `--kind image`. */
 const FILTERS = ["kind", "reason", "result", "image", "pass"];
 
-function withFilters(options: Invocation["options"]): Invocation["options"] {
-  const all = new Map(options);
-  for (const text of options.get("filter") ?? []) {
-    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
-    const isKnown = FILTERS.includes(key);
-    const { choices, placeholder } = QUERY_OPTIONS.find((it) => isKnown && it.name === key) ?? {};
-    if (!isKnown || value === "" || choices?.includes(value) === false) {
-      const [what, words] = isKnown
-        ? [`invalid ${key} ${quoted(value)}`, choices ?? [placeholder ?? ""]]
-        : [`unknown filter ${quoted(key)}`, FILTERS];
-      throw usageError("--filter", text, `${what}: use ${words.join(", ")}`);
-    }
-    all.set(key, [...(all.get(key) ?? []), value]);
+function withFilters(invocation: Invocation): Invocation["options"] {
+  const all = new Map(invocation.options);
+  for (const [key, value] of filtersOf(invocation, FILTERS)) {
+    const { choices, placeholder } = QUERY_OPTIONS.find(({ name }) => name === key) ?? {};
+    const use = (choices ?? [placeholder]).join(", ");
+    const isValid = (text: string): boolean => text !== "" && choices?.includes(text) !== false;
+    const type = { what: key, use, read: (text: string) => (isValid(text) ? text : null) };
+    all.set(key, [...(all.get(key) ?? []), parsed(type, value, "--filter")]);
   }
   return all;
 }
@@ -151,22 +143,17 @@ function withFilters(options: Invocation["options"]): Invocation["options"] {
 /** The parser has rejected other values. */
 const isResult = (text: string): text is Removal["result"] => Object.hasOwn(RESULTS, text);
 
-function limitOf(text: string | undefined): number {
-  if (text === undefined) return LIMIT_DEFAULT;
-  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= EVERYTHING) return limit;
-  throw usageError("--limit", text, `invalid number ${quoted(text)}: use 1 to ${EVERYTHING}`);
-}
-
-/** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). Throws `ConfigError`. */
-export function momentOf(text: string, source: string, now: Instant): Instant {
-  const time = fromRfc3339(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
-  if (time !== null) return time;
-  const ago = parseDuration(text);
-  if (ago !== null && ago >= 0n) return instant(now - ago);
-  const message = `invalid time ${quoted(text)}: use 2026-01-15T12:00:00Z, 2026-01-15 or 36h (ago)`;
-  throw usageError(source, text, message);
-}
+/** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). */
+export const timeBefore = (now: Instant): ValueType<Instant> => ({
+  what: "time",
+  use: "2026-01-15T12:00:00Z, 2026-01-15 or 36h (ago)",
+  read: (text) => {
+    const time = fromRfc3339(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+    if (time !== null) return time;
+    const ago = parseDuration(text);
+    return ago !== null && ago >= 0n ? instant(now - ago) : null;
+  },
+});
 
 export interface HistoryRead {
   readonly report: HistoryReport;

@@ -12,11 +12,9 @@ import {
   isInit,
 } from "../../install/layout.ts";
 import { type Step, stepWords } from "../../install/tree-plan.ts";
-import { usageError } from "../../model/errors.ts";
-import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, has, type Invocation, option, textOf } from "../command.ts";
-import { exit } from "../exit.ts";
 import { manualPage } from "../help/man.ts";
+import { optionError, valueOf, type ValueType } from "../values.ts";
 import { completionScripts } from "./itself.ts";
 
 const ROOT_OPTION = option("root DIR", "file tree of a node image [this system]", {
@@ -49,7 +47,7 @@ export const install = command({
     option("baseline", "keep the images present at the first start"),
     option("start", "also start the agent"),
   ],
-  readOnly: false,
+  changes: true,
   run: async (context) => {
     const { dryRun } = context;
     const steps = await installInto(
@@ -57,18 +55,17 @@ export const install = command({
         version: context.build.version,
         root: rootOf(context),
         from: textOf(context, "executable") ?? SELF,
-        binDirectory: pathOf(context, "bin-dir"),
+        binDirectory: valueOf(context, "bin-dir", PATH),
         init: initOf(context),
         shellTexts: { man: manualPage(context.commands, context.build), ...completionScripts },
         baseline: has(context, "baseline"),
         start: has(context, "start"),
         dryRun,
       },
-      (step) => context.stdout(`${clean(stepWords(step))}\n`),
+      (step) => context.say(stepWords(step)),
     );
-    if (dryRun) printPlanned(context, steps);
-    else if (steps.length === 0) context.stdout("already installed; nothing to do\n");
-    return exit.done;
+    if (dryRun) sayPlanned(context, steps);
+    else if (steps.length === 0) context.say("already installed; nothing to do");
   },
 });
 
@@ -79,9 +76,9 @@ function initOf(invocation: Invocation): Init | null {
   return isInit(text) ? text : null;
 }
 
-function printPlanned(context: CommandContext, steps: readonly Step[]): void {
-  if (steps.length === 0) context.stdout("nothing to do\n");
-  for (const step of steps) context.stdout(`would ${clean(stepWords(step))}\n`);
+function sayPlanned(context: CommandContext, steps: readonly Step[]): void {
+  if (steps.length === 0) context.say("nothing to do");
+  for (const step of steps) context.say(`would ${stepWords(step)}`);
 }
 
 export const uninstall = command({
@@ -92,19 +89,18 @@ export const uninstall = command({
     ROOT_OPTION,
     option("purge", "also remove configuration, keep rules, ledger and history"),
   ],
-  readOnly: false,
+  changes: true,
   run: async (context) => {
     const { dryRun } = context;
     const root = rootOf(context);
     const steps = await uninstallFrom({ root, purge: has(context, "purge"), dryRun }, (step) =>
-      context.stdout(`${clean(stepWords(step))}\n`),
+      context.say(stepWords(step)),
     );
     if (steps === null)
-      context.stdout(
-        `nothing to remove: ${installed.manifest}, which crigc install writes, not found\n`,
+      context.say(
+        `nothing to remove: ${installed.manifest}, which crigc install writes, not found`,
       );
-    else if (dryRun) printPlanned(context, steps);
-    return exit.done;
+    else if (dryRun) sayPlanned(context, steps);
   },
 });
 
@@ -112,23 +108,18 @@ export const uninstall = command({
 function rootOf(invocation: Invocation): string {
   const text = textOf(invocation, "root");
   if (text === null) return "/";
-  if (text === "") throw bad("root", text, "is not a directory; use the file tree of a node image");
+  if (text === "")
+    throw optionError("root", text, "is not a directory; use the file tree of a node image");
   return text.replace(/(?!^)\/+$/, "");
 }
 
-/** An absolute path inside the tree, in its shortest form; `null`: not given. */
-export function pathOf(invocation: Invocation, name: string): string | null {
-  const text = textOf(invocation, name);
-  if (text === null) return null;
-  const path = text.replace(/(?!^)\/+$/, "");
-  // Unit files split at blanks, and expand percent and dollar signs.
-  if (/^(\/[\w.+@-]+)+$/.test(path) && !/\/\.\.?(\/|$)/.test(path)) return path;
-  throw bad(
-    name,
-    text,
-    "is not a valid path: use an absolute path of letters, digits and . _ + @ -",
-  );
-}
-
-export const bad = (name: string, text: string, message: string) =>
-  usageError(`--${name}`, text, `${JSON.stringify(text.slice(0, 60))} ${message}`);
+/** An absolute path inside the tree. */
+export const PATH: ValueType<string> = {
+  what: "path",
+  use: "an absolute path of letters, digits and . _ + @ -",
+  read: (text) => {
+    const path = text.replace(/(?!^)\/+$/, "");
+    // Unit files split at blanks, and expand percent and dollar signs.
+    return /^(\/[\w.+@-]+)+$/.test(path) && !/\/\.\.?(\/|$)/.test(path) ? path : null;
+  },
+};

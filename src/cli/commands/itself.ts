@@ -4,11 +4,18 @@ import { homepage } from "../../install/layout.ts";
 import { legalFiles } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
 import { document, printedJson } from "../../report/document.ts";
-import { type Build, command, type Format, has, option } from "../command.ts";
+import {
+  type Build,
+  command,
+  type Format,
+  has,
+  operand,
+  option,
+  TABLE_OR_JSON,
+} from "../command.ts";
 import bash from "../completion/bash.txt" with { type: "text" };
 import fish from "../completion/fish.txt" with { type: "text" };
 import zsh from "../completion/zsh.txt" with { type: "text" };
-import { exit } from "../exit.ts";
 import { helpOn } from "../help/help.ts";
 import { manualPage } from "../help/man.ts";
 
@@ -16,15 +23,11 @@ export const help = command({
   name: "help",
   summary: "show help on a command or all flags, or the manual page",
   doc: "`crigc help flags` lists every flag; `crigc help manual` is for `man -l -`.",
-  operands: [
-    { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
-  ],
-  readOnly: true,
+  operands: [operand("[COMMAND…]", "a command, flags or manual")],
   ofItself: true,
   run: async ({ stdout, commands, build, screen, operands }) => {
     const topic = operands.join(" ");
     stdout(topic === "manual" ? manualPage(commands, build) : helpOn(topic, commands, screen));
-    return exit.done;
   },
 });
 
@@ -37,14 +40,10 @@ export const completion = command({
   name: "completion",
   summary: "print a completion script for bash, zsh or fish",
   doc: "crigc install installs all three. Else save it as /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish.",
-  operands: [
-    { name: "SHELL", required: true, choices: [...SCRIPTS.keys()], help: "shell to complete in" },
-  ],
-  readOnly: true,
+  operands: [operand("SHELL", "shell to complete in", { choices: [...SCRIPTS.keys()] })],
   ofItself: true,
   run: async ({ stdout, operands: [shell = ""] }) => {
     stdout(SCRIPTS.get(shell) ?? "");
-    return exit.done;
   },
 });
 
@@ -56,8 +55,7 @@ export const version = command({
     option("licenses", "third-party components with their licences"),
     option("sbom", "software bill of materials, as CycloneDX JSON"),
   ],
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   ofItself: true,
   run: async (context) => {
     const wantsLicences = has(context, "licenses");
@@ -69,7 +67,6 @@ export const version = command({
     const { licenses, sbom } = legalFiles;
     const file = wantsLicences ? licenses : wantsBill ? sbom : null;
     context.stdout((await file?.text()) ?? versionAnswer(context.build, context.output));
-    return exit.done;
   },
 });
 

@@ -1,33 +1,31 @@
 /** `crigc keep add` and `keep remove`: change crigc.list in the keep directory. */
 
 import { quoted } from "../../config/words.ts";
-import { ConfigError, configIssue, usageError } from "../../model/errors.ts";
+import { ConfigError, configIssue } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { keepFileHeader, parseKeepFile, parseLease } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
-import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, has, option, textOf } from "../command.ts";
+import { command, type CommandContext, has, operand, option } from "../command.ts";
 import { exit } from "../exit.ts";
-import { readableRules } from "./keep-file.ts";
-
-const PATTERN = {
-  name: "PATTERN",
-  required: true,
-  repeated: true,
-  help: "a keep pattern, such as nginx, registry.example/** or sha256:0123456789ab",
-} as const;
+import { valueOf, type ValueType } from "../values.ts";
+import { readableRules } from "./keep-baseline.ts";
 
 export const keepAdd = command({
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
   doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. --until and --until-used add a lease: it starts when this node first reads the line and runs in observed time. --until-used ends it, for all images of the pattern, once a container first seen after the start uses one, at most after 90 days or the time of --until. Adding the pattern again renews the lease; without these options it keeps the pattern for good.",
-  operands: [PATTERN],
+  operands: [
+    operand(
+      "PATTERN…",
+      "a keep pattern, such as nginx, registry.example/** or sha256:0123456789ab",
+    ),
+  ],
   options: [
     option("until DURATION", "for this long, such as 36h, 7d or 4w"),
     option("until-used", "until a container uses the image"),
   ],
-  readOnly: false,
+  changes: true,
   run: async (context) => {
     const { operands } = context;
     const issues = operands.flatMap((text) => {
@@ -60,31 +58,30 @@ export const keepAdd = command({
       };
     });
     const done = context.dryRun ? "would be added" : "added";
-    context.stdout(
-      `${clean(path)}: ${counted(answer.added, "pattern")} ${done}, ${answer.total} in total.\n`,
-    );
-    return exit.done;
+    context.say(`${path}: ${counted(answer.added, "pattern")} ${done}, ${answer.total} in total.`);
   },
 });
 
 /** As a line says it, without when it was added; "": none. */
 function leaseOf(context: CommandContext): string {
-  const span = textOf(context, "until");
+  const span = valueOf(context, "until", LEASE_SPAN);
   const ends = [...(has(context, "until-used") ? ["used"] : []), ...(span === null ? [] : [span])];
-  if (ends.length === 0) return "";
-  const text = `until ${ends.join(" or ")}`;
-  const isSpan = span === null || /^\d+[a-z]$/.test(span);
-  if (isSpan && parseLease(text) !== null) return text;
-  const message = `invalid duration ${quoted(span ?? "")}: use 36h, 7d or 4w`;
-  throw usageError("--until", span ?? "", message);
+  return ends.length === 0 ? "" : `until ${ends.join(" or ")}`;
 }
+
+/** As written, because a lease is known by its words. */
+const LEASE_SPAN: ValueType<string> = {
+  what: "duration",
+  use: "36h, 7d or 4w",
+  read: (text) => (/^\d+[a-z]$/.test(text) && parseLease(`until ${text}`) !== null ? text : null),
+};
 
 export const keepRemove = command({
   name: "keep remove",
   summary: "remove keep patterns from crigc.list in the keep directory",
   doc: "Edit other files by hand. Exits 8 and changes nothing if a pattern is not in the file.",
-  operands: [{ ...PATTERN, help: "a keep pattern, as crigc keep list shows it" }],
-  readOnly: false,
+  operands: [operand("PATTERN…", "a keep pattern, as crigc keep list shows it")],
+  changes: true,
   run: async (context) => {
     const { operands } = context;
     const removed = new Set(operands);
@@ -99,14 +96,12 @@ export const keepRemove = command({
       };
     });
     for (const pattern of answer.unknown)
-      context.stderr(
-        `crigc: pattern ${clean(pattern)} not found in ${clean(path)}; crigc keep list shows which file has it\n`,
+      context.note(
+        `pattern ${pattern} not found in ${path}; crigc keep list shows which file has it`,
       );
     if (answer.unknown.length > 0) return exit.unknown;
     const done = context.dryRun ? "would be removed" : "removed";
-    context.stdout(
-      `${clean(path)}: ${counted(removed.size, "pattern")} ${done}, ${answer.total} in total.\n`,
-    );
+    context.say(`${path}: ${counted(removed.size, "pattern")} ${done}, ${answer.total} in total.`);
     return exit.done;
   },
 });

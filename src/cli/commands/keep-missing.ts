@@ -9,11 +9,11 @@ import { baselineOf } from "../../policy/keep/baseline.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { missingDocument, missingTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, option } from "../command.ts";
+import { command, type CommandContext, LIST, operand, option } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, print } from "../listing.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
-import { archivesOf } from "./keep-file.ts";
+import { LIST_OPTIONS, print } from "../output.ts";
+import { archivesOf } from "./keep-baseline.ts";
 
 const RKE2 = "/var/lib/rancher/rke2/bin";
 
@@ -22,13 +22,7 @@ export const keepMissing = command({
   summary: "list the images that a baseline names and this node lacks",
   doc: "Reads the lists of the keep directory whose names end in baseline.list. Also lists images that lost a name or their pin, and a missing sandbox image, without which no pod starts. Names the command that imports each image into the runtime in use and, with --from, its archive. Exits 0 if everything is there, 8 if not, and 2 if the keep rules are invalid.",
   operands: [
-    {
-      name: "ARCHIVE",
-      completes: "file",
-      required: false,
-      repeated: true,
-      help: "more archives or directories after --from",
-    },
+    operand("[ARCHIVE…]", "more archives or directories after --from", { completes: "file" }),
   ],
   options: [
     option("from ARCHIVE", "search this archive, or those of this directory; repeatable", {
@@ -37,17 +31,14 @@ export const keepMissing = command({
     SNAPSHOT,
     ...LIST_OPTIONS,
   ],
-  json: true,
-  list: true,
-  readOnly: true,
+  formats: LIST,
   run: async (context) => {
     const paths = archivesOf(context, "keep missing");
     const { snapshot } = await planNode(context, { parts: IMAGES_ONLY });
     const { runtime, keep } = snapshot;
     const baseline = baselineOf(snapshot, context.config.limits.images.infraImages);
     if (baseline === null) {
-      for (const { source, message } of keep.problems)
-        context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);
+      for (const { source, message } of keep.problems) context.note(`${source}: ${message}`);
       return exit.usage;
     }
     const archivesFor = await archiveSearch(baseline.gaps.some(isMissing) ? paths : [], context);
@@ -74,7 +65,7 @@ const ARCHIVE = /\.(?:tar|tgz|tzst|tar\.(?:gz|zst))$/;
 /** Finds the archives of an image, those with its ID first. Reports archives that it cannot read. */
 async function archiveSearch(
   paths: readonly string[],
-  { open, stderr }: CommandContext,
+  { open, note }: CommandContext,
 ): Promise<(gap: BaselineGap) => readonly string[]> {
   const found = new Map<Image, string>();
   const reading = async <T>(read: () => T | Promise<T>, none: T): Promise<T> => {
@@ -82,7 +73,7 @@ async function archiveSearch(
       return await read();
     } catch (thrown) {
       if (!(thrown instanceof HostError)) throw thrown;
-      stderr(`crigc: warning: ${clean(thrown.message)}\n`);
+      note(`warning: ${thrown.message}`);
       return none;
     }
   };

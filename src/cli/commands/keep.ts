@@ -9,7 +9,6 @@ import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
 import { counted } from "../../report/bytes.ts";
-import { printedJson } from "../../report/document.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import type { LeaseTimes } from "../../report/image-reasons.ts";
 import {
@@ -21,19 +20,17 @@ import {
 import { imageName } from "../../report/names.ts";
 import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";
-import { command } from "../command.ts";
+import { command, LIST, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit } from "../exit.ts";
-import { LIST_OPTIONS, print } from "../listing.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
+import { LIST_OPTIONS, print } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
   doc: "Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image.",
   options: [SNAPSHOT, ...LIST_OPTIONS],
-  json: true,
-  list: true,
-  readOnly: true,
+  formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, { parts: IMAGES_ONLY });
     const report = matchedRules(prepared, context.config.limits.images);
@@ -50,10 +47,9 @@ export const keepTest = command({
   name: "keep test",
   summary: "show which images a keep pattern or reference matches",
   doc: "Also shows what keeps each now. Exits 8 if none matches.",
-  operands: [{ name: "PATTERN", required: true, help: "a keep pattern or an image reference" }],
+  operands: [operand("PATTERN", "a keep pattern or an image reference")],
   options: [SNAPSHOT],
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const [pattern = ""] = context.operands;
     const { snapshot, ledger, plan } = await planNode(context, {
@@ -146,8 +142,7 @@ export const keepCheck = command({
   name: "keep check",
   summary: "verify the keep rules in files and flags",
   doc: "Needs no runtime. Exits 2 if they are invalid; each error names its file and line.",
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const { rules, problems } = await context.open.keepRules(context.config);
     const report: KeepRulesReport = {
@@ -156,17 +151,17 @@ export const keepCheck = command({
       problems,
       matched: false,
     };
-    if (context.output === "json") context.stdout(printedJson(keepRulesDocument(report)));
-    else if (problems.length === 0) context.stdout(`${verdict(report)}\n`);
-    for (const { source, message } of problems)
-      context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);
+    await print(context, { document: keepRulesDocument(report), table: () => verdict(report) });
+    for (const { source, message } of problems) context.note(`${source}: ${message}`);
     return problems.length === 0 ? exit.done : exit.usage;
   },
 });
 
-function verdict({ rules }: KeepRulesReport): string {
-  if (rules.length === 0) return "No keep rules found.";
+/** Of invalid rules the problems alone are shown. */
+function verdict({ rules, problems }: KeepRulesReport): string {
+  if (problems.length > 0) return "";
+  if (rules.length === 0) return "No keep rules found.\n";
   const places = new Set(rules.map(({ rule }) => rule.source.replace(/:\d+$/, "")));
   const from = Array.from(places, (place) => clean(place));
-  return `${counted(rules.length, "keep rule")} in ${from.join(", ")}: all valid.`;
+  return `${counted(rules.length, "keep rule")} in ${from.join(", ")}: all valid.\n`;
 }

@@ -21,10 +21,7 @@ import {
   imageListTable,
 } from "../../report/images.ts";
 import { imageName, wholeImageName } from "../../report/names.ts";
-import { clean } from "../../report/terminal.ts";
-import { ALL_OPTION, command, type CommandContext, option, textOf } from "../command.ts";
-import { exit } from "../exit.ts";
-import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
+import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import {
   IMAGES_ONLY,
   imageUsageReport,
@@ -32,6 +29,7 @@ import {
   SNAPSHOT,
   snapshotFileOf,
 } from "../node-plan.ts";
+import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
 export const images = command({
@@ -45,12 +43,10 @@ export const images = command({
     ALL_OPTION,
     SNAPSHOT,
   ],
-  json: true,
-  list: true,
-  readOnly: true,
+  formats: LIST,
   run: async (context) => {
     const { plan, snapshot, ledger } = await shownNode(context, { parts: IMAGES_ONLY });
-    const selection = criteriaOf(context.options.get("filter") ?? []);
+    const selection = criteriaOf(context);
     const all = plan.images === null ? [] : entriesOf(plan.images);
     const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
     const selected = selectedImages(ranked, selection, { snapshot, watched: ledger.watched });
@@ -63,7 +59,6 @@ export const images = command({
       table: imageListTable,
       rows: (list) => list.images.map((it) => ({ id: it.id, name: wholeImageName(it) })),
     });
-    return exit.done;
   },
 });
 
@@ -100,8 +95,7 @@ export const df = command({
     }),
     { ...SNAPSHOT, help: "show the images in FILE, written by crigc snapshot" },
   ],
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const isRecorded = snapshotFileOf(context) !== null;
     const prepared = await shownNode(context, {
@@ -120,7 +114,6 @@ export const df = command({
       document: diskUsageDocument(report),
       table: (document, screen) => diskUsageTable(document, view, screen),
     });
-    return exit.done;
   },
 });
 
@@ -148,7 +141,7 @@ async function writableLayersOf(context: CommandContext): Promise<WritableLayers
     return await node.engine.observe.runtime.writableLayers(context.signal);
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError)) throw thrown;
-    context.stderr(`crigc: ${clean(messageOf(thrown))}\n`);
+    context.note(messageOf(thrown));
     return null;
   }
 }
@@ -196,8 +189,7 @@ export const audit = command({
   summary: "report what looks leaked or inconsistent",
   doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far too little, usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records, and stray entries in the pod log directory. Exits 0 even with findings.",
   options: [ALL_OPTION, SNAPSHOT],
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const prepared = await shownNode(context, { pullRecords: true });
     const { snapshot } = prepared;
@@ -213,7 +205,6 @@ export const audit = command({
       document: auditDocument(report),
       table: auditTable,
     });
-    return exit.done;
   },
 });
 

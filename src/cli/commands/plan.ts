@@ -1,14 +1,11 @@
 /** `crigc plan`, `crigc explain` and `crigc snapshot`: what `gc` would remove now, why, and the node to plan from elsewhere. */
 
-import { parseDuration } from "../../config/units.ts";
-import { quoted } from "../../config/words.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
-import { usageError } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Image } from "../../model/snapshot.ts";
-import type { Duration, Instant } from "../../model/time.ts";
+import type { Instant } from "../../model/time.ts";
 import { traceLines } from "../../model/trace.ts";
 import { compared } from "../../model/values.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
@@ -23,21 +20,22 @@ import {
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, planDocument } from "../../report/plan.ts";
-import { clean } from "../../report/terminal.ts";
 import {
-  ALL_OPTION,
   command,
   type CommandContext,
   has,
-  type Invocation,
+  LIST,
+  operand,
   option,
+  TABLE_OR_JSON,
   textOf,
 } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
-import { LIST_OPTIONS, print, sortOption } from "../listing.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
+import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { forced, ID_PREFIX_MIN, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 import { recordedTrace } from "../trace.ts";
+import { durationFrom, valueOf } from "../values.ts";
 
 export const plan = command({
   name: "plan",
@@ -51,14 +49,12 @@ export const plan = command({
     option("assume-seen DURATION", "plan as if images had been first seen this much earlier"),
     SNAPSHOT,
   ],
-  json: true,
-  list: true,
-  readOnly: true,
+  formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, {
       ...selectedBy(context),
       config: forced(context.config, context),
-      assumeSeen: assumedSpan(context),
+      assumeSeen: valueOf(context, "assume-seen", durationFrom(0n, "90s, 15m, 24h or 7d")),
     });
     const { snapshot } = prepared;
     const sorted = ORDERS[textOf(context, "sort") ?? "order"];
@@ -88,21 +84,12 @@ const ORDERS: Readonly<Record<string, ImageOrder | undefined>> = {
 const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
   lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
 
-function assumedSpan(invocation: Invocation): Duration | null {
-  const text = textOf(invocation, "assume-seen");
-  const span = text === null ? null : parseDuration(text);
-  if (text === null || (span !== null && span >= 0n)) return span;
-  const message = `invalid duration ${quoted(text)}: use 90s, 15m, 24h or 7d`;
-  throw usageError("--assume-seen", text, message);
-}
-
 export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
   doc: "Contains names of the host, images, containers and pods, and ledger records; no content of containers or logs.",
   options: [option("trace", "write the trace of the last 90 days instead; needs no runtime")],
-  readOnly: true,
-  alwaysJson: true,
+  formats: ["json"],
   run: async (context) => {
     if (has(context, "trace")) {
       const trace = recordedTrace(context);
@@ -135,10 +122,9 @@ export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet it decides as a kubelet that has just started. Exits 8 if nothing matches.",
-  operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
+  operands: [operand("REF", "an image, a container or a sandbox")],
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
-  json: true,
-  readOnly: true,
+  formats: TABLE_OR_JSON,
   run: async (context) => {
     const [reference = ""] = context.operands;
     const prepared = await shownNode(context, {
@@ -154,8 +140,8 @@ export const explain = command({
       blocks: prepared.plan.images?.blocks ?? [],
     };
     if (matches.length === 0) {
-      context.stderr(
-        `crigc: unknown image, container or sandbox ${clean(reference)}; crigc images and crigc plan list them\n`,
+      context.note(
+        `unknown image, container or sandbox ${reference}; crigc images and crigc plan list them`,
       );
       return exit.unknown;
     }

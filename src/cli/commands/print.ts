@@ -14,7 +14,6 @@ import {
   simulateJob,
 } from "../../install/manifests.ts";
 import { givenSettings, openrcScript, systemdUnit } from "../../install/service.ts";
-import { clean } from "../../report/terminal.ts";
 import {
   type Command,
   command,
@@ -22,10 +21,9 @@ import {
   has,
   type Invocation,
   option,
-  textOf,
 } from "../command.ts";
-import { exit } from "../exit.ts";
-import { bad, pathOf } from "./install.ts";
+import { matching, numberUpTo, optionError, valueOf } from "../values.ts";
+import { PATH } from "./install.ts";
 import { SCENARIO_OPTIONS, scenarioArguments } from "./simulate.ts";
 
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
@@ -37,12 +35,10 @@ type Printer = Pick<Command, "name" | "summary" | "doc"> & {
 const printing = ({ text, ...words }: Printer): Command =>
   command({
     ...words,
-    readOnly: true,
     run: async (context) => {
       const given = context.given();
-      for (const warning of given.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
+      for (const warning of given.warnings) context.note(`warning: ${warning}`);
       context.stdout(text(given, context));
-      return exit.done;
     },
   });
 
@@ -51,7 +47,7 @@ const BIN_DIR = option("bin-dir DIR", `directory of the executable [${DEFAULT_BI
 });
 
 const executableOf = (invocation: Invocation): string =>
-  `${pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY}/crigc`;
+  `${valueOf(invocation, "bin-dir", PATH) ?? DEFAULT_BIN_DIRECTORY}/crigc`;
 
 const unit = printing({
   name: "print systemd-unit",
@@ -114,30 +110,29 @@ const cloud = printing({
 });
 
 function sourceOf(invocation: Invocation): BinarySource {
-  const url = textOf(invocation, "url");
-  const sha256 = textOf(invocation, "sha256");
-  const label = textOf(invocation, "disk");
-  const path = pathOf(invocation, "path");
+  const url = valueOf(invocation, "url", MIRROR);
+  const sha256 = valueOf(invocation, "sha256", SHA256);
+  const label = valueOf(invocation, "disk", LABEL);
+  const path = valueOf(invocation, "path", PATH);
   if (url !== null || sha256 !== null) {
-    if (label !== null) throw bad("disk", label, "conflicts with --url; use one of them");
-    if (path !== null) throw bad("path", path, "has no effect with --url; leave it out");
-    if (url === null) throw bad("sha256", sha256 ?? "", "has no effect without --url; set both");
-    if (sha256 === null) throw bad("url", url, "needs --sha256, as in SHA256SUMS");
-    return mirrorOf(url, sha256);
+    if (label !== null) throw optionError("disk", label, "conflicts with --url; use one of them");
+    if (path !== null) throw optionError("path", path, "has no effect with --url; leave it out");
+    if (url === null)
+      throw optionError("sha256", sha256 ?? "", "has no effect without --url; set both");
+    if (sha256 === null) throw optionError("url", url, "needs --sha256, as in SHA256SUMS");
+    return { kind: "mirror", url, sha256 };
   }
   if (label === null) return { kind: "image", path: path ?? "/opt/crigc/crigc" };
-  if (!/^[\w.+@-]{1,64}$/.test(label))
-    throw bad("disk", label, "is not a filesystem label: use letters, digits and . _ + @ -");
   return { kind: "disk", label, path: path ?? "/crigc" };
 }
 
-function mirrorOf(url: string, sha256: string): BinarySource {
-  if (!URL.canParse(url) || !/^https?:\/\/[!-~]+$/.test(url))
-    throw bad("url", url, "is not a URL: use http:// or https://");
-  if (!/^[0-9a-f]{64}$/.test(sha256))
-    throw bad("sha256", sha256, "is not a SHA-256 sum: use 64 hex digits, as in SHA256SUMS");
-  return { kind: "mirror", url, sha256 };
-}
+const MIRROR = {
+  what: "URL",
+  use: "http:// or https://",
+  read: (text: string) => (URL.canParse(text) && /^https?:\/\/[!-~]+$/.test(text) ? text : null),
+};
+const SHA256 = matching("SHA-256 sum", "64 hex digits, as in SHA256SUMS", /^[0-9a-f]{64}$/);
+const LABEL = matching("filesystem label", "letters, digits and . _ + @ -", /^[\w.+@-]{1,64}$/);
 
 const IMAGE = option(
   "image REF",
@@ -169,19 +164,13 @@ const job = printing({
     ...SCENARIO_OPTIONS,
   ],
   text: (given, context) => {
-    const claim = textOf(context, "claim") ?? "crigc-traces";
-    if (!isLabel(claim)) throw bad("claim", claim, "is not the name of a claim");
-    const shares = textOf(context, "shares") ?? "8";
-    if (!/^[1-9]\d{0,4}$/.test(shares)) throw bad("shares", shares, "is not a number from 1");
+    const flags = givenSettings(given).flatMap((setting) => setting.flags);
     return simulateJob({
       image: imageOf(context),
       namespace: namespaceOf(context),
-      claim,
-      shares: Number(shares),
-      arguments: [
-        ...scenarioArguments(context),
-        ...givenSettings(given).flatMap(({ flags }) => flags),
-      ],
+      claim: valueOf(context, "claim", NAME) ?? "crigc-traces",
+      shares: valueOf(context, "shares", numberUpTo(99_999)) ?? 8,
+      arguments: [...scenarioArguments(context), ...flags],
     });
   },
 });
@@ -189,13 +178,13 @@ const job = printing({
 function daemonSetOptions(given: Config, context: CommandContext) {
   const { values, sources } = given;
   const socket = (values.containerRuntimeEndpoint ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
-  const store = pathOf(context, "image-store");
+  const store = valueOf(context, "image-store", PATH);
   const places =
     store === null
       ? placesOf(socket)
       : { socketDirectory: directoryOf(socket), imageStore: store, kubeletDirectory: null };
   if (places === null)
-    throw bad(
+    throw optionError(
       "container-runtime-endpoint",
       socket,
       "is not the socket of a known runtime; set --image-store to the directory of its images",
@@ -219,31 +208,31 @@ function daemonSetOptions(given: Config, context: CommandContext) {
 }
 
 function imageOf(context: CommandContext): string {
-  const { build, stderr } = context;
-  const image = textOf(context, "image");
-  if (image === null) {
-    // The released image's name, which no registry serves.
-    const released = `localhost/crigc:${build.version}`;
-    stderr(
-      `crigc: no --image given: the manifest names ${released}, which must be on every node; set --image to an image with its digest\n`,
-    );
-    return released;
-  }
-  if (/^[\w.:/-]+@sha256:[0-9a-f]{64}$/.test(image)) return image;
-  throw bad(
-    "image",
-    image,
-    "has no digest; use NAME@sha256:…, so that every node runs the same image",
+  const image = valueOf(context, "image", DIGESTED);
+  if (image !== null) return image;
+  // The released image's name, which no registry serves.
+  const released = `localhost/crigc:${context.build.version}`;
+  context.note(
+    `no --image given: the manifest names ${released}, which must be on every node; set --image to an image with its digest`,
   );
+  return released;
 }
 
-function namespaceOf(invocation: Invocation): string {
-  const name = textOf(invocation, "namespace") ?? "kube-system";
-  if (isLabel(name)) return name;
-  throw bad("namespace", name, "is not a namespace: use lower-case letters, digits and -");
-}
+const DIGESTED = matching(
+  "image",
+  "NAME@sha256:…, with its digest, so that every node runs the same image",
+  /^[\w.:/-]+@sha256:[0-9a-f]{64}$/,
+);
 
-const isLabel = (name: string): boolean => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name);
+const namespaceOf = (invocation: Invocation): string =>
+  valueOf(invocation, "namespace", NAME) ?? "kube-system";
+
+/** Of a namespace or a claim. */
+const NAME = matching(
+  "name",
+  "lower-case letters, digits and -",
+  /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+);
 
 /** Where packages and images put the documentation. */
 const RUNBOOKS = "/usr/share/doc/crigc/operations.md";
@@ -254,9 +243,8 @@ const rules = printing({
   doc: "The annotation runbook_url of each alert is --runbooks with the alert's section.",
   options: [option("runbooks URL", `page with the sections of the alerts [${RUNBOOKS}]`)],
   text: (_, context) => {
-    const runbooks = textOf(context, "runbooks") ?? RUNBOOKS;
-    if (!/^[\w.~:/?=&%+@-]+$/.test(runbooks))
-      throw bad("runbooks", runbooks, "is neither a URL nor a path without blanks");
+    const page = matching("page", "a URL or a path, without blanks", /^[\w.~:/?=&%+@-]+$/);
+    const runbooks = valueOf(context, "runbooks", page) ?? RUNBOOKS;
     return prometheusRules.replaceAll("RUNBOOKS#", `${runbooks}#`);
   },
 });

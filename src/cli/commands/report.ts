@@ -1,6 +1,5 @@
 /** `crigc report`: write the history and the current node as one self-contained HTML page. */
 
-import { quoted } from "../../config/words.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { Forecast } from "../../model/disk-usage.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
@@ -12,7 +11,8 @@ import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, shownNode } from "../node-plan.ts";
-import { momentOf, readHistory } from "./history.ts";
+import { optionError, valueOf } from "../values.ts";
+import { readHistory, timeBefore } from "./history.ts";
 
 const PERIOD = hours(24 * 7);
 /** More than the store keeps of anything. */
@@ -26,7 +26,7 @@ export const report = command({
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
     option("since TIME", "start: a time, a date or an age [7d]"),
   ],
-  readOnly: false,
+  changes: true,
   run: async (context) => {
     const path = pathOf(context);
     const to = context.open.now();
@@ -34,15 +34,13 @@ export const report = command({
     const node = await nodeNow(context);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
-    else if (context.dryRun) context.stdout(`Dry run: would write the report to ${clean(path)}.\n`);
+    else if (context.dryRun) context.say(`Dry run: would write the report to ${path}.`);
     else {
       context.open.writeFile(path, page);
-      context.stdout(`Report written to ${clean(path)}.\n`);
+      context.say(`Report written to ${path}.`);
     }
     if ("prepared" in node) return exit.done;
-    context.stderr(
-      `crigc: the report does not include the node: ${clean(messageOf(node.failure))}\n`,
-    );
+    context.note(`the report does not include the node: ${messageOf(node.failure)}`);
     return exitOf(node.failure) ?? exit.internal;
   },
 });
@@ -54,11 +52,10 @@ function pathOf(invocation: Invocation): string {
 }
 
 function sinceOf(invocation: Invocation, now: Instant): Instant {
-  const text = textOf(invocation, "since");
-  const since = text === null ? instant(now - PERIOD) : momentOf(text, "--since", now);
+  const since = valueOf(invocation, "since", timeBefore(now)) ?? instant(now - PERIOD);
   if (since < now) return since;
-  const message = `${quoted(text ?? "")} is not in the past; use an earlier time`;
-  throw usageError("--since", text ?? "", message);
+  const text = textOf(invocation, "since") ?? "";
+  throw optionError("since", text, "is not in the past; use an earlier time");
 }
 
 type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };

@@ -10,11 +10,10 @@ import { FieldError, list } from "../../model/codec.ts";
 import { ConfigError, usageError } from "../../model/errors.ts";
 import { parseExactJson } from "../../model/exact-json.ts";
 import { type SimulatedRun, simulatedRun } from "../../model/simulation.ts";
-import { toMs } from "../../model/time.ts";
+import { type Duration, minutes, toMs } from "../../model/time.ts";
 import type { NodeTrace } from "../../model/trace.ts";
 import { simulationPage } from "../../report/html/simulation.ts";
 import { simulationDocument, simulationTable } from "../../report/simulation.ts";
-import { clean } from "../../report/terminal.ts";
 import { replay, type Scenario } from "../../simulate/replay.ts";
 import { type Replayable, replayable } from "../../simulate/trace.ts";
 import {
@@ -23,11 +22,13 @@ import {
   type CommandOption,
   has,
   option,
+  TABLE_OR_JSON,
   textOf,
 } from "../command.ts";
 import { exit } from "../exit.ts";
-import { print } from "../listing.ts";
+import { print } from "../output.ts";
 import { recordedTrace } from "../trace.ts";
+import { matching, parsed, valueOf, type ValueType } from "../values.ts";
 
 /** Of each replay. */
 export const SCENARIO_OPTIONS: readonly CommandOption[] = [
@@ -64,14 +65,13 @@ export const simulate = command({
     ...SCENARIO_OPTIONS,
     option("html FILE", "also write a page with a chart", { completes: "file" }),
   ],
-  json: true,
-  readOnly: false,
+  formats: TABLE_OR_JSON,
+  changes: true,
   run: async (context) => {
     const runs = await runsOf(context);
     if (runs === null) return exit.unknown;
     const path = textOf(context, "html");
-    if (path !== null && context.dryRun)
-      context.stderr(`crigc: dry run: would write the page to ${clean(path)}\n`);
+    if (path !== null && context.dryRun) context.note(`dry run: would write the page to ${path}`);
     else if (path !== null)
       context.open.writeFile(path, simulationPage(runs, context.build.version));
     await print(context, {
@@ -101,7 +101,9 @@ async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] 
   const files = (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES));
   if (options.has("trace") && files.length === 0)
     throw usageError("--trace", "", "no traces there: they are named *.trace or *.jsonl, or .gz");
-  const paths = sharedOut(files, textOf(context, "share"));
+  const { index, count } = valueOf(context, "share", SHARE) ?? { index: 0, count: 1 };
+  // Each share's files are spread over the whole list.
+  const paths = files.filter((_, at) => at % count === index);
   const combinations = combinationsOf(context);
   if (paths.length === 0 && options.has("trace"))
     return combinations.map(({ settings }) => ({ settings, nodes: [] }));
@@ -120,14 +122,14 @@ async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] 
   return addedUp(answers.map((text, at) => parsedRuns(text, paths[at] ?? "")));
 }
 
-/** Each share's files are spread over the whole list. */
-function sharedOut(paths: readonly string[], share: string | null): readonly string[] {
-  if (share === null) return paths;
-  const [, index, count] = (/^(\d{1,5})\/(\d{1,5})$/.exec(share) ?? []).map(Number);
-  if (index === undefined || count === undefined || index >= count)
-    throw usageError("--share", share, `invalid share ${quoted(share)}: use I/N, such as 0/8`);
-  return paths.filter((_, at) => at % count === index);
-}
+const SHARE: ValueType<{ readonly index: number; readonly count: number }> = {
+  what: "share",
+  use: "I/N, such as 0/8",
+  read: (text) => {
+    const [, index, count] = (/^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? []).map(Number);
+    return index === undefined || count === undefined || index >= count ? null : { index, count };
+  },
+};
 
 /** By their settings, in the order of the first. */
 function addedUp(all: readonly (readonly SimulatedRun[])[]): readonly SimulatedRun[] {
@@ -173,7 +175,7 @@ function combinationsOf(context: CommandContext): readonly Combination[] {
       if (!(thrown instanceof ConfigError) || all.length === 1) throw thrown;
       const words = settings.map(({ name, value }) => `${name}=${value}`).join(" ");
       const why = thrown.issues.map(({ message }) => message).join("; ");
-      context.stderr(`crigc: note: left out ${clean(words)}: ${clean(why)}\n`);
+      context.note(`note: left out ${words}: ${why}`);
       return [];
     }
   });
@@ -235,16 +237,9 @@ async function scenarioOf(given: Case, context: CommandContext): Promise<Scenari
   const { trace, recorded, settings, config } = given;
   const textFor = (name: Own): string | null =>
     settings.findLast((one) => one.name === name)?.value ?? textOf(context, name);
-  const everyMs = (name: Own): number | null => {
-    const text = textFor(name);
-    const span = text === null ? null : parseDuration(text);
-    if (text === null || span === 0n) return null;
-    if (span !== null && span >= 60_000_000_000n) return toMs(span);
-    throw usageError(`--${name}`, text, `invalid duration ${quoted(text)}: use 1m or more, or 0s`);
-  };
-  const layers = textFor("layers") ?? "known";
-  if (layers !== "known" && layers !== "unknown")
-    throw usageError("--layers", layers, `invalid value ${quoted(layers)}: use known or unknown`);
+  const everyMs = (name: Own): number | null =>
+    toMs(parsed(PERIOD, textFor(name) ?? "0s", `--${name}`)) || null;
+  const layers = parsed(LAYERS, textFor("layers") ?? "known", "--layers");
   const otherBytes = recorded.otherBytes ?? 0n;
   return {
     trace,
@@ -260,6 +255,16 @@ async function scenarioOf(given: Case, context: CommandContext): Promise<Scenari
   };
 }
 
+const PERIOD: ValueType<Duration> = {
+  what: "duration",
+  use: "1m or more, or 0s",
+  read: (text) => {
+    const span = parseDuration(text);
+    return span === 0n || (span !== null && span >= minutes(1)) ? span : null;
+  },
+};
+const LAYERS = matching("value", "known or unknown", /^(?:known|unknown)$/);
+
 function capacityOf(
   text: string | null,
   { trace, recorded, otherBytes }: Pick<Case, "trace" | "recorded"> & Pick<Scenario, "otherBytes">,
@@ -272,15 +277,13 @@ function capacityOf(
       "",
       "the trace does not say how large the disk is; set --capacity",
     );
-  const percent = /^(\d{1,4}(?:\.\d{1,3})?)%$/.exec(text)?.[1];
-  const size =
-    percent === undefined
-      ? parseSize(text)
-      : otherBytes + (trace.allBytes * BigInt(Math.round(Number(percent) * 1000))) / 100_000n;
-  if (size !== null && size > 0n) return size;
-  throw usageError(
-    "--capacity",
-    text,
-    `invalid size ${quoted(text)}: use 100Gi, or 40% of all images`,
-  );
+  const read = (words: string): bigint | null => {
+    const percent = /^(\d{1,4}(?:\.\d{1,3})?)%$/.exec(words)?.[1];
+    const size =
+      percent === undefined
+        ? parseSize(words)
+        : otherBytes + (trace.allBytes * BigInt(Math.round(Number(percent) * 1000))) / 100_000n;
+    return size !== null && size > 0n ? size : null;
+  };
+  return parsed({ what: "size", use: "100Gi, or 40% of all images", read }, text, "--capacity");
 }

@@ -1,7 +1,6 @@
 /** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
 import { dashed } from "../../config/field.ts";
 import { acceptedOptions, type Command, type CommandOption, type Operand } from "../command.ts";
-import { outputOptions } from "./help.ts";
 
 /** A word with its help, or a request that the shell complete paths. */
 type Proposal = { readonly word: string; readonly help: string } | "files" | "directories";
@@ -44,11 +43,11 @@ const commandOf = (given: readonly string[], commands: readonly Command[]) =>
 /** Its own options, the flags, and those of every command. */
 function optionsOf(given: readonly string[], commands: readonly Command[]) {
   const command = commandOf(given, commands);
-  const accepted = acceptedOptions(command?.options ?? []).values();
-  return [...accepted].flatMap((it) => {
-    if (it.name === "output") return command === undefined ? [] : outputOptions(command);
-    return it.name === "version" ? [] : [it];
-  });
+  const accepted = [...acceptedOptions(command === undefined ? [] : [command]).values()];
+  // Without a choice of formats `-o` is accepted, too.
+  return accepted.filter(
+    ({ name, choices }) => name !== "version" && (name !== "output" || choices !== undefined),
+  );
 }
 
 const namesOf = ({ name, short }: CommandOption): readonly string[] =>

@@ -6,7 +6,7 @@ import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
 import { wrapped } from "../../report/printer.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
-import { type Command, type CommandOption, formatsOf, type Operand } from "../command.ts";
+import type { Command, CommandOption, Operand } from "../command.ts";
 
 const WIDTH_DEFAULT = 80;
 /** Longer lines are hard to read, even on a wide terminal. */
@@ -82,14 +82,10 @@ function commandList(commands: readonly Named[], screen: Screen): readonly strin
 function commandHelp(command: Command, screen: Screen): readonly string[] {
   const { name, summary, doc, operands, options } = command;
   const concerned = fieldNames.filter(
-    (it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly),
+    (it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && command.changes === true),
   );
   // Wraps between brackets, not within them.
   const usage = usageOf(command).replaceAll(/\[[^\]]*\]/g, (it) => it.replaceAll(" ", HARD_SPACE));
-  const optionEntries = [...options, ...outputOptions(command)].map((it): Entry => [
-    optionUsage(it),
-    it.help,
-  ]);
   return [
     ...wrapped(`Usage: ${usage}`, screen).map((line) => line.replaceAll(HARD_SPACE, " ")),
     "",
@@ -99,7 +95,11 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
       operands.map((it) => [it.name, it.help]),
       screen,
     ),
-    ...section("Options", optionEntries, screen),
+    ...section(
+      "Options",
+      options.map((it) => [optionUsage(it), it.help]),
+      screen,
+    ),
     ...flagSections(concerned, screen),
     "",
     ...wrapped("All other flags are accepted too; crigc help flags lists them.", screen),
@@ -108,26 +108,16 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
 
 const HARD_SPACE = "\u00a0";
 
-/** `-o`, if the command has several formats. */
-export function outputOptions(command: Command): readonly CommandOption[] {
-  const choices = formatsOf(command);
-  if (choices.length === 0) return [];
-  const placeholder = choices.join("|");
-  const help = "output format [table]; short: -o";
-  return [{ name: "output", short: "o", placeholder, choices, help }];
-}
-
 /** `crigc explain REF [-o table|json] [FLAG…]`. */
-export function usageOf(command: Command): string {
-  const { name, operands, options } = command;
-  const formats = formatsOf(command);
+export function usageOf({ name, operands, options }: Command): string {
   const optional = (word: string, isRequired = false): string => (isRequired ? word : `[${word}]`);
   return [
     "crigc",
     name,
     ...operands.map((it) => optional(operandUsage(it), it.required)),
-    ...options.map((it) => optional(optionUsage(it), it.required)),
-    ...(formats.length > 0 ? [`[-o ${formats.join("|")}]`] : []),
+    ...options.map(({ name: long, short = long, ...it }) =>
+      optional(optionUsage({ ...it, name: short }), it.required),
+    ),
     "[FLAG…]",
   ].join(" ");
 }

@@ -5,7 +5,7 @@ import { homepage } from "../../install/layout.ts";
 import { capitalised } from "../../model/values.ts";
 import type { Build, Command } from "../command.ts";
 import { exitTable } from "../exit.ts";
-import { flagUsage, optionUsage, outputOptions, usageOf } from "./help.ts";
+import { flagUsage, optionUsage, usageOf } from "./help.ts";
 
 export function manualPage(commands: readonly Command[], build: Build): string {
   return [
@@ -53,12 +53,11 @@ const FILES: readonly (readonly [string, string])[] = [
 ];
 
 function commandEntry(command: Command): readonly string[] {
-  const options = [...command.options, ...outputOptions(command)];
   return [
     ".TP",
     `\\fB${escaped(usageOf(command))}\\fR`,
     sentence(`${command.summary}. ${command.doc}`),
-    ...options.flatMap((option) => [
+    ...command.options.flatMap((option) => [
       ".RS",
       ...tagged(`\\fB${escaped(optionUsage(option))}\\fR`, option.help),
       ".RE",

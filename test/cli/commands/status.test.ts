@@ -4,31 +4,28 @@ import { describe, expect, test } from "bun:test";
 
 import type { Openers } from "../../../src/agent/openers.ts";
 import { HostError } from "../../../src/model/errors.ts";
+import { ours } from "../../config/loading.ts";
 import { plainScreen } from "../../report/build.ts";
 import { crigc } from "../world.ts";
 
 describe("status", () => {
-  const asking = (answer: (path: string) => string, width: number | null = null) => {
+  const asking = (answer: (path: string) => string) => {
     const paths: string[] = [];
     const askAgent: Openers["askAgent"] = async (_config, path) => {
       paths.push(path);
       return answer(path);
     };
     const run = (...words: readonly string[]) =>
-      crigc(["status", ...words], { open: { askAgent }, screen: { ...plainScreen, width } });
+      crigc(["status", ...words], { open: { askAgent }, screen: { ...plainScreen, width: 72 } });
     return { run, paths };
   };
 
-  test("prints the agent's table for this terminal", async () => {
-    const { run, paths } = asking(() => "crigc 1.2.3, process 7\n", 72);
-    expect(await run()).toEqual({ code: 0, stdout: "crigc 1.2.3, process 7\n", stderr: "" });
-    expect(paths).toEqual(["/status.txt?width=72&colour=0&unicode=0"]);
-  });
-
-  test("prints the agent's document unchanged", async () => {
-    const { run, paths } = asking(() => '{"sizeBytes": 9223372036854775807}\n');
-    expect((await run("-o", "json")).stdout).toBe('{"sizeBytes": 9223372036854775807}\n');
-    expect(paths).toEqual(["/status"]);
+  test("prints the agent's table for this terminal, and its document unchanged", async () => {
+    const { run, paths } = asking((path) => `${path} {"sizeBytes": 9223372036854775807}\n`);
+    expect(await run()).toMatchObject({ code: 0, stderr: "" });
+    const { stdout } = await run("-o", "json");
+    expect(stdout).toBe('/status {"sizeBytes": 9223372036854775807}\n');
+    expect(paths).toEqual(["/status.txt?width=72&colour=0&unicode=0", "/status"]);
   });
 
   test("exits 8 if no agent answers, and says why", async () => {
@@ -42,25 +39,15 @@ describe("status", () => {
     });
   });
 
-  test("queries the agent even if the configuration file is invalid", async () => {
-    const ran = await crigc(["status", "--config", "/broken.yaml"], {
-      files: { "/broken.yaml": "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n" },
-      open: { askAgent: async () => "well\n" },
-    });
-    expect(ran).toMatchObject({ code: 0, stdout: "well\n" });
-    expect(ran.stderr).toContain("/broken.yaml:3");
-  });
-
-  test("queries the agent in the run directory of the environment, too, if the file is invalid", async () => {
-    const files = { "/broken.yaml": "maxImages: few\n" };
+  test("queries the agent in the run directory of the environment even if file and environment are invalid", async () => {
     const askAgent: Openers["askAgent"] = async ({ values }) => `${values.runDir}\n`;
-    const env = { CRIGC_RUN_DIR: "/run/other", CRIGC_MAX_IMAGES: "few" };
     const ran = await crigc(["status", "--config", "/broken.yaml"], {
-      files,
-      env,
+      files: { "/broken.yaml": ours("maxImages: few\n") },
+      env: { CRIGC_RUN_DIR: "/run/other", CRIGC_MAX_IMAGES: "few" },
       open: { askAgent },
     });
     expect(ran).toMatchObject({ code: 0, stdout: "/run/other\n" });
+    expect(ran.stderr).toContain("/broken.yaml:3");
   });
 
   test("with an invalid flag says only that", async () => {

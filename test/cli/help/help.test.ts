@@ -1,11 +1,12 @@
 // Help reads well at any width; the wanted texts lie beside this file.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { commands } from "../../../src/cli/commands.ts";
 import { helpOn } from "../../../src/cli/help/help.ts";
+import { dashed } from "../../../src/config/field.ts";
 import { fieldNames, fieldOf } from "../../../src/config/fields.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
 import type { Screen } from "../../../src/report/terminal.ts";
@@ -45,28 +46,22 @@ test.each([[40], [60], [80]])("no usage line breaks within brackets at %d column
 
 test("help flags shows every flag with its default", () => {
   const text = helpOn("flags", exampleCommands, terminal(80));
-  for (const name of fieldNames)
-    expect(text).toContain(
-      `  ${fieldOf(name).flag.length === 1 ? "-" : "--"}${fieldOf(name).flag}`,
-    );
+  for (const name of fieldNames) expect(text).toContain(`  ${dashed(fieldOf(name).flag)}`);
   expect(text).toContain("disk usage to free down to [80]");
 });
 
-describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => [topic] as const))(
-  "help on %j",
+test.each(["", "flags", ...commands.map(({ name }) => name)])(
+  "help on %j fits any width, long names and lists aside, and an ASCII terminal",
   (topic) => {
-    test.each([40, 100, 300])("fits %d columns, long names and lists aside", (width) => {
+    for (const width of [40, 100, 300]) {
       const lines = helpOn(topic, commands, terminal(width)).split("\n");
       const wide = lines.filter((line) => Bun.stringWidth(line) > Math.min(width, 100));
       expect(wide.filter((line) => line.trim().includes(" ") && !line.startsWith("  -"))).toEqual(
         [],
       );
-    });
-
-    test("uses only ASCII on an ASCII terminal", () => {
-      // oxlint-disable-next-line no-control-regex -- they are what is looked for
-      expect(helpOn(topic, commands, plainScreen)).toMatch(/^[\u0000-\u007f]*$/);
-    });
+    }
+    // oxlint-disable-next-line no-control-regex -- they are what is looked for
+    expect(helpOn(topic, commands, plainScreen)).toMatch(/^[\u0000-\u007f]*$/);
   },
 );
 
@@ -83,16 +78,12 @@ test("help on an unknown topic suggests a known one", () => {
   expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow("did you mean hold?");
 });
 
-// Of install and uninstall, which read no configuration, --dry-run is an option that means the same.
-test("no option of a command has the name of a flag, except --dry-run", () => {
-  const flags = new Set(
-    fieldNames.flatMap((name) => [fieldOf(name).flag, ...(fieldOf(name).aliases ?? [])]),
-  );
+test("no option of a command has the name of a flag or of an option of every command", () => {
+  const taken = new Set([
+    ...fieldNames.flatMap((name) => [fieldOf(name).flag, ...(fieldOf(name).aliases ?? [])]),
+    "help",
+    "version",
+  ]);
   const options = commands.flatMap((command) => command.options.map(({ name }) => name));
-  expect(
-    options.filter(
-      (name) =>
-        (flags.has(name) && name !== "dry-run") || ["output", "help", "version"].includes(name),
-    ),
-  ).toEqual([]);
+  expect(options.filter((name) => taken.has(name))).toEqual([]);
 });

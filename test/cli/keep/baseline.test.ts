@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { baselineList } from "../../../src/cli/commands/keep-file.ts";
+import { baselineList } from "../../../src/cli/commands/keep-baseline.ts";
 import { imageId } from "../../../src/model/ids.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { compileKeepRules, matchKeepRules, parseKeepFile } from "../../../src/policy/keep/keep.ts";

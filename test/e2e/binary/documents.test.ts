@@ -51,7 +51,7 @@ test("every command with JSON output is tested here", () => {
     .map(([, words]) => words)
     .concat("status -o json", "fleet -o json", "simulate -o json");
   const silent = commands
-    .filter(({ json, alwaysJson }) => json || alwaysJson === true)
+    .filter(({ formats }) => formats.includes("json"))
     .map(({ name }) => name)
     .filter((name) => !looked.some((words) => words === name || words.startsWith(`${name} `)));
   expect(silent).toEqual([]);

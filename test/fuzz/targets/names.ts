@@ -1,6 +1,6 @@
 // Names of images and files of the node: references, patterns, keep lists, log directories.
 
-import { baselineList } from "../../../src/cli/commands/keep-file.ts";
+import { baselineList } from "../../../src/cli/commands/keep-baseline.ts";
 import { imageId } from "../../../src/model/ids.ts";
 import {
   containerIdOfLogLink,

@@ -13,8 +13,7 @@ import { toRfc3339 } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { keepFileHeader, keepLine, parseKeepFile } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
-import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
+import { command, type CommandContext, has, type Invocation, operand, option } from "../command.ts";
 import { exit } from "../exit.ts";
 
 /** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
@@ -34,21 +33,13 @@ export const keepBaseline = command({
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
   doc: "Lists each image by ID and tags: if a tag moves, both images are kept. Adds to existing entries. Writes nothing if the runtime lists no image (exit 3 with --once). --from needs no runtime and reads archives of docker save or ctr images export (tar, gzip or zstd).",
-  operands: [
-    {
-      name: "ARCHIVE",
-      completes: "file",
-      required: false,
-      repeated: true,
-      help: "more archives after --from ARCHIVE",
-    },
-  ],
+  operands: [operand("[ARCHIVE…]", "more archives after --from ARCHIVE", { completes: "file" })],
   options: [
     option("from ARCHIVE", "images of this archive; repeatable", { completes: "file" }),
     option("once", "once per node, by a stamp in the state directory"),
     option("replace", "drop the existing entries of baseline.list"),
   ],
-  readOnly: false,
+  changes: true,
   run: async (context) => {
     const { dryRun, open, config } = context;
     const archives = archivesOf(context, "keep baseline");
@@ -56,7 +47,7 @@ export const keepBaseline = command({
     const once = has(context, "once");
     const stamp = once ? open.stamp(config) : null;
     if (stamp !== null) {
-      context.stdout(`Baseline already written at ${clean(stamp)}; nothing to do.\n`);
+      context.say(`Baseline already written at ${stamp}; nothing to do.`);
       return exit.done;
     }
     const advice = "repair the file, or replace it with --replace";
@@ -66,7 +57,10 @@ export const keepBaseline = command({
     before(file.read());
     const images =
       archives.length === 0 ? await listedImages(context) : await imagesIn(archives, context);
-    if (images.length === 0) return nothingListed(context, { path: file.path, once });
+    if (images.length === 0) {
+      context.note(`the runtime lists no image; ${file.path} is unchanged${once ? WAITS : ""}`);
+      return once ? exit.runtime : exit.done;
+    }
     const writtenAt = toRfc3339(open.now());
     const next = (text: string | null) => {
       const answer = baselineList(images, before(text), writtenAt);
@@ -74,19 +68,24 @@ export const keepBaseline = command({
     };
     const { patterns, unnamed } = dryRun ? next(file.read()).answer : file.change(next);
     for (const image of unnamed)
-      context.stderr(
-        `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is not a digest and it has no tag\n`,
+      context.note(
+        `warning: image ${image.id} is not in the baseline: its ID is not a digest and it has no tag`,
       );
     // After the list: with a stamp but no list, the node would never get a baseline.
     if (once && !dryRun) open.setStamp(config, writtenAt);
     const [start, names] = dryRun ? ["Dry run: ", "would list"] : ["", "now lists"];
     const named = counted(images.length - unnamed.length, "image");
-    context.stdout(
-      `${start}${clean(file.path)} ${names} ${named} in ${counted(patterns, "pattern")}.\n`,
-    );
+    context.say(`${start}${file.path} ${names} ${named} in ${counted(patterns, "pattern")}.`);
     return exit.done;
   },
 });
+
+/**
+ * A stamp now would never protect images that are loaded later; continuing without one would start an
+ * agent, and make a baseline of whatever is pulled by its next start. So the service waits, as for the runtime.
+ */
+const WAITS =
+  ", and the baseline waits for the first image; remove keep baseline --once from the service if the node has none";
 
 /** `--from A --from B`, and `--from *.tar` as the shell expands it. */
 export function archivesOf(invocation: Invocation, name: string): readonly string[] {
@@ -120,22 +119,6 @@ async function imagesIn(
   }
   if (issues.length > 0) throw new ConfigError(issues);
   return images;
-}
-
-/**
- * A stamp now would never protect images that are loaded later; continuing without one would start an
- * agent, and make a baseline of whatever is pulled by its next start. So the service waits, as for the runtime.
- */
-function nothingListed(
-  context: CommandContext,
-  { path, once }: { readonly path: string; readonly once: boolean },
-): number {
-  const advice =
-    ", and the baseline waits for the first image; remove keep baseline --once from the service if the node has none";
-  context.stderr(
-    `crigc: the runtime lists no image; ${clean(path)} is unchanged${once ? advice : ""}\n`,
-  );
-  return once ? exit.runtime : exit.done;
 }
 
 /** An image of the node or of an archive. */

@@ -1,8 +1,10 @@
-/** Output formats of commands: table or JSON; lists also wide, YAML, names or IDs. */
+/** Prints the results of commands in the format of `-o`: a table or JSON; lists also wide, as YAML, names or IDs. */
 
 import { type JsonObject, printedPieces, printedYaml } from "../report/document.ts";
 import { clean, type Screen } from "../report/terminal.ts";
-import { type CommandContext, type CommandOption, has, option, screenFor } from "./command.ts";
+import { type CommandContext, type CommandOption, has, option } from "./command.ts";
+
+export const ALL_OPTION = option("all", "list every row of a long table");
 
 export const LIST_OPTIONS: readonly CommandOption[] = [
   option("q", "print IDs only, one per line"),
@@ -18,31 +20,33 @@ interface Row {
   readonly name: string;
 }
 
-export interface Answer<Document extends JsonObject> {
-  readonly document: Document;
-  /** Rendered from the document. */
-  readonly table: (document: Document, screen: Screen) => string;
-  /** Of a list. */
-  readonly rows?: (document: Document) => readonly Row[];
-}
-
-/** Prints the answer in the format of `-o`. */
+/** Prints a document in the format of `-o`. `table`: rendered from it. `rows`: of a list. */
 export async function print<Document extends JsonObject>(
   context: CommandContext,
-  { document, table, rows = () => [] }: Answer<Document>,
+  {
+    document,
+    table,
+    rows = () => [],
+  }: {
+    readonly document: Document;
+    readonly table: (document: Document, screen: Screen) => string;
+    readonly rows?: (document: Document) => readonly Row[];
+  },
 ): Promise<void> {
-  const lines = (texts: readonly string[]): string =>
-    texts.map((text) => `${clean(text)}\n`).join("");
-  const screen = screenFor(context);
+  const screen = has(context, ALL_OPTION.name)
+    ? { ...context.screen, all: true as const }
+    : context.screen;
   const uncut = { ...screen, width: null };
-  if (has(context, "q")) return context.stdout(lines(rows(document).map(({ id }) => id)));
+  const lines = (texts: readonly string[]): void =>
+    context.stdout(texts.map((text) => `${clean(text)}\n`).join(""));
+  if (has(context, "q")) return lines(rows(document).map(({ id }) => id));
   switch (context.output) {
     case "json":
       return context.stdoutPieces(printedPieces(document));
     case "yaml":
       return context.stdout(printedYaml(document));
     case "name":
-      return context.stdout(lines(rows(document).map(({ name }) => name)));
+      return lines(rows(document).map(({ name }) => name));
     case "wide":
       return context.stdout(table(document, { ...uncut, all: true, wide: true }));
     case "table":

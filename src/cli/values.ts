@@ -1,0 +1,69 @@
+/** Values of options and operands: how each kind is read, and what is expected. */
+
+import { parseDuration } from "../config/units.ts";
+import { quoted, suggestion } from "../config/words.ts";
+import { type ConfigError, usageError } from "../model/errors.ts";
+import type { Duration } from "../model/time.ts";
+import { type Invocation, textOf } from "./command.ts";
+
+export interface ValueType<Value> {
+  readonly what: string;
+  /** What is valid. */
+  readonly use: string;
+  /** `null`: invalid. */
+  readonly read: (text: string) => Value | null;
+}
+
+/** Throws `ConfigError`. */
+export function parsed<Value>(type: ValueType<Value>, text: string, source: string): Value {
+  const value = type.read(text);
+  if (value !== null) return value;
+  throw usageError(source, text, `invalid ${type.what} ${quoted(text)}: use ${type.use}`);
+}
+
+/** The value of an option; `null`: not given. Throws `ConfigError`. */
+export function valueOf<Value>(
+  invocation: Invocation,
+  name: string,
+  type: ValueType<Value>,
+): Value | null {
+  const text = textOf(invocation, name);
+  return text === null ? null : parsed(type, text, `--${name}`);
+}
+
+export const durationFrom = (least: bigint, use: string): ValueType<Duration> => ({
+  what: "duration",
+  use,
+  read: (text) => {
+    const span = parseDuration(text);
+    return span !== null && span >= least ? span : null;
+  },
+});
+
+export const numberUpTo = (most: number): ValueType<number> => ({
+  what: "number",
+  use: `1 to ${most}`,
+  read: (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= most ? Number(text) : null),
+});
+
+export const matching = (what: string, use: string, pattern: RegExp): ValueType<string> => ({
+  what,
+  use,
+  read: (text) => (pattern.test(text) ? text : null),
+});
+
+/** Key and value of each `--filter KEY=VALUE`. Throws `ConfigError` for other keys. */
+export const filtersOf = (
+  { options }: Pick<Invocation, "options">,
+  keys: readonly string[],
+): readonly (readonly [key: string, value: string])[] =>
+  (options.get("filter") ?? []).map((text) => {
+    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
+    if (keys.includes(key)) return [key, value];
+    const message = `unknown filter ${quoted(key)}: use ${keys.join(", ")}${suggestion(key, keys)}`;
+    throw usageError("--filter", text, message);
+  });
+
+/** `message`: what is wrong with the value of an option. */
+export const optionError = (name: string, text: string, message: string): ConfigError =>
+  usageError(`--${name}`, text, `${quoted(text)} ${message}`);
