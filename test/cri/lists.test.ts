@@ -1,14 +1,14 @@
 // Lists are whole or an error, however large they are and whatever the runtime can do.
 import { describe, expect, test } from "bun:test";
 
-import { containerId } from "../../src/model/ids.ts";
+import { containerId, sandboxId } from "../../src/model/ids.ts";
 import {
   type ContainerDescription,
   hexId,
   imageIdOf,
   type NodeDescription,
 } from "../support/fake-runtime/describe.ts";
-import { connected, failureOf } from "./connection.ts";
+import { connected, type Connection, failureOf } from "./connection.ts";
 
 const states = ["created", "running", "exited", "unknown"] as const;
 
@@ -36,8 +36,18 @@ function nodeOf(counts: {
   };
 }
 
-const idsOf = (items: readonly { readonly id: string }[]): readonly string[] =>
-  items.map(({ id }) => id).toSorted();
+/** Every container and sandbox of the node is listed, once. */
+async function expectWhole({ fake, runtime, signal }: Connection, withSandboxes = true) {
+  const containers = await runtime.reader.listContainers(signal);
+  expect(containers.map(({ id }) => id).toSorted()).toEqual(
+    Array.from(fake.node.containers.keys(), containerId).toSorted(),
+  );
+  if (!withSandboxes) return;
+  const sandboxes = await runtime.reader.listSandboxes(signal);
+  expect(sandboxes.map(({ id }) => id).toSorted()).toEqual(
+    Array.from(fake.node.sandboxes.keys(), sandboxId).toSorted(),
+  );
+}
 
 describe("streaming lists", () => {
   test("are read to their end, batch by batch", async () => {
@@ -46,12 +56,7 @@ describe("streaming lists", () => {
       traits: { runtimeStreams: true, imageStreams: true, batchSize: 10 },
     });
     const { fake, runtime, signal } = connection;
-    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].toSorted(),
-    );
-    expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
-      [...fake.node.sandboxes.keys()].toSorted(),
-    );
+    await expectWhole(connection);
     expect(await runtime.reader.listImages(signal)).toHaveLength(1);
     expect(fake.calls.map(({ method }) => method)).toEqual([
       "StreamContainers",
@@ -103,11 +108,8 @@ describe("lists beyond the limit of a message", () => {
     await using connection = await connected({
       node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
     });
-    const { fake, runtime, signal } = connection;
-    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].toSorted(),
-    );
-    expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
+    await expectWhole(connection, false);
+    expect(connection.fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
       "RESOURCE_EXHAUSTED",
       ...Array<string>(7).fill("OK"),
     ]);
@@ -136,14 +138,8 @@ describe("lists beyond the limit of a message", () => {
       node: nodeOf({ containers, sandboxes, padding: 100 }),
       traits: { messageLimitBytes },
     });
-    const { fake, runtime, signal } = connection;
-    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].toSorted(),
-    );
-    expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
-      [...fake.node.sandboxes.keys()].toSorted(),
-    );
-    expect(fake.calls.some(({ code }) => code === "RESOURCE_EXHAUSTED")).toBe(true);
+    await expectWhole(connection);
+    expect(connection.fake.calls.some(({ code }) => code === "RESOURCE_EXHAUSTED")).toBe(true);
   });
 
   test("a list that cannot be split further is an error", async () => {

@@ -110,8 +110,8 @@ describe("the proto", () => {
 
   test.each(names)("has in the answer to %s what the types have, and nothing else", (name) => {
     const sent = declared.get(name)?.answer(asLibrary(answers[name]) as object);
+    // Decoding fills in every declared field, so one that the types lack shows, too.
     expect(decodeAnswer(name, sent ?? Buffer.alloc(0))).toEqual(answers[name]);
-    expect(fieldsOf(answers[name])).toEqual(fieldsIn(methods[name]?.responseType ?? ""));
   });
 
   test("has the entries of every list in its only field", () => {
@@ -159,18 +159,3 @@ const numberedIn = (theirs: protobuf.Type | null, message: string): Numbered =>
 /** With integers as the library takes them. */
 const asLibrary = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, it: unknown) => (typeof it === "bigint" ? `${it}` : it)));
-
-/** Names of fields, nested ones after their own; of a list those of its first entry. */
-function fieldsOf(value: unknown, above = ""): readonly string[] {
-  const one: unknown = Array.isArray(value) ? value[0] : value;
-  if (typeof one !== "object" || one === null || one === strings) return [];
-  return Object.entries(one)
-    .flatMap(([name, field]) => [`${above}${name}`, ...fieldsOf(field, `${above}${name}.`)])
-    .toSorted();
-}
-
-function fieldsIn(message: string, above = ""): readonly string[] {
-  return Object.entries(messages[message]?.fields ?? {})
-    .flatMap(([name, { type }]) => [`${above}${name}`, ...fieldsIn(type, `${above}${name}.`)])
-    .toSorted();
-}

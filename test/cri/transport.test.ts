@@ -6,7 +6,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { createServer as createSocketServer } from "node:net";
+import { createServer as createSocketServer, type Server } from "node:net";
 import { join } from "node:path";
 
 import { codeName, detailsOf } from "../../src/cri/errors.ts";
@@ -23,6 +23,11 @@ const sessions = new Set<ServerHttp2Session>();
 let answer: Answer = () => undefined;
 let requests: { readonly headers: IncomingHttpHeaders; readonly bytes: Buffer }[] = [];
 
+const listening = (on: Pick<Server, "listen">, path: string): Promise<void> =>
+  new Promise((resolve) => {
+    on.listen(path, resolve);
+  });
+
 const server = createServer();
 server.on("session", (session) => sessions.add(session));
 server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
@@ -34,9 +39,7 @@ server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
     answer(stream, headers);
   });
 });
-await new Promise<void>((resolve) => {
-  server.listen(socket, resolve);
-});
+await listening(server, socket);
 let connection: Connection = openConnection(endpoint);
 beforeEach(() => {
   connection.close();
@@ -186,9 +189,7 @@ describe("the connection", () => {
       expect((await call()).error).toEqual(["UNAVAILABLE", expect.stringContaining("ENOENT")]);
     const late = createServer();
     late.on("stream", (stream: ServerHttp2Stream) => answering([framed("here")], ok)(stream, {}));
-    await new Promise<void>((resolve) => {
-      late.listen(path, resolve);
-    });
+    await listening(late, path);
     expect(await call()).toEqual({ messages: ["here"], error: null });
     connection.close();
     late.close();
@@ -202,9 +203,7 @@ describe("the connection", () => {
       peer.on("error", () => undefined);
       peer.on("data", () => undefined);
     });
-    await new Promise<void>((resolve) => {
-      silent.listen(path, resolve);
-    });
+    await listening(silent, path);
     for (let attempt = 0; attempt < 3; attempt += 1) {
       connection.close();
       connection = openConnection(`unix://${path}`);

@@ -58,8 +58,8 @@ function ociArchive(manifests: readonly object[], blobs: readonly string[]): Uin
 
 const manifest = JSON.stringify({ config: { digest: digestOf(config) }, layers: [] });
 
-const faultOf = (name: string, bytes: Uint8Array): Promise<unknown> =>
-  failureOf(archivedImages(put(name, bytes)));
+const imagesIn = (bytes: Uint8Array) => archivedImages(put("archive.tar", bytes));
+const faultOf = (bytes: Uint8Array): Promise<unknown> => failureOf(imagesIn(bytes));
 const refused = (message: string) => ({
   name: "HostError",
   message: expect.stringContaining(message),
@@ -73,13 +73,13 @@ describe("an archive of docker save", () => {
   ])(
     "%s, whatever its name, has the ID by the content of each configuration, and the tags",
     async (_, bytes) => {
-      expect(await archivedImages(put("docker.tar", bytes))).toEqual(dockerImages);
+      expect(await imagesIn(bytes)).toEqual(dockerImages);
     },
   );
 
   test("without a configuration is refused", async () => {
     const list = JSON.stringify([{ Config: "gone.json", RepoTags: ["app:1"] }]);
-    const fault = await faultOf("lost.tar", tarOf([["manifest.json", list]]));
+    const fault = await faultOf(tarOf([["manifest.json", list]]));
     expect(fault).toMatchObject(refused('the configuration "gone.json", which is missing'));
   });
 });
@@ -106,8 +106,7 @@ describe("an archive in the OCI layout", () => {
       digest: digestOf(index),
       annotations: { "io.containerd.image.name": "docker.io/library/app:1" },
     };
-    const path = put("platforms.tar", ociArchive([top], [index, manifest, "proof"]));
-    expect(await archivedImages(path)).toEqual([
+    expect(await imagesIn(ociArchive([top], [index, manifest, "proof"]))).toEqual([
       { id: digestOf(config), names: ["docker.io/library/app:1"] },
     ]);
   });
@@ -118,12 +117,9 @@ describe("an archive in the OCI layout", () => {
     const index = JSON.stringify({
       manifests: [{ digest: digestOf(armManifest) }, { digest: digestOf(manifest) }],
     });
-    const path = put(
-      "two.tar",
-      ociArchive([{ digest: digestOf(index) }], [index, manifest, armManifest]),
-    );
+    const bytes = ociArchive([{ digest: digestOf(index) }], [index, manifest, armManifest]);
     const [main, other] = [digestOf(arm.config), digestOf(config)];
-    expect(await archivedImages(path)).toEqual([
+    expect(await imagesIn(bytes)).toEqual([
       { id: main, names: [] },
       { id: other, names: [], platformOf: main },
     ]);
@@ -134,13 +130,8 @@ describe("an archive in the OCI layout", () => {
       digest: digestOf(manifest),
       annotations: { "org.opencontainers.image.ref.name": name },
     });
-    const path = put(
-      "names.tar",
-      ociArchive([named("latest"), named("example.org/app:2")], [manifest]),
-    );
-    expect(await archivedImages(path)).toEqual([
-      { id: digestOf(config), names: ["example.org/app:2"] },
-    ]);
+    const bytes = ociArchive([named("latest"), named("example.org/app:2")], [manifest]);
+    expect(await imagesIn(bytes)).toEqual([{ id: digestOf(config), names: ["example.org/app:2"] }]);
   });
 
   test("whose manifest does not match its digest is refused", async () => {
@@ -148,7 +139,7 @@ describe("an archive in the OCI layout", () => {
       [`blobs/${digestOf(manifest).replace(":", "/")}`, manifest.replace("config", "confug")],
       ["index.json", JSON.stringify({ manifests: [{ digest: digestOf(manifest) }] })],
     ]);
-    expect(await faultOf("forged.tar", bytes)).toMatchObject(refused("does not match its digest"));
+    expect(await faultOf(bytes)).toMatchObject(refused("does not match its digest"));
   });
 });
 
@@ -170,9 +161,7 @@ describe("a name longer than a header", () => {
         ["manifest.json", list],
       ]),
     ]);
-    expect(await archivedImages(put(`long-${type}.tar`, bytes))).toEqual([
-      { id: digestOf(config), names: ["app:1"] },
-    ]);
+    expect(await imagesIn(bytes)).toEqual([{ id: digestOf(config), names: ["app:1"] }]);
   });
 });
 
@@ -215,7 +204,7 @@ describe("an invalid archive is refused", () => {
       "take more than",
     ],
   ])("a file with %s", async (_, bytes, message) => {
-    expect(await faultOf("invalid.tar", bytes)).toMatchObject(refused(message));
+    expect(await faultOf(bytes)).toMatchObject(refused(message));
   });
 });
 

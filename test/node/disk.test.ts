@@ -33,6 +33,12 @@ const entry = (path: string, usedBytes: bigint | null = null) => ({
   inodesUsed: null,
 });
 
+const filesystems = (
+  images: readonly ReturnType<typeof entry>[],
+  containers: typeof images = [],
+  root = "/",
+) => diskOf(() => root).filesystems({ images, containers });
+
 describe("measure", () => {
   test.each(["/", "/dev/shm", "/proc"])("%s has the figures that stat -f gives", async (path) => {
     const reading = await diskOf(() => "/").measure(path);
@@ -52,14 +58,10 @@ describe("measure", () => {
 
 describe("filesystems", () => {
   test("paths on one device are one filesystem with every role, their used bytes added", async () => {
-    const disk = diskOf(() => here);
     const inner = join(here, "inner");
     mkdirSync(inner, { recursive: true });
     expect(
-      await disk.filesystems({
-        images: [entry(here, 2n), entry(inner, 3n)],
-        containers: [entry(inner, 5n)],
-      }),
+      await filesystems([entry(here, 2n), entry(inner, 3n)], [entry(inner, 5n)], here),
     ).toMatchObject([
       {
         roles: ["imagefs", "containerfs", "nodefs"],
@@ -71,10 +73,7 @@ describe("filesystems", () => {
   });
 
   test.skipIf(!isOtherDevice)("each device has its own mount point", async () => {
-    const found = await diskOf(() => "/").filesystems({
-      images: [entry(shm, 7n)],
-      containers: [entry(here)],
-    });
+    const found = await filesystems([entry(shm, 7n)], [entry(here)]);
     expect(found.map((it) => [it.roles, it.path, it.imageUsedBytes])).toEqual([
       [["imagefs"], shm, 7n],
       [["containerfs", "nodefs"], here, null],
@@ -86,10 +85,7 @@ describe("filesystems", () => {
   test.skipIf(!isOtherDevice)(
     "a runtime that reports no container filesystem keeps its layers on its first image filesystem",
     async () => {
-      const found = await diskOf(() => "/").filesystems({
-        images: [entry(shm), entry("/")],
-        containers: [],
-      });
+      const found = await filesystems([entry(shm), entry("/")]);
       expect(found.map((it) => it.roles)).toEqual([
         ["imagefs", "containerfs"],
         ["imagefs", "nodefs"],
@@ -98,14 +94,10 @@ describe("filesystems", () => {
   );
 
   test("one path that is missing fails the whole reading, naming it", async () => {
-    const error = await failureOf(
-      diskOf(() => "/").filesystems({
-        images: [entry("/"), entry("/does/not/exist")],
-        containers: [],
-      }),
-    );
-    expect(error).toMatchObject({ name: "HostError", kind: "stat" });
-    expect(String(error)).toContain("/does/not/exist");
+    expect(await failureOf(filesystems([entry("/"), entry("/does/not/exist")]))).toMatchObject({
+      kind: "stat",
+      message: expect.stringContaining("/does/not/exist"),
+    });
   });
 });
 
@@ -127,10 +119,7 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
     const small = mount("a small one", "-t", "tmpfs", "-o", "size=1m,nr_inodes=100", "none");
     mkdirSync(join(small, "images"));
     const bind = mount("bound", "--bind", join(small, "images"));
-    const found = await diskOf(() => "/").filesystems({
-      images: [entry(join(small, "images")), entry(bind)],
-      containers: [],
-    });
+    const found = await filesystems([entry(join(small, "images")), entry(bind)]);
     expect(found).toHaveLength(2);
     expect(found[0]).toMatchObject({
       roles: ["imagefs", "containerfs"],
@@ -138,7 +127,7 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
       capacityBytes: 1024n * 1024n,
       inodes: 100n,
     });
-    const [alone] = await diskOf(() => "/").filesystems({ images: [entry(bind)], containers: [] });
+    const [alone] = await filesystems([entry(bind)]);
     expect(alone).toMatchObject({ mountpoint: bind, device: found[0]?.device ?? "" });
   });
 
