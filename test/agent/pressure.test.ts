@@ -1,12 +1,10 @@
-// The disks as the agent shows them, and as it checks them for pressure.
+// The disks as the agent shows them.
 
 import { describe, expect, test } from "bun:test";
 
-import { checkPressure, Measurements } from "../../src/agent/pressure.ts";
-import { instant, minutes } from "../../src/model/time.ts";
-import { noPressure } from "../../src/policy/pressure/judge.ts";
-import { aThreshold } from "../sim/simulation.ts";
-import { aFilesystem, defaultLimits, GIB, NOW } from "../support/build/values.ts";
+import { Measurements } from "../../src/agent/pressure.ts";
+import { instant } from "../../src/model/time.ts";
+import { aFilesystem, GIB, NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
 const nothing = { images: [], containers: [] };
@@ -52,37 +50,5 @@ describe("the shown figures of a filesystem", () => {
     expect(measurements.newest(seen)).toMatchObject([
       { availableBytes: 5n * GIB, imageUsedBytes: 7n },
     ]);
-  });
-});
-
-const limits = {
-  ...defaultLimits,
-  pressure: {
-    thresholds: [aThreshold("imagefs.available", 15)],
-    transitionPeriod: minutes(5),
-  },
-};
-const known = aFilesystem({ availableBytes: 50n * GIB });
-
-describe("a check of the disks", () => {
-  test("measures free space now, not as of the last observation", async () => {
-    const { engine, calls } = fakeEngine({
-      limits,
-      filesystem: aFilesystem({ availableBytes: 5n * GIB }),
-    });
-    const verdict = await checkPressure(engine, { filesystems: [known], state: noPressure });
-    expect(verdict.due).toMatchObject([{ threshold: { signal: "imagefs.available" } }]);
-    expect(verdict.targets).toMatchObject([{ device: "8:1" }]);
-    expect(calls).toEqual(["statfs"]);
-  });
-
-  test("measures each filesystem once, and fails if one cannot be measured", async () => {
-    const filesystems = [known, { ...known, device: "8:2", path: "/images" }];
-    const { engine, calls, world } = fakeEngine({ limits });
-    await checkPressure(engine, { filesystems, state: noPressure });
-    expect(calls).toEqual(["statfs", "statfs"]);
-    world.fails.add("statfs");
-    const checked = checkPressure(engine, { filesystems, state: noPressure });
-    expect(await checked.catch(String)).toContain("statfs was made to fail");
   });
 });

@@ -56,15 +56,6 @@ describe("the configuration of a running agent", () => {
     expect(high(agent)).toBe(95);
   });
 
-  test("stays in force if the files are invalid, which it says before and after the reload", () => {
-    const agent = started("imageGCHighThresholdPercent: 90\n");
-    agent.write(FILE, "imageGCHighThresholdPercent: lots\n");
-    expect(agent.difference()).toContain(`${FILE}:3: imageGCHighThresholdPercent: "lots" is not`);
-    agent.reload();
-    expect(agent.rejections).toEqual([agent.difference() ?? ""]);
-    expect(high(agent)).toBe(90);
-  });
-
   test("keeps directories and modes, also in the values that it shows, and says that they wait for a restart", () => {
     const agent = started("");
     agent.write(FILE, "stateDir: /srv/crigc\ndryRun: true\nmaxImages: 5\n");

@@ -69,21 +69,6 @@ describe("the time to reclaim", () => {
   });
 });
 
-describe("reclaim under pressure", () => {
-  test("stops at the threshold plus its minimum reclaim, and not one image later", async () => {
-    const minimumReclaim = { kind: "quantity", value: 2_500n * MIB } as const;
-    const limits = withThresholds(aThreshold("imagefs.available", 15, { minimumReclaim }));
-    const sim = await aNodeWith(40, { weather: { limits }, periods: ONLY_PRESSURE });
-    sim.fill(12);
-    await sim.run(MINUTE);
-    // 15 % and 2500 MiB are 17.5 %: the sixth image is the first to reach that.
-    expect(sim.record.removals).toHaveLength(6);
-    expect(sim.freePercent()).toBe(18);
-    await sim.run(HOUR);
-    expect(sim.record.removals).toHaveLength(6);
-  });
-});
-
 describe("pressure that images cannot relieve", () => {
   test("with images on another disk ends after ten removals that give nothing back, and then tries one after each pause", async () => {
     const first = aDisk({ roles: ["imagefs", "containerfs", "nodefs"] });

@@ -56,6 +56,8 @@ export interface FakeWorld {
   freed: (image: Image) => bigint;
   /** Images whose removal the runtime refuses. */
   refuses: Set<string>;
+  /** Images whose removal succeeds, and that stay. */
+  ghosts: Set<string>;
   /** Calls that fail: a method's name. */
   fails: Set<string>;
   lockIsFree: boolean;
@@ -99,6 +101,7 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     uptime: hours(48),
     freed: (image) => image.sizeBytes,
     refuses: new Set(),
+    ghosts: new Set(),
     fails: new Set(),
     lockIsFree: true,
     runtime: aSnapshot().runtime,
@@ -279,6 +282,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         await world.before("RemoveImage", id);
         const image = world.images.find((one) => one.id === id);
         if (world.refuses.has(id)) throw new RuntimeError("failed", "the runtime refuses");
+        if (world.ghosts.has(id)) return;
         world.images = world.images.filter((one) => one.id !== id);
         const bytes = image === undefined ? 0n : world.freed(image);
         world.filesystem = {
