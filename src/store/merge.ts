@@ -18,6 +18,7 @@ export interface Diverged {
 }
 
 export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
+  if (ours === base) return theirs;
   // The later observation: observed time only grows.
   const later = ours.watched >= theirs.watched ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;

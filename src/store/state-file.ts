@@ -53,14 +53,6 @@ const openBusyMs = 2000;
 const walBytesMax = 4 * 1024 * 1024;
 const rowsAtOnce = 500;
 
-type Failed = Extract<StateReply, { kind: "failed" }>;
-/** The process with the records before these ended. */
-const ELSEWHERE: Failed = {
-  kind: "failed",
-  error: "write",
-  message: "earlier records are missing",
-};
-
 type OnRows = (rows: readonly LedgerRow[]) => void;
 
 export class StateFile {
@@ -69,8 +61,8 @@ export class StateFile {
   #db: Database | null = null;
   #identity: string | null = null;
   readonly #mark: OwnMark;
-  /** What is answered to records that are not the first; `null`: those before are written. */
-  #refusal: Failed | null = ELSEWHERE;
+  /** Whether the last records were written; `null`: none came, and those before may have gone to a process that ended. */
+  #hasRecords: boolean | null = null;
   /** The last changes of the ledger were not written. */
   #isBehind = false;
   /** The file was closed when this process opened it. */
@@ -86,7 +78,7 @@ export class StateFile {
   handle(request: StateRequest, onRows: OnRows): StateReply {
     const reply = this.#handle(request, onRows);
     if (request.kind === "ledger" && reply.kind === "failed") this.#isBehind = true;
-    if (request.kind === "records") this.#refusal = refusalOf(reply);
+    if (request.kind === "records") this.#hasRecords = reply.kind === "done";
     return reply;
   }
 
@@ -159,7 +151,8 @@ export class StateFile {
   }
 
   #writeRecords({ isFirst, records, watched: observed }: RecordsWrite): StateReply {
-    if (!isFirst && this.#refusal !== null) return this.#refusal;
+    if (!isFirst && this.#hasRecords !== true)
+      return { kind: "failed", error: "write", message: "records before these are not written" };
     const state = this.#mark.written(this.#connected(), (db) => {
       for (const row of records) writeRow(db, row, observed);
     });
@@ -199,7 +192,7 @@ export class StateFile {
   /** The last process to close the file leaves a copy of its stamp beside it. */
   #close(): StateReply {
     const { writer } = this.#options;
-    if (this.#isBehind || (this.#refusal ?? ELSEWHERE) !== ELSEWHERE)
+    if (this.#isBehind || this.#hasRecords === false)
       return { kind: "failed", error: "write", message: "not everything is written" };
     const db = this.#connected();
     const others = inTransaction(db, () => {
@@ -273,9 +266,4 @@ export class StateFile {
     }
     this.#db = null;
   }
-}
-
-function refusalOf(reply: StateReply): Failed | null {
-  if (reply.kind === "done" || reply.kind === "failed") return reply.kind === "done" ? null : reply;
-  return { kind: "failed", error: "corrupt", message: "the file was moved aside" };
 }

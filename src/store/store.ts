@@ -4,8 +4,7 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { WriterPresence } from "../model/ports.ts";
 import { Failures, type StoreNotice } from "./errors.ts";
-import type { HistoryRecord } from "./history.ts";
-import { historyRow, type RecentHistory } from "./history.ts";
+import { type HistoryRecord, historyRow, type RecentHistory } from "./history.ts";
 import { ledgerChanges } from "./ledger-rows.ts";
 import { ALONE, leftOpen } from "./marks.ts";
 import { mergeLedgers } from "./merge.ts";
@@ -14,6 +13,7 @@ import {
   askLedger,
   type LedgerAnswer,
   type LedgerWrite,
+  type RecordsWrite,
   type StateChannel,
   type StateRequest,
 } from "./state-request.ts";
@@ -194,8 +194,7 @@ export abstract class Store {
   }
 
   #sendLedger(): void {
-    if (this.#isClosed || this.#writing !== null || !this.#isLedgerDue) return;
-    this.#writing = this.#writeLedger();
+    if (this.#writing === null && this.#isLedgerDue) this.#writing = this.#writeLedger();
   }
 
   #ledgerRequest(): LedgerWrite {
@@ -229,7 +228,7 @@ export abstract class Store {
     return isWritten;
   }
 
-  #recordsRequest(records: readonly HistoryRecord[]): StateRequest {
+  #recordsRequest(records: readonly HistoryRecord[]): RecordsWrite {
     return {
       kind: "records",
       isFirst: this.#records.unanswered.length === 0,
@@ -239,9 +238,11 @@ export abstract class Store {
   }
 
   async #writeRecords(records: readonly HistoryRecord[]): Promise<boolean> {
-    const answer = await this.ask(this.#recordsRequest(records));
+    const request = this.#recordsRequest(records);
+    const answer = await this.ask(request);
     if (answer.kind === "fresh") this.#adopt(answer);
-    this.#failed(answer);
+    // The others are refused for the failure of the first, which is sent again before them.
+    if (request.isFirst) this.#failed(answer);
     return answer.kind === "done";
   }
 
@@ -272,9 +273,8 @@ export abstract class Store {
     if (answer.isClosed === false && theirs.observedAt !== null) this.#wasLeftOpen = true;
     // Memory replaces an earlier copy of the file.
     const isEarlier = this.#isOlder && this.#ledger.observedAt !== null;
-    const diverged = { base: this.#written.ledger, ours: this.#ledger, theirs };
     if (!isEarlier)
-      this.#ledger = diverged.ours === diverged.base ? theirs : mergeLedgers(diverged);
+      this.#ledger = mergeLedgers({ base: this.#written.ledger, ours: this.#ledger, theirs });
     this.#written = this.#sent = { ledger: theirs, revision: answer.revision };
     this.#isOlder = false;
     if (this.#isLedgerDue) this.#throttle.ask();

@@ -221,34 +221,19 @@ describe("the history", () => {
     expect(reader.samples({ limit: 9 })).toEqual([]);
   });
 
-  const queries: readonly (readonly [string, Omit<RemovalQuery, "limit">, readonly string[]])[] = [
-    ["nothing", {}, ["c-a", "sha256:3", "sha256:2", "sha256:1"]],
-    ["a time from which", { since: instant(2n) }, ["c-a", "sha256:3", "sha256:2"]],
-    ["a time before which", { until: instant(2n) }, ["sha256:1"]],
-    ["a kind", { kinds: ["container"] }, ["c-a"]],
-    ["a reason", { reasons: ["pod-gone"] }, ["c-a"]],
-    ["a trigger", { reasons: ["age", "count"] }, ["sha256:3"]],
-    ["a result", { results: ["failed"] }, ["sha256:2"]],
-    ["a part of a name", { text: "WEB:3" }, ["sha256:3"]],
+  test.each<[string, Omit<RemovalQuery, "limit">, readonly string[]]>([
+    ["nothing", {}, ["sha256:2", "sha256:1"]],
     ["a part of an ID", { text: "256:1" }, ["sha256:1"]],
-    ["a pass", { passId: "other" }, []],
     ["what is no pattern", { text: "%" }, []],
     ["no kind at all", { kinds: [] }, []],
-  ];
-  test.each(queries)("is queried by %s", async (_, query, expected) => {
-    const reader = await after(async (store) => {
-      store.imageDone(idOf("p"), imageItem(1));
-      store.imageDone(
-        idOf("p"),
-        imageItem(2, { result: { kind: "failed", message: "busy", code: "failed" } }),
-      );
-      store.imageDone(idOf("p"), imageItem(3, { trigger: { kind: "age" } }));
-      store.containerDone(idOf("p"), containerItem("a"), instant(9n));
+  ])("is queried by %s, newest first", async (_, query, expected) => {
+    const reader = await after((store) => {
+      for (const turn of [1, 2]) store.imageDone(idOf("p"), imageItem(turn));
     });
-    const rows = reader.removals({ ...query, limit: 9 });
-    expect(rows.map((it) => it.subject)).toEqual([...expected]);
-    for (const row of rows) if (row.result === "failed") expect(row.message).toBe("busy");
-    expect(reader.removals({ ...query, limit: 1 })).toHaveLength(Math.min(1, expected.length));
+    const subjects = (limit: number) =>
+      reader.removals({ ...query, limit }).map((it) => it.subject);
+    expect(subjects(9)).toEqual([...expected]);
+    expect(subjects(1)).toEqual(expected.slice(0, 1));
   });
 
   test("shows a code of a later version, and reports an invalid row as an error of the query", async () => {
