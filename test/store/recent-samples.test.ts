@@ -12,24 +12,19 @@ import { containers as freed, filesystem, images, pass, planOf } from "./history
 const later = (count: number): Instant => plus(now, minutes(count));
 const imagePass = (count: number) =>
   pass(`p${count}`, { startedAt: later(count), plan: planOf(), images: images([]) });
-test("a sample has what its pass freed on that filesystem, images and containers together", async () => {
-  const { store } = await write(scratch());
-  const other = { ...filesystem, device: "254:9", roles: ["nodefs"] as const };
-  store.passEnded({ ...imagePass(0), kind: "gc", containers: freed(50n) }, [filesystem, other]);
-  expect(store.samples()).toMatchObject([
-    { device: "254:0", freedBytes: 750n, availableBytes: 10n },
-    { device: "254:9", freedBytes: 0n },
-  ]);
-  await store.close();
-});
 
-test("bytes freed by images count for the filesystem that the pass relieves", async () => {
+test("a sample has what its pass freed there: containers on their filesystem, images on the one that the pass relieves", async () => {
   const { store } = await write(scratch());
   const nodefs = { ...filesystem, device: "254:9", path: "/node", roles: ["nodefs"] as const };
   const target = { ...spaceTarget(1n, 1n), device: "254:9", path: "/node" } as const;
-  store.passEnded({ ...imagePass(0), plan: planOf({ targets: [target] }) }, [filesystem, nodefs]);
+  const both = { ...imagePass(0), kind: "gc", containers: freed(50n) } as const;
+  for (const targets of [[], [target]]) {
+    store.passEnded({ ...both, plan: planOf({ targets }) }, [filesystem, nodefs]);
+  }
   expect(store.samples().map((it) => [it.device, it.freedBytes])).toEqual([
-    ["254:0", 0n],
+    ["254:0", 750n],
+    ["254:9", 0n],
+    ["254:0", 50n],
     ["254:9", 700n],
   ]);
   await store.close();

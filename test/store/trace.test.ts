@@ -218,7 +218,3 @@ describe("what detections see is written", () => {
     await store.close();
   });
 });
-
-test("a state file without a trace has none", () => {
-  expect(readTrace(openInMemory())).toBeNull();
-});
