@@ -1,7 +1,7 @@
 /** `crigc install` and `crigc uninstall`: decide all changes of a tree first, then make them. */
 import { HostError } from "../model/errors.ts";
 import { isElf, loaderOf } from "../node/executable.ts";
-import { sha256OfFile, sha256OfText } from "../node/files.ts";
+import { sha256OfFile } from "../node/files.ts";
 import { RootedTree } from "../node/rooted-tree.ts";
 import { configTemplate } from "./config-template.ts";
 import {
@@ -168,8 +168,7 @@ export async function plannedInstall(
 ): Promise<readonly Step[]> {
   const plan = new TreePlan(tree, before);
   const wanted = wantedBy(request);
-  const places = [installed.manifest, ...wanted.map(({ path }) => path)];
-  for (const path of places) await plan.createParents(path);
+  const places = [...wanted.map(({ path }) => path), installed.manifest];
   for (const it of wanted) await plan.want(it);
   // What an earlier installation has elsewhere. Its service would not be recorded any more, so a changed one is moved away.
   const former = before === null ? [] : movablePaths(before);
@@ -196,13 +195,11 @@ export async function plannedInstall(
     ),
     links: wanted.flatMap((it) => (it.kind === "link" ? [it.path] : [])),
   });
-  const recorded = await plan.look(installed.manifest);
-  const isRecorded = recorded.kind === "file" && recorded.sha256 === sha256OfText(record);
+  await plan.want(textFile(installed.manifest, record, 0o600));
   const stopped = request.stops && before !== null ? before.init : "none";
   return [
     ...serviceCommands(stopped, "beforeRemoval"),
     ...plan.steps,
-    ...(isRecorded ? [] : [textFile(installed.manifest, record, 0o600)]),
     ...serviceCommands(stopped, "afterRemoval"),
     ...(request.live && isServiceChanged(request, plan)
       ? serviceCommands(request.init, "afterChange")
@@ -230,7 +227,11 @@ function wantedBy({ init, executable, shellTexts, baseline }: InstallRequest): r
 }
 
 const isServiceChanged = ({ executable }: InstallRequest, { steps }: TreePlan): boolean => {
-  const others = [installed.config, ...Object.values(shellFilesOf(executable.path))];
+  const others = [
+    installed.config,
+    installed.manifest,
+    ...Object.values(shellFilesOf(executable.path)),
+  ];
   return steps.some(
     ({ kind, path }) => kind === "executable" || (kind === "text" && !others.includes(path)),
   );

@@ -52,21 +52,14 @@ export class TreePlan {
     this.#before = before;
   }
 
-  async look(path: string): Promise<Found> {
+  async #look(path: string): Promise<Found> {
     const found = this.#found.get(path) ?? (await this.#tree.look(path));
     this.#found.set(path, found);
     return found;
   }
 
   async isKind(path: string, kind: Found["kind"]): Promise<boolean> {
-    return (await this.look(path)).kind === kind;
-  }
-
-  async createParents(path: string): Promise<void> {
-    for (const parent of parentsOf(path)) {
-      const mode = parent === installed.stateDirectory ? 0o700 : 0o755;
-      if (await this.isKind(parent, "absent")) this.#create(parent, mode);
-    }
+    return (await this.#look(path)).kind === kind;
   }
 
   #create(path: string, mode: number): void {
@@ -74,10 +67,12 @@ export class TreePlan {
     this.#found.set(path, { kind: "directory" });
   }
 
-  /** Throws `HostError` if a foreign file is in the way. */
+  /** With its parents. Throws `HostError` if a foreign file is in the way. */
   async want(wanted: Wanted): Promise<void> {
     const { path } = wanted;
-    const found = await this.look(path);
+    for (const parent of parentsOf(path))
+      if (await this.isKind(parent, "absent")) this.#create(parent, 0o755);
+    const found = await this.#look(path);
     if (wanted.kind === "directory") {
       // The operator may have moved it by a link.
       if (found.kind === "directory" || found.kind === "link") return;
@@ -93,14 +88,14 @@ export class TreePlan {
       if (found.kind !== "file" && found.kind !== "absent") throw blockedBy(path, found);
       const isWanted = found.kind === "file" && found.sha256 === sha256Of(wanted);
       if (isWanted && found.mode === wanted.mode) return;
-      if (!isWanted) await this.setAside(path);
+      if (!isWanted && path !== installed.manifest) await this.setAside(path);
       this.steps.push(wanted);
     }
   }
 
   /** Moves away a file that no installation wrote; `false`: there is none. */
   async setAside(path: string): Promise<boolean> {
-    const found = await this.look(path);
+    const found = await this.#look(path);
     if (found.kind !== "file" || found.sha256 === this.#before?.files[path]) return false;
     // A copy in the state directory cannot start as a service; its name includes the directory if ambiguous.
     const name = path.split("/").slice(path.endsWith("/crigc") ? -2 : -1);
@@ -114,7 +109,7 @@ export class TreePlan {
 
   /** Removes a file or link that is as the installation wrote it. */
   async removeOwn(path: string): Promise<void> {
-    const found = await this.look(path);
+    const found = await this.#look(path);
     const isOwn =
       found.kind === "file"
         ? found.sha256 === this.#before?.files[path]
