@@ -64,7 +64,7 @@ function flagEntry(name: FieldName): string {
 function commandSections(): string {
   const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
   const ofLists = OF_LISTS.map((name) => code(dashed(name))).join(", ");
-  const about = `Below they have no description, those of lists (${ofLists}) no mention.`;
+  const about = `Listed below without a description; ${ofLists} are options of lists.`;
   const heading = "## Options of several commands\n";
   return [heading, `${about}\n`, `${shared}\n`, ...commands.map(commandSection)].join("\n");
 }

@@ -40,7 +40,7 @@ import { durationFrom, valueOf } from "../values.ts";
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "gc removes a prefix of this order, as long as measurement requires, and nothing else. -q and -o name print only the candidates.",
+  doc: "gc removes a prefix of the order shown, as long as measurement requires, and nothing else. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
@@ -121,7 +121,7 @@ function returnedImages({ open, config }: CommandContext) {
 export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet it decides as a kubelet that has just started. Exits 8 if nothing matches.",
+  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
   operands: [operand("REF", "an image, a container or a sandbox")],
   options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   formats: TABLE_OR_JSON,
