@@ -7,10 +7,17 @@ import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { PullIntentRecord } from "../../src/model/pulls.ts";
-import type { Image, Snapshot } from "../../src/model/snapshot.ts";
+import type {
+  Container,
+  Filesystem,
+  Image,
+  Resolution,
+  Snapshot,
+} from "../../src/model/snapshot.ts";
 import { hours, minutes, plus, watched } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
 import { auditCommands } from "../../src/report/audit.ts";
+import { noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
   aFilesystem,
@@ -22,6 +29,7 @@ import {
   aSnapshot,
   defaultLimits,
   GIB,
+  keepOf,
   MIB,
   NOW,
 } from "../support/build/values.ts";
@@ -66,45 +74,171 @@ const digest = `registry.example/app@sha256:${"d".repeat(64)}`;
 const madeUp = `import-2026-01-31@sha256:${"d".repeat(64)}`;
 const untagged = anImage("untagged", { repoTags: [], repoDigests: [digest] });
 
+const imported = { ...untagged, repoDigests: [madeUp] };
+const nameless = anImage("bare", {
+  repoTags: ["<none>:<none>", ""],
+  repoDigests: [`<none>@sha256:${"d".repeat(64)}`],
+});
+const used = anImage("used", { repoTags: [] });
+const onlyDigest = anImage("bare", { repoTags: [], repoDigests: [`sha256:${"d".repeat(64)}`] });
+const manifest = { path: "/m/a.yaml", images: ["registry.example/app:v1"], fault: null };
+const hidden = imageId(`sha256:${"e".repeat(64)}`);
+const foreign = aSandbox("f", { podUid: podUid("") });
+const inside = aContainer("inside", { imageId: app.id, podUid: podUid("other") });
+const orphan = aContainer("orphan", { imageId: app.id, sandboxId: sandboxId("gone") });
+const layers = aFilesystem({
+  roles: ["containerfs"],
+  path: "/layers",
+  device: "8:2",
+  availableBytes: 10n * GIB,
+});
+const isKept = keepOf([{ pattern: "registry.example/app", source: "a.list:1" }]);
+
+/** A container of the image `gone:1`, and what the runtime says of that name. */
+const goneImage = (resolution: Resolution, words: Partial<Container> = {}): Partial<Snapshot> => ({
+  containers: [aContainer("web", { imageName: "registry.example/gone:1", ...words })],
+  resolutions: new Map([["registry.example/gone:1", resolution]]),
+});
+/** A store of this size beside an image of 100 MiB: it may take five times that, and some slack. */
+const store = (imageUsedBytes: bigint): Partial<Snapshot> => ({
+  filesystems: [aFilesystem({ roles: ["imagefs"], availableBytes: 95n * GIB, imageUsedBytes })],
+});
+/** The runtime counts no bytes of images, so that these are their reported sizes. */
+const unexplained = (bytes: bigint): Partial<Snapshot> => ({
+  filesystems: [
+    aFilesystem({
+      roles: ["imagefs"],
+      availableBytes: 100n * GIB - app.sizeBytes - bytes,
+      imageUsedBytes: 0n,
+    }),
+  ],
+});
+const disks = (more: Filesystem): Partial<Snapshot> => ({
+  filesystems: [...(healthy.filesystems ?? []), more],
+});
+
 describe("the audit finds", () => {
-  test("nothing on a node where everything has its reason", () => {
-    expect(findings({})).toEqual([]);
+  test.each<[string, Partial<Snapshot>, readonly object[]]>([
+    ["nothing on a node where everything has its reason", {}, []],
+    [
+      "images without a name, and whether they are in use",
+      { images: [nameless, used], containers: [aContainer("web", { imageId: used.id })] },
+      [
+        { kind: "nameless-image", image: nameless, inUse: false, removable: true },
+        { kind: "nameless-image", image: used, inUse: true, removable: false },
+      ],
+    ],
+    [
+      "unused images that lost their tag",
+      { images: [app, untagged] },
+      [{ kind: "untagged-image", image: untagged, removable: true }],
+    ],
+    ["no pinned image that lost its tag", { images: [app, { ...untagged, pinned: true }] }, []],
+    [
+      "that a rule of this node keeps an image",
+      { images: [app, untagged], keep: isKept },
+      [{ kind: "untagged-image", image: untagged, removable: false }],
+    ],
+    [
+      "unused images known only by a digest without a name, as untagged",
+      { images: [app, onlyDigest] },
+      [{ kind: "untagged-image", image: onlyDigest, removable: true }],
+    ],
+    [
+      "images that have only the made-up name of an import",
+      { images: [app, imported] },
+      [{ kind: "made-up-name", image: imported, inUse: false, removable: true }],
+    ],
+    [
+      "images with such a name and another one as untagged",
+      { images: [app, { ...untagged, repoDigests: [madeUp, digest] }] },
+      [{ kind: "untagged-image" }],
+    ],
+    [
+      "sandboxes and containers that no pod owns, and containers without their sandbox",
+      { sandboxes: [aSandbox("a"), foreign], containers: [inside, orphan] },
+      [
+        { kind: "foreign-sandbox", sandbox: foreign },
+        { kind: "foreign-container", container: inside },
+        { kind: "orphan-container", container: orphan },
+      ],
+    ],
+    ["no unexplained bytes up to a tenth of the filesystem", unexplained(10n * GIB), []],
+    [
+      "bytes that no image explains, from a tenth of the filesystem on",
+      unexplained(10n * GIB + 1n),
+      [{ kind: "unexplained-bytes" }],
+    ],
+    [
+      "unexplained bytes on a filesystem of writable layers",
+      disks(layers),
+      [{ kind: "unexplained-bytes", filesystem: "/layers" }],
+    ],
+    ["none on another filesystem", disks({ ...layers, roles: ["nodefs"] }), []],
+    ["no image store that its images explain", store(756n * MIB), []],
+    [
+      "an image store larger than its images explain",
+      store(756n * MIB + 1n),
+      [{ kind: "unexplained-store-bytes", usedBytes: 756n * MIB + 1n, images: 1 }],
+    ],
+    ...(["imageRef", "imageId"] as const).map((field): [string, Partial<Snapshot>, object[]] => [
+      `a container without a pod whose ${field} is no image`,
+      goneImage(
+        { kind: "absent" },
+        { imageName: "", [field]: "registry.example/gone:1", podName: "" },
+      ),
+      [
+        {
+          kind: "unresolved-reference",
+          reference: "registry.example/gone:1",
+          message:
+            "container web (running) of pod none names it, but the runtime has no such image",
+        },
+      ],
+    ]),
+    [
+      "a container without its image although a static pod uses another one",
+      { ...goneImage({ kind: "absent" }), pods: { kind: "none", why: "x", manifests: [manifest] } },
+      [{ kind: "unresolved-reference", reference: "registry.example/gone:1" }],
+    ],
+    [
+      "an image in use that is missing from the list",
+      goneImage({ kind: "image", id: hidden }),
+      [{ kind: "unresolved-reference", reference: hidden }],
+    ],
+    [
+      "a use that could not be read, once",
+      goneImage({ kind: "unknown", message: "deadline" }),
+      [{ kind: "unknown-use", subject: "container container-web (web)" }],
+    ],
+    [
+      "stray entries in the pod log directory",
+      { logs: { ...noLogs, strays: ["lost+found"] } },
+      [{ kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" }],
+    ],
+    [
+      "log directories that could not be read",
+      { logs: { kind: "failed", message: "cannot open /l" } },
+      [{ kind: "unread-logs", message: "cannot open /l" }],
+    ],
+  ])("%s", (_, change, expected) => {
+    expect(findings(change)).toMatchObject([...expected]);
   });
 
-  test("images without a name, and whether they are in use", () => {
-    const bare = anImage("bare", {
-      repoTags: ["<none>:<none>", ""],
-      repoDigests: [`<none>@sha256:${"d".repeat(64)}`],
-    });
-    const used = anImage("used", { repoTags: [] });
-    const containers = [aContainer("web", { imageId: used.id })];
-    expect(findings({ images: [bare, used], containers })).toEqual([
-      { kind: "nameless-image", image: bare, inUse: false, removable: true },
-      { kind: "nameless-image", image: used, inUse: true, removable: false },
+  test("an image that was removed and is still listed", () => {
+    const ghost = aGhost({ attempts: 3 });
+    const ledger = aLedger({ images: new Map([[app.id, aRecord({ ghost })]]) });
+    expect(findings({}, ledger)).toEqual([
+      { kind: "ghost-image", image: app, since: NOW, attempts: 3 },
     ]);
   });
 
-  test("unused images that lost their tag, and none that is in use or pinned", () => {
-    expect(findings({ images: [app, untagged] })).toEqual([
+  test("names of images if the plan is for containers alone", () => {
+    const snapshot = aSnapshot({ ...healthy, images: [app, untagged] });
+    const plan = { containers: null, images: null };
+    expect(auditFindings({ removals: [], snapshot, ledger: seen([app]), plan })).toEqual([
       { kind: "untagged-image", image: untagged, removable: true },
     ]);
-    expect(findings({ images: [app, { ...untagged, pinned: true }] })).toEqual([]);
-  });
-
-  test("unused images known only by a digest without a name, as untagged", () => {
-    const image = anImage("bare", { repoTags: [], repoDigests: [`sha256:${"d".repeat(64)}`] });
-    expect(findings({ images: [app, image] })).toEqual([
-      { kind: "untagged-image", image, removable: true },
-    ]);
-  });
-
-  test("images that have only the made-up name of an import", () => {
-    const imported = { ...untagged, repoDigests: [madeUp] };
-    expect(findings({ images: [app, imported] })).toEqual([
-      { kind: "made-up-name", image: imported, inUse: false, removable: true },
-    ]);
-    const both = { ...untagged, repoDigests: [madeUp, digest] };
-    expect(findings({ images: [app, both] })).toMatchObject([{ kind: "untagged-image" }]);
   });
 
   describe("of the kubelet's pull records", () => {
@@ -121,11 +255,9 @@ describe("the audit finds", () => {
     });
     const fromRegistry = anImage("app", { repoDigests: [digest] });
     const images = [fromRegistry];
-    const keep = {
-      rules: [{ pattern: "registry.example/app", source: "/etc/crigc/keep.d/baseline.list:12" }],
-      problems: [],
-      directoriesRead: [],
-    };
+    const keep = keepOf([
+      { pattern: "registry.example/app", source: "/etc/crigc/keep.d/baseline.list:12" },
+    ]);
 
     test("those that demand credentials for an image of the baseline, or of an archive", () => {
       const found = (because: string, image: Image) => [
@@ -184,143 +316,6 @@ describe("the audit finds", () => {
       ]);
     });
   });
-
-  test("sandboxes and containers that no pod owns, and containers without their sandbox", () => {
-    const foreign = aSandbox("f", { podUid: podUid("") });
-    const inside = aContainer("inside", { imageId: app.id, podUid: podUid("other") });
-    const orphan = aContainer("orphan", { imageId: app.id, sandboxId: sandboxId("gone") });
-    expect(findings({ sandboxes: [aSandbox("a"), foreign], containers: [inside, orphan] })).toEqual(
-      [
-        { kind: "foreign-sandbox", sandbox: foreign },
-        { kind: "foreign-container", container: inside },
-        { kind: "orphan-container", container: orphan },
-      ],
-    );
-  });
-
-  test("an image that was removed and is still listed", () => {
-    const ghost = aGhost({ attempts: 3 });
-    const ledger = aLedger({ images: new Map([[app.id, aRecord({ ghost })]]) });
-    expect(findings({}, ledger)).toEqual([
-      { kind: "ghost-image", image: app, since: NOW, attempts: 3 },
-    ]);
-  });
-
-  test("bytes that no image explains, from a tenth of the filesystem on", () => {
-    // The runtime counts no bytes of images, so that these are their reported sizes.
-    const explained = app.sizeBytes;
-    const at = (unexplained: bigint): readonly string[] =>
-      findings({
-        filesystems: [
-          aFilesystem({
-            roles: ["imagefs"],
-            availableBytes: 100n * GIB - explained - unexplained,
-            imageUsedBytes: 0n,
-          }),
-        ],
-      }).map(({ kind }) => kind);
-    expect(at(10n * GIB)).toEqual([]);
-    expect(at(10n * GIB + 1n)).toEqual(["unexplained-bytes"]);
-  });
-
-  test("unexplained bytes on a filesystem of writable layers, and no image store there", () => {
-    const layers = aFilesystem({
-      roles: ["containerfs"],
-      path: "/layers",
-      device: "8:2",
-      availableBytes: 10n * GIB,
-    });
-    expect(findings({ filesystems: [...(healthy.filesystems ?? []), layers] })).toMatchObject([
-      { kind: "unexplained-bytes", filesystem: "/layers" },
-    ]);
-    const node = { ...layers, roles: ["nodefs" as const] };
-    expect(findings({ filesystems: [...(healthy.filesystems ?? []), node] })).toEqual([]);
-  });
-
-  test("an image store larger than its images explain", () => {
-    const storeOf = (imageUsedBytes: bigint): readonly AuditFinding[] =>
-      findings({
-        filesystems: [aFilesystem({ availableBytes: 40n * GIB, imageUsedBytes })],
-      }).filter(({ kind }) => kind === "unexplained-store-bytes");
-    // One image of 100 MiB as reported: at most five times that, and some slack.
-    expect(storeOf(756n * MIB)).toEqual([]);
-    expect(storeOf(756n * MIB + 1n)).toHaveLength(1);
-    expect(storeOf(50n * GIB)).toMatchObject([{ usedBytes: 50n * GIB, images: 1 }]);
-  });
-
-  test.each([
-    ["imageRef", { imageRef: "registry.example/gone:1" }],
-    ["imageId", { imageId: "registry.example/gone:1" }],
-  ] as const)("the same of a container that names its image by %s and has no pod", (_, words) => {
-    const container = aContainer("web", { ...words, podName: "" });
-    const resolutions = new Map([["registry.example/gone:1", { kind: "absent" } as const]]);
-    expect(findings({ containers: [container], resolutions })).toMatchObject([
-      {
-        kind: "unresolved-reference",
-        reference: "registry.example/gone:1",
-        message: "container web (running) of pod none names it, but the runtime has no such image",
-      },
-    ]);
-  });
-
-  test("a container without its image although a static pod uses another one", () => {
-    const container = aContainer("web", { imageName: "registry.example/gone:1" });
-    const manifest = { path: "/m/a.yaml", images: ["registry.example/app:v1"], fault: null };
-    const found = findings({
-      containers: [container],
-      resolutions: new Map([["registry.example/gone:1", { kind: "absent" } as const]]),
-      pods: { kind: "none", why: "x", manifests: [manifest] },
-    });
-    expect(found).toMatchObject([
-      { kind: "unresolved-reference", reference: "registry.example/gone:1" },
-    ]);
-  });
-
-  test("the same of the names of images if the plan is for containers alone", () => {
-    const snapshot = aSnapshot({ ...healthy, images: [app, untagged] });
-    const plan = { containers: null, images: null };
-    expect(auditFindings({ removals: [], snapshot, ledger: seen([app]), plan })).toEqual([
-      { kind: "untagged-image", image: untagged, removable: true },
-    ]);
-  });
-
-  test("an image in use that is missing from the list", () => {
-    const id = imageId(`sha256:${"e".repeat(64)}`);
-    const container = aContainer("web", { imageName: "registry.example/hidden:1" });
-    const resolutions = new Map([["registry.example/hidden:1", { kind: "image", id } as const]]);
-    expect(findings({ containers: [container], resolutions })).toMatchObject([
-      { kind: "unresolved-reference", reference: id },
-    ]);
-  });
-
-  test("a use that could not be read, once", () => {
-    const container = aContainer("web", { imageName: "registry.example/gone:1" });
-    const resolutions = new Map([
-      ["registry.example/gone:1", { kind: "unknown", message: "deadline" } as const],
-    ]);
-    expect(findings({ containers: [container], resolutions })).toMatchObject([
-      { kind: "unknown-use", subject: `container ${container.id} (web)` },
-    ]);
-  });
-
-  test("stray entries in the pod log directory", () => {
-    const logs = {
-      kind: "read" as const,
-      podLogsDirectory: "/var/log/pods",
-      podLogs: [],
-      strays: ["lost+found"],
-      danglingLinks: [],
-      sizeBytes: null,
-    };
-    expect(findings({ logs })).toEqual([
-      { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
-    ]);
-  });
-
-  test("log directories that could not be read", () => {
-    const logs = { kind: "failed", message: "cannot open /l" } as const;
-    expect(findings({ logs })).toEqual([{ kind: "unread-logs", message: "cannot open /l" }]);
-  });
 });
 
 describe("commands", () => {
@@ -336,15 +331,6 @@ describe("commands", () => {
       auditCommands(finding(untagged, removable), runtime).join("\n");
     expect(words(true)).toContain(` rmi ${untagged.id}`);
     expect(words(false)).not.toContain(" rmi ");
-  });
-
-  test("of findings remove no image that a rule of this node keeps", () => {
-    const keep = {
-      rules: [{ pattern: "registry.example/app", source: "a.list:1" }],
-      problems: [],
-      directoriesRead: [],
-    };
-    expect(findings({ images: [app, untagged], keep })).toMatchObject([{ removable: false }]);
   });
 
   test("of findings quote text from the runtime as one shell word", () => {

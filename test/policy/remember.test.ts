@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerId, sandboxId } from "../../src/model/ids.ts";
+import { containerId, type ImageId, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import type { MemoryLimits } from "../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
@@ -25,6 +25,7 @@ import {
 } from "../../src/policy/remember.ts";
 import {
   aContainer,
+  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -56,13 +57,16 @@ function recordOf(ledger: Ledger, { id }: Image): ImageRecord {
   return found;
 }
 
-const running = aContainer("c", { imageId: idOf("app") });
+const app = anImage("app");
+const running = aContainer("c", { imageId: app.id });
+/** The ledger after a first look at a node with these images. */
+const firstSeen = (...images: readonly Image[]): Ledger => next(aLedger(), aSnapshot({ images }));
 
 describe("images", () => {
   test("an image in use that keeps its names keeps when it was first seen", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
-    const two = next(one, later(minutes(5), { images: [anImage("app")], containers: [running] }));
-    expect(two.images.get(idOf("app"))).toMatchObject({
+    const one = firstSeen(app);
+    const two = next(one, later(minutes(5), { images: [app], containers: [running] }));
+    expect(recordOf(two, app)).toMatchObject({
       firstSeenAt: NOW,
       firstSeenWatched: one.watched,
       lastUsedWatched: two.watched,
@@ -71,10 +75,9 @@ describe("images", () => {
   });
 
   test("an unused image whose size changed is recorded with the new size", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
-    const grown = anImage("app", { sizeBytes: anImage("app").sizeBytes + 1n });
-    const two = next(one, later(minutes(5), { images: [grown] }));
-    expect(two.images.get(idOf("app"))?.sizeBytes).toBe(grown.sizeBytes);
+    const grown = { ...app, sizeBytes: app.sizeBytes + 1n };
+    const two = next(firstSeen(app), later(minutes(5), { images: [grown] }));
+    expect(recordOf(two, app).sizeBytes).toBe(grown.sizeBytes);
   });
 
   test("changed tags or digests restart the minimum age, and leave first seen and last used as they are", () => {
@@ -83,25 +86,20 @@ describe("images", () => {
       lastUsedAt: NOW,
       lastUsedWatched: watched(5n),
     });
-    const before = aLedger({ images: new Map([[idOf("app"), record]]) });
-    const after = next(
-      before,
-      aSnapshot({
-        images: [anImage("app")],
-        containers: [aContainer("c", { imageId: idOf("x") })],
-      }),
-    );
-    expect(recordOf(after, anImage("app"))).toEqual({
+    const before = aLedger({ images: new Map([[app.id, record]]) });
+    const containers = [aContainer("c", { imageId: idOf("x") })];
+    const after = next(before, aSnapshot({ images: [app], containers }));
+    expect(recordOf(after, app)).toEqual({
       ...record,
       names: "registry.example/app:v1",
       earlierNames: ["registry.example/app:v0"],
       ageRestartedWatched: after.watched,
-      sizeBytes: anImage("app").sizeBytes,
+      sizeBytes: app.sizeBytes,
     });
   });
 
   test("a restart of the minimum age begins no earlier than an hour after the previous one", () => {
-    let ledger = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    let ledger = firstSeen(app);
     const restarts: unknown[] = [];
     for (let at = 5; at <= 90; at += 5) {
       const image = anImage("app", { repoTags: [`a/x:${at}`] });
@@ -109,14 +107,13 @@ describe("images", () => {
       restarts.push(ledger.ageRestartedWatched, recordOf(ledger, image).ageRestartedWatched);
       expect(ledger.ageRestartDue).toBeFalse();
     }
-    const [first] = restarts;
-    expect(new Set(restarts)).toEqual(new Set([first, watched(ledger.watched - minutes(25))]));
-    expect(first).toBe(watched(ledger.watched - minutes(85)));
+    const begun = [85, 25].map((ago) => watched(ledger.watched - minutes(ago)));
+    expect(new Set(restarts)).toEqual(new Set(begun));
   });
 
   test("names that an image lost are recorded, latest first, at most 32", () => {
     const tagged = (...repoTags: readonly string[]): Image => anImage("app", { repoTags });
-    let ledger = next(aLedger(), aSnapshot({ images: [tagged("a/x:0", "a/x:kept")] }));
+    let ledger = firstSeen(tagged("a/x:0", "a/x:kept"));
     const at = (change: number, ...tags: readonly string[]) =>
       later(minutes(change), { images: [tagged(...tags)], containers: [running] });
     for (let change = 1; change <= 40; change += 1)
@@ -132,81 +129,57 @@ describe("images", () => {
   });
 
   test("an image that had no names has lost none", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app", { repoTags: [] })] }));
-    const two = next(one, later(minutes(5), { images: [anImage("app")] }));
-    expect(recordOf(two, anImage("app")).earlierNames).toEqual([]);
+    const two = next(firstSeen({ ...app, repoTags: [] }), later(minutes(5), { images: [app] }));
+    expect(recordOf(two, app).earlierNames).toEqual([]);
   });
 
-  test("a record ends when its image was removed", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
-    expect([...forgetImages(one, [idOf("app")]).images.keys()]).toEqual([idOf("b")]);
+  test("a record ends when its image was removed, or a complete list lacks it", () => {
+    const other = anImage("b");
+    const one = firstSeen(app, other);
+    const left: [ImageId, ImageRecord][] = [[other.id, recordOf(one, other)]];
+    expect([...forgetImages(one, [app.id]).images]).toEqual(left);
     expect(forgetImages(one, [idOf("unknown")])).toBe(one);
-  });
-
-  test("a record ends when a complete list lacks its image", () => {
-    const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
-    expect([...forgetUnlisted(one, [anImage("b"), anImage("new")]).images]).toEqual([
-      [idOf("b"), recordOf(one, anImage("b"))],
-    ]);
-    expect(forgetUnlisted(one, [anImage("b"), anImage("app")])).toBe(one);
+    expect([...forgetUnlisted(one, [other, anImage("new")]).images]).toEqual(left);
+    expect(forgetUnlisted(one, [other, app])).toBe(one);
   });
 
   test("a record is kept, with later observations, if the removal was refused", () => {
-    const image = anImage("app");
-    const first = next(aLedger(), aSnapshot({ images: [image] }));
-    const before = recordOf(first, image);
-    const forgotten = forgetImages(first, [image.id]);
-    expect(recallImage(forgotten, image.id, before).images.get(image.id)).toEqual(before);
+    const one = firstSeen(app);
+    const before = recordOf(one, app);
+    const forgotten = forgetImages(one, [app.id]);
+    const recalled = (ledger: Ledger, known = before) =>
+      recallImage(ledger, app.id, known).images.get(app.id);
+    expect(recalled(forgotten)).toEqual(before);
 
-    const seen = next(forgotten, later(minutes(5), { images: [image] }));
-    expect(recordOf(seen, image).firstSeenAt).toBeGreaterThan(before.firstSeenAt);
+    const seen = next(forgotten, later(minutes(5), { images: [app] }));
+    expect(recordOf(seen, app).firstSeenAt).toBeGreaterThan(before.firstSeenAt);
     for (const known of [before, { ...before, lastUsedAt: NOW, lastUsedWatched: watched(3n) }])
-      expect(recallImage(seen, image.id, known).images.get(image.id)).toEqual(known);
+      expect(recalled(seen, known)).toEqual(known);
 
-    const used = { ...recordOf(seen, image), lastUsedAt: NOW, lastUsedWatched: watched(7n) };
-    const inUse = { ...seen, images: new Map([[image.id, used]]) };
-    expect(recallImage(inUse, image.id, before).images.get(image.id)).toEqual({
-      ...before,
-      lastUsedAt: NOW,
-      lastUsedWatched: watched(7n),
-    });
+    const use = { lastUsedAt: NOW, lastUsedWatched: watched(7n) };
+    const inUse = { ...seen, images: new Map([[app.id, { ...recordOf(seen, app), ...use }]]) };
+    expect(recalled(inUse)).toEqual({ ...before, ...use });
 
-    const tagged = next(
-      forgotten,
-      later(minutes(5), { images: [{ ...image, repoTags: ["b:1"] }] }),
-    );
-    expect(recallImage(tagged, image.id, before)).toBe(tagged);
+    const tagged = next(forgotten, later(minutes(5), { images: [{ ...app, repoTags: ["b:1"] }] }));
+    expect(recallImage(tagged, app.id, before)).toBe(tagged);
   });
 });
 
 describe("the boot grace period", () => {
-  const rebooted = later(minutes(5), {
-    clocks: { wall: instant(NOW + minutes(5)), uptime: minutes(1), bootId: "boot-2" },
-    containers: [running],
-  });
+  const at = (uptime: Duration, wall = instant(NOW + minutes(5))): Snapshot =>
+    later(minutes(5), { clocks: { wall, uptime, bootId: "boot-2" }, containers: [running] });
+  const rebooted = at(minutes(1));
 
-  test("begins under another boot and ends in observed time", () => {
+  test("begins under another boot and ends in observed time, whatever the wall clock does", () => {
     const one = next(aLedger(), rebooted);
     expect(one).toMatchObject({
       graceReason: "boot",
       graceUntil: watched(one.watched + minutes(5)),
     });
-    const still = { ...rebooted, clocks: { ...rebooted.clocks, uptime: minutes(5) } };
-    const two = next(one, still);
+    expect(next(one, at(minutes(2), instant(NOW + hours(900)))).graceUntil).toBe(one.graceUntil);
+    const two = next(one, at(minutes(5)));
     expect(two.graceUntil).toBe(one.graceUntil);
-    expect(next(two, { ...still, clocks: { ...still.clocks, uptime: minutes(6) } })).toMatchObject({
-      graceUntil: null,
-      graceReason: null,
-    });
-  });
-
-  test("a jump of the wall clock does not end it", () => {
-    const one = next(aLedger(), rebooted);
-    const jumped = {
-      ...rebooted,
-      clocks: { wall: instant(NOW + hours(900)), uptime: minutes(2), bootId: "boot-2" },
-    };
-    expect(next(one, jumped).graceUntil).toBe(one.graceUntil);
+    expect(next(two, at(minutes(6)))).toMatchObject({ graceUntil: null, graceReason: null });
   });
 
   test("begins when all containers vanished between two observations", () => {
@@ -224,24 +197,19 @@ describe("the boot grace period", () => {
     expect(next(removed(1), later(minutes(5))).graceReason).toBe("containers-vanished");
   });
 
-  test("begins in a fresh ledger on a machine that is up for less than the grace, and on no other", () => {
+  test("begins in a fresh ledger only on a machine that is up for less than the grace", () => {
     const lost = next(emptyLedger, rebooted);
-    expect(lost).toMatchObject({
-      graceReason: "boot",
-      graceUntil: watched(lost.watched + minutes(5)),
-    });
-    const up = (uptime: bigint) => ({
-      ...rebooted,
-      clocks: { ...rebooted.clocks, uptime: duration(uptime) },
-    });
-    expect(next(emptyLedger, up(minutes(5) - 1n)).graceReason).toBe("boot");
-    expect(next(emptyLedger, up(minutes(5))).graceUntil).toBeNull();
-    expect(next(emptyLedger, rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
+    expect(lost.graceUntil).toBe(watched(lost.watched + minutes(5)));
+    expect(next(emptyLedger, at(duration(minutes(5) - 1n))).graceReason).toBe("boot");
+    expect(next(emptyLedger, at(minutes(5))).graceUntil).toBeNull();
   });
 
-  test("does not begin if it is off or with compat kubelet", () => {
-    expect(next(aLedger(), rebooted, { bootGrace: seconds(0) }).graceUntil).toBeNull();
-    expect(next(aLedger(), rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
+  test.each([
+    ["if it is off", aLedger(), { bootGrace: seconds(0) }],
+    ["with compat kubelet", aLedger(), { compat: "kubelet" }],
+    ["with compat kubelet in a fresh ledger", emptyLedger, { compat: "kubelet" }],
+  ] as const)("does not begin %s", (_, ledger, limits) => {
+    expect(next(ledger, rebooted, limits).graceUntil).toBeNull();
   });
 });
 
@@ -287,35 +255,29 @@ test("directories of keep rules that were read are remembered, sorted", () => {
   expect(next(one, read()).keepDirectories).toEqual(["/b"]);
 });
 
+test("an observation that another process overtook does not turn the clock back, so no time counts twice", () => {
+  const start = aLedger({ observedAt: NOW, uptime: hours(48) });
+  const newer = next(start, later(minutes(4)));
+  const older = next(newer, later(minutes(1)));
+  expect(older.watched).toBe(newer.watched);
+  expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
+});
+
 describe("ghosts", () => {
   // Images that are still listed after their removal: when the next attempt is due, and when there is none any more.
 
-  const image = anImage("app");
   const record = aRecord();
   const { runtime } = aSnapshot();
 
   /** One observation this much observed time after the first. */
-  function observed(ledger: Ledger, age: Duration, change: Partial<Snapshot> = {}): Ledger {
-    const wall = instant(NOW + age);
-    const snapshot = aSnapshot({
-      clocks: { wall, uptime: (hours(48) + age) as Duration, bootId: "boot-1" },
-      observedAt: wall,
-      images: [image],
-      ...change,
-    });
-    const looked = remember({
-      ledger,
-      snapshot,
-      usage: usageOf(snapshot),
-      limits: defaultLimits.memory,
-      pods: ledger.pods,
-    });
-    return { ...looked, watched: watched(age) };
-  }
+  const observed = (ledger: Ledger, age: Duration, change: Partial<Snapshot> = {}): Ledger => ({
+    ...next(ledger, later(age, { images: [app], ...change })),
+    watched: watched(age),
+  });
 
   const tried = (ledger: Ledger, end: GhostAttempt["end"], instance = "1"): Ledger =>
-    rememberGhost(ledger, { image, record, end, runtime: { ...runtime, instance } });
-  const ghostIn = (ledger: Ledger) => ledger.images.get(image.id)?.ghost ?? null;
+    rememberGhost(ledger, { image: app, record, end, runtime: { ...runtime, instance } });
+  const ghostIn = (ledger: Ledger) => ledger.images.get(app.id)?.ghost ?? null;
   const pauseIn = (ledger: Ledger): bigint =>
     (ghostIn(ledger)?.retryWatched ?? 0n) - ledger.watched;
 
@@ -381,7 +343,7 @@ describe("ghosts", () => {
   describe("an image whose removal was answered twice, an hour apart,", () => {
     const first = tried(observed(aLedger(), hours(0)), "answered");
     const final = tried(observed(first, hours(1)), "answered");
-    const listedAs = (tag: string) => ({ images: [{ ...image, repoTags: [tag] }] });
+    const listedAs = (tag: string) => ({ images: [{ ...app, repoTags: [tag] }] });
 
     test("is removable once its names change, except those that the removal took", () => {
       const taken = observed(final, hours(1), listedAs("left:1"));
@@ -404,6 +366,16 @@ describe("ghosts", () => {
     expect(ghostIn(soon)?.isFinal).toBe(false);
     expect(ghostIn(tried(observed(soon, hours(3)), "unanswered"))?.isFinal).toBe(false);
     expect(ghostIn(tried(observed(soon, hours(3)), "answered"))?.isFinal).toBe(true);
+  });
+
+  test("a ghost whose record ended with its removal gets its record back", () => {
+    const before = aRecord({ lastUsedWatched: watched(7n), ghost: aGhost({ attempts: 3 }) });
+    const seen = observed(aLedger(), hours(0), { images: [] });
+    const ledger = rememberGhost(seen, { image: app, record: before, end: "unanswered", runtime });
+    expect(ledger.images.get(app.id)).toMatchObject({
+      lastUsedWatched: watched(7n),
+      ghost: { since: NOW, attempts: 4 },
+    });
   });
 
   test("a ledger without an observation records no ghost", () => {

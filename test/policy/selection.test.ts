@@ -17,7 +17,7 @@ import {
   aRecord,
   idOf,
 } from "../support/build/values.ts";
-import { decideAlone, fateOf, inputOf, WATCHED, words } from "./judging.ts";
+import { decideAlone, fateOf, inputOf, WATCHED } from "./judging.ts";
 
 const app = anImage("app", { sizeBytes: 100n });
 const web = anImage("web", { sizeBytes: 200n });
@@ -85,23 +85,6 @@ describe("a selection", () => {
     ["without a criterion takes nothing", [], []],
   ])("%s", (_, selection, expected) => {
     expect(chosen(...selection)).toEqual([...expected]);
-  });
-
-  test("marks everything else as not selected", () => {
-    const plan = planned([{ kind: "id", id: idOf("web") }]);
-    expect(images.map((image) => fateOf(plan, image))).toEqual([
-      "not-selected",
-      "goes",
-      "not-selected",
-    ]);
-  });
-
-  test("of nothing limits nothing", () => {
-    const plan = decideAlone({
-      ...inputOf({ images, records }),
-      purpose: { kind: "all-unused" },
-    });
-    expect(words(plan.candidates)).toHaveLength(3);
   });
 });
 

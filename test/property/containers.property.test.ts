@@ -198,20 +198,6 @@ describe("every plan", () => {
       }),
     );
   });
-
-  test("removes no more with a higher limit per container", () => {
-    fc.assert(
-      fc.property(anInput, fc.nat(4), (input, limit) => {
-        const withLimit = (maximumPerPodContainer: number): readonly Container[] =>
-          goingOf({
-            ...input,
-            limits: { ...input.limits, maximumPerPodContainer, maximumContainers: -1 },
-          });
-        const fewer = withLimit(limit);
-        expect(withLimit(limit + 1).every((one) => fewer.includes(one))).toBe(true);
-      }),
-    );
-  });
 });
 
 describe("every execution", () => {

@@ -18,6 +18,7 @@ import {
   aSnapshot,
   defaultLimits,
   GIB,
+  keepOf,
   NOW,
 } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type Lie } from "../support/fake-engine.ts";
@@ -118,11 +119,7 @@ export function live(node: FaultyNode): Lived {
         volume === null ? [] : [[idOfContainer(at), [anImage(volume).id]] as const],
       ),
     ),
-    keep: {
-      rules: node.keep === null ? [] : [{ pattern: node.keep, source: "--keep" }],
-      problems: [],
-      directoriesRead: [],
-    },
+    keep: keepOf(node.keep === null ? [] : [{ pattern: node.keep, source: "--keep" }]),
     pods: readingOf(node),
     limits: {
       ...defaultLimits,

@@ -27,6 +27,7 @@ import {
   defaultImageLimits,
   factsOf,
   GIB,
+  keepOf,
   NOW,
 } from "../support/build/values.ts";
 
@@ -169,7 +170,7 @@ function assemble(
     imageVolumes: new Map(runs.map(({ mounts }, at) => [containerId(`container-c${at}`), mounts])),
     resolutions: new Map(gone.map((name): [string, Resolution] => [name, { kind: "absent" }])),
     filesystems: [aFilesystem({ availableBytes: parts.available, imageUsedBytes: parts.used })],
-    keep: { rules, problems: [], directoriesRead: [] },
+    keep: keepOf(rules),
   });
   const known = images.map((one, at) => [one.id, aRecord(records[at])] as const);
   return {

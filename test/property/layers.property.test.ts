@@ -109,45 +109,6 @@ describe("the forest of layers", () => {
       { numRuns: 500 },
     );
   });
-
-  test("for random layer sizes, the bounds of every path of a chain contain its real size and count the images through it", () => {
-    fc.assert(
-      fc.property(recipes, sizes, (made, sizeOf) => {
-        const world = worldOf(made, sizeOf);
-        for (const image of world.images) {
-          let bytes = 0n;
-          for (const [index, layer] of (world.forest.chainOf(image.id) ?? []).entries()) {
-            const chain = image.layers[index];
-            if (chain === undefined) throw new Error("a chain is as long as the image's");
-            bytes += world.layerBytes(chain);
-            expect(layer.chain).toBe(chain);
-            expect(layer.path.lowerBytes).toBeLessThanOrEqual(bytes);
-            expect(layer.path.upperBytes).toBeGreaterThanOrEqual(bytes);
-            expect(layer.through).toBe(
-              world.images.filter((other) => other.layers.includes(chain)).length,
-            );
-          }
-        }
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test("shares all layers of an image with exactly those images whose chain begins with its own", () => {
-    fc.assert(
-      fc.property(recipes, sizes, (made, sizeOf) => {
-        const { images, forest } = worldOf(made, sizeOf);
-        for (const image of images) {
-          const expected = images
-            .filter(({ id, layers }) => id !== image.id && layers.includes(image.chain))
-            .map(({ id }) => id);
-          expect(new Set(forest.sharers(image.id, 100))).toEqual(new Set(expected));
-          expect(forest.sharers(image.id, 1).length).toBe(Math.min(1, expected.length));
-        }
-      }),
-      { numRuns: 300 },
-    );
-  });
 });
 
 describe("the bound of what removing all unused images frees", () => {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
-import { type Duration, duration, hours, instant, minutes } from "../../src/model/time.ts";
+import { type Duration, duration, hours, instant } from "../../src/model/time.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
 import {
@@ -100,43 +100,6 @@ test("no jump of a clock makes anything older than its observed time", () => {
           if (record.lastUsedWatched !== null)
             expect(record.lastUsedWatched).toBeLessThanOrEqual(ledger.watched);
         }
-      }
-    }),
-    { numRuns: 500 },
-  );
-});
-
-test("exactly the listed images are recorded, and those in use were used at this moment", () => {
-  fc.assert(
-    fc.property(looksOf, (looks) => {
-      let ledger = emptyLedger;
-      for (const [at, snapshot] of snapshots(looks).entries()) {
-        ledger = next(ledger, snapshot);
-        const { listed = [], used = [] } = looks[at] ?? {};
-        expect([...ledger.images.keys()].toSorted()).toEqual(listed.map(idOf).toSorted());
-        for (const word of used) {
-          const record = ledger.images.get(idOf(word));
-          if (record !== undefined) expect(record.lastUsedWatched).toBe(ledger.watched);
-        }
-      }
-    }),
-    { numRuns: 500 },
-  );
-});
-
-test("a grace period of full length begins under another boot, and ends", () => {
-  fc.assert(
-    fc.property(looksOf, (looks) => {
-      let ledger = emptyLedger;
-      for (const [at, snapshot] of snapshots(looks).entries()) {
-        ledger = next(ledger, snapshot);
-        if (at > 0 && looks[at]?.reboot === true) {
-          expect(ledger.graceUntil).toBe(
-            (ledger.watched + limits.bootGrace) as typeof ledger.watched,
-          );
-        }
-        if (ledger.graceUntil !== null)
-          expect(ledger.graceUntil - ledger.watched).toBeLessThanOrEqual(minutes(5));
       }
     }),
     { numRuns: 500 },

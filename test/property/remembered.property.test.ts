@@ -26,6 +26,7 @@ import {
   aLedger,
   defaultImageLimits,
   factsOf,
+  keepOf,
   memoryLimits,
   NOW,
 } from "../support/build/values.ts";
@@ -257,11 +258,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
     disk: { filesystems: async () => filesystems, measure: async () => Promise.reject() },
     host: {
       clocks: () => ({ wall: NOW, uptime: hours(48), bootId: "boot-1" }),
-      keepRules: async () => ({
-        rules: [{ pattern: "r.example/c", source: "--keep" }],
-        problems: [],
-        directoriesRead: [],
-      }),
+      keepRules: async () => keepOf([{ pattern: "r.example/c", source: "--keep" }]),
       pods: async () => world.pods,
       containerMarks: noMarks,
       pulls: noPulls,

@@ -196,9 +196,13 @@ describe("a foreign container or sandbox", () => {
     expect(reasonOf(plan, container.id)).toBe("foreign");
   });
 
-  test.each(["created", "unknown"] as const)(
-    "that is %s is removed with --collect-foreign only once it counts as dead",
-    (state) => {
+  test.each([
+    ["created", "not-dead"],
+    ["unknown", "not-dead"],
+    ["exited", "newest-of-name"],
+  ] as const)(
+    "that is %s is removed with --collect-foreign only once it counts as dead, else kept as %s",
+    (state, kept) => {
       const node = { containers: [{ ...inBare, state }], sandboxes: [bare] };
       const reason = (foreignDead: readonly string[]) =>
         reasonOf(
@@ -208,7 +212,7 @@ describe("a foreign container or sandbox", () => {
           }),
           inBare.id,
         );
-      expect([reason([]), reason(["uid-f"])]).toEqual(["not-dead", "foreign-dead"]);
+      expect([reason([]), reason(["uid-f"])]).toEqual([kept, "foreign-dead"]);
     },
   );
 

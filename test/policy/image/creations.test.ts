@@ -102,16 +102,6 @@ describe("a marked container of a ready sandbox", () => {
       IN_FULL,
     ],
     [
-      "is being created beside another container of the pod",
-      { marks: [aMark()], containers: [listed({ name: "sidecar", createdAt: NOW })] },
-      IN_FULL,
-    ],
-    [
-      "is being created beside one that is listed without a time",
-      { marks: [aMark()], containers: [listed({ createdAt: instant(0n) })] },
-      IN_FULL,
-    ],
-    [
       "is being created beside one that is listed with a time in the future",
       { marks: [aMark()], containers: [listed({ createdAt: ahead(minutes(60)) })] },
       IN_FULL,
@@ -128,18 +118,8 @@ describe("a marked container of a ready sandbox", () => {
     ],
     ["does not count with a mark in the future", { marks: [aMark({ at: ahead(minutes(1)) })] }, 0],
     [
-      "does not count with a mark older than the sandbox, which replaced another",
-      { marks: [aMark({ at: ago(minutes(11)) })] },
-      0,
-    ],
-    [
       "does not count during teardown",
       { marks: [aMark()], sandboxes: [{ ...pod, state: "not-ready" }] },
-      0,
-    ],
-    [
-      "does not count in a pod without a sandbox",
-      { marks: [aMark({ podUid: podUid("other") })] },
       0,
     ],
     [

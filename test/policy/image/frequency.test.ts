@@ -103,20 +103,15 @@ describe("the uses of an image", () => {
 
   test("those during a removal that failed are added to those before it, except an arrival that was none", () => {
     const frequency = { uses: 5, agingTerm: 1, dayBegunWatched: watched(1n) };
-    const before = aRecord({ frequency });
-    const during = (containers: readonly Container[]) =>
-      recallImage(seen({ ...aLedger(), agingTerm: 3 }, containers), app.id, before);
-    const names = { names: "registry.example/app:v1" };
-    const recalled = (containers: readonly Container[]) =>
-      recallImage(
-        seen({ ...aLedger(), agingTerm: 3 }, containers),
-        app.id,
-        aRecord({ ...names, frequency }),
-      ).images.get(app.id)?.frequency;
+    const recalled = (containers: readonly Container[], names = "registry.example/app:v1") => {
+      const during = seen(aLedger({ agingTerm: 3 }), containers);
+      const { images } = recallImage(during, app.id, aRecord({ names, frequency }));
+      return images.get(app.id)?.frequency;
+    };
     expect(recalled([web, job])).toMatchObject({ uses: 7, agingTerm: 3 });
     expect(recalled([])).toBe(frequency);
     // Under other names it is another image by now.
-    expect(during([web]).images.get(app.id)?.frequency?.uses).toBe(2);
+    expect(recalled([web], "")?.uses).toBe(2);
   });
 });
 
@@ -136,6 +131,17 @@ describe("containers not seen before", () => {
 
   test.each([
     ["none, with no container", {}, []],
+    [
+      "none that a manifest names",
+      {
+        pods: {
+          kind: "none",
+          why: "",
+          manifests: [{ path: "/m", images: [base.id], fault: null }],
+        },
+      },
+      [],
+    ],
     ["its own image", { containers: [web, job] }, [[app.id, 2]]],
     [
       "the image of a volume",

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
-import { chainId, containerId } from "../../../src/model/ids.ts";
+import { chainId } from "../../../src/model/ids.ts";
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
-import type { Snapshot } from "../../../src/model/snapshot.ts";
+import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
 import { estimate } from "../../../src/policy/image/images.ts";
 import {
@@ -18,7 +18,7 @@ import {
   NOW,
   spaceTarget,
 } from "../../support/build/values.ts";
-import { decideAlone, fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
+import { fateOf, planOf, WATCHED, words } from "../judging.ts";
 
 const gib = (name: string, size = 1n) => anImage(name, { sizeBytes: size * GIB });
 const three = [gib("a"), gib("b"), gib("c")];
@@ -252,31 +252,30 @@ describe("pressure", () => {
     wantedBytes: 1n * GIB,
     relievedBytes: 15n * GIB,
   };
-  const ask = {
-    purpose: { kind: "pressure", signals: ["imagefs.available"] },
-    pressureTargets: [target],
-  } as const;
+  const elsewhere: ImageTarget = { ...target, device: "8:2", path: "/other" };
+  const pressed = (
+    pressureTargets: readonly ImageTarget[],
+    filesystems: readonly Filesystem[] = [disk(14n)],
+  ) =>
+    planOf({
+      images: three,
+      snapshot: { filesystems },
+      limits: { maximumImages: 0 },
+      facts: {
+        purpose: { kind: "pressure", signals: ["imagefs.available"] },
+        pressureTargets,
+      },
+    });
 
   test("removes images as far as its targets need, and ignores the other thresholds", () => {
-    const plan = planOf({
-      images: three,
-      snapshot: onDisk(14n),
-      limits: { maximumImages: 0 },
-      facts: ask,
-    });
+    const plan = pressed([target]);
     expect(plan.targets).toEqual([target]);
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
     expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
   });
 
   test("removes no image for a disk that no longer exists", () => {
-    const gone: ImageTarget = { ...target, device: "8:2", path: "/unmounted" };
-    const plan = planOf({
-      images: three,
-      snapshot: onDisk(14n),
-      facts: { ...ask, pressureTargets: [gone] },
-    });
-    expect(plan).toMatchObject({ candidates: [], targets: [], triggers: [] });
+    expect(pressed([elsewhere])).toMatchObject({ candidates: [], targets: [], triggers: [] });
   });
 
   test("reports the largest need of a disk with several unreachable thresholds, in bytes and in inodes", () => {
@@ -291,17 +290,14 @@ describe("pressure", () => {
     });
     const stricter: ImageTarget = { ...target, relievedBytes: 40n * GIB };
     const full = { ...disk(1n, 1n), inodesFree: 10n, imageInodesUsed: 1n };
-    for (const pressureTargets of [
-      [stricter, inodes(600n), target, inodes(700n)],
-      [inodes(700n), target, inodes(600n), stricter],
-    ]) {
-      const snapshot = { filesystems: [full] };
-      const plan = planOf({ images: three, snapshot, facts: { ...ask, pressureTargets } });
-      expect(plan.blocks).toHaveLength(2);
-      expect(plan.blocks).toContainEqual(
+    const targets = [stricter, inodes(600n), target, inodes(700n)];
+    for (const those of [targets, targets.toReversed()]) {
+      const { blocks } = pressed(those, [full]);
+      expect(blocks).toHaveLength(2);
+      expect(blocks).toContainEqual(
         expect.objectContaining({ kind: "futile", neededBytes: 39n * GIB }),
       );
-      expect(plan.blocks).toContainEqual(
+      expect(blocks).toContainEqual(
         expect.objectContaining({ inodes: { bound: expect.anything(), needed: 690n } }),
       );
     }
@@ -309,34 +305,21 @@ describe("pressure", () => {
 
   test("removes no image for a reachable threshold if a stricter one on the same disk is unreachable", () => {
     const milder: ImageTarget = { ...target, availableBytes: 3n * GIB, relievedBytes: 3n * GIB };
-    const snapshot = { filesystems: [disk(1n, 1n)] };
-    const plan = planOf({
-      images: three,
-      snapshot,
-      facts: { ...ask, pressureTargets: [milder, target] },
+    const full = disk(1n, 1n);
+    const other = { ...disk(0n, 1n), device: "8:2", path: "/other" };
+    expect(pressed([milder, target], [full])).toMatchObject({
+      candidates: [],
+      targets: [],
+      blocks: [{ kind: "futile" }],
     });
-    expect(plan).toMatchObject({ candidates: [], targets: [], blocks: [{ kind: "futile" }] });
-    const alone = planOf({ images: three, snapshot, facts: { ...ask, pressureTargets: [milder] } });
-    expect(alone.targets).toEqual([milder]);
+    expect(pressed([milder], [full]).targets).toEqual([milder]);
     // Another disk has a pressure of its own.
-    const elsewhere: ImageTarget = { ...target, device: "8:2", path: "/other" };
-    const both = planOf({
-      images: three,
-      snapshot: { filesystems: [disk(1n, 1n), { ...disk(0n, 1n), device: "8:2", path: "/other" }] },
-      facts: { ...ask, pressureTargets: [milder, elsewhere] },
-    });
-    expect(both.targets).toEqual([milder]);
+    expect(pressed([milder, elsewhere], [full, other]).targets).toEqual([milder]);
   });
 
   test("each of its signals is named", () => {
     const trigger = { kind: "pressure", signal: "nodefs.available" } as const;
-    const pressureTargets = [target, { ...target, trigger }];
-    const plan = planOf({
-      images: three,
-      snapshot: onDisk(14n),
-      facts: { ...ask, pressureTargets },
-    });
-    expect(plan.triggers).toEqual([target.trigger, trigger]);
+    expect(pressed([target, { ...target, trigger }]).triggers).toEqual([target.trigger, trigger]);
   });
 });
 
@@ -440,39 +423,32 @@ describe("futility", () => {
 });
 
 describe("a filesystem whose figures cannot be judged", () => {
-  for (const [what, change] of [
-    ["a capacity of 0", { capacityBytes: 0n, availableBytes: 0n }],
-    ["more available than there is", { availableBytes: 200n * GIB }],
-  ] as const) {
-    test(`${what} stops every image, for every purpose`, () => {
-      for (const kind of ["periodic", "all-unused"] as const) {
-        const plan = planOf({
-          images: three,
-          snapshot: { filesystems: [aFilesystem(change)] },
-          facts: { purpose: { kind } },
-        });
-        expect(plan).toMatchObject({
-          candidates: [],
-          blocks: [{ kind: "invalid-capacity", path: "/var/lib/containerd" }],
-        });
-        expect(fateOf(plan, gib("a"))).toBe("blocked");
-      }
-    });
-  }
-
-  test("a missing image filesystem stops every image", () => {
-    const filesystems = [aFilesystem({ roles: ["nodefs"] })];
-    expect(planOf({ images: three, snapshot: { filesystems } }).blocks).toMatchObject([
-      { kind: "invalid-capacity", path: "" },
-    ]);
+  test.each([
+    ["a capacity of 0", { capacityBytes: 0n, availableBytes: 0n }, "/var/lib/containerd"],
+    ["more available than there is", { availableBytes: 200n * GIB }, "/var/lib/containerd"],
+    ["no role of images", { roles: ["nodefs"] }, ""],
+  ] as const)("and has %s stops every image, for every purpose", (_, change, path) => {
+    for (const kind of ["periodic", "all-unused"] as const) {
+      const plan = planOf({
+        images: three,
+        snapshot: { filesystems: [aFilesystem(change)] },
+        facts: { purpose: { kind } },
+      });
+      expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "invalid-capacity", path }] });
+      expect(fateOf(plan, gib("a"))).toBe("blocked");
+    }
   });
 });
 
 describe("compat kubelet", () => {
-  const compat = { compat: "kubelet", accounting: "reported", whenFutile: "collect" } as const;
+  const limits = {
+    compat: "kubelet",
+    accounting: "reported",
+    whenFutile: "collect",
+    maximumAge: hours(1),
+  } as const;
 
   test("a never used image is removed for age as soon as the agent is old enough, however young the image", () => {
-    const limits = { ...compat, maximumAge: hours(1) };
     const at = (ran: bigint, startedAt: Instant | null = instant(0n)) =>
       planOf({
         images: [gib("a")],
@@ -490,58 +466,34 @@ describe("compat kubelet", () => {
     expect(gone?.tried.at(-1)).toBe("ghost");
   });
 
-  test("with a capacity of 0 only images over the maximum age are removed", () => {
-    const limits = { ...compat, maximumAge: hours(1) };
-    const lastUse = { lastUsedAt: instant(0n), lastUsedWatched: watched(WATCHED - hours(1)) };
-    const records = [{}, lastUse];
-    const filesystems = [aFilesystem({ capacityBytes: 0n })];
+  test.each([
+    ["images over the maximum age with a capacity of 0", "periodic", [0n], ["a"], 1],
+    ["images over the maximum age without an image filesystem", "periodic", [], ["a"], 1],
+    ["all unused images whatever the disk says", "all-unused", [0n], ["a", "b"], 0],
+  ] as const)("removes %s", (_, kind, capacities, gone, blocks) => {
+    const lastUsed = { lastUsedAt: instant(0n), lastUsedWatched: watched(WATCHED - hours(1)) };
     const plan = planOf({
       images: [gib("a"), gib("b")],
-      records,
+      records: [{}, lastUsed],
       limits,
-      snapshot: { filesystems },
-      facts: { startedAt: instant(0n) },
+      snapshot: { filesystems: capacities.map((capacityBytes) => aFilesystem({ capacityBytes })) },
+      facts: { startedAt: instant(0n), purpose: { kind } },
     });
-    expect(words(plan.candidates)).toEqual(["a"]);
-    expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
-  });
-
-  test("without an image filesystem images over the maximum age are removed", () => {
-    const plan = planOf({
-      images: [gib("a")],
-      limits: { ...compat, maximumAge: hours(1) },
-      snapshot: { filesystems: [] },
-      facts: { startedAt: instant(0n) },
-    });
-    expect(words(plan.candidates)).toEqual(["a"]);
-    expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
-  });
-
-  test("removing all unused images ignores the disk", () => {
-    const filesystems = [aFilesystem({ capacityBytes: 0n })];
-    const ask = { purpose: { kind: "all-unused" } } as const;
-    expect(
-      planOf({ images: three, limits: compat, snapshot: { filesystems }, facts: ask }).candidates,
-    ).toHaveLength(3);
+    expect(words(plan.candidates)).toEqual([...gone]);
+    expect(plan.blocks.map((block) => block.kind)).toEqual(Array(blocks).fill("invalid-capacity"));
   });
 });
 
-describe("containers removed first", () => {
+test("containers removed first do not make their images count as just used for the kubelet", () => {
   const container = aContainer("c", { imageId: idOf("a"), state: "exited" });
-  const node: Node = {
+  const plan = planOf({
     images: three,
     snapshot: { ...onDisk(15n), containers: [container] },
     records: [{ lastUsedAt: NOW, lastUsedWatched: WATCHED }],
-  };
-
-  test("do not make their images count as just used for the kubelet", () => {
-    const without = new Set([containerId("container-c")]);
-    expect(words(planOf({ ...node, limits: { compat: "kubelet" }, without }).candidates)).toEqual([
-      "b",
-      "c",
-      "a",
-    ]);
+    limits: { compat: "kubelet" },
+    without: new Set([container.id]),
   });
+  expect(words(plan.candidates)).toEqual(["b", "c", "a"]);
 });
 
 test("all unused images go in their order, with what each frees by its layers", () => {
@@ -600,21 +552,6 @@ describe("the order frequent", () => {
     expect(candidates).toHaveLength(3);
     for (const one of [...candidates, ...kept]) expect(one).not.toHaveProperty("orderKey");
   });
-
-  test("takes an image without a record for one that has just come", () => {
-    const { candidates } = planOf({
-      ...node({ minimumAge: minutes(0) }),
-      ledger: { images: new Map(), agingTerm: 6 },
-    });
-    expect(candidates.map(({ orderKey }) => orderKey)).toEqual([7, 7, 7]);
-  });
-});
-
-test("deciding does not change its input", () => {
-  const input = inputOf({ images: three, snapshot: onDisk(15n) });
-  const before = structuredClone(input);
-  decideAlone(input);
-  expect(input).toEqual(before);
 });
 
 describe("the estimated stop", () => {
@@ -622,40 +559,39 @@ describe("the estimated stop", () => {
     aCandidate(name, { image: anImage(name, { sizeBytes: 100n * MIB }) }),
   );
   const unlimited = { compat: "none", maximumRemovals: null } as const;
-
   const reached = (...input: Parameters<typeof estimate>): number =>
     estimate(...input).filter(({ expected }) => expected).length;
 
-  describe("the estimated stop", () => {
-    test("counts no inodes, so that all are expected where some are wanted", () => {
-      for (const [wantedInodes, images] of [
-        [1n, 5],
-        [0n, 0],
-      ] as const) {
-        const target: ImageTarget = {
-          kind: "free-inodes",
-          trigger: { kind: "space" },
-          device: "8:1",
-          path: "/",
-          inodesFree: 1n,
-          wantedInodes,
-          relievedInodes: 1n,
-        };
-        expect(reached(five, [target], unlimited)).toBe(images);
-      }
-    });
+  test.each([
+    [1n, 5],
+    [0n, 0],
+  ])(
+    "counts no inodes, so that of five images with %p wanted %p are expected",
+    (wantedInodes, images) => {
+      const target: ImageTarget = {
+        kind: "free-inodes",
+        trigger: { kind: "space" },
+        device: "8:1",
+        path: "/",
+        inodesFree: 1n,
+        wantedInodes,
+        relievedInodes: 1n,
+      };
+      expect(reached(five, [target], unlimited)).toBe(images);
+    },
+  );
 
-    test("is behind all that go for their age, which the kubelet counts towards nothing", () => {
+  test.each([
+    [0n, 2, 3],
+    [250n, 3, 5],
+  ])(
+    "with %p MiB wanted is behind all that go for their age, which the kubelet counts towards nothing",
+    (wanted, ours, kubelets) => {
       const triggers = [{ kind: "age" }, { kind: "space" }] as const;
       const aged = five.map((one, at) => (at < 2 ? { ...one, triggers } : one));
-      for (const [wanted, ours, kubelets] of [
-        [0n, 2, 3],
-        [250n, 3, 5],
-      ] as const) {
-        const targets = [spaceTarget(1_000n * MIB, wanted * MIB)];
-        expect(reached(aged, targets, unlimited)).toBe(ours);
-        expect(reached(aged, targets, { ...unlimited, compat: "kubelet" })).toBe(kubelets);
-      }
-    });
-  });
+      const targets = [spaceTarget(1_000n * MIB, wanted * MIB)];
+      expect(reached(aged, targets, unlimited)).toBe(ours);
+      expect(reached(aged, targets, { ...unlimited, compat: "kubelet" })).toBe(kubelets);
+    },
+  );
 });

@@ -8,7 +8,14 @@ import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import { judgeImages, recheckImages, waitsForCreations } from "../../../src/policy/image/judge.ts";
-import { aContainer, anImage, anImagePlan, aSandbox, NOW } from "../../support/build/values.ts";
+import {
+  aContainer,
+  anImage,
+  anImagePlan,
+  aSandbox,
+  keepOf,
+  NOW,
+} from "../../support/build/values.ts";
 import { fateOf, inputOf, type Node, planOf, WATCHED } from "../judging.ts";
 
 const image = anImage("app");
@@ -31,28 +38,12 @@ describe("each block stops every image and says why", () => {
     ],
     [
       "keep-rules-invalid",
-      {
-        snapshot: {
-          keep: {
-            rules: [],
-            problems: [{ source: "/k/a.list:3", message: "bad" }],
-            directoriesRead: [],
-          },
-        },
-      },
+      { snapshot: { keep: keepOf([], [{ source: "/k/a.list:3", message: "bad" }]) } },
       { problems: [{ source: "/k/a.list:3", message: "bad" }] },
     ],
     [
       "keep-rules-invalid",
-      {
-        snapshot: {
-          keep: {
-            rules: [{ pattern: "a b", source: "--keep" }],
-            problems: [],
-            directoriesRead: [],
-          },
-        },
-      },
+      { snapshot: { keep: keepOf([{ pattern: "a b", source: "--keep" }]) } },
       { problems: [{ source: "--keep" }] },
     ],
     ["pods-unknown", { snapshot: { pods: failedApi } }, { message: "401" }],
@@ -227,7 +218,7 @@ describe("just before a removal", () => {
 
     test("a keep rule that became invalid, with its file and line", () => {
       const problems = [{ source: "/keep.d/site.list:2", message: "it is no pattern" }];
-      expect(again({ keep: { rules: [], problems, directoriesRead: [] } })).toEqual({
+      expect(again({ keep: keepOf([], problems) })).toEqual({
         kind: "blocked",
         block: "keep-rules-invalid",
         detail: "/keep.d/site.list:2: it is no pattern",

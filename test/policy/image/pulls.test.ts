@@ -95,16 +95,6 @@ describe("an image that is first seen", () => {
       "pulled",
     ],
     [
-      "stays pulled when its tag moves",
-      [{ record: true, image: pulled }, { image: { ...pulled, repoTags: [] } }],
-      "pulled",
-    ],
-    [
-      "has no record once containerd lists it as from an archive",
-      [{ record: true, image: pulled }, { record: true }],
-      "no-record",
-    ],
-    [
       "has no record once containerd lists it under the made-up name of an import",
       [
         { record: true, image: pulled },
@@ -151,11 +141,6 @@ describe("an image that is first seen", () => {
 describe("an image that comes back", () => {
   const back: readonly [string, readonly Seen[], string][] = [
     ["has no record, although one outlived it", [{ record: true }], "no-record"],
-    [
-      "has no record on CRI-O either",
-      [{ record: true, image: pulled, runtime: "cri-o" }],
-      "no-record",
-    ],
     ["was pulled if containerd knows its digest", [{ record: true, image: pulled }], "pulled"],
     [
       "was pulled on CRI-O if it is listed once an intent seen meanwhile has ended",
@@ -175,14 +160,6 @@ describe("an image that comes back", () => {
       "pulled",
     ],
     [
-      "was pulled on CRI-O if an intent of its name ended only after it was listed",
-      [
-        { record: true, intent: true },
-        { record: true, runtime: "cri-o" },
-      ],
-      "pulled",
-    ],
-    [
       "has no record on CRI-O if the pull failed before it was loaded",
       [
         { record: true, image: null, intent: true },
@@ -190,11 +167,6 @@ describe("an image that comes back", () => {
         { record: true, image: null },
         { record: true, runtime: "cri-o" },
       ],
-      "no-record",
-    ],
-    [
-      "has no record on containerd without a digest, whatever was being pulled",
-      [{ record: true, image: null, intent: true }, { record: true }],
       "no-record",
     ],
     [
@@ -206,18 +178,8 @@ describe("an image that comes back", () => {
       "no-record",
     ],
     [
-      "was pulled if its old record was pruned meanwhile",
-      [{ image: null }, { record: true }],
-      "pulled",
-    ],
-    [
       "has no record after a time in which its record was not readable",
       [{ record: "unreadable" }, { record: true }],
-      "no-record",
-    ],
-    [
-      "has no record after a time in which records could not be read",
-      [{ unread: true }, { record: true }],
       "no-record",
     ],
   ];

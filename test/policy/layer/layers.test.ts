@@ -142,14 +142,4 @@ describe("the bounds of a path", () => {
       upperBytes: 20n * MIB - CONFIG,
     });
   });
-
-  test("are interpolated by the number of layers where no image ends, from the image below if there is one", () => {
-    const children = [image("one", "base/lib/one", 40n), image("two", "base/lib/two", 40n)];
-    const estimates = (images: readonly LayeredImage[]) =>
-      pathsOf(forestOf(images), "one")?.map(({ estimateBytes }) => estimateBytes);
-    const based = estimates([image("base", "base", 20n), ...children]);
-    expect(based).toEqual([20n * MIB, 30n * MIB, 40n * MIB]);
-    const third = (40n * MIB) / 3n;
-    expect(estimates(children)).toEqual([third, (80n * MIB) / 3n, 40n * MIB]);
-  });
 });

@@ -143,20 +143,6 @@ describe("without a clear trend", () => {
   ])("there is no forecast for a disk that %s", (_, usedGib) => {
     expect(shown(pointsOf({ usedGib }))).toBeNull();
   });
-
-  test("a disk whose use swings has no forecast", () => {
-    fc.assert(
-      fc.property(
-        fc.double({ min: 0.1, max: 12, noNaN: true }),
-        fc.double({ min: 0, max: 2 * Math.PI, noNaN: true }),
-        (period, phase) => {
-          const swing = (ago: number) => 60 + 5 * Math.sin((2 * Math.PI * ago) / period + phase);
-          expect(shown(pointsOf({ usedGib: swing }))?.full ?? null).toBeNull();
-        },
-      ),
-      { numRuns: 200, examples: [[0.5016, 0]] },
-    );
-  });
 });
 
 const NOISE = { minLength: 289, maxLength: 289 };
@@ -251,37 +237,5 @@ describe("a broken series", () => {
       index === 280 ? (rising[281] ?? point) : index === 281 ? (rising[280] ?? point) : point,
     );
     expect(shown(swapped)).toMatchObject({ rate: 1 });
-  });
-
-  test("is not caused by a gap of hours in steady growth", () => {
-    const gap = pointsOf({ usedGib: steady(0.3, 75) }).filter(
-      (_, index) => index < 60 || index > 180,
-    );
-    expect(shown(gap)).toMatchObject({ rate: 0.3 });
-  });
-
-  test("whatever the points are, a forecast has a rate above zero and times that are not negative", () => {
-    const anyPoint = fc.record({
-      minute: fc.integer({ min: -3000, max: 100 }),
-      used: fc.double({ min: -5, max: 120, noNaN: true }),
-      freed: fc.option(fc.bigInt({ min: 0n, max: 2n ** 40n })),
-    });
-    fc.assert(
-      fc.property(fc.array(anyPoint, { maxLength: 80 }), (all) => {
-        const points = all.map(({ minute, used, freed }) =>
-          pointAt(plus(NOW, minutes(minute)), used, { freedBytes: freed }),
-        );
-        const it = forecast(points);
-        if (it === null) return;
-        expect(it.bytesPerHour).toBeGreaterThanOrEqual(0n);
-        expect(it.span).toBeGreaterThanOrEqual(hours(1));
-        for (const until of [it.untilHigh, it.untilFull])
-          if (until !== null) {
-            expect(until).toBeGreaterThanOrEqual(0n);
-            expect(until).toBeLessThanOrEqual(it.horizon);
-          }
-      }),
-      { numRuns: 200 },
-    );
   });
 });

@@ -1,8 +1,19 @@
 import { describe, expect, test } from "bun:test";
 
 import { chainId } from "../../../src/model/ids.ts";
-import type { Futility } from "../../../src/model/plan.ts";
-import type { Filesystem } from "../../../src/model/snapshot.ts";
+import type { Ledger } from "../../../src/model/ledger.ts";
+import type { ImageLimits } from "../../../src/model/limits.ts";
+import type { ImageItem } from "../../../src/model/outcome.ts";
+import type {
+  Bounds,
+  Futility,
+  ImageCandidate,
+  ImagePlan,
+  ImageTarget,
+  Purpose,
+} from "../../../src/model/plan.ts";
+import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
+import { duration } from "../../../src/model/time.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import { breakdownOf } from "../../../src/policy/space/disk.ts";
 import {
@@ -11,8 +22,21 @@ import {
   type DiskTarget,
   futilityDiffers,
   futilityOf,
+  targetReach,
 } from "../../../src/policy/space/futility.ts";
-import { aFilesystem, anImage, GIB } from "../../support/build/values.ts";
+import type { Progress } from "../../../src/policy/space/targets.ts";
+import { noLogs } from "../../support/build/pods.ts";
+import {
+  aCandidate,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aSnapshot,
+  defaultLimits,
+  GIB,
+  NOW,
+  spaceTarget,
+} from "../../support/build/values.ts";
 
 const target: DiskTarget = {
   kind: "available-bytes",
@@ -78,14 +102,7 @@ test("layers of an image in use do not count in the bound, and an image of unkno
 });
 
 describe("what fills the disk", () => {
-  const logs = {
-    kind: "read" as const,
-    podLogsDirectory: "/l",
-    podLogs: [],
-    strays: [],
-    danglingLinks: [],
-    sizeBytes: 5n * GIB,
-  };
+  const logs = { ...noLogs, sizeBytes: 5n * GIB };
 
   test("is never negative, however large the reported parts", () => {
     const parts = breakdownOf(full({ imageUsedBytes: 93n * GIB, containerUsedBytes: 9n * GIB }), {
@@ -191,4 +208,212 @@ test("the state of a disk short of inodes changes when the bound or the free ino
   expect(futilityDiffers(state(100n, 10n), state(80n, 10n))).toBeTrue();
   expect(futilityDiffers(state(100n, 10n), state(0n, 10n))).toBeFalse();
   expect(futilityDiffers(state(100n, 10n), state(100n, 30n))).toBeTrue();
+});
+
+const exactly = (bytes: bigint): Bounds => ({
+  lowerBytes: bytes,
+  estimateBytes: bytes,
+  upperBytes: bytes,
+});
+
+describe("the reach of a pass", () => {
+  /** On a disk of 100 GiB with 3 GiB available and images of 8 GiB: 10 GiB can be reached, 15 GiB cannot. */
+  const milder = spaceTarget(10n * GIB, 7n * GIB);
+  const stricter = spaceTarget(15n * GIB, 12n * GIB);
+  const filesystem = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 8n * GIB });
+
+  const after = (change: Partial<Progress>): Progress => ({
+    accounting: "measured",
+    availableBytes: new Map(),
+    inodesFree: new Map([["8:1", 100n]]),
+    gainedBytes: new Map(),
+    gainedInodes: new Map(),
+    storeBytes: null,
+    imageCount: 2,
+    reportedBytes: 0n,
+    estimatedBytes: 0n,
+    removed: 0,
+    ...change,
+  });
+
+  /** How a pass judges on this node; candidates are its images in order. */
+  const reachOf = (
+    {
+      snapshot,
+      purpose = { kind: "periodic" },
+      ledger = aLedger(),
+      candidates = [],
+      change = {},
+    }: {
+      readonly snapshot: Snapshot;
+      readonly purpose?: Purpose;
+      readonly ledger?: Ledger;
+      readonly candidates?: ImagePlan["candidates"];
+      readonly change?: Partial<ImageLimits>;
+    },
+    targets: readonly ImageTarget[],
+  ) =>
+    targetReach(
+      {
+        snapshot,
+        purpose,
+        ledger,
+        limits: { ...defaultLimits, images: { ...defaultLimits.images, ...change } },
+      },
+      { targets, candidates },
+    );
+
+  const removed = (candidate: ImageCandidate, measuredBytes = 0n): ImageItem => ({
+    candidate,
+    trigger: { kind: "space" },
+    result: {
+      kind: "removed",
+      reportedBytes: candidate.image.sizeBytes,
+      measuredBytes,
+      settled: "at-once",
+    },
+    startedAt: NOW,
+    took: duration(0n),
+  });
+
+  const pressure: Purpose = {
+    kind: "pressure",
+    signals: ["nodefs.available", "imagefs.available"],
+  };
+
+  const all: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
+  const met = spaceTarget(2n * GIB, 0n);
+  const periodic: Purpose = { kind: "periodic" };
+
+  test.each([
+    ["for pressure if all thresholds of its disk are in reach", pressure, [milder], true],
+    ["not for pressure if one of them is not", pressure, [milder, stricter], false],
+    ["not for pressure if none of them is", pressure, [stricter], false],
+    ["for pressure if a target has no disk", pressure, [stricter, all], true],
+    ["for a periodic pass if one is in reach", periodic, [milder, stricter], true],
+    ["not for a periodic pass if none is in reach", periodic, [stricter], false],
+    ["not for a periodic pass if only one that is met is", periodic, [met, stricter], false],
+    ["for a periodic pass if a target has no disk", periodic, [stricter, all], true],
+  ] as const)("targets can be reached %s", (_, purpose, targets, canReach) => {
+    const snapshot = aSnapshot({ filesystems: [filesystem] });
+    const now = after({ availableBytes: new Map([["8:1", 3n * GIB]]) });
+    expect(reachOf({ snapshot, purpose }, targets)(now, [])).toBe(canReach);
+  });
+
+  describe("inodes", () => {
+    const both = [anImage("a"), anImage("b")];
+    const disk = aFilesystem({ inodesFree: 100n, imageInodesUsed: 1_000n });
+    const inodeTarget = (relievedInodes: bigint): ImageTarget => ({
+      kind: "free-inodes",
+      trigger: { kind: "inodes" },
+      device: "8:1",
+      path: "/var/lib/containerd",
+      inodesFree: 9_000n,
+      wantedInodes: 8_900n,
+      relievedInodes,
+    });
+    const reaches = (
+      relievedInodes: bigint,
+      change: Partial<Progress> = {},
+      items: readonly ImageItem[] = [],
+    ): boolean =>
+      reachOf({ snapshot: aSnapshot({ filesystems: [disk], images: both }) }, [
+        inodeTarget(relievedInodes),
+      ])(after(change), items);
+
+    test("within reach are those of images, and a few for each remaining image", () => {
+      expect(reaches(100n + 1_000n + 64n)).toBeTrue();
+      expect(reaches(100n + 1_000n + 65n)).toBeFalse();
+      expect(reaches(100n + 1_000n + 64n, {}, [removed(aCandidate("a"))])).toBeFalse();
+      expect(reaches(100n + 1_000n + 32n, {}, [removed(aCandidate("a"))])).toBeTrue();
+    });
+
+    test("count once, and an unmeasured disk has none free", () => {
+      expect(reaches(700n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeTrue();
+      expect(reaches(701n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeFalse();
+      expect(reaches(1_064n, { inodesFree: new Map() })).toBeTrue();
+      expect(reaches(1_065n, { inodesFree: new Map() })).toBeFalse();
+    });
+
+    test("of an unknown disk count as in reach", () => {
+      const elsewhere = { ...inodeTarget(10_000n), device: "8:2" };
+      const snapshot = aSnapshot({ filesystems: [disk], images: both });
+      expect(reachOf({ snapshot }, [elsewhere])(after({}), [])).toBeTrue();
+    });
+  });
+
+  describe("the layers of what is left", () => {
+    const chain = (word: string) => ({ chain: chainId(word), builtAt: null });
+    const sized = (word: string, gibibytes: bigint) =>
+      aCandidate(word, { image: anImage(word, { sizeBytes: gibibytes * GIB }) });
+    /** Two images of a base of 4 GiB, which is one too, and one of its own: 7 GiB in all, 15 GiB as reported. */
+    const [one, other, base, lone] = [
+      sized("one", 5n),
+      sized("two", 5n),
+      sized("base", 4n),
+      sized("lone", 1n),
+    ];
+    const candidates = [one, other, base, lone].map((candidate, at) => ({
+      ...candidate,
+      sharersKnown: true,
+      unscaled: exactly([1n, 1n, 4n, 1n][at]! * GIB),
+    }));
+    const ledger = aLedger({
+      origins: new Map([
+        [one.image.id, chain("b/1")],
+        [other.image.id, chain("b/2")],
+        [base.image.id, chain("b")],
+        [lone.image.id, chain("l")],
+      ]),
+      layers: new Map([
+        [chainId("b"), { below: null, chain: [chainId("b")] }],
+        [chainId("b/1"), { below: chainId("b"), chain: [chainId("b/1")] }],
+        [chainId("b/2"), { below: chainId("b"), chain: [chainId("b/2")] }],
+        [chainId("l"), { below: null, chain: [chainId("l")] }],
+      ]),
+    });
+    /** What has to become free so that it is just in reach, to a hundredth of a GiB; nothing is free now. */
+    const reachable = (
+      items: readonly ImageItem[],
+      runtime: Partial<Snapshot["runtime"]> = {},
+      change: Partial<ImageLimits> = {},
+    ) => {
+      const listed = candidates.map(({ image }) => image);
+      const disk = aFilesystem({ availableBytes: 0n, imageUsedBytes: 65_000n });
+      const snapshot = aSnapshot({ images: listed, filesystems: [disk] });
+      const node = { ...snapshot, runtime: { ...snapshot.runtime, ...runtime } };
+      const reaches = (bytes: bigint) =>
+        reachOf({ snapshot: node, ledger, candidates, change }, [spaceTarget(bytes, bytes)])(
+          after({ availableBytes: new Map([["8:1", 0n]]) }),
+          items,
+        );
+      let [low, high] = [0n, 100n * GIB];
+      while (high - low > GIB / 100n) {
+        const middle = (low + high) / 2n;
+        if (reaches(middle)) low = middle;
+        else high = middle;
+      }
+      return Math.round(Number(low) / Number(GIB));
+    };
+    const crio = { name: "cri-o", version: "1.37.0" };
+
+    test("are fewer after each removal, in whatever order", () => {
+      const [first, second, third, fourth] = candidates.map((candidate) => removed(candidate));
+      expect(reachable([first!], crio)).toBe(6);
+      expect(reachable([first!, second!], crio)).toBe(5);
+      expect(reachable([first!, second!, third!], crio)).toBe(1);
+      expect(reachable([first!, second!, third!, fourth!], crio)).toBe(0);
+      expect(reachable([fourth!, third!], crio)).toBe(6);
+      expect(reachable([fourth!, third!, second!], crio)).toBe(5);
+    });
+
+    test("are left as they were by what was not removed, and do not count with reported sizes", () => {
+      const failed: ImageItem = {
+        ...removed(candidates[0]!),
+        result: { kind: "failed", message: "busy", code: "failed" },
+      };
+      expect(reachable([failed], crio)).toBe(7);
+      expect(reachable([], crio, { accounting: "reported" })).toBe(75);
+    });
+  });
 });

@@ -1,13 +1,20 @@
 import { describe, expect, test } from "bun:test";
 
-import fc from "fast-check";
-
 import type { ImageLimits } from "../../../src/model/limits.ts";
+import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { minutes } from "../../../src/model/time.ts";
 import type { LayerForest } from "../../../src/policy/layer/layers.ts";
 import { imageUseOf, storeFilesystem } from "../../../src/policy/space/disk.ts";
-import { collectsImages, judgeDisks, storeTargets } from "../../../src/policy/space/targets.ts";
+import {
+  collectsImages,
+  judgeDisks,
+  lackedBytes,
+  metAfterAll,
+  type Progress,
+  storeTargets,
+  targetsMet,
+} from "../../../src/policy/space/targets.ts";
 import {
   aFilesystem,
   anImage,
@@ -15,6 +22,7 @@ import {
   defaultImageLimits,
   GIB,
   MIB,
+  spaceTarget,
 } from "../../support/build/values.ts";
 
 const judged = (limits: Partial<ImageLimits>, change: Partial<Filesystem> = {}) =>
@@ -45,19 +53,6 @@ describe("the kubelet's arithmetic", () => {
       );
     },
   );
-
-  test("frees at least down to the largest usage that does not trigger", () => {
-    const capacity = fc.bigInt({ min: 1n, max: 10n ** 18n });
-    fc.assert(
-      fc.property(capacity, fc.integer({ min: 1, max: 99 }), (capacityBytes, highPercent) => {
-        const at = (availableBytes: bigint) =>
-          judged({ highPercent, lowPercent: 0 }, { capacityBytes, availableBytes }).targets[0];
-        const target = at(0n);
-        const relieved = target?.kind === "available-bytes" ? target.relievedBytes : 0n;
-        expect([at(relieved), at(relieved - 1n)]).toEqual([undefined, expect.anything()]);
-      }),
-    );
-  });
 });
 
 describe("figures that contradict each other", () => {
@@ -190,4 +185,135 @@ test("the image filesystem is the first that holds images, or none if the runtim
   const [first, second] = [aFilesystem({ path: "/a" }), aFilesystem({ path: "/b" })];
   expect(storeFilesystem({ filesystems: [root, first, second] })).toBe(first);
   expect(storeFilesystem({ filesystems: [root] })).toBeNull();
+});
+
+describe("during a pass", () => {
+  const start: Progress = {
+    accounting: "measured",
+    availableBytes: new Map([["8:1", 0n]]),
+    inodesFree: new Map(),
+    gainedBytes: new Map([["8:1", 0n]]),
+    gainedInodes: new Map(),
+    storeBytes: null,
+    imageCount: 0,
+    reportedBytes: 0n,
+    estimatedBytes: 0n,
+    removed: 0,
+  };
+  const bytes = (available: bigint, gained: bigint): Partial<Progress> => ({
+    availableBytes: new Map([["8:1", available]]),
+    gainedBytes: new Map([["8:1", gained]]),
+  });
+  const inodesOf = (free: bigint, gained: bigint): Partial<Progress> => ({
+    inodesFree: new Map([["8:1", free]]),
+    gainedInodes: new Map([["8:1", gained]]),
+  });
+  const reported = { accounting: "reported" } as const;
+  const space = spaceTarget(100n, 10n);
+  const zero = spaceTarget(100n, 0n);
+  const count: ImageTarget = {
+    kind: "image-count",
+    trigger: { kind: "count" },
+    maximumImages: 10,
+    wantedImages: 1,
+  };
+  const budget: ImageTarget = {
+    kind: "store-bytes",
+    trigger: { kind: "budget" },
+    maximumBytes: 100n,
+    wantedBytes: 20n,
+  };
+  const inodes: ImageTarget = {
+    kind: "free-inodes",
+    trigger: { kind: "inodes" },
+    device: "8:1",
+    path: "/",
+    inodesFree: 500n,
+    wantedInodes: 100n,
+    relievedInodes: 450n,
+  };
+
+  test.each<[string, readonly ImageTarget[], Partial<Progress>, ReturnType<typeof targetsMet>]>([
+    ["space is not met if nothing was freed", [zero], bytes(90n, 0n), null],
+    ["space is met by what the pass itself freed", [zero], bytes(90n, 1n), "own-gain-reached"],
+    ["space is met by what is available", [zero], bytes(100n, 0n), "target-reached"],
+    [
+      "space is not met by another disk",
+      [spaceTarget(0n, 1n)],
+      { availableBytes: new Map() },
+      null,
+    ],
+    ["space is not met by reported sizes if nothing was removed", [zero], reported, null],
+    ["a number of images is met below it", [count], { imageCount: 9 }, "target-reached"],
+    ["a number of images is met", [count], { imageCount: 10 }, "target-reached"],
+    ["a number of images is not met above it", [count], { imageCount: 11 }, null],
+    [
+      "a budget is not met by smaller estimates",
+      [budget],
+      { reportedBytes: 50n, estimatedBytes: 19n },
+      null,
+    ],
+    [
+      "a budget is met by estimates if the store is not measured",
+      [budget],
+      { estimatedBytes: 20n },
+      "target-reached",
+    ],
+    [
+      "a budget is not met by smaller reported sizes",
+      [budget],
+      { ...reported, storeBytes: 1n, reportedBytes: 19n },
+      null,
+    ],
+    [
+      "a budget is met by reported sizes",
+      [budget],
+      { ...reported, reportedBytes: 21n },
+      "target-reached",
+    ],
+    [
+      "a budget and space are not met if one is not",
+      [space, budget],
+      { ...bytes(90n, 10n), storeBytes: 101n },
+      null,
+    ],
+    [
+      "a budget and space are met if both are",
+      [space, budget],
+      { ...bytes(90n, 10n), storeBytes: 100n },
+      "own-gain-reached",
+    ],
+    ["inodes are not met if too few are free", [inodes], inodesOf(499n, 99n), null],
+    ["inodes are met by what is free", [inodes], inodesOf(500n, 0n), "target-reached"],
+    [
+      "inodes are met by what the pass itself freed",
+      [inodes],
+      inodesOf(499n, 100n),
+      "own-gain-reached",
+    ],
+    ["inodes are not met by bytes", [inodes], bytes(1_000n, 1_000n), null],
+    ["inodes are not met by another disk", [{ ...inodes, device: "8:2" }], {}, null],
+  ])("a target of %s", (_, targets, progress, end) => {
+    expect(targetsMet(targets, { ...start, ...progress })).toBe(end);
+  });
+
+  test("with reported sizes, a target of zero is met after all if there was none to remove", () => {
+    expect(metAfterAll([zero], { ...start, ...reported })).toBe("target-reached");
+  });
+
+  test.each<[string, ImageTarget, Partial<Progress>, bigint | null]>([
+    ["what the disk lacks", spaceTarget(100n, 40n), bytes(90n, 0n), 10n],
+    ["what the own gain lacks, if that is less", spaceTarget(100n, 40n), bytes(10n, 35n), 5n],
+    [
+      "all of it on a disk that was not measured",
+      spaceTarget(100n, 200n),
+      { availableBytes: new Map(), gainedBytes: new Map() },
+      100n,
+    ],
+    ["what the store has above its budget", budget, { storeBytes: 130n }, 30n],
+    ["unknown for a store that is not measured", budget, { storeBytes: null }, null],
+    ["no number of bytes for a count", count, {}, null],
+  ])("what a target lacks is %s", (_, target, progress, lacked) => {
+    expect(lackedBytes(target, { ...start, ...progress })).toBe(lacked);
+  });
 });

@@ -18,6 +18,7 @@ import type {
   Container,
   Filesystem,
   Image,
+  KeepRule,
   Sandbox,
   Snapshot,
 } from "../../../src/model/snapshot.ts";
@@ -161,10 +162,16 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     pulls: { kind: "failed", message: "a test", intents: null },
     creations: null,
     logs: null,
-    keep: { rules: [], problems: [], directoriesRead: [] },
+    keep: keepOf([]),
     ...change,
   };
 }
+
+/** Keep rules as they are read from the node, without a fault unless one is given. */
+export const keepOf = (
+  rules: readonly KeepRule[],
+  problems: Snapshot["keep"]["problems"] = [],
+): Snapshot["keep"] => ({ rules, problems, directoriesRead: [] });
 
 export function aLedger(change: Partial<Ledger> = {}): Ledger {
   return {
