@@ -11,7 +11,7 @@ import { diskOf } from "../../src/node/disk.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, runFakePass } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
-import { noAnnouncements } from "../support/no-announcements.ts";
+import { noAnnouncements } from "../support/no-creations.ts";
 import { Random, SEED } from "../support/random.ts";
 
 const ROUNDS = 1_000;

@@ -33,8 +33,7 @@ import {
   idOf,
   NOW,
 } from "./build/values.ts";
-import { noAnnouncements } from "./no-announcements.ts";
-import { noPulls } from "./no-creations.ts";
+import { noAnnouncements, noPulls } from "./no-creations.ts";
 
 export interface FakeWorld {
   images: Image[];

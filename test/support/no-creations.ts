@@ -1,6 +1,7 @@
-/** A node on which no container is being created, and without pull records. */
+/** A node on which no container is being created, without pull records and without container events. */
 
 import type { FreshNodeInput } from "../../src/gc/fresh-view.ts";
+import type { EventSource } from "../../src/gc/ports.ts";
 import type { HostReader, PullReader } from "../../src/model/ports.ts";
 
 export const noCreations: FreshNodeInput["creations"] = {
@@ -17,3 +18,5 @@ export const noPulls: PullReader = {
   intents: async () => null,
   records: async () => [],
 };
+
+export const noAnnouncements: EventSource = { listen: () => ({ announcedSince: () => [] }) };

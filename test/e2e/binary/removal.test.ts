@@ -32,7 +32,7 @@ test("a pass asks for each image twice, for its layers and after its removal, an
 describe("an image of CRI-O that its removal by ID does not remove", () => {
   test.each([
     ["one of a read-only store", { isReadOnly: true }],
-    ["an OCI artifact", { artifact: true }],
+    ["an OCI artifact", { isArtifact: true }],
   ])(
     "is kept after two removals an hour apart, and listed once: %s",
     async (_, change) => {

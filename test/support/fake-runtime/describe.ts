@@ -14,16 +14,17 @@ export interface ImageDescription {
   /** As reported; the sum of the layers by default. */
   readonly sizeBytes?: number | bigint;
   readonly pinned?: boolean;
-  /** An OCI artifact on CRI-O: its removal by ID answers OK and does nothing; by a name it goes. */
-  readonly artifact?: boolean;
+  /**
+   * An OCI artifact on CRI-O: its verbose status names no layers, and its removal by ID answers OK and does nothing; by
+   * a name it goes.
+   */
+  readonly isArtifact?: boolean;
   /** In a read-only store of CRI-O: its removal by ID answers OK and does nothing; by a name it is listed twice. */
   readonly isReadOnly?: boolean;
   /** Layers with the same ID are shared. By default one of its own, of `sizeBytes`. */
   readonly layers?: readonly LayerDescription[];
   /** When it was built, RFC 3339; absent: its verbose status does not say. */
   readonly builtAt?: string;
-  /** An OCI artifact: its verbose status names no layers. */
-  readonly isArtifact?: boolean;
 }
 
 /** RFC 3339, or nanoseconds since 1970 as text or bigint. */
@@ -65,8 +66,6 @@ export interface ContainerDescription {
   /** By default those that Kubernetes sets, from the sandbox. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** What it wrote over its image; absent: its statistics do not say. */
-  readonly writableBytes?: number;
 }
 
 export interface FilesystemDescription {

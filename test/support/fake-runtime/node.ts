@@ -21,8 +21,6 @@ export class FakeNode {
   readonly images: ImageDescription[] = [];
   readonly sandboxes = new Map<string, SandboxDescription>();
   readonly containers = new Map<string, ContainerDescription>();
-  /** Images, by ID, that answer OK to their removal and stay. */
-  readonly ghosts = new Set<string>();
   /** Containers and sandboxes, by ID, that somebody else is removing: their removal is refused until they are gone. */
   readonly beingRemoved = new Set<string>();
   /** Removed images leave their layers, as if another namespace used them. */
@@ -75,15 +73,14 @@ export class FakeNode {
     );
   }
 
-  /** Every entry of the ID goes; `false` where there is none. */
-  removeImage(reference: string): boolean {
+  /** Every entry of the ID goes. */
+  removeImage(reference: string): void {
     const image = this.findImage(reference);
-    if (image === undefined) return false;
-    if (this.ghosts.has(image.id)) return true;
-    if (image.artifact === true && reference === image.id) return true;
+    if (image === undefined) return;
+    if (image.isArtifact === true && reference === image.id) return;
     if (image.isReadOnly === true) {
       if (reference !== image.id) this.addImage({ ...image, repoTags: [], repoDigests: [] });
-      return true;
+      return;
     }
     for (let at = this.images.length - 1; at >= 0; at -= 1) {
       const candidate = this.images[at];
@@ -91,7 +88,6 @@ export class FakeNode {
       this.images.splice(at, 1);
       if (!this.keepsContent) this.store.release(layersOf(candidate));
     }
-    return true;
   }
 
   removeContainer(id: string): void {

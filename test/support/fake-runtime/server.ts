@@ -169,55 +169,73 @@ const garbage = Buffer.from([0x0a, 0xff, 0xff, 0xff, 0x0f, 0x07]);
 type Reply = (error: object | null, bytes?: Buffer) => void;
 
 function unary(method: string, encode: Encode, context: Context) {
-  return async (call: ServerUnaryCall<object, Buffer>, reply: Reply): Promise<void> => {
-    const received = receive(method, call.request, context);
-    try {
-      const fault = await prepared(method, call.request, context);
-      if (fault?.kind === "hang") return;
-      if (fault?.kind === "crash") return await context.drop();
-      const handle = unaryMethods[method];
-      if (handle === undefined) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
-      const answer = await handle(context.speaker, call.request);
-      if (fault?.kind === "drop") return await context.drop();
-      const edited = fault?.kind === "edit" ? fault.edit(answer) : answer;
-      const bytes = fault?.kind === "garbage" ? garbage : limited(encode(edited), context);
-      received.code = "OK";
-      reply(null, bytes);
-    } catch (thrown) {
-      const refusal = asRefusal(thrown);
-      received.code = refusal.code;
-      reply({ code: status[refusal.code], details: refusal.message });
-    }
-  };
+  return (call: ServerUnaryCall<object, Buffer>, reply: Reply): Promise<void> =>
+    serve(method, call.request, context, {
+      refuse: (refusal) => reply(refusal),
+      answer: async (fault) => {
+        const handle = unaryMethods[method];
+        if (handle === undefined) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
+        const answer = await handle(context.speaker, call.request);
+        if (fault?.kind === "drop") return context.drop();
+        const edited = fault?.kind === "edit" ? fault.edit(answer) : answer;
+        const bytes = fault?.kind === "garbage" ? garbage : limited(encode(edited), context);
+        return () => reply(null, bytes);
+      },
+    });
 }
 
 function stream(method: string, encode: Encode, context: Context) {
-  return async (call: ServerWritableStream<object, Buffer>): Promise<void> => {
-    const received = receive(method, call.request, context);
-    const refuse = (thrown: unknown): void => {
-      const refusal = asRefusal(thrown);
-      received.code = refusal.code;
-      call.emit("error", { code: status[refusal.code], details: refusal.message });
-    };
-    try {
-      const fault = await prepared(method, call.request, context);
-      if (fault?.kind === "hang") return;
-      if (fault?.kind === "drop") return await context.drop();
-      if (fault?.kind === "garbage") call.write(garbage);
-      const list = listStreams[method]?.(context.speaker);
-      if (list === undefined) return sendEvents(call, encode, context);
-      if (!list.has) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
-      const size = context.speaker.traits.batchSize;
-      for (let at = 0; at < list.items.length; at += size) {
-        const batch = { [list.field]: list.items.slice(at, at + size) };
-        call.write(limited(encode(fault?.kind === "edit" ? fault.edit(batch) : batch), context));
-      }
-      received.code = "OK";
-      call.end();
-    } catch (thrown) {
-      refuse(thrown);
-    }
-  };
+  return (call: ServerWritableStream<object, Buffer>): Promise<void> =>
+    serve(method, call.request, context, {
+      refuse: (refusal) => call.emit("error", refusal),
+      answer: async (fault) => {
+        if (fault?.kind === "drop") return context.drop();
+        if (fault?.kind === "garbage") call.write(garbage);
+        const list = listStreams[method]?.(context.speaker);
+        if (list === undefined) return sendEvents(call, encode, context);
+        if (!list.has) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
+        const size = context.speaker.traits.batchSize;
+        for (let at = 0; at < list.items.length; at += size) {
+          const batch = { [list.field]: list.items.slice(at, at + size) };
+          call.write(limited(encode(fault?.kind === "edit" ? fault.edit(batch) : batch), context));
+        }
+        return () => call.end();
+      },
+    });
+}
+
+interface Answering {
+  readonly refuse: (refusal: { readonly code: number; readonly details: string }) => unknown;
+  /** What ends a call that was answered in full; nothing where it was not. */
+  readonly answer: (fault: Fault | undefined) => Promise<(() => unknown) | void>;
+}
+
+/** Hooks, then faults, then the runtime; what it refuses becomes an error of gRPC. */
+async function serve(
+  method: string,
+  request: object,
+  { faults, calls, drop }: Context,
+  { refuse, answer }: Answering,
+): Promise<void> {
+  const received: ReceivedCall = { method, request, atMs: performance.now(), code: null };
+  calls.push(received);
+  try {
+    await faults.runHooks(method, request);
+    const fault = faults.take(method, request);
+    if (fault?.kind === "hang") return;
+    if (fault?.kind === "crash") return await drop();
+    if (fault?.kind === "delay") await Bun.sleep(fault.ms);
+    if (fault?.kind === "error")
+      throw new Refusal(fault.code, fault.message ?? `${method} was made to fail`);
+    const end = await answer(fault);
+    if (end === undefined) return;
+    received.code = "OK";
+    end();
+  } catch (thrown) {
+    received.code = thrown instanceof Refusal ? thrown.code : "UNKNOWN";
+    const details = thrown instanceof Error ? thrown.message : String(thrown);
+    refuse({ code: status[received.code], details });
+  }
 }
 
 function sendEvents(
@@ -239,26 +257,6 @@ function sendEvents(
   call.on("cancelled", () => speaker.node.listeners.delete(listener));
 }
 
-function receive(method: string, request: object, { calls }: Context): ReceivedCall {
-  const received: ReceivedCall = { method, request, atMs: performance.now(), code: null };
-  calls.push(received);
-  return received;
-}
-
-/** Hooks and what a fault does before the call is looked at; the fault that is left for afterwards. */
-async function prepared(
-  method: string,
-  request: object,
-  { faults }: Context,
-): Promise<Fault | undefined> {
-  await faults.runHooks(method, request);
-  const fault = faults.take(method, request);
-  if (fault?.kind === "error")
-    throw new Refusal(fault.code, fault.message ?? `${method} was made to fail`);
-  if (fault?.kind === "delay") await Bun.sleep(fault.ms);
-  return fault;
-}
-
 function limited(bytes: Buffer, { speaker }: Context): Buffer {
   const limit = speaker.traits.messageLimitBytes;
   if (bytes.length <= limit) return bytes;
@@ -267,8 +265,3 @@ function limited(bytes: Buffer, { speaker }: Context): Buffer {
     `grpc: trying to send message larger than max (${bytes.length} vs. ${limit})`,
   );
 }
-
-const asRefusal = (thrown: unknown): Refusal =>
-  thrown instanceof Refusal
-    ? thrown
-    : new Refusal("UNKNOWN", thrown instanceof Error ? thrown.message : String(thrown));
