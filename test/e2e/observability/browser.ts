@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { until } from "../../support/containerd/until.ts";
+
 export interface Look {
   readonly width: number;
   readonly scheme: "light" | "dark";
@@ -27,7 +29,6 @@ export interface Page {
   readonly complaints: readonly string[];
 }
 
-const START_MS = 30_000;
 const ANSWER_MS = 30_000;
 
 export async function openBrowser(): Promise<Browser> {
@@ -63,37 +64,26 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-async function portOf(profile: string): Promise<number> {
-  const file = join(profile, "DevToolsActivePort");
-  const until = Date.now() + START_MS;
-  while (Date.now() < until) {
+const portOf = (profile: string): Promise<number> =>
+  until("Chromium has opened its debugging port", 30_000, () => {
+    const file = join(profile, "DevToolsActivePort");
     const port = existsSync(file) ? Number(readFileSync(file, "utf8").split("\n")[0]) : 0;
-    if (port > 0) return port;
-    await Bun.sleep(50);
-  }
-  throw new Error(`Chromium did not open its debugging port within ${START_MS} ms`);
-}
+    return port > 0 && port;
+  });
 
-interface Message {
-  readonly id?: number;
-  readonly method?: string;
-  readonly params?: Record<string, unknown>;
-  readonly result?: Record<string, unknown>;
-  readonly error?: { readonly message: string };
-}
+// oxlint-disable-next-line typescript/no-explicit-any -- a message of the debugging protocol
+type Message = any;
 
 async function openPage(port: number, file: string, look: Look): Promise<Page> {
   const created = await fetch(`http://127.0.0.1:${port}/json/new?about:blank`, { method: "PUT" });
-  const { webSocketDebuggerUrl } = (await created.json()) as { webSocketDebuggerUrl: string };
+  const { webSocketDebuggerUrl } = (await created.json()) as Message;
   const requests: string[] = [];
   const complaints: string[] = [];
   const loaded = Promise.withResolvers<void>();
-  const call = await connected(webSocketDebuggerUrl, (message) => {
-    const params = message.params as Record<string, Record<string, string>> | undefined;
-    if (message.method === "Network.requestWillBeSent")
-      requests.push(params?.["request"]?.["url"] ?? "");
-    if (message.method === "Log.entryAdded") complaints.push(params?.["entry"]?.["text"] ?? "");
-    if (message.method === "Page.loadEventFired") loaded.resolve();
+  const call = await connected(webSocketDebuggerUrl, ({ method, params }) => {
+    if (method === "Network.requestWillBeSent") requests.push(params.request.url);
+    if (method === "Log.entryAdded") complaints.push(params.entry.text);
+    if (method === "Page.loadEventFired") loaded.resolve();
   });
   for (const domain of ["Network", "Log", "Page"]) await call(`${domain}.enable`);
   await call("Emulation.setDeviceMetricsOverride", {
@@ -109,20 +99,22 @@ async function openPage(port: number, file: string, look: Look): Promise<Page> {
   await call("Page.navigate", { url: `file://${file}` });
   await loaded.promise;
   const evaluate = async (expression: string): Promise<unknown> => {
-    const answer = await call("Runtime.evaluate", { expression, returnByValue: true });
-    return (answer["result"] as { value?: unknown }).value;
+    return (await call("Runtime.evaluate", { expression, returnByValue: true })).result.value;
   };
   return {
     requests,
     complaints,
     evaluate,
     screenshot: async (stretch) => {
-      const clip =
-        stretch === undefined
-          ? {}
-          : { clip: { x: 0, y: stretch.top, width: look.width, height: stretch.height, scale: 1 } };
-      const answer = await call("Page.captureScreenshot", { captureBeyondViewport: true, ...clip });
-      return Buffer.from(answer["data"] as string, "base64");
+      const clip = stretch && {
+        x: 0,
+        y: stretch.top,
+        width: look.width,
+        height: stretch.height,
+        scale: 1,
+      };
+      const answer = await call("Page.captureScreenshot", { captureBeyondViewport: true, clip });
+      return Buffer.from(answer.data, "base64");
     },
     pdf: async () => {
       const answer = await call("Page.printToPDF", {
@@ -130,18 +122,18 @@ async function openPage(port: number, file: string, look: Look): Promise<Page> {
         paperWidth: 8.27,
         paperHeight: 11.69,
       });
-      return Buffer.from(answer["data"] as string, "base64");
+      return Buffer.from(answer.data, "base64");
     },
   };
 }
 
-type Call = (method: string, params?: Record<string, unknown>) => Promise<Record<string, unknown>>;
+type Call = (method: string, params?: Record<string, unknown>) => Promise<Message>;
 
 async function connected(url: string, onEvent: (message: Message) => void): Promise<Call> {
   const socket = new WebSocket(url);
-  const waiting = new Map<number, PromiseWithResolvers<Record<string, unknown>>>();
+  const waiting = new Map<number, PromiseWithResolvers<Message>>();
   socket.addEventListener("message", (event) => {
-    const message = JSON.parse(String(event.data)) as Message;
+    const message: Message = JSON.parse(String(event.data));
     const answer = message.id === undefined ? undefined : waiting.get(message.id);
     if (answer === undefined) onEvent(message);
     else if (message.error === undefined) answer.resolve(message.result ?? {});
@@ -154,7 +146,7 @@ async function connected(url: string, onEvent: (message: Message) => void): Prom
   let serial = 0;
   return (method, params = {}) => {
     serial += 1;
-    const answer = Promise.withResolvers<Record<string, unknown>>();
+    const answer = Promise.withResolvers<Message>();
     waiting.set(serial, answer);
     setTimeout(() => answer.reject(new Error(`${method} was not answered`)), ANSWER_MS).unref();
     socket.send(JSON.stringify({ id: serial, method, params }));

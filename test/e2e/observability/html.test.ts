@@ -22,9 +22,9 @@ let browser: Browser;
 
 beforeAll(async () => {
   mkdirSync(directory, { recursive: true });
-  await Bun.write(join(directory, "report.html"), htmlReport(weekReport()));
-  await Bun.write(join(directory, "large.html"), htmlReport(largeReport()));
-  await Bun.write(join(directory, "hostile.html"), htmlReport(hostileReport()));
+  const reports = { report: weekReport(), large: largeReport(), hostile: hostileReport() };
+  for (const [name, report] of Object.entries(reports))
+    await Bun.write(join(directory, `${name}.html`), htmlReport(report));
   browser = await openBrowser();
 });
 
@@ -55,7 +55,7 @@ const LEAST_CONTRAST = `(() => {
 
 describe.each(looks)("%s", (name, look) => {
   test("fits its width, is readable, and asks for nothing beyond its file", async () => {
-    const page = await browser.open(join(directory, "report.html"), look);
+    const page = await opened(look);
     await Bun.write(join(directory, `${name}.png`), await page.screenshot());
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
     expect(await page.evaluate(LEAST_CONTRAST)).toBeGreaterThanOrEqual(4.5);
@@ -69,16 +69,19 @@ describe.each(looks)("%s", (name, look) => {
   });
 });
 
+/** The report of a week, as a reader opens it. */
+const opened = (look: Look = { width: 1100, scheme: "light" }) =>
+  browser.open(join(directory, "report.html"), look);
+
 test("the light and dark pages differ", async () => {
   const background = "getComputedStyle(document.body).backgroundColor";
-  const file = join(directory, "report.html");
-  const light = await browser.open(file, { width: 1100, scheme: "light" });
-  const dark = await browser.open(file, { width: 1100, scheme: "dark" });
-  expect(await light.evaluate(background)).not.toBe(await dark.evaluate(background));
+  const light = await (await opened()).evaluate(background);
+  const dark = await opened({ width: 1100, scheme: "dark" });
+  expect(await dark.evaluate(background)).not.toBe(light);
 });
 
 test("the chart is drawn and has a text alternative", async () => {
-  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
+  const page = await opened();
   const box = (await page.evaluate(
     "(({width, height}) => [width, height])(document.querySelector('path.used').getBoundingClientRect())",
   )) as readonly number[];
@@ -95,7 +98,7 @@ test.each([
 ] as const)(
   "a chart of %d px has %d labels of its time, and none covers another",
   async (width, least) => {
-    const page = await browser.open(join(directory, "report.html"), { width, scheme: "light" });
+    const page = await opened({ width, scheme: "light" });
     const edges = (await page.evaluate(
       "[...document.querySelector('.times').children].map((it) => it.getBoundingClientRect()).filter((it) => it.width > 0).flatMap((it) => [it.left, it.right])",
     )) as readonly number[];
@@ -105,7 +108,7 @@ test.each([
 );
 
 test("an ID is shown shortened and selected in full", async () => {
-  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
+  const page = await opened();
   const id = "document.querySelector('code.id')";
   expect(await page.evaluate(`getComputedStyle(${id}).userSelect`)).toBe("all");
   expect(await page.evaluate(`${id}.textContent`)).toMatch(/^sha256:[0-9a-f]{64}$/);
@@ -141,7 +144,7 @@ test.each([
   ["a desk in light", { width: 1100, scheme: "light" }],
   ["a phone in the dark", { width: 390, scheme: "dark" }],
 ] as const)("the treemap on %s fills its area, and no tile is outside", async (_, look) => {
-  const page = await browser.open(join(directory, "report.html"), look);
+  const page = await opened(look);
   const [outside, covered, hatched] = (await page.evaluate(`(() => {
     const map = document.querySelector(".map").getBoundingClientRect();
     const tiles = [...document.querySelectorAll(".tile")].map((it) => it.getBoundingClientRect());

@@ -1,18 +1,16 @@
 // Prometheus and its promtool judge the metrics and the rules; rules-test.yaml says when each alert fires and when not.
 
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { Metrics } from "../../../src/agent/metrics.ts";
 import prometheusRules from "../../../src/agent/prometheus-rules.txt" with { type: "text" };
 import { forecast, measured, pass, runtime, status } from "../../report/build.ts";
 import { until } from "../../support/containerd/until.ts";
-import { startNode } from "../binary/node.ts";
+import { scratch } from "../../support/scratch.ts";
+import { type Json, startNode } from "../binary/node.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "crigc-promtool-"));
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = scratch();
 
 async function promtool(words: readonly string[], input = ""): Promise<string> {
   const tool = Bun.spawn(["promtool", ...words], {
@@ -61,16 +59,12 @@ describe("the rules", () => {
 
   test("and the dashboard's queries are valid for Prometheus", async () => {
     const file = Bun.file(join(import.meta.dir, "../../../docs/grafana-dashboard.json"));
-    const { panels, annotations } = (await file.json()) as {
-      panels: readonly { targets: readonly { expr: string }[] }[];
-      annotations: { list: readonly { expr: string }[] };
-    };
-    const queries = [...panels.flatMap(({ targets }) => targets), ...annotations.list].map(
-      ({ expr }, index) => ({
-        record: `query_${index}`,
-        expr: expr.replaceAll("$__rate_interval", "5m"),
-      }),
-    );
+    const { panels, annotations }: Json = await file.json();
+    const targets: readonly Json[] = panels.flatMap((panel: Json) => panel.targets);
+    const queries = [...targets, ...annotations.list].map(({ expr }, index) => ({
+      record: `query_${index}`,
+      expr: expr.replaceAll("$__rate_interval", "5m"),
+    }));
     expect(queries.length).toBeGreaterThan(40);
     const groups = [{ name: "dashboard", rules: queries }];
     await Bun.write(join(directory, "dashboard.yaml"), JSON.stringify({ groups }));
@@ -121,9 +115,7 @@ scrape_configs:
     const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(query)}`;
     const answer = await fetch(url).catch(() => null);
     if (answer?.ok !== true) return undefined;
-    const { data } = (await answer.json()) as {
-      data: { result: readonly { value: readonly [number, string] }[] };
-    };
+    const { data }: Json = await answer.json();
     return data.result[0]?.value[1];
   };
   try {

@@ -1,51 +1,31 @@
 // The packages: accepted by their distributions' linters, and installed, upgraded, removed and purged in a Debian.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 import packaged from "../../../package.json" with { type: "json" };
 import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
-import { put } from "../../support/scratch.ts";
+import { put, scratch } from "../../support/scratch.ts";
 import { commit, released, top } from "./build.ts";
 
 setDefaultTimeout(120_000);
 
 const { version } = packaged;
 const older = "0.0.9";
-let scratch: string;
+const work = scratch();
 let folder: string;
 /** The packages of an older version, whose executables do nothing. */
-let before: string;
+const before = `${work}/older`;
 
 beforeAll(async () => {
   folder = await released();
-  scratch = mkdtempSync(`${tmpdir()}/crigc-packages-`);
-  before = `${scratch}/older`;
-  const release = `${scratch}/release`;
+  const release = `${work}/release`;
   mkdirSync(release);
   for (const processor of ["x64", "arm64"])
     await command("cp", "/bin/true", `${release}/crigc-linux-${processor}`);
-  await command(
-    "env",
-    `CRIGC=${folder}/crigc-linux-x64`,
-    `${top}/scripts/packages`,
-    "--version",
-    older,
-    release,
-    before,
-  );
+  const script = [`${top}/scripts/packages`, "--version", older];
+  await command("env", `CRIGC=${folder}/crigc-linux-x64`, ...script, release, before);
 });
-
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const debOf = (number: string, architecture = "amd64") => `crigc_${number}_${architecture}.deb`;
 const rpmOf = (number: string, architecture = "x86_64") => `crigc-${number}-1.${architecture}.rpm`;
@@ -65,18 +45,15 @@ describe("linters accept", () => {
 });
 
 test("each package has the executable of its processor, and otherwise the same files", async () => {
-  const listed = async (file: string) =>
-    (await command("sh", "-c", `dpkg-deb --fsys-tarfile '${folder}/${file}' | tar -t`)).split("\n");
-  expect(await listed(debOf(version, "arm64"))).toEqual(await listed(debOf(version)));
+  const tarOf = (file: string, then: string) =>
+    command("sh", "-c", `dpkg-deb --fsys-tarfile '${folder}/${file}' | ${then}`);
+  const [x64, arm64] = [debOf(version), debOf(version, "arm64")];
+  expect(await tarOf(arm64, "tar -t")).toEqual(await tarOf(x64, "tar -t"));
   for (const [file, processor] of [
-    [debOf(version), "x64"],
-    [debOf(version, "arm64"), "arm64"],
-  ]) {
-    const inside = await command(
-      "sh",
-      "-c",
-      `dpkg-deb --fsys-tarfile '${folder}/${file}' | tar -xO ./usr/bin/crigc | sha256sum`,
-    );
+    [x64, "x64"],
+    [arm64, "arm64"],
+  ] as const) {
+    const inside = await tarOf(file, "tar -xO ./usr/bin/crigc | sha256sum");
     const beside = await command("sha256sum", `${folder}/crigc-linux-${processor}`);
     expect(inside.slice(0, 64)).toBe(beside.slice(0, 64));
   }
@@ -89,9 +66,14 @@ test("each package has the executable of its processor, and otherwise the same f
   ]);
 });
 
+const CONFIG = "etc/crigc/crigc.yaml";
+const LIST = "etc/crigc/keep.d/site.list";
+const LEDGER = "var/lib/crigc/ledger.db";
+const WANTS = "etc/systemd/system/multi-user.target.wants/crigc.service";
+
 /** A Debian in which systemd seems to run: its commands are recorded. */
 async function debian(name: string) {
-  const root = `${scratch}/${name}`;
+  const root = `${work}/${name}`;
   mkdirSync(root);
   await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
   mkdirSync(`${root}/run/systemd/system`, { recursive: true });
@@ -128,33 +110,28 @@ case "$*" in *enable*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;; es
     },
     has: (path: string) => lstatSync(`${root}/${path}`, { throwIfNoEntry: false }) !== undefined,
     text: (path: string) => readFileSync(`${root}/${path}`, "utf8"),
-    put: (path: string, text: string) => writeFileSync(`${root}/${path}`, text),
-    leftovers: async () =>
-      (
-        await command(
-          "find",
-          root,
-          "-path",
-          `${root}/proc`,
-          "-prune",
-          "-o",
-          "-name",
-          "*crigc*",
-          "-print",
-        )
-      )
+    /** What an operator and an agent leave behind. */
+    use: () => {
+      const configuration = "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: 7\n";
+      writeFileSync(`${root}/${CONFIG}`, configuration);
+      writeFileSync(`${root}/${LIST}`, "registry.lan/**\n");
+      put(root, LEDGER);
+    },
+    leftovers: async () => {
+      const found = await command(
+        "sh",
+        "-c",
+        `cd '${root}' && find * -path proc -prune -o -name '*crigc*' -print`,
+      );
+      return found
         .split("\n")
-        .filter((path) => path !== "" && !/\/var\/lib\/(dpkg|rpm)\//.test(path))
-        .map((path) => path.slice(root.length + 1))
-        .toSorted(),
+        .filter((path) => path !== "" && !/^var\/lib\/(dpkg|rpm)\//.test(path))
+        .toSorted();
+    },
   };
 }
 
 const done = { exitCode: 0 };
-const CONFIG = "etc/crigc/crigc.yaml";
-const LIST = "etc/crigc/keep.d/site.list";
-const LEDGER = "var/lib/crigc/ledger.db";
-const WANTS = "etc/systemd/system/multi-user.target.wants/crigc.service";
 
 describe("the deb", () => {
   let it: Awaited<ReturnType<typeof debian>>;
@@ -168,22 +145,15 @@ describe("the deb", () => {
   test("is installed with its directories, neither enabled nor started", async () => {
     expect(await it.inside("dpkg", "-i", `/${debOf(older)}`)).toMatchObject(done);
     expect(it.calls()).toEqual(["--system daemon-reload"]);
-    expect([it.has(WANTS), it.has("etc/crigc/keep.d"), it.has("etc/crigc/conf.d")]).toEqual([
-      false,
-      true,
-      true,
-    ]);
-    expect(await it.inside("systemd-analyze", "verify", "--man=no", "crigc.service")).toMatchObject(
-      done,
-    );
+    expect(it.has(WANTS)).toBe(false);
+    for (const name of ["keep.d", "conf.d"]) expect(it.has(`etc/crigc/${name}`)).toBe(true);
+    const verified = await it.inside("systemd-analyze", "verify", "--man=no", "crigc.service");
+    expect(verified).toMatchObject(done);
   });
 
   test("is upgraded with the operator's configuration and rules, and a running agent restarted", async () => {
     expect(await it.inside("systemctl", "enable", "crigc")).toMatchObject(done);
-    it.put(CONFIG, "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: 7\n");
-    it.put(LIST, "registry.lan/**\n");
-    mkdirSync(`${it.root}/var/lib/crigc`);
-    it.put(LEDGER, "");
+    it.use();
     it.calls();
     expect(await it.inside("dpkg", "-i", `/${debOf(version)}`)).toMatchObject(done);
     expect(it.calls()).toEqual(["--system daemon-reload", "try-restart crigc.service"]);
@@ -242,9 +212,7 @@ describe("the rpm", () => {
   });
 
   test("is upgraded with the operator's configuration and rules, and a running agent restarted", async () => {
-    it.put(CONFIG, "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: 7\n");
-    it.put(LIST, "registry.lan/**\n");
-    it.put(LEDGER, "");
+    it.use();
     expect(await rpm("-U", `${folder}/${rpmOf(version)}`)).toMatchObject(done);
     expect(it.calls().at(-1)).toBe("try-restart crigc.service");
     expect(it.text(CONFIG)).toContain("maxImages: 7");
@@ -272,8 +240,8 @@ describe("the image for systemd-sysext", () => {
     "of %s is an extension, by systemd-dissect",
     async (architecture) => {
       // It compares the name of the image with that of the extension.
-      const image = `${scratch}/${architecture}/crigc.raw`;
-      mkdirSync(`${scratch}/${architecture}`);
+      const image = `${work}/${architecture}/crigc.raw`;
+      mkdirSync(`${work}/${architecture}`);
       await command("cp", "--reflink=auto", imageOf(architecture), image);
       const said = await command("systemd-dissect", "--no-pager", image);
       expect(said).toContain("✓ extension for system");
@@ -282,7 +250,7 @@ describe("the image for systemd-sysext", () => {
   );
 
   test("brings a service, a manual page and the keep directory to a system whose /usr is read-only", async () => {
-    const root = `${scratch}/immutable`;
+    const root = `${work}/immutable`;
     mkdirSync(root);
     await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
     const said = await tryCommand([

@@ -1,27 +1,27 @@
 // The completion scripts work in the shells that they are for, and the manual page is good roff.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { manualPage } from "../../../src/cli/help/man.ts";
 import { shellFilesOf } from "../../../src/install/layout.ts";
 import { exampleCommands } from "../../cli/world.ts";
 import { program, runProgram } from "../../support/program.ts";
+import { put, scratch } from "../../support/scratch.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "crigc-shells-"));
+const folder = scratch();
 const script = (name: string): string => join(folder, name);
 const files = join(folder, "files");
+const MANUAL = manualPage(exampleCommands, { version: "1.2.3", commit: "" });
 
 beforeAll(async () => {
   for (const shell of ["bash", "zsh", "fish"])
     writeFileSync(script(shell), (await runProgram(["completion", shell])).stdout);
   symlinkSync(program, join(folder, "crigc"));
-  mkdirSync(join(files, "folder"), { recursive: true });
-  writeFileSync(join(files, "file.yaml"), "");
+  put(files, "folder/nothing");
+  put(files, "file.yaml");
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(argv: readonly string[], stdin = ""): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], {
@@ -126,35 +126,21 @@ describe("zsh", () => {
   }, 30_000);
 });
 
-describe("where crigc install installs it", () => {
+test("fish, zsh and man look where crigc install installs for them", () => {
   const places = shellFilesOf("/usr/local/bin/crigc");
-
-  test("fish looks for the completion there", () => {
-    const directories = run(["fish", "-c", 'printf "%s\\n" $fish_complete_path']).split("\n");
-    expect(directories).toContain(dirname(places.fish));
-  });
-
-  test("zsh looks for the completion there", () => {
-    const directories = run(["zsh", "-f", "-c", "print -l $fpath"]).split("\n");
-    expect(directories).toContain(dirname(places.zsh));
-  });
-
-  test("man finds the page there", () => {
-    const page = join(folder, "man/man8/crigc.8");
-    mkdirSync(dirname(page), { recursive: true });
-    writeFileSync(page, manualPage(exampleCommands, { version: "1.2.3", commit: "" }));
-    expect(places.man).toEndWith("/share/man/man8/crigc.8");
-    expect(run(["man", "-M", join(folder, "man"), "--where", "crigc"]).trim()).toBe(page);
-    expect(run(["manpath", "-g"]).trim().split(":")).toContain("/usr/local/share/man");
-  });
+  const ofFish = run(["fish", "-c", 'printf "%s\\n" $fish_complete_path']).split("\n");
+  expect(ofFish).toContain(dirname(places.fish));
+  const ofZsh = run(["zsh", "-f", "-c", "print -l $fpath"]).split("\n");
+  expect(ofZsh).toContain(dirname(places.zsh));
+  expect(places.man).toEndWith("/share/man/man8/crigc.8");
+  const page = put(folder, "man/man8/crigc.8", MANUAL);
+  expect(run(["man", "-M", join(folder, "man"), "--where", "crigc"]).trim()).toBe(page);
+  expect(run(["manpath", "-g"]).trim().split(":")).toContain("/usr/local/share/man");
 });
 
 test("groff renders the manual page without warnings and completely", () => {
-  const page = manualPage(exampleCommands, { version: "1.2.3", commit: "" });
-  const text = run(["groff", "-man", "-Tutf8", "-ww", "-rLL=100n"], page).replaceAll(
-    /.\u0008/g,
-    "",
-  );
+  const drawn = run(["groff", "-man", "-Tutf8", "-ww", "-rLL=100n"], MANUAL);
+  const text = drawn.replaceAll(/.\u0008/g, "");
   for (const part of [
     "NAME",
     "COMMANDS",
