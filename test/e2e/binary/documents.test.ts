@@ -1,7 +1,5 @@
 // What the executable writes for programs and for people: documents with exact figures, tables that no name can break.
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 
 import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
@@ -70,19 +68,10 @@ test("every document writes figures, times and durations in the same way", async
 test("sizes beyond 2^53 are exact, alone and in sums", async () => {
   await using it = await startNode({ node, flags });
   const images = (await it.crigc("images", "-o", "json")).stdout;
-  expect(images).toContain(`"sizeBytes": ${huge},`);
-  expect(images).toContain(`"sizeBytes": ${2n ** 53n + 1n},`);
-  expect(images).toContain(`"sizeBytes": ${huge + 2n ** 53n + 1n + 1_005_000n},`);
-  const snapshot = (await it.crigc("snapshot")).stdout;
-  expect(snapshot).toContain(String(huge));
-  const file = join(it.home, "node.json");
-  writeFileSync(file, snapshot);
-  const plan = (await it.crigc("plan", "--all-unused", `--snapshot=${file}`, "-o", "json")).stdout;
-  expect(plan).toContain(`"expectedFreedBytes": ${huge + 2n ** 53n + 1n + 5_000n},`);
+  for (const size of [huge, 2n ** 53n + 1n, huge + 2n ** 53n + 1n + 1_005_000n])
+    expect(images).toContain(`"sizeBytes": ${size},`);
   const gc = (await it.crigc("gc", "--all-unused", "-o", "json")).stdout;
   expect(gc).toContain(`"reportedFreedBytes": ${huge + 2n ** 53n + 1n + 5_000n},`);
-  const history = (await it.crigc("history", "-o", "json")).stdout;
-  expect(history).toContain(`"reportedBytes": ${huge},`);
 });
 
 /** What breaks the rules of documents; numbers are looked at in the text, because parsing would round them. */

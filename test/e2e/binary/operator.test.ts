@@ -1,19 +1,10 @@
 // A day of an operator with the executable: hold, keep, look, ask who removed what; beside an agent where that matters.
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { writeImageArchive } from "../../support/containerd/archive.ts";
 import { until } from "../../support/containerd/until.ts";
-import {
-  image,
-  type Json,
-  quickPasses,
-  removable,
-  startNode,
-  type TestNode,
-  usedAndUnused,
-} from "./node.ts";
+import { image, type Json, quickPasses, removable, startNode, usedAndUnused } from "./node.ts";
 
 const unused = image("unused");
 const other = image("other");
@@ -51,26 +42,10 @@ describe("keep baseline", () => {
     expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
   });
 
-  test("with --once waits on a node without images, and keeps only the first ones loaded", async () => {
-    await using it = await startNode({ flags });
-    const once = () => it.crigc("keep", "baseline", "--once");
-    expect(await once()).toMatchObject({
-      exitCode: 3,
-      stdout: "",
-      stderr: expect.stringContaining("lists no image"),
-    });
-    expect(existsSync(join(it.keepDir, "baseline.list"))).toBeFalse();
-    for (const one of [unused, other]) {
-      it.runtime.node.addImage(one);
-      expect(await once()).toMatchObject({ exitCode: 0 });
-    }
-    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-    expect(it.removedImages()).toEqual([other.id]);
-  });
-
   test("from an archive keeps an image imported later, with or without its tag", async () => {
     await using it = await startNode({ node, flags });
-    const { file, images } = archiveOf(it);
+    const app = { names: ["docker.io/library/app:1"], withBusybox: false };
+    const { file, images } = writeImageArchive(join(it.home, "a.tar"), [app]);
     await it.runtime.crash();
     expect(await it.crigc("keep", "baseline", "--from", file)).toMatchObject({ exitCode: 0 });
     await it.runtime.recover();
@@ -80,62 +55,25 @@ describe("keep baseline", () => {
   });
 });
 
-const archiveOf = ({ home }: TestNode) =>
-  writeImageArchive(join(home, "a.tar"), [
-    { names: ["docker.io/library/app:1"], withBusybox: false },
-  ]);
-
-describe("keep missing", () => {
-  const crio = {
-    name: "cri-o",
-    statusInfo: { config: JSON.stringify({ sandboxImage: "r.example/other:1" }) },
-  };
-
-  test("finds what CRI-O lost when it wiped its store at boot, and the archive that has it", async () => {
-    await using it = await startNode({ flags, traits: crio });
-    const { file, images } = archiveOf(it);
-    const app = { id: images[0]?.id ?? "", repoTags: ["docker.io/library/app:1"], sizeBytes: 1000 };
-    for (const one of [app, other]) it.runtime.node.addImage(one);
-    await it.crigc("keep", "baseline");
-    expect(await it.crigc("keep", "missing")).toMatchObject({
-      exitCode: 0,
-      stdout: "2 baseline images: 2 on this node.\n",
-    });
-    for (const { id } of [app, other]) it.runtime.node.removeImage(id);
-    const found = await it.json(["keep", "missing", "--from", it.home], 8);
-    expect(found).toMatchObject({
-      runtime: { name: "cri-o" },
-      baselineImages: 2,
-      presentImages: 0,
-      images: [
-        { problem: "missing", archives: [file], command: `podman load -i ${file}` },
-        { problem: "sandbox-image", name: "r.example/other:1", archives: [] },
-      ],
-    });
-  });
-
-  test("an agent raises one event for it, and status shows it until it is back", async () => {
-    const pinned = { ...unused, pinned: true };
-    const traits = { statusInfo: {} };
-    await using it = await startNode({ node: { ...node, images: [pinned, used] }, flags, traits });
-    await it.crigc("keep", "baseline");
-    it.runtime.node.removeImage(used.id);
-    // As k3s drops the label of an imported image when it restarts.
-    it.runtime.node.removeImage(unused.id);
-    it.runtime.node.addImage({ ...unused, pinned: false });
-    await using agent = it.start("run", "--image-detection-period=1s");
-    const seen = await it.status("the agent compares", ({ baseline }) => baseline !== null);
-    expect(seen.baseline).toMatchObject({ images: 2, present: 1, missing: 1 });
-    const { stdout } = await it.crigc("status");
-    expect(stdout).toContain(
-      "1 missing (r.example/used:1), 1 no longer pinned (r.example/unused:1)",
-    );
-    it.runtime.node.addImage(used);
-    await it.status("it is back", ({ baseline }) => baseline.missing === 0);
-    expect(await agent.stop()).toBe(0);
-    const events = (await it.json(["history"])).events as { reason: string }[];
-    expect(events.filter(({ reason }) => reason === "BaselineImageMissing")).toHaveLength(1);
-  });
+test("an agent raises one event for a missing baseline image, and status shows it until it is back", async () => {
+  const pinned = { ...unused, pinned: true };
+  const traits = { statusInfo: {} };
+  await using it = await startNode({ node: { ...node, images: [pinned, used] }, flags, traits });
+  await it.crigc("keep", "baseline");
+  it.runtime.node.removeImage(used.id);
+  // As k3s drops the label of an imported image when it restarts.
+  it.runtime.node.removeImage(unused.id);
+  it.runtime.node.addImage({ ...unused, pinned: false });
+  await using agent = it.start("run", "--image-detection-period=1s");
+  const seen = await it.status("the agent compares", ({ baseline }) => baseline !== null);
+  expect(seen.baseline).toMatchObject({ images: 2, present: 1, missing: 1 });
+  const { stdout } = await it.crigc("status");
+  expect(stdout).toContain("1 missing (r.example/used:1), 1 no longer pinned (r.example/unused:1)");
+  it.runtime.node.addImage(used);
+  await it.status("it is back", ({ baseline }) => baseline.missing === 0);
+  expect(await agent.stop()).toBe(0);
+  const events = (await it.json(["history"])).events as { reason: string }[];
+  expect(events.filter(({ reason }) => reason === "BaselineImageMissing")).toHaveLength(1);
 });
 
 test("keep add by several processes at once loses no pattern, and keeps the matching images", async () => {

@@ -4,9 +4,14 @@ import { describe, expect, test } from "bun:test";
 import { hours } from "../../../src/model/time.ts";
 import { hexId, type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { criDockerd, crio137 } from "../../support/fake-runtime/traits.ts";
-import { familyImages } from "../../support/families.ts";
 import { observedFor, passesApart } from "../../support/ledger.ts";
-import { image as plainImage, type Json, startNode, type TestNode } from "./node.ts";
+import {
+  image as plainImage,
+  type Json,
+  numberedImages,
+  startNode,
+  type TestNode,
+} from "./node.ts";
 
 const flags = ["--minimum-image-ttl-duration=0s"];
 const image = (name: string, change: Partial<ImageDescription> = {}): ImageDescription =>
@@ -19,8 +24,7 @@ const resultOf = (report: Json, name: string): Json =>
 const removedNames = (it: TestNode): readonly string[] => it.removedImages();
 
 test("a pass asks for each image twice, for its layers and after its removal, and lists the node once a second", async () => {
-  const images = familyImages({ families: 20, images: 600, baseBytes: 9, ownBytes: 1 });
-  await using it = await startNode({ node: { images }, flags });
+  await using it = await startNode({ node: { images: numberedImages(600) }, flags });
   const report = await it.json(["gc", "--images", "--all-unused"]);
   expect(report.images.items).toHaveLength(600);
   expect(it.runtime.callsOf("RemoveImage")).toHaveLength(600);

@@ -1,4 +1,4 @@
-// What names an image in a way of its own: pods in anybody's words, sandboxes of CRI-O, more containers than a message holds.
+// What names an image in a way of its own: pods in anybody's words.
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 
@@ -53,23 +53,4 @@ test("pods whose images are ID prefixes stop no collection and protect no other 
   const { exitCode, stderr } = await node.crigc("gc", "--images", "--all-unused", ...flags);
   expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
   expect(node.removedImages().toSorted()).toEqual([...images, zero].map(({ id }) => id).toSorted());
-});
-
-test("an earlier pause image that only a CRI-O annotation names is kept while sandboxes run on it", async () => {
-  const names = ["former", "unused"] as const;
-  await using node = await startNode({
-    node: {
-      images: names.map((name) => ({
-        id: imageIdOf(name),
-        repoTags: [`r.example/infra/${name}:1`],
-        sizeBytes: 1_000_000,
-      })),
-      sandboxes: [{ id: hexId("sandbox"), image: "r.example/infra/former:1" }],
-      containers: [{ id: hexId("c"), sandboxId: hexId("sandbox"), image: "r.example/app:1" }],
-    },
-    traits: { name: "cri-o", version: "1.37.0", sandboxImageIn: "annotation" },
-    flags: removable,
-  });
-  expect(await node.crigc("gc", "--images", "--all-unused")).toMatchObject({ exitCode: 0 });
-  expect(node.removedImages()).toEqual([imageIdOf("unused")]);
 });

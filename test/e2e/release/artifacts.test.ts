@@ -92,13 +92,13 @@ describe("a release", () => {
 describe("what an executable needs", () => {
   const glibc = ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"];
 
-  test.each([
+  test.each<[string, readonly string[], boolean]>([
     ["x64", [...glibc, "ld-linux-x86-64.so.2"], true],
     ["x64-baseline", [...glibc, "ld-linux-x86-64.so.2"], true],
     ["arm64", [...glibc, "ld-linux-aarch64.so.1"], true],
     ["x64-musl", ["libc.musl-x86_64.so.1", "libstdc++.so.6"], false],
     ["arm64-musl", ["libc.musl-aarch64.so.1", "libstdc++.so.6"], false],
-  ] as const)(
+  ])(
     "%s needs these libraries and no others, and of glibc none newer than 2.17: %p",
     async (target, libraries, onGlibc) => {
       const executable = `${folder}/crigc-linux-${target}`;
