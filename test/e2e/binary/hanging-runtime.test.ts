@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { until } from "../../support/containerd/until.ts";
 import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
-import { startNode, type TestNode } from "./node.ts";
+import { image, numberedImages, startNode, type TestNode } from "./node.ts";
 
 const flags = [
   "--boot-grace=0s",
@@ -36,11 +36,7 @@ const deadSandboxes: readonly SandboxDescription[] = Array.from({ length: 12 }, 
 test("a sandbox whose status hangs delays a pass once, and its lists stay young", async () => {
   const sandboxes = [{ id: "hangs", uid: "uid" }];
   const containers = [{ id: "c", sandboxId: "hangs", image: imageIdOf(0) }];
-  const images = Array.from({ length: 12 }, (_, index) => ({
-    id: imageIdOf(index),
-    repoTags: [`r.example/a:${index}`],
-    sizeBytes: 1000,
-  }));
+  const images = numberedImages(12);
   await using node = await startNode({ node: { sandboxes, containers, images }, flags });
   node.runtime.fail("PodSandboxStatus", { kind: "hang" });
   const words = ["--all-unused", "--removal-interval=200ms", "--runtime-request-timeout=1s"];
@@ -60,8 +56,8 @@ describe("12 sandboxes whose stop hangs", () => {
     await using agent = node.start("run", "--eviction-hard=imagefs.available<99%");
     const hangs = () => node.runtime.callsOf("StopPodSandbox").length > 0;
     await until("a sandbox is being stopped", 15_000, hangs);
-    node.runtime.node.addImage({ id: imageIdOf(1), repoTags: ["r.example/a:1"], sizeBytes: 1000 });
-    await until("the image was removed", 20_000, () => node.removedImages().length > 0);
+    node.runtime.node.addImage(image("a"));
+    await node.untilRemoved(1);
     expect(agent.exitCode()).toBeNull();
   }, 30_000);
 

@@ -1,12 +1,11 @@
-// What the executable remembers over calls, and what it does where that is lost, broken or written elsewhere.
-import { describe, expect, test } from "bun:test";
-import { readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
+// What the executable remembers over calls, and what it does where that is broken.
+import { expect, test } from "bun:test";
+import { readdirSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
 import { observedFor } from "../../support/ledger.ts";
-import { diskObstacle, MiB, smallDisk } from "./disk.ts";
-import { numberedImages, removable, startNode } from "./node.ts";
+import { numberedImages, startNode } from "./node.ts";
 
 const node = { images: numberedImages(3) };
 
@@ -37,21 +36,4 @@ test("images may go once they were seen for the minimum age, and a ledger that w
   await observedFor(it.stateDir, minutes(3));
   await it.crigc("gc", "--all-unused");
   expect(it.removedImages()).toHaveLength(3);
-});
-
-describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () => {
-  test("does not stop collection", async () => {
-    await using disk = await smallDisk(4 * MiB);
-    const stateDir = `--state-dir=${join(disk.directory, "state")}`;
-    await using it = await startNode({ node, flags: [...removable, stateDir] });
-    await it.crigc("gc", "--images");
-    const { bavail, bsize } = statfsSync(disk.directory);
-    writeFileSync(join(disk.directory, "full"), Buffer.alloc(bavail * bsize));
-    const { exitCode } = await it.crigc("gc", "--all-unused", "--runtime-request-timeout=3s");
-    expect(it.removedImages()).toHaveLength(3);
-    // The records of the removals are lost.
-    expect(exitCode).toBe(1);
-    rmSync(join(disk.directory, "full"));
-    expect(await it.crigc("history")).toMatchObject({ exitCode: 0 });
-  });
 });

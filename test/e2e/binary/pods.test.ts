@@ -10,7 +10,7 @@ import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kub
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
 import { put } from "../../support/scratch.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { image, type Json, startNode, type TestNode } from "./node.ts";
 
 setDefaultTimeout(30_000);
 
@@ -20,11 +20,7 @@ const PENDING = "66666666-7777-4888-8999-aaaaaaaaaaaa";
 
 /** A static pod runs, a job of the API server has ended, and the image of a pod that waits is there already. */
 const node: NodeDescription = {
-  images: [
-    { id: imageIdOf("etcd"), repoTags: ["r.example/etcd:1"], sizeBytes: 3_000_000 },
-    { id: imageIdOf("job"), repoTags: ["r.example/job:1"], sizeBytes: 2_000_000 },
-    { id: imageIdOf("next"), repoTags: ["r.example/next:1"], sizeBytes: 1_000_000 },
-  ],
+  images: [image("etcd", 3_000_000), image("job", 2_000_000), image("next", 1_000_000)],
   sandboxes: [
     { id: hexId("etcd"), uid: STATIC, name: "etcd" },
     { id: hexId("job"), uid: DONE, name: "job", state: "not-ready" },

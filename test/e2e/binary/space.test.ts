@@ -84,18 +84,6 @@ describe.skipIf(diskObstacle !== null)("gc on a disk of its own", () => {
     expect((await it.json(["history"])).removals).toHaveLength(2);
   });
 
-  test("says with a new ledger how many images become removable and when, and exits with 4", async () => {
-    await using node = await onDisk(images(9, 10), { flags: [] });
-    const { it } = node;
-    const { exitCode, stdout } = await it.crigc("gc", "--images", ...thresholds);
-    expect(exitCode).toBe(4);
-    expect(stdout).toMatch(
-      /^Images: no candidates left, target not reached; 9 images \(90\.0 MiB\) become removable in (2m|1m\d\ds)\.$/m,
-    );
-    const plan = await it.crigc("plan", "--images", ...thresholds);
-    expect(plan.stdout).toMatch(/^9 images \(90\.0 MiB\) become removable in (2m|1m\d\d?s)\.$/m);
-  });
-
   test("ends after three removals that give nothing back, on CRI-O with 0 bytes available, says so once, and keeps the rest in the next pass", async () => {
     await using node = await onDisk(images(15, 6), { traits: crio137 });
     const { disk, it } = node;

@@ -1,5 +1,5 @@
 // docs/air-gapped.md, word by word: the commands for a node with a USB stick, on a bare containerd.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -22,66 +22,60 @@ function commandsBelow(line: string): readonly string[] {
 }
 const onTheNode = commandsBelow("On the node, as root:");
 
-describe.each([...releases])("a bare node with containerd %s and a USB stick", (release) => {
-  let node: ContainerdNode;
-  let stick: string;
+const listed = `test "$(ctr -n k8s.io images ls -q | grep -c library)" = "$(crigc images -o name 2>/dev/null | grep -c library)"`;
 
-  beforeAll(async () => {
-    node = await startNode(release);
-    stick = join(node.directory, "stick");
+/** In a mount namespace of its own, where the stick is below /mnt and /usr/local/bin is empty. */
+async function run(
+  node: ContainerdNode,
+  stick: string,
+  lines: readonly string[],
+): Promise<readonly (readonly [string, number, string])[]> {
+  const script = [
+    `mount --bind ${stick} /mnt; mount -t tmpfs tmpfs /usr/local/bin`,
+    ...lines.map((line) =>
+      line.startsWith("mount ")
+        ? ""
+        : // CRI lists what ctr has imported a moment later.
+          `echo "@@"; { ${line}\n} 2>&1; echo "@@$?"; for n in $(seq 500); do ${listed} && break; done`,
+    ),
+  ].join("\n");
+  const child = Bun.spawn(["unshare", "--mount", "sh", "-c", script], {
+    stdout: "pipe",
+    env: {
+      PATH: `/usr/local/bin:${dirname(node.programs.ctr)}:/usr/sbin:/usr/bin:/sbin:/bin`,
+      CONTAINERD_ADDRESS: node.socket,
+      CONTAINER_RUNTIME_ENDPOINT: node.endpoint,
+      CRIGC_POD_LOGS_DIR: node.podLogsDirectory,
+      CRIGC_CONTAINER_LOGS_DIR: node.containerLogsDirectory,
+      CRIGC_ROOT_DIR: node.rootDirectory,
+      CRIGC_STATE_DIR: node.stateDirectory,
+      CRIGC_RUN_DIR: node.runDirectory,
+      CRIGC_KEEP_DIR: node.keepDirectory,
+    },
+  });
+  const said = await new Response(child.stdout).text();
+  const results = said.split("@@\n").slice(1);
+  return lines
+    .filter((line) => !line.startsWith("mount "))
+    .map((line, at) => {
+      const [output = "", code = ""] = results[at]?.split(/@@(?=\d+\n)/) ?? [];
+      return [line.replace(/ +#.*$/, ""), Number.parseInt(code, 10), output] as const;
+    });
+}
+
+describe.each([...releases])("a bare node with containerd %s and a USB stick", (release) => {
+  test("is protected by the commands of the page, as written", async () => {
+    await using node = await startNode(release);
+    const stick = join(node.directory, "stick");
     for (const name of ["release", "images"]) mkdirSync(join(stick, name), { recursive: true });
-    copyFileSync(program, join(stick, "release/crigc-linux-x64"));
-    chmodSync(join(stick, "release/crigc-linux-x64"), 0o644);
+    const executable = join(stick, "release/crigc-linux-x64");
+    copyFileSync(program, executable);
+    chmodSync(executable, 0o644);
     const sums = await command("sh", "-c", `cd ${stick}/release && sha256sum crigc-linux-x64`);
     writeFileSync(join(stick, "release/SHA256SUMS"), sums);
     for (const name of ["app", "tools"])
       writeImageArchive(join(stick, `images/${name}.tar`), [{ names: [library(`${name}:1`)] }]);
-  });
-
-  afterAll(async () => {
-    await node?.stop();
-  });
-
-  /** In a mount namespace of its own, where the stick is below /mnt and /usr/local/bin is empty. */
-  async function run(
-    lines: readonly string[],
-  ): Promise<readonly (readonly [string, number, string])[]> {
-    const script = [
-      `mount --bind ${stick} /mnt; mount -t tmpfs tmpfs /usr/local/bin`,
-      ...lines.map((line) =>
-        line.startsWith("mount ")
-          ? ""
-          : // CRI lists what ctr has imported a moment later.
-            `echo "@@"; { ${line}\n} 2>&1; echo "@@$?"; for n in $(seq 500); do ${listed} && break; done`,
-      ),
-    ].join("\n");
-    const child = Bun.spawn(["unshare", "--mount", "sh", "-c", script], {
-      stdout: "pipe",
-      env: {
-        PATH: `/usr/local/bin:${dirname(node.programs.ctr)}:/usr/sbin:/usr/bin:/sbin:/bin`,
-        CONTAINERD_ADDRESS: node.socket,
-        CONTAINER_RUNTIME_ENDPOINT: node.endpoint,
-        CRIGC_POD_LOGS_DIR: node.podLogsDirectory,
-        CRIGC_CONTAINER_LOGS_DIR: node.containerLogsDirectory,
-        CRIGC_ROOT_DIR: node.rootDirectory,
-        CRIGC_STATE_DIR: node.stateDirectory,
-        CRIGC_RUN_DIR: node.runDirectory,
-        CRIGC_KEEP_DIR: node.keepDirectory,
-      },
-    });
-    const said = await new Response(child.stdout).text();
-    const results = said.split("@@\n").slice(1);
-    return lines
-      .filter((line) => !line.startsWith("mount "))
-      .map((line, at) => {
-        const [output = "", code = ""] = results[at]?.split(/@@(?=\d+\n)/) ?? [];
-        return [line.replace(/ +#.*$/, ""), Number.parseInt(code, 10), output] as const;
-      });
-  }
-  const listed = `test "$(ctr -n k8s.io images ls -q | grep -c library)" = "$(crigc images -o name 2>/dev/null | grep -c library)"`;
-
-  test("is protected by the commands of the page, as written", async () => {
-    const ran = await run(onTheNode);
+    const ran = await run(node, stick, onTheNode);
     const codes = ran.map(([line, code]) => [line, code]);
     expect(codes).toEqual([
       ["cd /mnt/release && sha256sum -c --ignore-missing SHA256SUMS", 0],

@@ -1,6 +1,6 @@
 // The image for DaemonSets: what is in it, that it is reproducible, and that a real containerd runs it as the printed manifest says.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 
 import packaged from "../../../package.json" with { type: "json" };
@@ -14,8 +14,6 @@ import {
   type ContainerMount,
   containerStatus,
   execInContainer,
-  type PodContainer,
-  removePod,
   runPod,
   startContainer,
 } from "../../support/containerd/pods.ts";
@@ -233,21 +231,17 @@ const thresholds = ["--image-gc-high-threshold=50", "--image-gc-low-threshold=45
 
 describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
-  let node: ContainerdNode;
-  let spec: Json;
-  let agent: PodContainer;
-  let endPod: () => Promise<void>;
-
-  beforeAll(async () => {
-    node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });
+  test("the pod of the printed manifest answers, obeys, collects down to the low threshold, keeps its own image and stops with exit code 0", async () => {
+    await using node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });
     const { digest } = (await unpacked(`crigc-${version}.oci.tar`)).manifests[0];
     // As docs/kubernetes.md says.
     const own = { ...node, programs: { ...node.programs, ctr: node.programs.ownCtr } };
+    const named = `localhost/crigc:${version}`;
     await ctr(own, "images", "import", `${folder}/crigc-${version}.oci.tar`);
-    const named = `localhost/crigc:${packaged.version}`;
     await ctr(own, "images", "tag", named, `localhost/crigc@${digest}`);
-    const printed = await run(
-      `${folder}/crigc-linux-x64`,
+    const crigc = (...words: readonly string[]) =>
+      run(`${folder}/crigc-linux-x64`, ...words, ...nodeFlags(node));
+    const printed = await crigc(
       "print",
       "daemonset",
       `--image=localhost/crigc@${digest}`,
@@ -257,14 +251,12 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
       "--minimum-image-ttl-duration=1s",
       "--boot-grace=0s",
       ...thresholds,
-      ...nodeFlags(node),
     );
     expect(printed).toMatchObject({ exitCode: 0, stderr: "" });
-    spec = (Bun.YAML.parse(printed.stdout) as Json).spec.template.spec;
-    const pod = await runPod(node, { name: "crigc", namespace: "kube-system" });
-    endPod = () => removePod(node, pod);
+    const spec = (Bun.YAML.parse(printed.stdout) as Json).spec.template.spec;
     const [container] = spec.containers;
-    agent = await startContainer(node, pod, {
+    const pod = await runPod(node, { name: "crigc", namespace: "kube-system" });
+    const agent = await startContainer(node, pod, {
       name: "crigc",
       image: container.image,
       command: container.command,
@@ -273,38 +265,25 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
       mounts: await mountsOf(spec, node),
       security: securityOf(container.securityContext),
     });
-  });
+    const inside = (...words: readonly string[]) => execInContainer(node, agent.id, words);
+    const answersIn = <T>(seconds: number, what: string, ask: () => Promise<T | false>) =>
+      until(what, seconds * 1000, async () => {
+        const { state } = await containerStatus(node, agent.id);
+        if (state !== "CONTAINER_RUNNING")
+          throw new Error(`the agent ended: ${readFileSync(agent.logFile ?? "", "utf8")}`);
+        return await ask().catch(() => false as const);
+      });
 
-  afterAll(async () => {
-    await node?.stop();
-  });
-
-  const inside = (...words: readonly string[]): Promise<string> =>
-    execInContainer(node, agent.id, words);
-
-  const answersIn = <T>(seconds: number, what: string, ask: () => Promise<T | false>) =>
-    until(what, seconds * 1000, async () => {
-      const { state } = await containerStatus(node, agent.id);
-      if (state !== "CONTAINER_RUNNING")
-        throw new Error(`the agent ended: ${readFileSync(agent.logFile ?? "", "utf8")}`);
-      return await ask().catch(() => false as const);
-    });
-
-  test("the pod of the printed manifest answers to its probe, to the node and on its port", async () => {
-    const probe = spec.containers[0].livenessProbe.exec.command;
+    const probe = container.livenessProbe.exec.command;
     await answersIn(60, "the probe answers", async () => (await inside(...probe)) !== "");
-    const crigc = `${folder}/crigc-linux-x64`;
-    const status = await run(crigc, "status", "-o", "json", ...nodeFlags(node));
+    const status = await crigc("status", "-o", "json");
     expect(status).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(status.stdout)).toMatchObject({ kind: "Status", runtimeError: null });
-    expect(spec.containers[0].ports).toEqual([{ name: "metrics", containerPort: port }]);
-    const health = await fetch(`http://127.0.0.1:${port}/healthz`);
-    expect(health.status).toBe(200);
+    expect(container.ports).toEqual([{ name: "metrics", containerPort: port }]);
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(metrics).toContain("crigc_build_info");
-  });
 
-  test("a command in the pod uses the agent's settings, and no check of doctor fails", async () => {
     const { values } = JSON.parse(await inside("crigc", "config", "-o", "json"));
     expect(values.imageGCHighThresholdPercent.value).toBe(50);
     // A machine that is busy may be slow to answer once.
@@ -317,9 +296,7 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
       return failed.length === 0 && checks.length > 0;
     }).catch(() => undefined);
     expect(failed).toEqual([]);
-  });
 
-  test("the pod collects unused images down to the low threshold, keeps its own, and its history is on the node", async () => {
     await inside("crigc", "hold", "1h");
     for (let number = 1; readDisk(node.disk.path).usedPercent < 55; number += 1) {
       const layers = [{ seed: `unused-${number}`, sizeBytes: 24 * mebibyte }];
@@ -329,20 +306,15 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     await answersIn(60, "the agent has collected", async () => {
       return readDisk(node.disk.path).usedPercent <= 45.5;
     });
-    expect(await imageTags(node)).toContain(`localhost/crigc:${version}`);
-    const crigc = `${folder}/crigc-linux-x64`;
-    const history = await run(crigc, "history", "--kind=image", "-o", "json", ...nodeFlags(node));
+    expect(await imageTags(node)).toContain(named);
+    const history = await crigc("history", "--kind=image", "-o", "json");
     expect(history.stdout).toContain(library("unused:"));
-  });
 
-  test("the pod stops with exit code 0", async () => {
     await node.cri.call("StopContainer", { container_id: agent.id, timeout: 30 });
-    const status = await containerStatus(node, agent.id);
-    expect({ state: status.state, code: status.exit_code }).toEqual({
+    expect(await containerStatus(node, agent.id)).toMatchObject({
       state: "CONTAINER_EXITED",
-      code: 0,
+      exit_code: 0,
     });
-    await endPod();
   });
 });
 
