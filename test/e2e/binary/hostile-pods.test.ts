@@ -1,18 +1,19 @@
 // Pods whose authors mean harm, in every field that is theirs: nobody else's image, container, log or file is touched, the
 // rest of the node is collected all the same, and what is printed is harmless.
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import fc from "fast-check";
 
 import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
+import { put } from "../../support/scratch.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
 import { startNode, type TestNode } from "./node.ts";
 
 const RUNS = Number(process.env["CRIGC_NODES"] ?? 10);
-const TIME_MS = 15_000;
+const TIME_MS = 30_000;
 
 const VICTIM = imageIdOf("victim");
 const OTHERS = [VICTIM, imageIdOf("pinned"), imageIdOf("kept"), imageIdOf("ended")];
@@ -234,9 +235,8 @@ function makeOthers(node: TestNode): string {
     // The newest of its name in a pod that lives.
     ["ended", imageIdOf("ended"), "exited"],
   ] as const) {
-    mkdirSync(join(directory, container), { recursive: true });
     for (const file of ["0.log", "0.log.20260101-000000.gz"])
-      writeFileSync(join(directory, container, file), "a line\n");
+      put(directory, `${container}/${file}`, "a line\n");
     runtime.addContainer({
       id: hexId(`victim-${container}`),
       sandboxId: hexId("victim"),
@@ -247,16 +247,13 @@ function makeOthers(node: TestNode): string {
     });
   }
   const outside = join(node.home, "outside");
-  mkdirSync(outside);
-  for (const file of ["secret", "0.log", "0.log.1"]) writeFileSync(join(outside, file), "secret\n");
+  for (const file of ["secret", "0.log", "0.log.1"]) put(outside, file, "secret\n");
   const own = join(node.podLogsDir, "default_evil_uid-evil");
-  mkdirSync(join(own, "main"), { recursive: true });
+  for (const file of ["0.log", "0.log.\u001b[2J", "0.log.\u202e"]) put(own, `main/${file}`);
   symlinkSync(directory, join(own, "linked"));
   symlinkSync(outside, join(own, "main", "outside"));
   symlinkSync(join(directory, "app", "0.log"), join(own, "main", "to-victim.log"));
   symlinkSync(join(outside, "secret"), join(own, "main", "to-outside.log"));
-  for (const file of ["0.log", "0.log.\u001b[2J", "0.log.\u202e"])
-    writeFileSync(join(own, "main", file), "");
   symlinkSync(
     join(outside, "secret"),
     join(node.home, "containers", `evil_default_main-${hexId("e")}.log`),
@@ -272,7 +269,7 @@ function makeTrash(node: TestNode): void {
   runtime.addSandbox(dead);
   const image = "r.example/gone:1";
   runtime.addContainer({ id: hexId("trash-app"), sandboxId: dead.id, image, state: "exited" });
-  mkdirSync(join(node.podLogsDir, "default_orphan_uid-orphan", "app"), { recursive: true });
+  put(node.podLogsDir, "default_orphan_uid-orphan/app/0.log");
 }
 
 function addEvil(node: TestNode, pod: Evil, at: number): void {
