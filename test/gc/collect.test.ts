@@ -402,6 +402,24 @@ describe("events of passes", () => {
     expect(second.pass.events).toEqual([]);
   });
 
+  test("a disk whose inodes other files take costs no image, and the event counts them", async () => {
+    const fake = aNode({
+      filesystem: aFilesystem({
+        availableBytes: 50n * GIB,
+        inodes: 1_000n,
+        inodesFree: 50n,
+        imageInodesUsed: 20n,
+      }),
+      images: [anImage("a"), anImage("used")],
+      limits: limitsWith({ inodeHighPercent: 85, inodeLowPercent: 80 }),
+    });
+    await run(fake);
+    expect(fake.writes).toEqual([]);
+    expect(fake.events[0]?.message).toContain(
+      "has 50 of 1000 inodes free, and images take at most 52 of the rest",
+    );
+  });
+
   test("with --all-unused images are removed even so", async () => {
     const fake = aNode({ filesystem: full, images: [anImage("a"), anImage("used")] });
     await run(fake, ALL);

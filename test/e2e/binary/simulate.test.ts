@@ -53,3 +53,12 @@ test("a broken trace is named with its line, alone and among others", async () =
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/broken\.trace: .*line 3: /)]);
   }
 });
+
+test.each([
+  ["--state-dir", 8, "no trace in"],
+  ["--trace", 2, "--trace: no "],
+  ["--result", 2, "--result: no "],
+])("an empty directory for %s is refused", async (option, code, said) => {
+  const { exitCode, stderr } = await simulate(option, scratch());
+  expect([exitCode, stderr]).toEqual([code, expect.stringContaining(said)]);
+});

@@ -33,7 +33,7 @@ export function processesOf(directory: string): readonly number[] {
 export async function endProcesses(directory: string): Promise<void> {
   await until(`the processes of ${directory} are gone`, 15_000, () => {
     const left = processesOf(directory);
-    for (const pid of left) signal(pid, "SIGKILL");
+    for (const pid of left) unlessGone(() => process.kill(pid, "SIGKILL"), true);
     return left.length === 0;
   });
 }
@@ -62,26 +62,30 @@ function allProcesses(): readonly number[] {
     .map(Number);
 }
 
-/** A program of containerd whose command line names this node's directory; nothing else counts. */
-function isRuntimeOf(pid: number, directory: string): boolean {
+/** What a look at something says that may be gone by now. */
+export function unlessGone<T>(look: () => T, otherwise: T): T {
   try {
-    const program = basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "");
-    if (!/^(containerd|containerd-shim-runc-v2|runc|ctr)$/.test(program)) return false;
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(`${directory}/`);
+    return look();
   } catch {
-    return false;
+    return otherwise;
   }
 }
 
-function processesInCgroups(directory: string): readonly number[] {
-  return cgroupsOf(directory).flatMap((cgroup) => {
-    try {
-      return readFileSync(`${cgroup}/cgroup.procs`, "utf8").split("\n").filter(Boolean).map(Number);
-    } catch {
-      return [];
-    }
-  });
-}
+/** A program of containerd whose command line names this node's directory; nothing else counts. */
+const isRuntimeOf = (pid: number, directory: string): boolean =>
+  unlessGone(() => {
+    const program = basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "");
+    if (!/^(containerd|containerd-shim-runc-v2|runc|ctr)$/.test(program)) return false;
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(`${directory}/`);
+  }, false);
+
+const processesInCgroups = (directory: string): readonly number[] =>
+  cgroupsOf(directory).flatMap((cgroup) =>
+    unlessGone(() => readFileSync(`${cgroup}/cgroup.procs`, "utf8"), "")
+      .split("\n")
+      .filter(Boolean)
+      .map(Number),
+  );
 
 function parentOf(pid: number): number | undefined {
   const parent = statFields(pid)?.[1];
@@ -90,38 +94,18 @@ function parentOf(pid: number): number | undefined {
 
 /** The fields of /proc/PID/stat from the third on: the second, the name, may hold spaces and brackets. A zombie counts as gone. */
 function statFields(pid: number): readonly string[] | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? undefined : fields;
-  } catch {
-    return undefined;
-  }
+  const stat = unlessGone(() => readFileSync(`/proc/${pid}/stat`, "utf8"), ") Z");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields[0] === "Z" ? undefined : fields;
 }
 
-function withDirectoriesBelow(directory: string): readonly string[] {
-  try {
+const withDirectoriesBelow = (directory: string): readonly string[] =>
+  unlessGone(() => {
     const below = readdirSync(directory, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .flatMap((entry) => withDirectoriesBelow(`${directory}/${entry.name}`));
     return [directory, ...below];
-  } catch {
-    return [];
-  }
-}
+  }, []);
 
-function entriesOf(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    // It ended between the look and the signal.
-  }
-}
+export const entriesOf = (directory: string): readonly string[] =>
+  unlessGone(() => readdirSync(directory), []);

@@ -12,7 +12,14 @@ import {
 import { tmpdir } from "node:os";
 
 import { unmount } from "./disk.ts";
-import { cgroupsOf, endProcesses, isAlive, startTicksOf } from "./processes.ts";
+import {
+  cgroupsOf,
+  endProcesses,
+  entriesOf,
+  isAlive,
+  startTicksOf,
+  unlessGone,
+} from "./processes.ts";
 import { until } from "./until.ts";
 
 /** Only directories that start so, and that hold the owner's file, are ever torn down. */
@@ -72,13 +79,8 @@ export function mountsBelow(directory: string): readonly string[] {
 /** The kernel may hold one for a moment after its last process. */
 async function removeCgroups(directory: string): Promise<void> {
   await until(`the control groups of ${directory} are gone`, 5_000, () => {
-    for (const cgroup of cgroupsOf(directory)) {
-      try {
-        rmdirSync(cgroup);
-      } catch {
-        // Tried again until none is left.
-      }
-    }
+    // Tried again until none is left.
+    for (const cgroup of cgroupsOf(directory)) unlessGone(() => rmdirSync(cgroup), undefined);
     return cgroupsOf(directory).length === 0;
   });
 }
@@ -95,27 +97,11 @@ export function shimSocketsOf(directory: string): readonly string[] {
     .flatMap((text) => text.match(/\/run\/containerd\/s\/[0-9a-f]{64}/) ?? []);
 }
 
-function childrenOf(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory).map((name) => `${directory}/${name}`);
-  } catch {
-    return [];
-  }
-}
+const childrenOf = (directory: string): readonly string[] =>
+  entriesOf(directory).map((name) => `${directory}/${name}`);
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
+const textOf = (file: string): string => unlessGone(() => readFileSync(file, "utf8"), "");
 
 /** A directory whose file is not written yet, or not whole, is one that is being made. */
-function readOwner(directory: string): { pid: number; startTicks: string } | undefined {
-  try {
-    return JSON.parse(readFileSync(`${directory}/${ownerFile}`, "utf8"));
-  } catch {
-    return undefined;
-  }
-}
+const readOwner = (directory: string): { pid: number; startTicks: string } | undefined =>
+  unlessGone(() => JSON.parse(textOf(`${directory}/${ownerFile}`)), undefined);
