@@ -97,7 +97,11 @@ test("events of gc reach the event hook before gc exits", async () => {
   });
   await collector[Symbol.asyncDispose]();
 
-  expect(JSON.parse(readFileSync(seen, "utf8"))).toMatchObject({ reason: "GhostImage" });
+  expect(JSON.parse(readFileSync(seen, "utf8"))).toMatchObject({
+    apiVersion: "crigc/v1",
+    kind: "Event",
+    reason: "GhostImage",
+  });
   expect(stderr()).toContain('event="GhostImage"');
 });
 
