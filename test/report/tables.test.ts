@@ -2,36 +2,27 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { ImageEnd } from "../../src/model/outcome.ts";
-import type { PassKind } from "../../src/model/pass.ts";
 import type { Plan } from "../../src/model/plan.ts";
-import { duration, minutes, seconds } from "../../src/model/time.ts";
+import { minutes, seconds } from "../../src/model/time.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
-import { historyDocument, type HistoryReport, historyTable } from "../../src/report/history.ts";
 import { entriesOf, imageListDocument, imageListTable, unjudged } from "../../src/report/images.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
 import { planTable } from "../../src/report/plan-table.ts";
 import { planDocument } from "../../src/report/plan.ts";
-import { statusDocument, statusTable } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import {
   candidate,
   containerOutcome,
   containerPlan,
-  forecast,
   image,
   imageOutcome,
   imagePlan,
   kept,
-  measured,
   NOW,
   pass,
-  passRow,
   plainScreen,
   removedContainer,
-  removedImage,
   runtime,
-  status,
   terminal,
 } from "./build.ts";
 
@@ -90,22 +81,6 @@ describe("a plan", () => {
 });
 
 describe("a pass", () => {
-  test.each([
-    ["no threshold exceeded.\n", "periodic", "nothing-to-do", []],
-    ["nothing to remove.\n", "all-unused", "candidates-exhausted", []],
-    ["done.\n1 image removed", "all-unused", "candidates-exhausted", [removedImage(1)]],
-  ] as const)("gc reports on images: %j", (words, kind, end, items) => {
-    const images = imageOutcome({ end, items, wantedBytes: null });
-    const purpose = { kind };
-    const ended = pass({
-      purpose,
-      images,
-      containers: null,
-      plan: { images: null, containers: null },
-    });
-    expect(gcTable(gcDocument(ended), plainScreen)).toContain(`\nImages: ${words}`);
-  });
-
   test("a pass over 5,500 containers prints under 10 kB: failures, the first rows, and counts by reason", () => {
     const [one] = containerOutcome().containers;
     const failed = {
@@ -185,58 +160,5 @@ describe("images", () => {
   test("images of equal size are listed by ID in descending order", () => {
     const same = [1, 2, 3].map((seed) => image(seed, { sizeBytes: 5n }));
     expect(unjudged(same).map((it) => it.image.id)).toEqual(same.map(({ id }) => id).toReversed());
-  });
-});
-
-describe("history", () => {
-  test("history says that passes with nothing to do are not listed, even if there are no others", () => {
-    const words = (report: Partial<HistoryReport>): string =>
-      historyTable(
-        historyDocument({ removals: [], events: [], regrets: [], passes: [], ...report }),
-        plainScreen,
-      );
-    const sentence = "Passes with nothing to do are not listed; list them with --all.\n";
-    expect(words({ passes: [passRow()], hidesIdle: true })).toEndWith(`\n${sentence}`);
-    expect(words({ hidesIdle: true })).toBe(sentence);
-    expect(words({})).toBe("No records found.\n");
-  });
-
-  const all = { purpose: "all-unused", imagesEnd: "candidates-exhausted" } as const;
-  const idle = { removed: 0 } as const;
-  test.each([
-    ["image GC, P1: 1 removed, 2.0 GiB freed, no candidates left, in 4s", all],
-    ["P1: no candidates left, in 4s", { ...all, ...idle, purpose: "pressure" }],
-    ["GC, P1: done, in 4s", { ...idle, kind: "gc", imagesEnd: null, containersEnd: "done" }],
-    ["1 removed, 0 B freed (1.0 GiB reported), target reached", { measuredFreedBytes: 0n }],
-    ["P1: removal is blocked, in 4s", { ...idle, imagesEnd: null, containersEnd: "blocked" }],
-    ["P1: stopped on request, in 4s", { ...idle, imagesEnd: "stopped", containersEnd: "stopped" }],
-    [
-      "layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s",
-      { kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd },
-    ],
-  ] as const)("history words a pass as: %s", (words, difference) => {
-    const rows = { passes: [passRow(difference)], removals: [], events: [], regrets: [] };
-    const document = historyDocument(rows);
-    expect(historyTable(document, plainScreen)).toContain(words);
-    const [row] = document.passes;
-    expect(words).toContain(row?.imagesEndText ?? row?.containersEndText ?? "no end");
-  });
-});
-
-describe("status", () => {
-  const thresholds = { lowPercent: 80, highPercent: 85 };
-  const full = "full in 21h if nothing is removed";
-  test.each([
-    [`Reaches 85% in 6h, ${full}`, thresholds, {}],
-    ["Reaches 85% in 6h, not full within 7d12h", thresholds, { untilFull: null }],
-    ["Does not reach 85% within 7d12h", thresholds, { untilHigh: null, untilFull: null }],
-    ["Not full within 7d12h", thresholds, { untilHigh: duration(0n), untilFull: null }],
-    ["Full in 21h if nothing is removed", null, { untilHigh: null }],
-  ])("status of a disk says: %s", (words, limits, change) => {
-    const disk = { filesystem: measured(), thresholds: limits };
-    const filesystems = [{ ...disk, forecast: { ...forecast, ...change } }];
-    expect(statusTable(statusDocument(status({ filesystems })), plainScreen).split("\n")).toContain(
-      `${words}, at 1.0 GiB/h (measured over 18h)`,
-    );
   });
 });

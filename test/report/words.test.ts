@@ -3,25 +3,44 @@
 import { expect, test } from "bun:test";
 
 import { containerId } from "../../src/model/ids.ts";
-import { hours, minutes } from "../../src/model/time.ts";
+import type { ImageEnd } from "../../src/model/outcome.ts";
+import type { PassKind } from "../../src/model/pass.ts";
+import { duration, hours, minutes } from "../../src/model/time.ts";
 import {
   containerReasons,
   logReasons,
   podSourceWords,
   sandboxReasons,
 } from "../../src/report/container-reasons.ts";
-import { removalTitle } from "../../src/report/history.ts";
+import { forecastJson, forecastWords } from "../../src/report/disk.ts";
+import {
+  historyDocument,
+  type HistoryReport,
+  historyTable,
+  removalTitle,
+} from "../../src/report/history.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
 import { baselineWords } from "../../src/report/keep.ts";
 import { imageName, shortId } from "../../src/report/names.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
+  imagePassWords,
   imageResultWords,
   invalidDiskCapacityWords,
 } from "../../src/report/pass-words.ts";
 import { breakdownWords } from "../../src/report/plan-words.ts";
-import { GIB, hex, image, MIB } from "./build.ts";
+import {
+  forecast,
+  GIB,
+  image,
+  imageOutcome,
+  MIB,
+  pass,
+  passRow,
+  plainScreen,
+  removedImage,
+} from "./build.ts";
 
 test("a reason, a trigger and an event have the same sentence as before", () => {
   const shortfall = {
@@ -80,27 +99,72 @@ test("a reason in JSON has its code, its sentence and its data with units", () =
   });
 });
 
-test.each([
-  ["image", "pressure", "nodefs.available", "disk pressure (nodefs.available)"],
-  ["container", "pod-gone", null, "its pod was deleted"],
-  ["image", "moon-full", null, "moon-full"],
-  ["volume", "age", null, "age"],
-] as const)("a %s removed for %s with signal %p is titled %s", (kind, reason, signal, title) => {
-  expect(removalTitle({ kind, reason, signal })).toBe(title);
-});
-
-test.each([
-  [{}, "registry.example/team/app-1:1.1"],
-  [{ repoTags: [] }, `registry.example/team/app-1@sha256:${hex(4097).slice(0, 12)}`],
-  [{ repoTags: [], repoDigests: [] }, "sha256:000100010001"],
-  [{ repoTags: ["<none>:<none>"], repoDigests: ["a@b"] }, "a@b"],
-])("an image with %j is called %s: by tag, else by digest, else by ID", (names, name) => {
-  expect(imageName(image(1, names))).toBe(name);
-});
-
-test("a missing sandbox image is named also where no baseline names an image", () => {
-  const name = "registry.k8s.io/pause:3.9";
-  const gap = { kind: "sandbox-image", name, patterns: [name], source: "containerd" } as const;
-  const words = baselineWords({ images: 0, present: 0, missing: 1, gaps: [gap] });
-  expect(words).toBe(`1 sandbox image missing (${name})`);
+test("removals, images, baselines, forecasts and passes have the same words as before", () => {
+  const pause = "registry.k8s.io/pause:3.9";
+  const gap = {
+    kind: "sandbox-image",
+    name: pause,
+    patterns: [pause],
+    source: "containerd",
+  } as const;
+  const reason = { reason: "age", signal: null };
+  const none = duration(0n);
+  const all = { purpose: "all-unused", imagesEnd: "candidates-exhausted" } as const;
+  const idle = { removed: 0 } as const;
+  const later = { kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd };
+  const words = (report: Partial<HistoryReport>): string =>
+    historyTable(
+      historyDocument({ removals: [], events: [], regrets: [], passes: [], ...report }),
+      plainScreen,
+    );
+  expect({
+    removals: [
+      removalTitle({ kind: "image", reason: "pressure", signal: "nodefs.available" }),
+      removalTitle({ kind: "container", reason: "pod-gone", signal: null }),
+      removalTitle({ kind: "image", reason: "moon-full", signal: null }),
+      removalTitle({ ...reason, kind: "volume" }),
+    ],
+    // By tag, else by digest, else by ID.
+    images: [
+      {},
+      { repoTags: [] },
+      { repoTags: [], repoDigests: [] },
+      { repoTags: ["<none>:<none>"], repoDigests: ["a@b"] },
+    ].map((names) => imageName(image(1, names))),
+    baseline: baselineWords({ images: 0, present: 0, missing: 1, gaps: [gap] }),
+    forecasts: [
+      {},
+      { untilFull: null },
+      { untilHigh: null, untilFull: null },
+      { untilHigh: none, untilFull: null },
+    ]
+      .map((change) => forecastWords(forecastJson({ ...forecast, ...change }), 85))
+      .concat(forecastWords(forecastJson({ ...forecast, untilHigh: null }), null)),
+    gc: [
+      imagePassWords(pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })),
+      ...[[], [removedImage(1)]].map((items) =>
+        imagePassWords(
+          pass({
+            purpose: { kind: "all-unused" },
+            images: imageOutcome({ end: "candidates-exhausted", items }),
+          }),
+        ),
+      ),
+    ],
+    history: [
+      words({}),
+      words({ hidesIdle: true }),
+      words({
+        passes: [
+          passRow(all),
+          passRow({ ...all, ...idle, purpose: "pressure" }),
+          passRow({ ...idle, kind: "gc", imagesEnd: null, containersEnd: "done" }),
+          passRow({ measuredFreedBytes: 0n }),
+          passRow({ ...idle, imagesEnd: null, containersEnd: "blocked" }),
+          passRow({ ...idle, imagesEnd: "stopped", containersEnd: "stopped" }),
+          passRow(later),
+        ],
+      }),
+    ],
+  }).toMatchSnapshot();
 });

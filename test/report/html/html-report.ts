@@ -29,29 +29,20 @@ const FROM: Instant = plus(NOW, hours(-7 * 24));
 const CAPACITY = 50n * GIB;
 const BASE = "registry.internal.example.com:5000/platform/services";
 
-/** The disk fills by about 0.4 percent in half an hour, and is brought back from 85 to 80 percent. */
-function week(): { samples: readonly DiskSample[]; removals: readonly Removal[] } {
-  const samples: DiskSample[] = [];
-  const removals: Removal[] = [];
-  let used = 74;
-  let serial = 0;
-  for (let step = 0; step < 7 * 48; step += 1) {
-    const at = plus(FROM, minutes(step * 30));
-    used += 0.15 + ((step * 7919) % 10) / 20;
-    const freedBytes =
-      used >= 85 ? (CAPACITY * BigInt(Math.round(used * 100 - 8000))) / 10_000n : 0n;
-    if (used >= 85) {
-      for (let count = 0; count < 5; count += 1) {
-        removals.push(removal(serial, plus(at, minutes(count))));
-        serial += 1;
-      }
-      used = 80;
-    }
-    // The agent was away for eight hours.
-    if (step < 150 || step > 166) samples.push(...sampled(at, used, freedBytes));
-  }
-  return { samples, removals };
-}
+/** The disk fills by a percent in half an hour, and is brought back from 88 to 80 percent, or to 74 at first. */
+const samplesOf = (step: number): readonly DiskSample[] => {
+  const at = plus(FROM, minutes(step * 30));
+  const percent = step < 8 ? 74 + step : 80 + (step % 9);
+  const freedBytes = percent === 80 ? 4n * GIB : 0n;
+  const limits = { highPercent: 85, lowPercent: 80 };
+  const logs = { device: "8:2", path: "/var/log", mountpoint: "/var/log" };
+  // The agent was away for eight hours.
+  if (step >= 150 && step <= 166) return [];
+  return [
+    sample(at, percent, { freedBytes, ...limits }),
+    sample(at, 30, { ...logs, roles: ["nodefs"] }),
+  ];
+};
 
 /** Of a disk of 50 GiB, at `percent`. */
 export const sample = (
@@ -74,46 +65,42 @@ export const sample = (
   ...differences,
 });
 
-const sampled = (at: Instant, percent: number, freedBytes: bigint): readonly DiskSample[] => [
-  sample(at, percent, { freedBytes, highPercent: 85, lowPercent: 80 }),
-  sample(at, 30, { device: "8:2", path: "/var/log", mountpoint: "/var/log", roles: ["nodefs"] }),
-];
-
 /** Every fifth one is of a container, and every thirteenth fails. */
-function removal(serial: number, at: Instant): Removal {
+function removal(serial: number): Removal {
   const failed = serial % 13 === 12;
   const row = removalRow({
-    at,
+    at: plus(FROM, minutes(serial * 80)),
     passId: passId(`pass-${Math.floor(serial / 5)}`),
     subject: `sha256:${hex(serial + 1)}`,
     names: [`${BASE}/checkout-${serial % 7}:1.${serial}.0`],
     reason: serial % 11 === 0 ? "age" : "space",
     result: failed ? "failed" : "removed",
     message: failed ? "UNAVAILABLE: the runtime is shutting down" : null,
-    reportedBytes: BigInt(200 + ((serial * 37) % 300)) * MIB,
     measuredBytes: failed ? null : BigInt(300 + ((serial * 53) % 500)) * MIB,
-    freesBytes: BigInt(280 + ((serial * 53) % 500)) * MIB,
+    freesBytes: GIB,
   });
   if (serial % 5 !== 4) return row;
-  const names = [`shop/checkout-${serial}/worker`];
-  const reason = "over-per-container-limit";
   const unmeasured = { reportedBytes: null, measuredBytes: null, freesBytes: null };
-  return { ...row, kind: "container", names, reason, ...unmeasured };
+  const reason = "over-per-container-limit";
+  return {
+    ...row,
+    kind: "container",
+    names: [`shop/checkout-${serial}/worker`],
+    reason,
+    ...unmeasured,
+  };
 }
 
 const pass = (serial: number): PassRow =>
   passRow({
     id: passId(`pass-${serial}`),
     startedAt: plus(FROM, hours(7 * serial + 5)),
-    endedAt: plus(FROM, hours(7 * serial + 5)),
     error: serial === 3 ? "cannot list images" : null,
     removed: 5,
-    measuredFreedBytes: null,
-    reportedFreedBytes: null,
   });
 
 export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
-  const { samples, removals } = week();
+  const removals = Array.from({ length: 115 }, (_, serial) => removal(serial));
   const reasons = [
     { kind: "in-use", users: [] },
     { kind: "pinned" },
@@ -143,7 +130,7 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
     generatedAt: NOW,
     period: { from: FROM, to: NOW },
     history: {
-      passes: Array.from({ length: Math.ceil(removals.length / 5) }, (_, index) => pass(index)),
+      passes: Array.from({ length: 23 }, (_, serial) => pass(serial)),
       removals,
       events: [
         {
@@ -155,7 +142,7 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
       ],
       regrets: [],
     },
-    samples,
+    samples: Array.from({ length: 7 * 48 }, (_, step) => samplesOf(step)).flat(),
     forecasts: new Map([["8:1", forecast]]),
     runtime,
     plan: { images, containers: containerPlan() },
