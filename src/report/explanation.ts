@@ -43,7 +43,7 @@ export interface ExplanationReport {
   /** Layers of the matched images, where known. */
   readonly layers: ReadonlyMap<ImageId, ImageLayers>;
   readonly observedAt: Instant;
-  /** What blocks all removal now, whatever the rules say. */
+  /** Blocks all removal now, regardless of the rules. */
   readonly blocks: readonly ImageBlock[];
 }
 

@@ -199,7 +199,7 @@ export function printContainerPlan(
 }
 
 /** A container, a sandbox or pod logs; the latter have neither ID nor state. */
-interface Decided extends DecisionJson {
+interface DecisionRow extends DecisionJson {
   readonly id?: string;
   readonly state?: string;
   readonly stopFirst?: boolean;
@@ -212,7 +212,7 @@ interface DecisionWords<Item> {
 }
 
 /** Rows for what is removed, titles for what is kept. */
-function printDecisions<Item extends Decided>(
+function printDecisions<Item extends DecisionRow>(
   printer: Printer,
   items: readonly Item[],
   { words, titleOf, nameOf }: DecisionWords<Item>,

@@ -6,12 +6,12 @@ import {
   andMore,
   clean,
   type Colour,
-  type Cut,
   cutFor,
   fitted,
   padded,
   paint,
   type Screen,
+  type Truncation,
 } from "./terminal.ts";
 
 /** Callers clean the cells, which may contain colours. */
@@ -21,7 +21,7 @@ export interface Column<Item> {
   readonly align?: "left" | "right";
   /** Minimum width on a narrow terminal; absent: never truncated. */
   readonly minimumWidth?: number;
-  readonly cut?: Cut["at"];
+  readonly cut?: Truncation["at"];
   /** Omitted if every row has a dash in it. */
   readonly optional?: true;
 }
@@ -52,7 +52,7 @@ interface Group {
 }
 
 /** The fields of a document of a node. */
-interface NodeAt {
+interface NodeHeading {
   readonly runtime: Pick<RuntimeInfo, "name" | "version" | "endpoint">;
   readonly observedAt: string;
 }
@@ -71,7 +71,7 @@ export class Printer {
   }
 
   /** The runtime, and when it was read. */
-  node({ runtime: it, observedAt }: NodeAt): void {
+  node({ runtime: it, observedAt }: NodeHeading): void {
     const at = `${it.name} ${it.version} at ${it.endpoint}, as of ${secondOf(observedAt)}`;
     this.line(clean(at), "dim");
   }

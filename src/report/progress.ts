@@ -5,7 +5,7 @@ import { humanBytes } from "./bytes.ts";
 import { imageName } from "./names.ts";
 import { cutFor, fitted, paint, type Screen } from "./terminal.ts";
 
-export interface Removing {
+export interface RemovalProgress {
   readonly image: Image;
   /** Freed by this pass so far. */
   readonly gainedBytes: bigint;
@@ -15,7 +15,7 @@ export interface Removing {
 
 export interface Progress {
   /** Call before an image is removed. */
-  starting(removing: Removing): void;
+  starting(removing: RemovalProgress): void;
   /** Erases the line; before each log line, and at the end. */
   clear(): void;
 }
@@ -50,7 +50,7 @@ const SPARE = 1;
 
 /** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing image 3: nginx:1.25`. */
 export function progressLine(
-  { image, gainedBytes, wantedBytes }: Removing,
+  { image, gainedBytes, wantedBytes }: RemovalProgress,
   number: number,
   screen: Screen & { readonly width: number },
 ): string {

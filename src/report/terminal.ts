@@ -52,20 +52,20 @@ export const clean = (text: string): string =>
     .replace(C0, "")
     .replace(MISLEADING, "");
 
-export interface Cut {
+export interface Truncation {
   /** Where to truncate: `middle` keeps both registry and tag of an image. */
   readonly at: "end" | "middle";
   /** `…`, or `...` without Unicode. */
   readonly mark: string;
 }
 
-export const cutFor = (screen: Screen, at: Cut["at"] = "end"): Cut => ({
+export const cutFor = (screen: Screen, at: Truncation["at"] = "end"): Truncation => ({
   at,
   mark: screen.unicode ? "…" : "...",
 });
 
 /** The text, truncated to `columns` columns. */
-export function fitted(text: string, columns: number, cut: Cut): string {
+export function fitted(text: string, columns: number, cut: Truncation): string {
   if (Bun.stringWidth(text) <= columns) return text;
   const room = columns - Bun.stringWidth(cut.mark);
   if (room <= 0) return cut.mark.slice(0, Math.max(0, columns));

@@ -24,7 +24,7 @@ describe("serialization", () => {
     expect(() => [...printedPieces(value)]).toThrow("a Map or Set");
   });
 
-  test("a document that is printed in pieces has the same text, lists that are made meanwhile too", () => {
+  test("a document printed in pieces has the same text, lazy lists included", () => {
     const { json } = fc.letrec<{ json: Json }>((tie) => {
       const key = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("__proto__", "toString"));
       const list = fc.array(tie("json"), { maxLength: 4 });

@@ -122,7 +122,7 @@ describe("samples of a disk", () => {
     ]);
   });
 
-  test("a series of samples is broken if nobody looked for long", () => {
+  test("a series of samples is broken by a long pause", () => {
     const samples = [0, 5, 10, 15, 20, 200, 205, 210].map((minute) => used(minute, 50));
     const [series] = diskSeries(samples, period);
     expect(series?.pieces.map((piece) => piece.length)).toEqual([5, 3]);
