@@ -1,6 +1,6 @@
 // Conflicts between the kubelet's thresholds and crigc's.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { KubeletFact } from "../../../src/agent/openers.ts";
 import { kubeletChecks } from "../../../src/cli/checks/kubelet.ts";
@@ -34,143 +34,135 @@ function checks({ settings = {}, ours = [], filesystem, kubelet }: Node) {
   return new Map(found.filter(([, check]) => check !== null));
 }
 
-const eviction = (node: Node) => checks(node).get("kubelet-eviction");
+/** `warning: the message (the advice)`; "": not checked. */
+const shownOf = (node: Node, name: string): string => {
+  const check = checks(node).get(name);
+  return check == null
+    ? ""
+    : `${check.result}: ${check.message}${check.advice === null ? "" : ` (${check.advice})`}`;
+};
+const oursAt = (text: string) => ({ ours: [["eviction-hard", text]] as const });
+const theirs = (evictionHard: string) => ({ settings: { evictionHard } });
+const SECOND =
+  "ok: crigc frees space at imagefs.available<20%, before the kubelet evicts pods at imagefs.available<15%";
+const FIRST = "warning: the kubelet evicts pods at imagefs.available<15%; crigc ";
+const APART = aFilesystem({ roles: ["imagefs"] });
 
-describe("a kubelet", () => {
-  test("is not reported without a sign of one", () => {
-    expect([...checks({ kubelet: { signs: [] } }).values()]).toEqual([
-      {
-        result: "ok",
-        message: "no sign of a kubelet on this node",
-        advice: null,
-      },
-    ]);
-  });
-
-  test("is found if it is only running", () => {
-    const found = checks({ kubelet: { signs: [], running: [4711] } });
-    expect(found.get("kubelet")?.message).toContain("this node has a kubelet (process 4711)");
-  });
-
-  test("with an unreadable configuration is reported without thresholds", () => {
-    const found = checks({ kubelet: { problems: ["cannot read x: permission denied"] } });
-    expect([...found.keys()]).toEqual(["kubelet"]);
-    expect(found.get("kubelet")).toMatchObject({ result: "warning" });
-  });
-
-  test("configured by kubeadm is understood", () => {
-    const settings = {
-      imageMaximumGCAge: "0s",
-      imageMinimumGCAge: "0s",
-      containerRuntimeEndpoint: "",
-      evictionSoft: "",
-    };
-    expect([...checks({ settings }).keys()]).toEqual([
-      "kubelet",
-      "kubelet-image-gc",
-      "kubelet-eviction",
-    ]);
-  });
+test("a node without a sign of a kubelet has one line about it", () => {
+  expect([...checks({ kubelet: { signs: [] } }).values()]).toEqual([
+    { result: "ok", message: "no sign of a kubelet on this node", advice: null },
+  ]);
 });
 
-describe("the kubelet's own image collection", () => {
-  test("is a warning with its thresholds, because it ignores keep rules", () => {
-    const settings = { imageGCHighThresholdPercent: "90", imageGCLowThresholdPercent: "70" };
-    expect(checks({ settings }).get("kubelet-image-gc")).toMatchObject({
-      result: "warning",
-      message: "the kubelet also removes images, from 90% down to 70%, and ignores keep rules",
-    });
-  });
-
-  test("turned off by a threshold of 100 is ok", () => {
-    const settings = { imageGCHighThresholdPercent: "100" };
-    expect(checks({ settings }).get("kubelet-image-gc")?.result).toBe("ok");
-  });
-
-  test("by age is a separate warning", () => {
-    const settings = { imageGCHighThresholdPercent: "100", imageMaximumGCAge: "72h" };
-    expect(checks({ settings }).get("kubelet-image-age")?.message).toContain("unused for 3d");
-    expect(checks({}).has("kubelet-image-age")).toBeFalse();
-  });
+test("a kubelet with an unreadable configuration is reported without thresholds", () => {
+  const found = checks({ kubelet: { problems: ["cannot read x: permission denied"] } });
+  expect([...found].map(([name, check]) => [name, check?.result])).toEqual([
+    ["kubelet", "warning"],
+  ]);
 });
 
-describe("eviction", () => {
-  const oursAt = (text: string) => [["eviction-hard", text]] as const;
+test("a kubelet configured by kubeadm is understood", () => {
+  const [imageMaximumGCAge, imageMinimumGCAge] = ["0s", "0s"];
+  const settings = {
+    imageMaximumGCAge,
+    imageMinimumGCAge,
+    containerRuntimeEndpoint: "",
+    evictionSoft: "",
+  };
+  const names = ["kubelet", "kubelet-image-gc", "kubelet-eviction"];
+  expect([...checks({ settings }).keys()]).toEqual(names);
+});
 
-  test("advice never says to omit a flag that was not given", () => {
-    const advice = eviction({})?.advice ?? "";
-    expect(advice).toBe(
-      "set --eviction-hard to nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<20%,imagefs.inodesFree<5%",
-    );
-    expect(eviction({ ours: oursAt("imagefs.available<5%") })?.advice).toStartWith(
-      "omit --eviction-hard",
-    );
-  });
-
-  test("advice keeps crigc's other thresholds, which a new value would replace", () => {
-    const ours = oursAt("nodefs.available<8%,imagefs.available<5%");
-    expect(eviction({ ours })?.advice).toEndWith(
-      "or set it to nodefs.available<8%,imagefs.available<20%",
-    );
-  });
-
-  test("of the kubelet comes second if crigc's threshold is above it", () => {
-    expect(eviction({ ours: oursAt("imagefs.available<20%") })).toEqual({
-      result: "ok",
-      message:
-        "crigc frees space at imagefs.available<20%, before the kubelet evicts pods at imagefs.available<15%",
-      advice: null,
-    });
-  });
-
-  test.each(["imagefs.available<2%", "imagefs.available<15%", "nodefs.inodesFree<5%"])(
-    "of the kubelet comes first if crigc's threshold is %s",
-    (text) => {
-      expect(eviction({ ours: oursAt(text) })).toMatchObject({
-        result: "warning",
-        message: expect.stringContaining(
-          "the kubelet evicts pods at imagefs.available<15%; crigc ",
-        ),
-        advice: expect.stringContaining("imagefs.available<20%"),
-      });
+test.each<[check: string, what: string, Node, shown: string]>([
+  [
+    "kubelet",
+    "that is only running",
+    { kubelet: { signs: [], running: [4711] } },
+    "ok: this node has a kubelet (process 4711)",
+  ],
+  [
+    "kubelet-image-gc",
+    "that also removes images",
+    { settings: { imageGCHighThresholdPercent: "90", imageGCLowThresholdPercent: "70" } },
+    "warning: the kubelet also removes images, from 90% down to 70%, and ignores keep rules",
+  ],
+  ["kubelet-image-gc", "whose is off", { settings: { imageGCHighThresholdPercent: "100" } }, "ok"],
+  [
+    "kubelet-image-age",
+    "that removes images by age",
+    { settings: { imageMaximumGCAge: "72h" } },
+    "warning: the kubelet removes images unused for 3d",
+  ],
+  ["kubelet-eviction", "whose threshold is below crigc's", oursAt("imagefs.available<20%"), SECOND],
+  ["kubelet-eviction", "above crigc's", oursAt("imagefs.available<2%"), FIRST],
+  ["kubelet-eviction", "at crigc's", oursAt("imagefs.available<15%"), FIRST],
+  ["kubelet-eviction", "with no such threshold of crigc", oursAt("nodefs.inodesFree<5%"), FIRST],
+  [
+    "kubelet-eviction",
+    "with no such threshold itself",
+    theirs("memory.available<100Mi,nodefs.available<5%"),
+    "ok",
+  ],
+  [
+    "kubelet-eviction",
+    "with an amount of bytes, as a share of this filesystem",
+    { ...theirs("imagefs.available<20Gi"), filesystem: aFilesystem({ capacityBytes: 100n * GIB }) },
+    "warning: the kubelet evicts pods at imagefs.available<20%",
+  ],
+  [
+    "kubelet-eviction",
+    "with the same amount of a larger filesystem",
+    {
+      ...theirs("imagefs.available<20Gi"),
+      filesystem: aFilesystem({ capacityBytes: 1000n * GIB }),
     },
-  );
+    "ok",
+  ],
+  [
+    "kubelet-eviction",
+    "with an amount of bytes of an unread filesystem",
+    { ...theirs("imagefs.available<20Gi"), filesystem: null },
+    "skipped",
+  ],
+  ["kubelet-eviction", "with a share of an unread filesystem", { filesystem: null }, "warning"],
+  [
+    "kubelet-eviction",
+    "for the node's filesystem, which holds images",
+    theirs("nodefs.available<30%"),
+    "warning",
+  ],
+  [
+    "kubelet-eviction",
+    "for the node's filesystem, which holds none",
+    { ...theirs("nodefs.available<30%"), filesystem: APART },
+    "ok",
+  ],
+  [
+    "kubelet-eviction",
+    "with a soft threshold",
+    {
+      settings: {
+        evictionHard: "imagefs.available<5%",
+        evictionSoft: "imagefs.available<25%",
+        evictionSoftGracePeriod: "imagefs.available=1m",
+      },
+    },
+    "warning: the kubelet evicts pods at imagefs.available<25%",
+  ],
+])("%s, %s", (name, _, node, shown) => {
+  expect(shownOf(node, name)).toStartWith(shown);
+});
 
-  test("by a signal that the configuration omits does not count", () => {
-    const settings = { evictionHard: "memory.available<100Mi,nodefs.available<5%" };
-    expect(eviction({ settings })?.result).toBe("ok");
-  });
-
-  test("by an amount of bytes is compared as a share of this filesystem", () => {
-    const settings = { evictionHard: "imagefs.available<20Gi" };
-    const of = (capacityBytes: bigint) =>
-      eviction({ settings, filesystem: aFilesystem({ capacityBytes }) });
-    expect(of(100n * GIB)).toMatchObject({
-      result: "warning",
-      message: expect.stringContaining("evicts pods at imagefs.available<20%"),
-    });
-    expect(of(1000n * GIB)?.result).toBe("ok");
-  });
-
-  test("by an amount of bytes is not checked if the image filesystem cannot be read", () => {
-    const settings = { evictionHard: "imagefs.available<20Gi" };
-    expect(eviction({ settings, filesystem: null })?.result).toBe("skipped");
-    expect(eviction({ filesystem: null })?.result).toBe("warning");
-  });
-
-  test("for the node's filesystem counts only if it holds images", () => {
-    const settings = { evictionHard: "nodefs.available<30%" };
-    const apart = aFilesystem({ roles: ["imagefs"] });
-    expect(eviction({ settings })?.result).toBe("warning");
-    expect(eviction({ settings, filesystem: apart })?.result).toBe("ok");
-  });
-
-  test("that is soft counts as well", () => {
-    const settings = {
-      evictionHard: "imagefs.available<5%",
-      evictionSoft: "imagefs.available<25%",
-      evictionSoftGracePeriod: "imagefs.available=1m",
-    };
-    expect(eviction({ settings })?.message).toContain("evicts pods at imagefs.available<25%");
-  });
+// A new value replaces all thresholds, so the advice repeats crigc's others.
+test.each([
+  [
+    {},
+    "(set --eviction-hard to nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<20%,imagefs.inodesFree<5%)",
+  ],
+  [
+    oursAt("nodefs.available<8%,imagefs.available<5%"),
+    "(omit --eviction-hard, whose default is above the kubelet's, or set it to nodefs.available<8%,imagefs.available<20%)",
+  ],
+])("advice about eviction of %j keeps crigc's other thresholds", (node, advice) => {
+  expect(shownOf(node, "kubelet-eviction")).toEndWith(advice);
 });

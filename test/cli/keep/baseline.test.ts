@@ -56,17 +56,6 @@ describe("a baseline list", () => {
     expect(matchKeepRules(compiled, anImage("other"))).toBeNull();
   });
 
-  test("truncated anywhere after its first line is detected", () => {
-    const text = written([anImage("one"), anImage("two")]);
-    const start = text.indexOf("\n");
-    for (let length = start; length < text.length - 1; length += 1) {
-      const cut = text.slice(0, length);
-      const { rules, problems } = parseKeepFile(cut, "baseline.list");
-      // The last pattern may be cut into one that is another pattern, never into fewer of them.
-      expect(problems.length > 0 || rules.length === 4).toBeTrue();
-    }
-  });
-
   test("written again keeps what earlier lines note: pins, leases and platforms", () => {
     const image = anImage("one", { repoTags: ["registry.example/one:v1"] });
     const { pinned: _, ...unpinned } = { ...image, names: image.repoTags };

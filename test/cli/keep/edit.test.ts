@@ -45,16 +45,19 @@ test("a pattern is added once, and existing patterns and comments are kept", asy
   expect(second.text).toContain("# ours\nredis # the cache\n");
 });
 
-test("removing a pattern removes its comment and nothing else", async () => {
-  const three = await keep(["add", "a/one", "a/two", "a/three"]);
-  const two = await keep(["remove", "a/two"], three.text);
-  expect(two).toMatchObject({ code: 0, patterns: ["a/one", "a/three"] });
-  expect(two.text?.match(/# added by/g)).toHaveLength(2);
-  const none = await keep(["remove", "a/one", "a/three"], two.text);
-  expect(none).toMatchObject({ code: 0, patterns: [] });
-  expect(none.text).not.toBe("");
-  expect(parseKeepFile(none.text ?? "", path).problems).toEqual([]);
-});
+test.each([[[]], [["--until", "7d"]]])(
+  "removing a pattern, with a lease as %j, removes its comment and nothing else",
+  async (lease) => {
+    const three = await keep(["add", "a/one", "a/two", "a/three", ...lease]);
+    const two = await keep(["remove", "a/two"], three.text);
+    expect(two).toMatchObject({ code: 0, patterns: ["a/one", "a/three"] });
+    expect(two.text?.match(/# added by/g)).toHaveLength(2);
+    const none = await keep(["remove", "a/one", "a/three"], two.text);
+    expect(none).toMatchObject({ code: 0, patterns: [] });
+    expect(none.text).not.toBe("");
+    expect(parseKeepFile(none.text ?? "", path).problems).toEqual([]);
+  },
+);
 
 test("a file truncated after keep add is detected", async () => {
   const { text } = await keep(["add", "a/one", "a/two"]);
@@ -126,11 +129,4 @@ test("adding a pattern for good replaces its leases, and a lease never replaces 
   const again = await keep(["add", "a/x:1", "--until", "1d"], forGood.text);
   expect(again).toMatchObject({ text: forGood.text });
   expect(again.stdout).toContain("0 patterns added");
-});
-
-test("keep remove removes a lease", async () => {
-  const leased = await keep(["add", "a/x:1", "a/y:1", "--until", "7d"]);
-  const one = await keep(["remove", "a/x:1"], leased.text);
-  expect(one).toMatchObject({ code: 0, patterns: ["a/y:1"] });
-  expect(one.text?.match(/# added by/g)).toHaveLength(1);
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Openers } from "../../../src/agent/openers.ts";
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
+import { imageId } from "../../../src/model/ids.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
 import type { ArchivedImage } from "../../../src/node/archive.ts";
 import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
@@ -70,8 +71,10 @@ describe("keep list", () => {
     expect(stdout).toMatch(/\*\*\/pause +sandbox image, built in +1: registry.k8s.io\/pause:3.9/);
   });
 
-  test("has rules with their images and other protections in JSON", async () => {
+  test("has rules with their images and other protections in JSON, and patterns as names", async () => {
     const { stdout } = await list(rulesOf("registry.example/app\n"), "-o", "json");
+    for (const words of [["-o", "name"], ["-q"]])
+      expect((await list(rulesOf("a/b\nc/d\n"), ...words)).stdout).toBe("a/b\nc/d\n");
     expect(JSON.parse(stdout)).toMatchObject({
       kind: "KeepRules",
       valid: true,
@@ -83,16 +86,6 @@ describe("keep list", () => {
         { by: "pattern", images: [] },
       ],
     });
-  });
-
-  test("prints patterns alone as names, the document as YAML, and a wide table", async () => {
-    const rules = rulesOf("registry.example/app\nregistry.example/gone\n");
-    for (const words of [["-o", "name"], ["-q"]])
-      expect((await list(rules, ...words)).stdout).toBe(
-        "registry.example/app\nregistry.example/gone\n",
-      );
-    expect((await list(rules, "-o", "yaml")).stdout).toContain("kind: KeepRules");
-    expect((await list(rules, "-o", "wide")).stdout).toContain("1 rule matches no image");
   });
 
   test("shows who named the sandbox image: the runtime or the flag", async () => {
@@ -207,14 +200,11 @@ describe("keep baseline", () => {
     expect({ patterns, stamp }).toEqual({ patterns: today, stamp: null });
   });
 
-  test("keeps existing entries when run again", async () => {
-    const { patterns } = await baseline([], { text: "gone:1\nregistry.example/app:v1\n" });
-    expect(patterns).toEqual([...today, "gone:1"]);
-  });
-
-  test("drops existing entries with --replace", async () => {
-    const { patterns } = await baseline(["--replace"], { text: "gone:1\n" });
-    expect(patterns).toEqual(today);
+  test.each([
+    ["keeps existing entries", [], "gone:1\nregistry.example/app:v1\n", [...today, "gone:1"]],
+    ["drops them with --replace", ["--replace"], "gone:1\n", today],
+  ])("%s", async (_, words, text, after) => {
+    expect((await baseline(words, { text })).patterns).toEqual(after);
   });
 
   test.each(["", "a b\n", "# crigc: 9 patterns or more\nnginx\n"])(
@@ -227,16 +217,13 @@ describe("keep baseline", () => {
     },
   );
 
-  test("writes nothing if no image is listed", async () => {
-    const ran = await baseline([], { images: { images: [] }, text: "gone:1\n" });
-    expect(ran).toMatchObject({ code: 0, stdout: "", text: "gone:1\n", stamp: null });
-    expect(ran.stderr).toContain("lists no image");
-  });
-
-  test("with --once fails and sets no stamp if no image is listed yet", async () => {
-    const ran = await baseline(["--once"], { images: { images: [] }, text: "gone:1\n" });
-    expect(ran).toMatchObject({ code: 3, stdout: "", text: "gone:1\n", stamp: null });
-    expect(ran.stderr).toContain("waits for the first image");
+  test.each([
+    [[], 0, "lists no image"],
+    [["--once"], 3, "waits for the first image"],
+  ])("%j writes nothing, and sets no stamp, if no image is listed", async (words, code, why) => {
+    const ran = await baseline(words, { images: { images: [] }, text: "gone:1\n" });
+    expect(ran).toMatchObject({ code, stdout: "", text: "gone:1\n", stamp: null });
+    expect(ran.stderr).toContain(why);
   });
 
   test("with --once writes the list and sets its stamp, and does nothing when run again", async () => {
@@ -258,10 +245,8 @@ describe("keep baseline", () => {
   });
 
   test("reports an image that it cannot keep", async () => {
-    const odd = { ...app, id: pause.id, repoTags: [] };
-    const { stderr, stdout } = await baseline([], {
-      images: { images: [app, { ...odd, id: "odd!" as typeof app.id }] },
-    });
+    const odd = { ...app, id: imageId("odd!"), repoTags: [] };
+    const { stderr, stdout } = await baseline([], { images: { images: [app, odd] } });
     expect(stderr).toContain("image odd! is not in the baseline");
     expect(stdout).toContain("now lists 1 image");
   });

@@ -71,43 +71,28 @@ describe("keep missing", () => {
     expect(broken.stdout).toContain("images import ARCHIVE\n");
   });
 
-  test("exits 0 if everything is there, and without a baseline", async () => {
-    expect(await missing({ images: [{ ...app, pinned: true }] })).toEqual({
-      code: 0,
-      stdout: "1 baseline image: 1 on this node.\n",
-      stderr: "",
-    });
-    expect(await missing({ text: "# none\n" })).toMatchObject({
-      code: 0,
-      stdout: "No baseline names an image; crigc keep baseline writes one.\n",
-    });
-  });
-
-  test("exits 8 and says what is missing and how to bring it back", async () => {
-    expect(await missing()).toEqual({
-      code: 8,
-      stdout: [
-        "IMAGE                    PROBLEM",
-        `${tag}  not on this node`,
-        "",
-        `1 baseline image: 0 on this node, 1 missing (${tag}).`,
-        "To bring them back:",
-        "  ctr -n k8s.io images import ARCHIVE",
-        "",
-      ].join("\n"),
-      stderr: "",
-    });
+  const NOTHING_THERE = [
+    "IMAGE                    PROBLEM",
+    `${tag}  not on this node`,
+    "",
+    `1 baseline image: 0 on this node, 1 missing (${tag}).`,
+    "To bring them back:",
+    "  ctr -n k8s.io images import ARCHIVE",
+    "",
+  ].join("\n");
+  const NO_BASELINE = "No baseline names an image; crigc keep baseline writes one.\n";
+  const pinned = { images: [{ ...app, pinned: true }] };
+  test.each<[string, number, Given, string]>([
+    ["everything is there", 0, pinned, "1 baseline image: 1 on this node.\n"],
+    ["there is no baseline", 0, { text: "# none\n" }, NO_BASELINE],
+    ["an image is missing, with how to bring it back", 8, {}, NOTHING_THERE],
+  ])("says that %s, and exits %d", async (_, code, given, stdout) => {
+    expect(await missing(given)).toEqual({ code, stdout, stderr: "" });
   });
 
   test("names the archives of a directory that have it, the one with its ID first, and reports unreadable ones", async () => {
-    const { code, stdout, stderr } = await missing(
-      {},
-      "--from",
-      "/stick",
-      "/nowhere",
-      "-o",
-      "json",
-    );
+    const words = ["--from", "/stick", "/nowhere", "-o", "json"];
+    const { code, stdout, stderr } = await missing({}, ...words);
     expect(code).toBe(8);
     expect(JSON.parse(stdout)).toMatchObject({
       kind: "MissingImages",
@@ -164,7 +149,6 @@ describe("keep missing", () => {
   test("prints names and IDs alone, and exits 2 for invalid keep rules", async () => {
     expect((await missing({}, "-o", "name")).stdout).toBe(`${tag}\n`);
     expect((await missing({}, "-q")).stdout).toBe(`${app.id}\n`);
-    expect((await missing({}, "-o", "yaml")).stdout).toContain("problem: missing");
     expect(await missing({ text: "a b\n" })).toMatchObject({ code: 2, stdout: "" });
     expect(await missing({}, "/stick")).toMatchObject({ code: 2, stdout: "" });
   });
