@@ -1,6 +1,6 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
-import { type Baseline, isMissing } from "../model/baseline.ts";
+import { type Baseline, isMissing } from "../model/audit.ts";
 import type { Compat } from "../model/limits.ts";
 import type { ImageEnd } from "../model/outcome.ts";
 import type { Event, LoopName } from "../model/pass.ts";

@@ -3,7 +3,7 @@
  * the composition root.
  */
 
-import type { Baseline } from "../model/baseline.ts";
+import type { Baseline } from "../model/audit.ts";
 import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";

@@ -3,7 +3,6 @@
 import {
   branded,
   byKind,
-  type Codec,
   flag,
   inField,
   list,
@@ -53,7 +52,7 @@ export type PullRecord = Of<typeof pullRecord>;
 const intents = nullable(list(pullIntent));
 
 /** The kubelet's pull records, read after the lists, and its intents before its records. */
-const reading = byKind({
+export const pullReading = byKind({
   read: {
     directory: text,
     /** Files of the records that name an image. */
@@ -69,19 +68,7 @@ const reading = byKind({
   /** There are none, or they cannot be read. */
   failed: { message: text, intents },
 });
-export type PullReading = Of<typeof reading>;
-
-export const pullReading: Codec<PullReading> = {
-  ...reading,
-  read: (document) => (document === undefined ? NOT_RECORDED : reading.read(document)),
-};
-
-/** In a snapshot of a crigc that did not read them. */
-const NOT_RECORDED: PullReading = {
-  kind: "failed",
-  message: "the snapshot has none",
-  intents: null,
-};
+export type PullReading = Of<typeof pullReading>;
 
 /** A pull intent of the kubelet, as the ledger keeps it. */
 export const pullIntentRecord = record({

@@ -1,6 +1,6 @@
 /** Document `Status` and the output of `crigc status`: problems first, then disks, passes and configured values. */
 
-import type { Baseline } from "../model/baseline.ts";
+import type { Baseline } from "../model/audit.ts";
 import type { Forecast, MeasuredFilesystem } from "../model/disk-usage.ts";
 import type { RegretFigures } from "../model/history.ts";
 import type { Thresholds } from "../model/limits.ts";

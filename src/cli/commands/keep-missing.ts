@@ -1,7 +1,7 @@
 /** `crigc keep missing`: what a baseline names and the node lacks, where it is, and how to bring it back. */
 
 import { shellQuoted } from "../../install/service.ts";
-import { type BaselineGap, isMissing } from "../../model/baseline.ts";
+import { type BaselineGap, isMissing } from "../../model/audit.ts";
 import { HostError } from "../../model/errors.ts";
 import { imageId } from "../../model/ids.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
