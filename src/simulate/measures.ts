@@ -7,7 +7,7 @@ import { resolveAmount } from "../policy/pressure/judge.ts";
 import type { SimulatedNode } from "./node.ts";
 
 /** A level of disk usage whose time is counted. */
-interface Mark {
+interface UsageLevel {
   /** `85%`, or an eviction threshold: `imagefs.available<15%`. */
   readonly name: string;
   /** The disk is over it with more than this in use. */
@@ -31,16 +31,16 @@ export class Measures {
   };
   readonly removed: ImageId[] = [];
   readonly #removedOnce = new Set<ImageId>();
-  /** Sums of bytes times milliseconds, and of milliseconds over each mark. */
+  /** Sums of bytes times milliseconds, and of milliseconds over each level. */
   #byteMs = 0n;
   readonly #overMs: number[];
-  readonly #marks: readonly Mark[];
+  readonly #levels: readonly UsageLevel[];
   readonly #fromMs: number;
   #countedMs: number;
 
-  constructor(marks: readonly Mark[], fromMs: number) {
-    this.#marks = marks;
-    this.#overMs = marks.map(() => 0);
+  constructor(levels: readonly UsageLevel[], fromMs: number) {
+    this.#levels = levels;
+    this.#overMs = levels.map(() => 0);
     this.#fromMs = fromMs;
     this.#countedMs = fromMs;
   }
@@ -51,7 +51,7 @@ export class Measures {
     if (ms <= 0) return;
     this.#countedMs = atMs;
     this.#byteMs += usedBytes * BigInt(Math.round(ms));
-    for (const [at, { bytes }] of this.#marks.entries())
+    for (const [at, { bytes }] of this.#levels.entries())
       if (usedBytes > bytes) this.#overMs[at] = (this.#overMs[at] ?? 0) + ms;
   }
 
@@ -81,7 +81,7 @@ export class Measures {
       capacityBytes,
       meanBytes: spanMs > 0 ? this.#byteMs / BigInt(Math.round(spanMs)) : 0n,
       spanMs,
-      over: this.#marks.map(({ name: threshold }, at) => ({
+      over: this.#levels.map(({ name: threshold }, at) => ({
         threshold,
         forMs: this.#overMs[at] ?? 0,
       })),
@@ -90,7 +90,10 @@ export class Measures {
 }
 
 /** The levels whose time is counted: the high threshold, and each eviction threshold on bytes. */
-export function marksOf({ images, pressure }: Limits, capacityBytes: bigint): readonly Mark[] {
+export function usageLevels(
+  { images, pressure }: Limits,
+  capacityBytes: bigint,
+): readonly UsageLevel[] {
   const high = (capacityBytes * BigInt(images.highPercent)) / 100n;
   const evictions = pressure.thresholds.flatMap(({ signal, amount }) => {
     if (signal.endsWith("inodesFree")) return [];

@@ -10,7 +10,7 @@ import { judgePressure, noPressure } from "../policy/pressure/judge.ts";
 import { reclaimTargets, SOONEST_MS } from "../policy/pressure/pace.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { Detection } from "./detection.ts";
-import { type Figures, marksOf, Measures } from "./measures.ts";
+import { type Figures, Measures, usageLevels } from "./measures.ts";
 import { type NodeOptions, SimulatedNode } from "./node.ts";
 import { farthestFirst, isTriggered, removeByPlan } from "./pass.ts";
 import type { Replayable, ReplayedImage, TraceEvent } from "./trace.ts";
@@ -63,7 +63,7 @@ class Replay {
     this.#nowMs = trace.fromMs;
     this.#startedAt = instantFromMs(trace.fromMs);
     this.#node = new SimulatedNode({ ...scenario, startedAt: this.#startedAt });
-    this.#measures = new Measures(marksOf(limits, capacityBytes), trace.fromMs);
+    this.#measures = new Measures(usageLevels(limits, capacityBytes), trace.fromMs);
     this.#detection = new Detection({
       node: this.#node,
       limits,

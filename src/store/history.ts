@@ -34,14 +34,14 @@ export type HistoryRecord<Kind extends HistoryKind = HistoryKind> = {
   readonly [K in Kind]: { readonly kind: K; readonly row: RowOf<K> };
 }[Kind];
 
-interface Declared<Row> {
+interface HistoryCodec<Row> {
   readonly codec: Codec<Row>;
   readonly at: (row: Row) => Instant;
   /** A record with the same key is completed; absent: every record is a new row. */
   readonly key?: (row: Row) => string;
 }
 
-const historyKinds: { readonly [Kind in HistoryKind]: Declared<RowOf<Kind>> } = {
+const historyKinds: { readonly [Kind in HistoryKind]: HistoryCodec<RowOf<Kind>> } = {
   pass: { codec: passRow, at: (row) => row.startedAt, key: ({ id }) => id },
   removal: {
     codec: removal,

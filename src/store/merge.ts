@@ -10,20 +10,20 @@ import {
 import type { ObservedTime } from "../model/time.ts";
 import { mapNames } from "./ledger-rows.ts";
 
-export interface Diverged {
+export interface LedgerVersions {
   /** The common ancestor. */
   readonly base: Ledger;
   readonly ours: Ledger;
   readonly theirs: Ledger;
 }
 
-export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
+export function mergeLedgers({ base, ours, theirs }: LedgerVersions): Ledger {
   if (ours === base) return theirs;
   // The later observation: observed time only grows.
   const later = ours.watched >= theirs.watched ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
   const maps = mapNames.map((kind) => {
-    const both = BOTH.get(kind) ?? ((own, other) => (later === ours ? own : other));
+    const both = MERGED_RECORDS.get(kind) ?? ((own, other) => (later === ours ? own : other));
     return [
       kind,
       mergeMaps<unknown>({ base: base[kind], ours: ours[kind], theirs: theirs[kind] }, both),
@@ -105,7 +105,7 @@ const later = (one: ObservedTime | null, other: ObservedTime | null): ObservedTi
   one === null || other === null ? null : one >= other ? one : other;
 
 /** What counts if both changed a record; otherwise that of the later ledger. */
-const BOTH: ReadonlyMap<string, (ours: unknown, theirs: unknown) => unknown> = new Map<
+const MERGED_RECORDS: ReadonlyMap<string, (ours: unknown, theirs: unknown) => unknown> = new Map<
   string,
   // oxlint-disable-next-line typescript/no-explicit-any -- by the kind of the map
   (ours: any, theirs: any) => unknown

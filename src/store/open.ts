@@ -78,14 +78,14 @@ export function openStoreReader(options: ReaderOptions) {
   }
 }
 
-interface About {
+interface ReadState {
   readonly paths: StatePaths;
   readonly ledger: Ledger;
   readonly failure: StoreErrorKind | null;
 }
 
 /** The queries throw `StoreError`, and answer with the newest first. */
-function readerOf(db: Database, { paths, ledger, failure }: About) {
+function readerOf(db: Database, { paths, ledger, failure }: ReadState) {
   const asked = <T>(query: () => T): T => {
     try {
       return query();

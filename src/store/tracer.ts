@@ -15,7 +15,7 @@ export interface TracerPorts {
 }
 
 /** What the file knows of an image. */
-interface Told {
+interface KnownImage {
   readonly image: Image;
   readonly hasChain: boolean;
 }
@@ -29,7 +29,7 @@ const OFTEN = 10n;
 /** Nothing here throws or waits; a detection that comes while an earlier one is being written is left out. */
 export class Tracer {
   readonly #ports: TracerPorts;
-  #told = new Map<ImageId, Told>();
+  #known = new Map<ImageId, KnownImage>();
   /** What the file has; `null`: unknown. */
   #written: TracedNode | null = null;
   #isWriting = false;
@@ -63,7 +63,7 @@ export class Tracer {
   async #send(seen: TraceSeen): Promise<string | null> {
     const { node, isComplete } = seen;
     const before = this.#written;
-    const { told, news } = node === before ? { told: this.#told, news: [] } : this.#newsOf(node);
+    const { known, news } = node === before ? { known: this.#known, news: [] } : this.#newsOf(node);
     const isSame = before !== null && isSameSet(node.keys, before.keys);
     const detection = {
       atMs: Math.max(0, instantToMs(seen.at)),
@@ -78,28 +78,28 @@ export class Tracer {
       const request = { kind: "trace", images, detection: isLast ? detection : null } as const;
       const answer = await this.#ports.ask(request);
       if (answer.kind === "done") continue;
-      [this.#written, this.#told] = [null, new Map()];
+      [this.#written, this.#known] = [null, new Map()];
       return answer.kind === "failed" ? answer.message : "the file is a new one";
     }
-    // Uses that are not known do not end in the file either.
+    // Uses that are unknown do not end in the file either.
     this.#written = isSame || isComplete ? node : null;
-    this.#told = told;
+    this.#known = known;
     return null;
   }
 
   #newsOf({ images, chainOf }: TracedNode) {
-    const told = new Map<ImageId, Told>();
+    const known = new Map<ImageId, KnownImage>();
     const news = images.flatMap((image) => {
       const { id, repoTags, repoDigests, sizeBytes } = image;
-      const before = this.#told.get(id);
+      const before = this.#known.get(id);
       const chain = before?.hasChain === true ? null : chainOf(id);
       const hasChain = before?.hasChain === true || chain !== null;
-      told.set(id, { image, hasChain });
+      known.set(id, { image, hasChain });
       if (before?.image === image && before.hasChain === hasChain) return [];
       const names = [...repoTags, ...repoDigests];
       return [{ image: id, names, sizeBytes: sizeBytes.toString(), chain }];
     });
-    return { told, news };
+    return { known, news };
   }
 }
 
