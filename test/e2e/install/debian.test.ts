@@ -5,7 +5,12 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { shellFilesOf } from "../../../src/install/layout.ts";
-import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
+import {
+  command,
+  type CommandResult,
+  inRoot,
+  tryCommand,
+} from "../../support/containerd/command.ts";
 import { program } from "../../support/program.ts";
 import { scratch } from "../../support/scratch.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
@@ -26,17 +31,8 @@ beforeAll(async () => {
 const crigc = (...words: readonly string[]): Promise<CommandResult> =>
   tryCommand(["/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", program, ...words]);
 
-/** Runs in the tree, with /proc and nothing else of the machine; what is written to /run is gone afterwards. */
-const inside = (...words: readonly string[]): Promise<CommandResult> =>
-  tryCommand([
-    "unshare",
-    "--mount",
-    "sh",
-    "-ec",
-    'mount -t proc proc "$0/proc"; mount -t tmpfs tmpfs "$0/run"; exec chroot "$0" env -i PATH="$PATH" "$@"',
-    root,
-    ...words,
-  ]);
+/** What is written to /run is gone afterwards. */
+const inside = (...words: readonly string[]) => inRoot(root, words, { ownRun: true });
 
 const UNIT = "/etc/systemd/system/crigc.service";
 const verified = () => inside("systemd-analyze", "verify", "--man=no", UNIT);

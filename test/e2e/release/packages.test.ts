@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 import packaged from "../../../package.json" with { type: "json" };
-import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
+import { command, inRoot, tryCommand } from "../../support/containerd/command.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import { commit, released, top } from "./build.ts";
 
@@ -88,16 +88,7 @@ case "$*" in *enable*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;; es
 `,
     0o755,
   );
-  const inside = (...words: readonly string[]): Promise<CommandResult> =>
-    tryCommand([
-      "unshare",
-      "--mount",
-      "sh",
-      "-ec",
-      'mount -t proc proc "$0/proc"; exec chroot "$0" env -i PATH="$PATH" DEBIAN_FRONTEND=noninteractive "$@"',
-      root,
-      ...words,
-    ]);
+  const inside = (...words: readonly string[]) => inRoot(root, words);
   return {
     root,
     inside,

@@ -35,3 +35,15 @@ export async function command(...words: readonly string[]): Promise<string> {
   }
   return result.stdout;
 }
+
+/** Runs in a root file system, with /proc, an empty /run if asked for, and nothing else of the machine. */
+export const inRoot = (
+  root: string,
+  words: readonly string[],
+  { ownRun = false }: { readonly ownRun?: boolean } = {},
+): Promise<CommandResult> => {
+  const run = ownRun ? 'mount -t tmpfs tmpfs "$0/run";' : "";
+  const enter = `exec chroot "$0" env -i PATH="$PATH" DEBIAN_FRONTEND=noninteractive "$@"`;
+  const script = `mount -t proc proc "$0/proc"; ${run} ${enter}`;
+  return tryCommand(["unshare", "--mount", "sh", "-ec", script, root, ...words]);
+};
