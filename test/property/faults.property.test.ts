@@ -7,18 +7,13 @@ import fc from "fast-check";
 import { runPass } from "../../src/gc/pass.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
-import { GIB } from "../support/build/values.ts";
+import { GIB, spaceTarget } from "../support/build/values.ts";
 import { passRequest } from "../support/fake-engine.ts";
 import { faultyNode, live, type Lived } from "./faulty-node.ts";
 
 const target: ImageTarget = {
-  kind: "available-bytes",
+  ...spaceTarget(15n * GIB, 10n * GIB),
   trigger: { kind: "pressure", signal: "imagefs.available" },
-  device: "8:1",
-  path: "/var/lib/containerd",
-  availableBytes: 15n * GIB,
-  wantedBytes: 10n * GIB,
-  relievedBytes: 15n * GIB,
 };
 
 const PASSES: readonly { readonly kind: PassKind; readonly purpose: Purpose }[] = [

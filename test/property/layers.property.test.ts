@@ -5,18 +5,10 @@ import fc from "fast-check";
 import { type ChainId, chainId, type ImageId, imageId } from "../../src/model/ids.ts";
 import { orderByLayers } from "../../src/policy/layer/layer-order.ts";
 import { type LayeredImage, LayerForest } from "../../src/policy/layer/layers.ts";
-import { type DiskTarget, futilityOf } from "../../src/policy/space/futility.ts";
-import { aCandidate, aFilesystem, anImage } from "../support/build/values.ts";
+import { futilityOf } from "../../src/policy/space/futility.ts";
+import { aCandidate, aFilesystem, anImage, spaceTarget } from "../support/build/values.ts";
 
-const target: DiskTarget = {
-  kind: "available-bytes",
-  trigger: { kind: "space" },
-  device: "8:1",
-  path: "/var/lib/containerd",
-  availableBytes: 10n ** 13n,
-  wantedBytes: 0n,
-  relievedBytes: 10n ** 13n,
-};
+const target = spaceTarget(10n ** 13n, 0n);
 
 /** An image by the layers of a small pool, so that prefixes are often shared; `config` is what its size counts beside them. */
 interface Recipe {

@@ -89,26 +89,24 @@ class Node {
 const IN_FULL = 150_000;
 
 describe("a marked container of a ready sandbox", () => {
+  const marks = [aMark()];
+  const beside = (change: Partial<Container> = {}): Look => ({
+    marks,
+    containers: [listed(change)],
+  });
+  const unlabelled = { ...pod, podUid: podUid(""), metadataUid: pod.podUid };
   const rows: readonly [string, Look, number][] = [
-    ["is being created until it is listed", { marks: [aMark()] }, IN_FULL],
-    [
-      "is not being created once it is listed",
-      { marks: [aMark()], containers: [listed({ createdAt: ago(seconds(0.5)) })] },
-      0,
-    ],
-    [
-      "is being created again beside an older instance",
-      { marks: [aMark()], containers: [listed()] },
-      IN_FULL,
-    ],
+    ["is being created until it is listed", { marks }, IN_FULL],
+    ["is not being created once it is listed", beside({ createdAt: ago(seconds(0.5)) }), 0],
+    ["is being created again beside an older instance", beside(), IN_FULL],
     [
       "is being created beside one that is listed with a time in the future",
-      { marks: [aMark()], containers: [listed({ createdAt: ahead(minutes(60)) })] },
+      beside({ createdAt: ahead(minutes(60)) }),
       IN_FULL,
     ],
     [
-      "is not being created where one is listed that is as old as its mark",
-      { marks: [aMark()], containers: [listed({ createdAt: aMark().at })] },
+      "is not being created if one listed is as old as its mark",
+      beside({ createdAt: aMark().at }),
       0,
     ],
     [
@@ -117,14 +115,10 @@ describe("a marked container of a ready sandbox", () => {
       IN_FULL,
     ],
     ["does not count with a mark in the future", { marks: [aMark({ at: ahead(minutes(1)) })] }, 0],
-    [
-      "does not count during teardown",
-      { marks: [aMark()], sandboxes: [{ ...pod, state: "not-ready" }] },
-      0,
-    ],
+    ["does not count during teardown", { marks, sandboxes: [{ ...pod, state: "not-ready" }] }, 0],
     [
       "is known by the sandbox's own UID where it has no label",
-      { marks: [aMark()], sandboxes: [{ ...pod, podUid: podUid(""), metadataUid: pod.podUid }] },
+      { marks, sandboxes: [unlabelled] },
       IN_FULL,
     ],
   ];

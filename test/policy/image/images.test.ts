@@ -14,6 +14,7 @@ import {
   anImage,
   GIB,
   idOf,
+  inodeTarget,
   MIB,
   NOW,
   spaceTarget,
@@ -69,15 +70,7 @@ describe("space", () => {
       snapshot: onDisk(15n),
     });
     expect(plan.targets).toEqual([
-      {
-        kind: "available-bytes",
-        trigger: { kind: "space" },
-        device: "8:1",
-        path: "/var/lib/containerd",
-        availableBytes: 20n * GIB,
-        wantedBytes: 5n * GIB,
-        relievedBytes: 16n * GIB,
-      },
+      { ...spaceTarget(20n * GIB, 5n * GIB), relievedBytes: 16n * GIB },
     ]);
     expect(words(plan.candidates)).toEqual(["b", "c", "d", "a"]);
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, true, false, false]);
@@ -243,15 +236,8 @@ describe("all unused", () => {
 });
 
 describe("pressure", () => {
-  const target: ImageTarget = {
-    kind: "available-bytes",
-    trigger: { kind: "pressure", signal: "imagefs.available" },
-    device: "8:1",
-    path: "/var/lib/containerd",
-    availableBytes: 15n * GIB,
-    wantedBytes: 1n * GIB,
-    relievedBytes: 15n * GIB,
-  };
+  const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
+  const target = { ...spaceTarget(15n * GIB, GIB), trigger };
   const elsewhere: ImageTarget = { ...target, device: "8:2", path: "/other" };
   const pressed = (
     pressureTargets: readonly ImageTarget[],
@@ -279,15 +265,7 @@ describe("pressure", () => {
   });
 
   test("reports the largest need of a disk with several unreachable thresholds, in bytes and in inodes", () => {
-    const inodes = (relievedInodes: bigint): ImageTarget => ({
-      kind: "free-inodes",
-      trigger: { kind: "pressure", signal: "imagefs.inodesFree" },
-      device: target.device,
-      path: target.path,
-      inodesFree: relievedInodes,
-      wantedInodes: 1n,
-      relievedInodes,
-    });
+    const inodes = (relieved: bigint) => ({ ...inodeTarget(relieved, 1n), trigger });
     const stricter: ImageTarget = { ...target, relievedBytes: 40n * GIB };
     const full = { ...disk(1n, 1n), inodesFree: 10n, imageInodesUsed: 1n };
     const targets = [stricter, inodes(600n), target, inodes(700n)];
@@ -318,8 +296,8 @@ describe("pressure", () => {
   });
 
   test("each of its signals is named", () => {
-    const trigger = { kind: "pressure", signal: "nodefs.available" } as const;
-    expect(pressed([target, { ...target, trigger }]).triggers).toEqual([target.trigger, trigger]);
+    const other = { kind: "pressure", signal: "nodefs.available" } as const;
+    expect(pressed([target, { ...target, trigger: other }]).triggers).toEqual([trigger, other]);
   });
 });
 
@@ -568,16 +546,7 @@ describe("the estimated stop", () => {
   ])(
     "counts no inodes, so that of five images with %p wanted %p are expected",
     (wantedInodes, images) => {
-      const target: ImageTarget = {
-        kind: "free-inodes",
-        trigger: { kind: "space" },
-        device: "8:1",
-        path: "/",
-        inodesFree: 1n,
-        wantedInodes,
-        relievedInodes: 1n,
-      };
-      expect(reached(five, [target], unlimited)).toBe(images);
+      expect(reached(five, [inodeTarget(1n, wantedInodes)], unlimited)).toBe(images);
     },
   );
 

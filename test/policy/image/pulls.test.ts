@@ -75,49 +75,45 @@ class Node {
   }
 }
 
+const withRecord: Seen = { record: true };
+const whole: Seen = { record: true, image: pulled };
+const onCrio: Seen = { record: true, runtime: "cri-o" };
+const absent: Seen = { record: true, image: null };
+const pulling: Seen = { ...absent, intent: true };
+
 describe("an image that is first seen", () => {
   const rows: readonly [string, readonly Seen[], string | null][] = [
-    ["with a record was pulled", [{ record: true }], "pulled"],
+    ["with a record was pulled", [withRecord], "pulled"],
     ["without a record has none", [{}], "no-record"],
     ["while its name is pulled is not settled", [{ intent: true }], "pulling"],
     ["while records cannot be read is unknown", [{ unread: true }], null],
     ["with a record of 0 bytes is unknown", [{ record: "unreadable" }], null],
-    ["stays pulled when the kubelet prunes its record", [{ record: true }, {}], "pulled"],
-    ["stays without when the kubelet makes a record for it", [{}, { record: true }], "no-record"],
-    ["was pulled once its intent became a record", [{ intent: true }, { record: true }], "pulled"],
+    ["stays pulled when the kubelet prunes its record", [withRecord, {}], "pulled"],
+    ["stays without when the kubelet makes a record for it", [{}, withRecord], "no-record"],
+    ["was pulled once its intent became a record", [{ intent: true }, withRecord], "pulled"],
     ["has no record if its intent ended without one", [{ intent: true }, {}], "no-record"],
-    ["is settled once records can be read", [{ unread: true }, { record: true }], "pulled"],
-    ["is settled once its record is valid", [{ record: "unreadable" }, { record: true }], "pulled"],
+    ["is settled once records can be read", [{ unread: true }, withRecord], "pulled"],
+    ["is settled once its record is valid", [{ record: "unreadable" }, withRecord], "pulled"],
     ["stays settled while records cannot be read", [{}, { unread: true }], "no-record"],
     [
       "stays pulled while it has no name at all, as after a removal without effect",
-      [{ record: true, image: pulled }, { image: { ...loaded, repoTags: [] } }],
+      [whole, { image: { ...loaded, repoTags: [] } }],
       "pulled",
     ],
     [
       "has no record once containerd lists it under the made-up name of an import",
       [
-        { record: true, image: pulled },
+        whole,
         { record: true, image: { ...loaded, repoDigests: [`import-2026-01-31@${idOf("x")}`] } },
       ],
       "no-record",
     ],
     [
       "stays pulled when its tag changes, where it never had a digest",
-      [{ record: true }, { record: true, image: { ...loaded, repoTags: ["r.example/app:v2"] } }],
+      [withRecord, { record: true, image: { ...loaded, repoTags: ["r.example/app:v2"] } }],
       "pulled",
     ],
-    [
-      "stays pulled on CRI-O without a digest",
-      [
-        { record: true, image: pulled },
-        { record: true, runtime: "cri-o" },
-      ].map((it) => ({
-        ...it,
-        runtime: "cri-o",
-      })),
-      "pulled",
-    ],
+    ["stays pulled on CRI-O without a digest", [{ ...onCrio, image: pulled }, onCrio], "pulled"],
     [
       "while an intent that had ended is there again is not settled",
       [{ image: null, intent: true }, { image: null }, { intent: true }],
@@ -140,69 +136,54 @@ describe("an image that is first seen", () => {
 
 describe("an image that comes back", () => {
   const back: readonly [string, readonly Seen[], string][] = [
-    ["has no record, although one outlived it", [{ record: true }], "no-record"],
-    ["was pulled if containerd knows its digest", [{ record: true, image: pulled }], "pulled"],
+    ["has no record, although one outlived it", [withRecord], "no-record"],
+    ["was pulled if containerd knows its digest", [whole], "pulled"],
     [
       "was pulled on CRI-O if it is listed once an intent seen meanwhile has ended",
-      [
-        { record: true, image: null, intent: true },
-        { record: true, runtime: "cri-o" },
-      ],
+      [pulling, onCrio],
       "pulled",
     ],
     [
       "was pulled on CRI-O if an intent ended while it was being listed",
-      [
-        { record: true, image: null, intent: true },
-        { record: true, image: null },
-        { record: true, runtime: "cri-o" },
-      ],
+      [pulling, absent, onCrio],
       "pulled",
     ],
     [
       "has no record on CRI-O if the pull failed before it was loaded",
-      [
-        { record: true, image: null, intent: true },
-        { record: true, image: null },
-        { record: true, image: null },
-        { record: true, runtime: "cri-o" },
-      ],
+      [pulling, absent, absent, onCrio],
       "no-record",
     ],
     [
       "has no record if the intent was left by a crash",
-      [
-        ...Array.from({ length: 12 }, () => ({ record: true, image: null, intent: true })),
-        { record: true, runtime: "cri-o" },
-      ],
+      [...Array.from({ length: 12 }, () => pulling), onCrio],
       "no-record",
     ],
     [
       "has no record after a time in which its record was not readable",
-      [{ record: "unreadable" }, { record: true }],
+      [{ record: "unreadable" }, withRecord],
       "no-record",
     ],
   ];
   for (const [title, seen, state] of back)
     test(title, () => {
       const node = new Node();
-      node.sees({ record: true, image: pulled });
-      node.sees({ record: true, image: null });
+      node.sees(whole);
+      node.sees(absent);
       expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
     });
 
   test("has no record if it was removed and loaded between two observations", () => {
     const node = new Node();
-    node.sees({ record: true });
+    node.sees(withRecord);
     node.ledger = forgetImages(node.ledger, [loaded.id]);
-    expect(node.sees({ record: true })).toBe("no-record");
+    expect(node.sees(withRecord)).toBe("no-record");
     expect([...node.ledger.outlivedPulls]).toEqual([]);
   });
 
   test("has no record if it was never seen before, but its record was", () => {
     const node = new Node();
-    node.sees({ record: true, image: null });
-    expect(node.sees({ record: true })).toBe("no-record");
+    node.sees(absent);
+    expect(node.sees(withRecord)).toBe("no-record");
   });
 });
 

@@ -91,31 +91,22 @@ describe("the order of removal", () => {
   });
 });
 
-test("unused time counts from the later of first seen and last used", () => {
-  const at = watched(hours(10));
-  expect(unusedFor(aRecord({ firstSeenWatched: watched(hours(4)) }), at)).toBe(hours(6));
-  expect(
-    unusedFor(
-      aRecord({
-        firstSeenWatched: watched(hours(4)),
-        lastUsedAt: NOW,
-        lastUsedWatched: watched(hours(1)),
-      }),
-      at,
-    ),
-  ).toBe(hours(6));
-  expect(
-    unusedFor(
-      aRecord({
-        firstSeenWatched: watched(hours(4)),
-        lastUsedAt: NOW,
-        lastUsedWatched: watched(hours(9)),
-      }),
-      at,
-    ),
-  ).toBe(hours(1));
-  expect(unusedFor(aRecord({ firstSeenWatched: watched(hours(11)) }), at)).toBe(hours(0));
-});
+test.each([
+  [4, null, 6],
+  [4, 1, 6],
+  [4, 9, 1],
+  [11, null, 0],
+])(
+  "at hour 10, an image seen at hour %p and used at hour %p is unused for %p hours",
+  (seenAt, usedAt, unused) => {
+    const record = aRecord({
+      firstSeenWatched: watched(hours(seenAt)),
+      lastUsedAt: usedAt === null ? null : NOW,
+      lastUsedWatched: usedAt === null ? null : watched(hours(usedAt)),
+    });
+    expect(unusedFor(record, watched(hours(10)))).toBe(hours(unused));
+  },
+);
 
 describe("the place in a repository", () => {
   const app = (tag: string, record: Partial<ImageRecord>, change: Partial<Image> = {}) => ({
@@ -129,52 +120,29 @@ describe("the place in a repository", () => {
   const placeOf = (places: ReturnType<typeof repositoryPlaces>, word: string) =>
     places.get(idOf(word))?.place ?? null;
 
-  describe("the place in the repository", () => {
-    test("an image with several names has its best place", () => {
-      const both = app("both", ranked(1n), {
-        repoTags: ["registry.example/app:both", "registry.example/solo:1"],
-      });
+  test("an image with several names has its best place, in the first repository by name, whatever the order of its tags", () => {
+    const names = ["b:1", "a:1", "app:both"].map((name) => `registry.example/${name}`);
+    for (const repoTags of [names, names.toReversed()]) {
+      const both = app("both", ranked(1n), { repoTags });
       const places = repositoryPlaces([both, app("b", ranked(9n))]);
-      expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
-    });
+      expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/a", place: 1 });
+    }
+  });
 
-    test("an image that has the same place in several repositories has it in the first by name, whatever the order of its tags", () => {
-      const names = ["registry.example/b:1", "registry.example/a:1", "registry.example/c:1"];
-      for (const repoTags of [names, names.toReversed()])
-        expect(repositoryPlaces([app("both", ranked(1n), { repoTags })]).get(idOf("both"))).toEqual(
-          {
-            repository: "registry.example/a",
-            place: 1,
-          },
-        );
-    });
+  test("images that tie share the better place, and the next one counts them all", () => {
+    const places = repositoryPlaces([
+      app("x", ranked(9n)),
+      app("y", ranked(9n)),
+      app("z", ranked(1n)),
+    ]);
+    expect(["x", "y", "z"].map((word) => placeOf(places, word))).toEqual([1, 1, 3]);
+  });
 
-    test("an image with a worse place in another repository keeps its best one", () => {
-      const both = app("both", ranked(1n), {
-        repoTags: ["registry.example/solo:1", "registry.example/app:both"],
-      });
-      const places = repositoryPlaces([both, app("b", ranked(9n))]);
-      expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
-    });
-
-    test("images that tie share the better place, and the next one counts them all", () => {
-      const places = repositoryPlaces([
-        app("x", ranked(9n)),
-        app("y", ranked(9n)),
-        app("z", ranked(1n)),
-      ]);
-      expect(["x", "y", "z"].map((word) => placeOf(places, word))).toEqual([1, 1, 3]);
-    });
-
-    test("an image without a tag has no place, and a port is not a tag", () => {
-      const bare = app(
-        "bare",
-        {},
-        { repoTags: [], repoDigests: [`registry.example/app@sha256:${"a1".repeat(32)}`] },
-      );
-      const port = app("port", {}, { repoTags: ["host:5000/app"] });
-      const places = repositoryPlaces([bare, port]);
-      expect([placeOf(places, "bare"), placeOf(places, "port")]).toEqual([null, null]);
-    });
+  test("an image without a tag has no place, and a port is not a tag", () => {
+    const repoDigests = [`registry.example/app@sha256:${"a1".repeat(32)}`];
+    const bare = app("bare", {}, { repoTags: [], repoDigests });
+    const port = app("port", {}, { repoTags: ["host:5000/app"] });
+    const places = repositoryPlaces([bare, port]);
+    expect([placeOf(places, "bare"), placeOf(places, "port")]).toEqual([null, null]);
   });
 });

@@ -14,6 +14,7 @@ import { aContainer, anImage, aSandbox, aSnapshot, idOf } from "../../support/bu
 
 const DIGEST = `sha256:${"d1".repeat(32)}`;
 const ELSE = `sha256:${"d2".repeat(32)}`;
+const THIRD = `sha256:${"d3".repeat(32)}`;
 const app = anImage("app", { repoDigests: [`registry.example/app@${DIGEST}`] });
 const other = anImage("other");
 
@@ -89,12 +90,12 @@ test("containers count in every state", () => {
   }
 });
 
-describe("a name of no listed image is resolved by the runtime", () => {
+test("an error for a name of no listed image makes use unknown, once, and names the container", () => {
   const name = "registry.example/gone:v1";
-
-  test("with an error: use is unknown and the container is named", () => {
-    const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
-    const { unknown, users } = usageOf(node({ imageId: app.id, imageName: name }, resolutions));
+  const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
+  for (const more of [{}, { imageRef: name }]) {
+    const words = { imageId: app.id, imageName: name, ...more };
+    const { unknown, users } = usageOf(node(words, resolutions));
     expect(unknown).toEqual([
       {
         subject: "container container-c (c)",
@@ -102,9 +103,7 @@ describe("a name of no listed image is resolved by the runtime", () => {
       },
     ]);
     expect(users.has(app.id)).toBeTrue();
-    const twice = node({ imageId: app.id, imageRef: name, imageName: name }, resolutions);
-    expect(usageOf(twice).unknown).toEqual(unknown);
-  });
+  }
 });
 
 describe("an image in a pod specification is looked up by its full name", () => {
@@ -162,48 +161,28 @@ test("a container whose word only contains the beginning of an ID uses no image 
 });
 
 test("two short names unknown to the runtime each protect their own image", () => {
-  const names = ["app", "other"];
-  const containers = names.map((name) => aContainer(name, { imageName: `${name}:v1` }));
-  const absent = names.map((name) => [`docker.io/library/${name}:v1`, { kind: "absent" }] as const);
-  const snapshot = aSnapshot({
-    images: [app, other],
-    containers,
-    ...answers(Object.fromEntries(absent)),
+  const containers = ["app", "other"].map((name) => aContainer(name, { imageName: `${name}:v1` }));
+  const absent = answers({
+    "docker.io/library/app:v1": { kind: "absent" },
+    "docker.io/library/other:v1": { kind: "absent" },
   });
-  const users = [...usageOf(snapshot).users].map(([id, those]) => [
-    id,
-    those.map((user) => "name" in user && user.name),
-  ]);
-  expect(users).toEqual([
-    [app.id, ["app"]],
-    [other.id, ["other"]],
-  ]);
+  const { users } = usageOf(aSnapshot({ images: [app, other], containers, ...absent }));
+  expect(users.get(app.id)).toMatchObject([{ name: "app" }]);
+  expect(users.get(other.id)).toMatchObject([{ name: "other" }]);
 });
 
-describe("a short name unknown to the runtime protects", () => {
+test.each([
+  ["protects the latest tag if it has none", "tool", "tool:latest", ["latest"]],
+  ["protects no image of another digest", `tool@${THIRD}`, `tool@${THIRD}`, []],
+])("a short name unknown to the runtime %s", (_, imageName, asked, words) => {
   const images = [
     anImage("latest", { repoTags: ["quay.io/team/tool:latest"] }),
     anImage("v1", { repoTags: ["quay.io/team/tool:v1"] }),
     anImage("digest", { repoTags: [], repoDigests: [`quay.io/team/tool@${DIGEST}`] }),
     anImage("else", { repoTags: [], repoDigests: [`quay.io/team/tool@${ELSE}`] }),
   ];
-  const usedBy = (imageName: string, asked: string) =>
-    used(
-      aSnapshot({
-        images,
-        containers: [aContainer("c", { imageName })],
-        ...answers({ [asked]: { kind: "absent" } }),
-      }),
-    );
-
-  test("the latest tag if it has none", () => {
-    expect(usedBy("tool", "docker.io/library/tool:latest")).toEqual([idOf("latest")]);
-  });
-
-  test("no image of another digest if its own is not listed", () => {
-    const third = `sha256:${"d3".repeat(32)}`;
-    expect(usedBy(`tool@${third}`, `docker.io/library/tool@${third}`)).toEqual([]);
-  });
+  const absent = answers({ [`docker.io/library/${asked}`]: { kind: "absent" } });
+  expect(used(node({ imageName }, { images, ...absent }))).toEqual(words.map(idOf));
 });
 
 test("only valid names that no listed image has are looked up, sorted", () => {
@@ -224,60 +203,56 @@ test("a container that names no image makes use unknown", () => {
   expect(usageOf(node({ imageName: "not a name", imageId: app.id })).unknown).toEqual([]);
 });
 
-describe("image volumes", () => {
-  const mounts = (
-    volumes: ImageVolumes | null,
-    runtime: Partial<Snapshot["runtime"]> = {},
-  ): Snapshot =>
+describe("an image volume", () => {
+  const mounts = (volumes: ImageVolumes | null): Snapshot =>
     node(
       { imageId: app.id },
       {
-        runtime: { ...aSnapshot().runtime, version: "2.1.0", ...runtime },
-        imageVolumes:
-          volumes === null ? new Map() : new Map([[containerId("container-c"), volumes]]),
+        runtime: { ...aSnapshot().runtime, version: "2.1.0" },
+        imageVolumes: new Map(volumes === null ? [] : [[containerId("container-c"), volumes]]),
       },
     );
 
-  test("a mounted image is in use", () => {
+  test("is in use", () => {
     const snapshot = mounts({ kind: "known", references: ["registry.example/other:v1"] });
     expect(usageOf(snapshot).users.get(other.id)).toEqual([
       { kind: "image-volume", id: containerId("container-c"), name: "c", podName: "pod-a" },
     ]);
   });
 
-  test("a mounted name that nobody could be asked for leaves use unknown", () => {
-    const { unknown } = usageOf(mounts({ kind: "known", references: ["r.example/gone:v1"] }));
-    expect(unknown.map(({ subject }) => subject)).toEqual([
-      "image volume of container container-c (c)",
-    ]);
-  });
-
-  test("a status that failed or was not read makes use unknown and names the container", () => {
-    const rows = [
-      [{ kind: "unknown", message: "internal" }, "internal"],
-      [null, "its status was not read"],
-    ] as const;
-    for (const [volumes, why] of rows) {
-      expect(usageOf(mounts(volumes)).unknown).toEqual([
-        {
-          subject: "container container-c (c)",
-          message: `its image volumes are unknown: ${why}`,
-        },
-      ]);
-    }
-  });
-
-  test("a container removed meanwhile leaves nothing unknown", () => {
-    expect(usageOf(mounts({ kind: "gone" })).unknown).toEqual([]);
+  const subject = "container container-c (c)";
+  const message = "its image volumes are unknown";
+  test.each([
+    [
+      "leaves use unknown if nobody could be asked for its name",
+      { kind: "known", references: ["r.example/gone:v1"] },
+      [expect.objectContaining({ subject: `image volume of ${subject}` })],
+    ],
+    [
+      "leaves use unknown if the status failed",
+      { kind: "unknown", message: "internal" },
+      [{ subject, message: `${message}: internal` }],
+    ],
+    [
+      "leaves use unknown if the status was not read",
+      null,
+      [{ subject, message: `${message}: its status was not read` }],
+    ],
+    ["of a container removed meanwhile leaves nothing unknown", { kind: "gone" }, []],
+  ] as const)("%s", (_, volumes, unknown) => {
+    expect(usageOf(mounts(volumes)).unknown).toEqual([...unknown]);
   });
 });
 
 describe("pods and sandboxes", () => {
   const images = [app, other];
 
-  test.each([null, { kind: "invalid", message: "no pod" }] as const)(
-    "an image that a static pod's manifest names is in use, whatever the pod source and its fault %p",
-    (fault) => {
+  test.each([
+    ["valid", null],
+    ["invalid", { kind: "invalid", message: "no pod" }],
+  ] as const)(
+    "an image that the manifest of a static pod names is in use, whatever the pod source: one that is %s",
+    (_, fault) => {
       const manifests = [manifest("registry.example/other:v1", fault)];
       const user = { kind: "static-pod", path: "/m/etcd.yaml", invalid: fault !== null } as const;
       expect(usageOf(aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }))).toEqual({
@@ -315,11 +290,16 @@ describe("pods and sandboxes", () => {
       [{ subject: "static pod /m/etcd.yaml", message: "cannot read its manifest: EIO" }],
     ],
     ["invalid", []],
-  ] as const)("a manifest that is %s leaves unknown: %p", (kind, expected) => {
-    const manifests = [{ ...manifest("", { kind, message: "EIO" }), images: [] }];
-    const { unknown } = usageOf(aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }));
-    expect(unknown).toEqual([...expected]);
-  });
+  ] as const)(
+    "only an unreadable manifest leaves use unknown: one that is %s",
+    (kind, expected) => {
+      const manifests = [{ ...manifest("", { kind, message: "EIO" }), images: [] }];
+      const { unknown } = usageOf(
+        aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }),
+      );
+      expect(unknown).toEqual([...expected]);
+    },
+  );
 
   test("images of pod specifications are in use if the kubelet's API lists them", () => {
     const pods = specs("registry.example/other:v1");

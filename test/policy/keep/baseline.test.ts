@@ -141,14 +141,6 @@ describe("a node compared with its baseline", () => {
     expect(compared([], { text: "registry.example/x:1 # crigc: until 7d\n" })?.images).toBe(0);
   });
 
-  test("finds an image by a digest only under the name before it", () => {
-    const digest = `sha256:${"d".repeat(64)}`;
-    const text = `registry.example/a@${digest}\n`;
-    const here = (name: string) => [anImage("a", { repoDigests: [`${name}@${digest}`] })];
-    expect(compared(here("registry.example/a"), { text })?.gaps).toEqual([]);
-    expect(compared(here("other.example/a"), { text })).toMatchObject({ missing: 1 });
-  });
-
   test("takes an ID and the names after it for one image, a name with a digest too", () => {
     for (const named of [`r.example/app@sha256:${"d".repeat(64)}`, `${"d".repeat(64)}/app:1`])
       expect(compared([], { text: `${app.id}\n${named}\n` })).toMatchObject({ images: 1 });

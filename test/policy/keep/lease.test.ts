@@ -203,14 +203,6 @@ describe("a lease until the first use", () => {
     expect(inForce(after(first, 1, { text, images, containers }), text)).not.toContain(name);
   });
 
-  test("does not end with a container that was there when it started, or of another image", () => {
-    const before = after(aLedger(), 1, { text: "redis\n", containers: [uses("old")] });
-    const first = after(before, 1, { text, containers: [uses("old"), uses("same moment")] });
-    const containers = [uses("old"), uses("same moment"), uses("x", anImage("x"))];
-    const images = [staged, anImage("x")];
-    expect(inForce(after(first, 1, { text, containers, images }), text)).toHaveLength(2);
-  });
-
   test("ends after 90 days in any case", () => {
     const first = after(aLedger(), 1, { text });
     expect(inForce(after(first, 24 * 90 - 1, { text }), text)).toHaveLength(2);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 
-import { type ChainId, chainId } from "../../../src/model/ids.ts";
 import type { KeptImage } from "../../../src/model/plan.ts";
 import type { ImageKeepReason, ImageUser } from "../../../src/model/reason.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
@@ -11,6 +10,7 @@ import {
   usageTree,
 } from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { forestOf } from "../../support/build/layers.ts";
 import {
   aCandidate,
   aContainer,
@@ -73,17 +73,7 @@ describe("disk usage of images", () => {
       anImage("base", { sizeBytes: 20n * MIB }),
       anImage("app", { sizeBytes: 30n * MIB }),
     ];
-    const of = chainId("b");
-    const forest = new LayerForest(
-      [
-        { ...base, chain: of },
-        { ...app, chain: chainId("b/a") },
-      ],
-      new Map([
-        [of, null],
-        [chainId("b/a"), of],
-      ]),
-    );
+    const forest = forestOf([base, "b"], [app, "b/a"]);
     const usage = usageOf([kept(base), kept(app)], { forest });
     expect(usage.byRepository.map(({ name, unique, shared }) => [name, unique, shared])).toEqual([
       [
@@ -111,34 +101,24 @@ describe("disk usage of images", () => {
   });
 });
 
-describe("images by family", () => {
-  const layered = (sizeMib: bigint, word: string, chain: string) => ({
-    image: anImage(word, { sizeBytes: sizeMib * MIB }),
-    chain: chainId(chain),
-  });
-  const families = (images: readonly ReturnType<typeof layered>[], others: readonly Image[] = []) =>
-    usageOf([...images.map(({ image }) => kept(image)), ...others.map((image) => kept(image))], {
-      forest: new LayerForest(
-        images.map(({ image, chain }) => ({ ...image, chain })),
-        new Map([
-          [chainId("b"), null],
-          [chainId("b/one"), chainId("b")],
-          [chainId("b/two"), chainId("b")],
-        ]),
-      ),
-    }).byFamily.map(({ name, images: count }) => [name, count]);
-
-  test("are named by the image with the fewest layers, and have no name with unknown layers", () => {
-    const base = layered(20n, "root", "b");
-    const child = layered(90n, "child", "b/one");
-    const expected = [
+test("images by family are named by the image with the fewest layers, and have no name with unknown layers", () => {
+  const root = anImage("root", { sizeBytes: 20n * MIB });
+  const child = anImage("child", { sizeBytes: 90n * MIB });
+  const loaded = anImage("loaded", { sizeBytes: MIB });
+  const forest = forestOf([child, "b/one"], [root, "b"]);
+  for (const images of [
+    [root, child, loaded],
+    [child, root, loaded],
+  ]) {
+    const { byFamily } = usageOf(
+      images.map((image) => kept(image)),
+      { forest },
+    );
+    expect(byFamily.map(({ name, images: count }) => [name, count])).toEqual([
       ["registry.example/root:v1", 2],
       [null, 1],
-    ];
-    const loaded = anImage("loaded", { sizeBytes: MIB });
-    expect(families([base, child], [loaded])).toEqual(expected);
-    expect(families([child, base], [loaded])).toEqual(expected);
-  });
+    ]);
+  }
 });
 
 describe("images by namespace", () => {
@@ -197,10 +177,7 @@ describe("the rows of a view", () => {
     ]);
     // Both have the same layers, so neither frees anything alone.
     const [less, more] = [named("less", 10n), named("more", 11n)];
-    const forest = new LayerForest(
-      [less, more].map((image) => ({ ...image, chain: chainId("b") })),
-      new Map([[chainId("b"), null]]),
-    );
+    const forest = forestOf([less, "b"], [more, "b"]);
     expect(rows([less, more], forest)).toEqual(["more", "less"]);
   });
 
@@ -212,64 +189,35 @@ describe("the rows of a view", () => {
   });
 });
 
-describe("the tree of disk usage", () => {
+test("the tree of disk usage has families with the unique bytes of each repository and the bytes that they share", () => {
   const image = (name: string, sizeMib: bigint): Image =>
     anImage(name, { repoTags: [`registry.example/${name}`], sizeBytes: sizeMib * MIB });
-
-  const debian = image("debian:12", 20n);
-  const web1 = image("web:1", 23n);
-  const web2 = image("web:2", 25n);
-  const api = image("api:1", 30n);
-  const lone = image("lone:1", 7n);
-  const chart = image("chart:1", 1n);
-
-  const chains: readonly (readonly [Image, readonly string[]])[] = [
-    [debian, ["debian"]],
-    [web1, ["debian", "web-1"]],
-    [web2, ["debian", "web-2"]],
-    [api, ["debian", "api"]],
-    [lone, ["lone"]],
-  ];
-  const chainOf = (layers: readonly string[]): ChainId => chainId(layers.join("/"));
-  const forest = new LayerForest(
-    chains.map(([{ id, sizeBytes }, layers]) => ({ id, sizeBytes, chain: chainOf(layers) })),
-    new Map(
-      chains.flatMap(([, layers]) =>
-        layers.map((_, at): [ChainId, ChainId | null] => [
-          chainOf(layers.slice(0, at + 1)),
-          at === 0 ? null : chainOf(layers.slice(0, at)),
-        ]),
-      ),
+  const [debian, api] = [image("debian:12", 20n), image("api:1", 30n)];
+  const [web1, web2] = [image("web:1", 23n), image("web:2", 25n)];
+  const [lone, chart] = [image("lone:1", 7n), image("chart:1", 1n)];
+  const tree = usageTree({
+    plan: {
+      candidates: [lone, web1].map((one) => aCandidate("x", { image: one })),
+      kept: [debian, web2, api, chart].map((one) => kept(one)),
+    },
+    forest: forestOf(
+      [debian, "debian"],
+      [web1, "debian/web-1"],
+      [web2, "debian/web-2"],
+      [api, "debian/api"],
+      [lone, "lone"],
     ),
-  );
-  const plan = {
-    candidates: [lone, web1].map((one) => aCandidate("x", { image: one })),
-    kept: [debian, web2, api, chart].map((one) => ({
-      image: one,
-      record: aRecord(),
-      reason: { kind: "pinned" as const },
-      tried: [],
-    })),
-  };
-
-  const inUseBytes = 1n << 60n;
-
-  describe("the tree of image usage", () => {
-    const tree = usageTree({ plan, forest, inUseBytes });
-
-    test("has families with the unique bytes of each repository and the bytes that they share", () => {
-      const known = tree.filter(({ name }) => name !== null);
-      expect(known.map(({ name }) => name)).toEqual([
-        "registry.example/debian:12",
-        "registry.example/lone:1",
-      ]);
-      // The configuration that a size counts may be 32 KiB.
-      expect(tree[0]).toMatchObject({ bytes: 38n * MIB, sharedBytes: 20n * MIB });
-      expect(tree[0]?.repositories).toEqual([
-        { name: "registry.example/api", images: 1, removable: 0, uniqueBytes: 10n * MIB },
-        { name: "registry.example/web", images: 2, removable: 1, uniqueBytes: 8n * MIB },
-        { name: "registry.example/debian", images: 1, removable: 0, uniqueBytes: 0n },
-      ]);
-    });
+    inUseBytes: 1n << 60n,
   });
+  expect(tree.flatMap(({ name }) => name ?? [])).toEqual([
+    "registry.example/debian:12",
+    "registry.example/lone:1",
+  ]);
+  // The configuration that a size counts may be 32 KiB.
+  expect(tree[0]).toMatchObject({ bytes: 38n * MIB, sharedBytes: 20n * MIB });
+  expect(tree[0]?.repositories).toEqual([
+    { name: "registry.example/api", images: 1, removable: 0, uniqueBytes: 10n * MIB },
+    { name: "registry.example/web", images: 2, removable: 1, uniqueBytes: 8n * MIB },
+    { name: "registry.example/debian", images: 1, removable: 0, uniqueBytes: 0n },
+  ]);
 });

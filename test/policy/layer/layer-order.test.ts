@@ -12,10 +12,12 @@ import {
   withListed,
 } from "../../../src/policy/layer/layer-order.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { forestOf } from "../../support/build/layers.ts";
 import {
   aCandidate,
   anImage,
   aRecord,
+  countTarget,
   defaultImageLimits,
   MIB,
   spaceTarget,
@@ -31,15 +33,6 @@ const twin = anImage("twin", { sizeBytes: 50n * MIB });
 /** Of unknown layers. */
 const lone = anImage("lone");
 
-const forestOf = (...chains: readonly (readonly [Image, string])[]): LayerForest =>
-  new LayerForest(
-    chains.map(([{ id, sizeBytes }, chain]) => ({ id, sizeBytes, chain: chainId(chain) })),
-    new Map([
-      [chainId("b"), null],
-      [chainId("b/c"), chainId("b")],
-      [chainId("b/o"), chainId("b")],
-    ]),
-  );
 const forest = forestOf([base, "b"], [child, "b/c"]);
 
 const going = (image: Image, triggers = SPACE): ImageCandidate =>
@@ -108,8 +101,15 @@ describe("the sharers of a candidate", () => {
   test("are known only if the layers of every image on the node are", () => {
     expect(known(withOthers(false))).toEqual([true]);
     expect(known(withOthers(true))).toEqual([false]);
-    const broken = forestOf([child, "b/c"], [other, "missing/o"]);
-    expect(known(broken)).toEqual([false]);
+    const broken = [
+      { ...child, chain: chainId("b/c") },
+      { ...other, chain: chainId("missing/o") },
+    ];
+    const parents = new Map([
+      [chainId("b"), null],
+      [chainId("b/c"), chainId("b")],
+    ]);
+    expect(known(new LayerForest(broken, parents))).toEqual([false]);
   });
 
   test("are unknown at its turn if an image came after the plan", () => {
@@ -178,12 +178,7 @@ test("an image is named by its first tag, else its first digest, else its ID", (
 
 test("layers matter if a pass measures freed space, and not if it counts images or removes all", () => {
   const space = spaceTarget(2n, 1n);
-  const count: ImageTarget = {
-    kind: "image-count",
-    trigger: { kind: "count" },
-    maximumImages: 1,
-    wantedImages: 1,
-  };
+  const count = countTarget(1);
   const counts = (targets: readonly ImageTarget[], change = {}) =>
     layersCount({ ...defaultImageLimits, ...change }, { kind: "periodic" }, targets);
   expect(counts([])).toBeTrue();

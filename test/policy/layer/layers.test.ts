@@ -1,36 +1,20 @@
 import { describe, expect, test } from "bun:test";
 
-import { type ChainId, chainId, imageId } from "../../../src/model/ids.ts";
-import { type LayeredImage, LayerForest } from "../../../src/policy/layer/layers.ts";
+import { imageId } from "../../../src/model/ids.ts";
+import type { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { forestOf, type Layered } from "../../support/build/layers.ts";
 import { MIB } from "../../support/build/values.ts";
 
-/** An image of so many MiB on layers that are named from the first to the last: `base/app`. */
-const image = (id: string, layers: string, mib: bigint): LayeredImage => ({
-  id: imageId(id),
-  sizeBytes: mib * MIB,
-  chain: chainId(layers),
-});
-
-/** Each of these chains with all chains below it. */
-const parentsOf = (chains: readonly string[]): ReadonlyMap<ChainId, ChainId | null> =>
-  new Map(
-    chains.flatMap((chain) => {
-      const layers = chain.split("/");
-      return layers.map((_, at): [ChainId, ChainId | null] => [
-        chainId(layers.slice(0, at + 1).join("/")),
-        at === 0 ? null : chainId(layers.slice(0, at).join("/")),
-      ]);
-    }),
-  );
-
-const forestOf = (images: readonly LayeredImage[]): LayerForest =>
-  new LayerForest(images, parentsOf(images.map(({ chain }) => chain)));
+const image = (id: string, layers: string, mib: bigint): Layered => [
+  { id: imageId(id), sizeBytes: mib * MIB },
+  layers,
+];
 
 const CONFIG = 32n * 1024n;
 const unknown = imageId("unknown");
 
 describe("an image with unknown layers", () => {
-  const forest = forestOf([image("app", "base/app", 30n)]);
+  const forest = forestOf(image("app", "base/app", 30n));
 
   test("shares nothing, has no chain and no family, and has no estimate", () => {
     expect(forest.has(unknown)).toBeFalse();
@@ -46,25 +30,25 @@ describe("an incomplete chain", () => {
   test("includes one of more than 1,024 layers, and no shorter one", () => {
     const long = (layers: number): string => Array.from({ length: layers }, () => "l").join("/");
     const [most, more] = [long(1024), long(1025)];
-    expect(forestOf([image("most", most, 1n)]).chainOf(imageId("most"))).toHaveLength(1024);
-    expect(forestOf([image("more", more, 1n)]).has(imageId("more"))).toBeFalse();
+    expect(forestOf(image("most", most, 1n)).chainOf(imageId("most"))).toHaveLength(1024);
+    expect(forestOf(image("more", more, 1n)).has(imageId("more"))).toBeFalse();
   });
 });
 
 test("an image that is listed twice counts once, with its first size", () => {
-  const forest = forestOf([image("app", "base/app", 30n), image("app", "base/app", 90n)]);
+  const forest = forestOf(image("app", "base/app", 30n), image("app", "base/app", 90n));
   expect(forest.chainOf(imageId("app"))?.map(({ through }) => through)).toEqual([1, 1]);
   expect(forest.removals().remove(imageId("app"))).toMatchObject({ upperBytes: 30n * MIB });
 });
 
 test("images with all layers of another are named up to a number, without itself", () => {
-  const forest = forestOf([
+  const forest = forestOf(
     image("base", "base", 20n),
     image("same", "base", 20n),
     image("equal", "base", 20n),
     image("one", "base/one", 30n),
     image("two", "base/two", 30n),
-  ]);
+  );
   const base = imageId("base");
   expect(forest.sharers(base, 9).toSorted()).toEqual(["equal", "one", "same", "two"].map(imageId));
   for (const most of [1, 2, 3]) expect(forest.sharers(base, most)).toHaveLength(most);
@@ -72,11 +56,11 @@ test("images with all layers of another are named up to a number, without itself
 });
 
 test("layers have the sizes that images end with, in equal parts in between, and none below nothing", () => {
-  const forest = forestOf([
+  const forest = forestOf(
     image("base", "base", 20n),
     image("one", "base/a/b", 40n),
     image("less", "base/c", 15n),
-  ]);
+  );
   const sizes = (id: string) =>
     forest.layersOf(imageId(id))?.map(({ sizeBytes }) => sizeBytes / MIB);
   expect(sizes("one")).toEqual([15n, 12n, 12n]);
@@ -89,11 +73,11 @@ test("layers have the sizes that images end with, in equal parts in between, and
 });
 
 describe("what a removal frees", () => {
-  const forest = forestOf([
+  const forest = forestOf(
     image("base", "base", 20n),
     image("one", "base/one", 30n),
     image("two", "base/two", 50n),
-  ]);
+  );
 
   test("is nothing if the image was removed before in the same pass", () => {
     const removals = forest.removals();
@@ -109,7 +93,7 @@ describe("what a removal frees", () => {
 });
 
 test("of two images that end with the same layer, the second removal frees by the second's own size", () => {
-  const removals = forestOf([image("one", "base", 20n), image("two", "base", 21n)]).removals();
+  const removals = forestOf(image("one", "base", 20n), image("two", "base", 21n)).removals();
   removals.remove(imageId("one"));
   expect(removals.remove(imageId("two"))).toMatchObject({ upperBytes: 21n * MIB });
 });
@@ -124,18 +108,18 @@ describe("the bounds of a path", () => {
       [21n, 20n],
     ]) {
       const images = sizes.map((mib) => image(`of ${mib}`, "base", mib));
-      expect(pathsOf(forestOf(images), "of 20")).toEqual([
+      expect(pathsOf(forestOf(...images), "of 20")).toEqual([
         { lowerBytes: 20n * MIB, estimateBytes: 20n * MIB, upperBytes: 21n * MIB - CONFIG },
       ]);
     }
   });
 
   test("contain the estimate even if children contradict each other and their base", () => {
-    const forest = forestOf([
+    const forest = forestOf(
       image("base", "base", 20n),
       image("small", "base/small", 10n),
       image("app", "base/lib/app", 15n),
-    ]);
+    );
     expect(pathsOf(forest, "app")?.[1]).toEqual({
       lowerBytes: 15n * MIB,
       estimateBytes: 15n * MIB,

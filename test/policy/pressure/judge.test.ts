@@ -50,20 +50,21 @@ const judge = (
     uptime: duration(change.uptime ?? 0n),
   });
 
-describe("vector 53: when a threshold is met", () => {
+describe("a hard threshold with a minimum reclaim is met", () => {
   const oneGib = [
     aThreshold("imagefs.available", quantity(GIB), { minimumReclaim: quantity(500n * MIB) }),
   ];
   const due = judge(oneGib, { availableBytes: 500n * MIB }).state;
 
   test.each([
-    [500n * MIB, noPressure, true],
-    [2n * GIB, noPressure, false],
-    [(GIB * 105n) / 100n, noPressure, false],
-    [(GIB * 105n) / 100n, due, true],
-    [2n * GIB, due, false],
-    [GIB, noPressure, false],
-  ])("available %p after %p", (availableBytes, state, met) => {
+    [500n * MIB, "no", true],
+    [2n * GIB, "no", false],
+    [(GIB * 105n) / 100n, "no", false],
+    [(GIB * 105n) / 100n, "due", true],
+    [2n * GIB, "due", false],
+    [GIB, "no", false],
+  ])("with %p bytes available, after %s pressure: %p", (availableBytes, before, met) => {
+    const state = before === "due" ? due : noPressure;
     expect(judge(oneGib, { availableBytes }, { state }).due.length > 0).toBe(met);
   });
 });
@@ -71,45 +72,34 @@ describe("vector 53: when a threshold is met", () => {
 describe("a soft threshold", () => {
   const soft = [aThreshold("imagefs.available", quantity(GIB), { grace: seconds(90) })];
 
+  const at = (uptime: bigint, availableBytes: bigint, state = noPressure) =>
+    judge(soft, { availableBytes }, { uptime, state });
+
   test("is due once it has been met for its grace period", () => {
-    const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
+    const first = at(seconds(10), 0n);
     expect(first).toMatchObject({ due: [], condition: true, targets: [] });
-    const early = judge(soft, { availableBytes: 0n }, { state: first.state, uptime: seconds(99) });
+    const early = at(seconds(99), 0n, first.state);
     expect(early.due).toEqual([]);
-    const late = judge(soft, { availableBytes: 0n }, { state: early.state, uptime: seconds(100) });
+    const late = at(seconds(100), 0n, early.state);
     expect(late.due).toHaveLength(1);
     expect(late.targets).toMatchObject([{ kind: "available-bytes", wantedBytes: GIB }]);
   });
 
   test("starts its grace period again when it was not met in between", () => {
-    const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
-    const relief = judge(
-      soft,
-      { availableBytes: 2n * GIB },
-      { state: first.state, uptime: seconds(20) },
-    );
-    const again = judge(
-      soft,
-      { availableBytes: 0n },
-      { state: relief.state, uptime: seconds(200) },
-    );
-    expect(again.due).toEqual([]);
+    const relief = at(seconds(20), 2n * GIB, at(seconds(10), 0n).state);
+    expect(at(seconds(200), 0n, relief.state).due).toEqual([]);
   });
 });
 
-test("vector 55: the condition is reported for the transition period after the pressure has ended", () => {
+test("the condition is reported for the transition period after the pressure has ended", () => {
   const hard = [aThreshold("imagefs.available", quantity(GIB))];
-  const met = judge(hard, { availableBytes: 0n }, { uptime: minutes(61) });
-  const soon = judge(hard, { availableBytes: 2n * GIB }, { state: met.state, uptime: minutes(62) });
+  const at = (span: Duration, availableBytes: bigint, change: Parameters<typeof judge>[2] = {}) =>
+    judge(hard, { availableBytes }, { uptime: span, ...change });
+  const met = at(minutes(61), 0n);
+  const soon = at(minutes(62), 2n * GIB, { state: met.state });
   expect(soon).toMatchObject({ met: [], due: [], condition: true });
-  const later = judge(
-    hard,
-    { availableBytes: 2n * GIB },
-    { state: soon.state, uptime: minutes(66) },
-  );
-  expect(later.condition).toBe(false);
-  const atOnce = { uptime: minutes(61), transitionPeriod: duration(0n) };
-  expect(judge(hard, { availableBytes: 0n }, atOnce).condition).toBe(true);
+  expect(at(minutes(66), 2n * GIB, { state: soon.state }).condition).toBe(false);
+  expect(at(minutes(61), 0n, { transitionPeriod: duration(0n) }).condition).toBe(true);
 });
 
 test("a filesystem without an inode limit has no inode pressure", () => {
@@ -169,7 +159,7 @@ describe("the table of reclaim", () => {
   });
 });
 
-describe("vector 56: thresholds of containerfs are never the user's own", () => {
+describe("thresholds of containerfs are never the user's own", () => {
   const own = [
     aThreshold("nodefs.available", quantity(1n)),
     aThreshold("imagefs.available", quantity(2n)),

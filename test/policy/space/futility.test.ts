@@ -14,17 +14,16 @@ import type {
 } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
-import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import { breakdownOf } from "../../../src/policy/space/disk.ts";
 import {
   apart,
   boundOf,
-  type DiskTarget,
   futilityDiffers,
   futilityOf,
   targetReach,
 } from "../../../src/policy/space/futility.ts";
 import type { Progress } from "../../../src/policy/space/targets.ts";
+import { forestOf } from "../../support/build/layers.ts";
 import { noLogs } from "../../support/build/pods.ts";
 import {
   aCandidate,
@@ -34,19 +33,12 @@ import {
   aSnapshot,
   defaultLimits,
   GIB,
+  inodeTarget,
   NOW,
   spaceTarget,
 } from "../../support/build/values.ts";
 
-const target: DiskTarget = {
-  kind: "available-bytes",
-  trigger: { kind: "space" },
-  device: "8:1",
-  path: "/var/lib/containerd",
-  availableBytes: 20n * GIB,
-  wantedBytes: 17n * GIB,
-  relievedBytes: 16n * GIB,
-};
+const target = { ...spaceTarget(20n * GIB, 17n * GIB), relievedBytes: 16n * GIB };
 const images = [anImage("a", { sizeBytes: 2n * GIB }), anImage("b", { sizeBytes: 1n * GIB })];
 const full = (change: Partial<Filesystem> = {}) =>
   aFilesystem({ availableBytes: 3n * GIB, ...change });
@@ -69,25 +61,15 @@ describe("the bound", () => {
 });
 
 test("layers of an image in use do not count in the bound, and an image of unknown layers counts in full", () => {
-  const base = chainId("base");
-  const child = (word: string, sizeBytes: bigint) => ({
-    image: anImage(word, { sizeBytes }),
-    chain: chainId(`base/${word}`),
-  });
-  const children = [child("used", 10n * GIB), child("one", 10n * GIB), child("two", 11n * GIB)];
-  const alone = anImage("alone", { sizeBytes: 2n * GIB });
-  const all = [
-    anImage("root", { sizeBytes: 9n * GIB }),
-    ...children.map(({ image }) => image),
-    alone,
-  ];
-  const parents = new Map([[base, null], ...children.map(({ chain }) => [chain, base] as const)]);
-  const forest = new LayerForest(
-    [
-      { id: anImage("root").id, sizeBytes: 9n * GIB, chain: base },
-      ...children.map(({ image: { id, sizeBytes }, chain }) => ({ id, sizeBytes, chain })),
-    ],
-    parents,
+  const sized = (word: string, gibibytes: bigint) => anImage(word, { sizeBytes: gibibytes * GIB });
+  const [root, used] = [sized("root", 9n), sized("used", 10n)];
+  const [one, two, alone] = [sized("one", 10n), sized("two", 11n), sized("alone", 2n)];
+  const all = [root, used, one, two, alone];
+  const forest = forestOf(
+    [root, "base"],
+    [used, "base/used"],
+    [one, "base/one"],
+    [two, "base/two"],
   );
   const users = new Map([[anImage("used").id, []]]);
   const large = full({ imageUsedBytes: null, capacityBytes: 1_000n * GIB });
@@ -126,20 +108,9 @@ describe("what fills the disk", () => {
   });
 
   test("counts shared layers once where the runtime has no figure, and unknown ones at most", () => {
-    const forest = new LayerForest(
-      [
-        { ...anImage("a", { sizeBytes: 2n * GIB }), chain: chainId("x/a") },
-        { ...anImage("b", { sizeBytes: 2n * GIB }), chain: chainId("x") },
-      ],
-      new Map([
-        [chainId("x"), null],
-        [chainId("x/a"), chainId("x")],
-      ]),
-    );
-    const all = [
-      ...["a", "b"].map((word) => anImage(word, { sizeBytes: 2n * GIB })),
-      anImage("other", { sizeBytes: 3n * GIB }),
-    ];
+    const [app, base] = ["a", "b"].map((word) => anImage(word, { sizeBytes: 2n * GIB }));
+    const forest = forestOf([app!, "x/a"], [base!, "x"]);
+    const all = [app!, base!, anImage("other", { sizeBytes: 3n * GIB })];
     const layers = { forest, mostPerMille: 1000n };
     const crio = full({ imageUsedBytes: 65_000n });
     const facts = { images: all, filesystems: [crio], logs: null, layers };
@@ -180,15 +151,7 @@ describe("a changed state", () => {
   });
 });
 
-const inodes: DiskTarget = {
-  kind: "free-inodes",
-  trigger: { kind: "inodes" },
-  device: "8:1",
-  path: "/var/lib/containerd",
-  inodesFree: 100_000n,
-  wantedInodes: 90_000n,
-  relievedInodes: 50_000n,
-};
+const inodes = { ...inodeTarget(100_000n, 90_000n), relievedInodes: 50_000n };
 const two = { ...none, images: [anImage("a"), anImage("b")] };
 const short = (change: Partial<Filesystem> = {}) => aFilesystem({ inodesFree: 10_000n, ...change });
 
@@ -303,13 +266,8 @@ describe("the reach of a pass", () => {
   describe("inodes", () => {
     const both = [anImage("a"), anImage("b")];
     const disk = aFilesystem({ inodesFree: 100n, imageInodesUsed: 1_000n });
-    const inodeTarget = (relievedInodes: bigint): ImageTarget => ({
-      kind: "free-inodes",
-      trigger: { kind: "inodes" },
-      device: "8:1",
-      path: "/var/lib/containerd",
-      inodesFree: 9_000n,
-      wantedInodes: 8_900n,
+    const relieved = (relievedInodes: bigint) => ({
+      ...inodeTarget(9_000n, 8_900n),
       relievedInodes,
     });
     const reaches = (
@@ -318,7 +276,7 @@ describe("the reach of a pass", () => {
       items: readonly ImageItem[] = [],
     ): boolean =>
       reachOf({ snapshot: aSnapshot({ filesystems: [disk], images: both }) }, [
-        inodeTarget(relievedInodes),
+        relieved(relievedInodes),
       ])(after(change), items);
 
     test("within reach are those of images, and a few for each remaining image", () => {
@@ -336,7 +294,7 @@ describe("the reach of a pass", () => {
     });
 
     test("of an unknown disk count as in reach", () => {
-      const elsewhere = { ...inodeTarget(10_000n), device: "8:2" };
+      const elsewhere = { ...relieved(10_000n), device: "8:2" };
       const snapshot = aSnapshot({ filesystems: [disk], images: both });
       expect(reachOf({ snapshot }, [elsewhere])(after({}), [])).toBeTrue();
     });

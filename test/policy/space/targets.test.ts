@@ -19,8 +19,10 @@ import {
   aFilesystem,
   anImage,
   aSnapshot,
+  countTarget,
   defaultImageLimits,
   GIB,
+  inodeTarget,
   MIB,
   spaceTarget,
 } from "../../support/build/values.ts";
@@ -211,27 +213,14 @@ describe("during a pass", () => {
   const reported = { accounting: "reported" } as const;
   const space = spaceTarget(100n, 10n);
   const zero = spaceTarget(100n, 0n);
-  const count: ImageTarget = {
-    kind: "image-count",
-    trigger: { kind: "count" },
-    maximumImages: 10,
-    wantedImages: 1,
-  };
+  const count = countTarget(10);
   const budget: ImageTarget = {
     kind: "store-bytes",
     trigger: { kind: "budget" },
     maximumBytes: 100n,
     wantedBytes: 20n,
   };
-  const inodes: ImageTarget = {
-    kind: "free-inodes",
-    trigger: { kind: "inodes" },
-    device: "8:1",
-    path: "/",
-    inodesFree: 500n,
-    wantedInodes: 100n,
-    relievedInodes: 450n,
-  };
+  const inodes = inodeTarget(500n, 100n);
 
   test.each<[string, readonly ImageTarget[], Partial<Progress>, ReturnType<typeof targetsMet>]>([
     ["space is not met if nothing was freed", [zero], bytes(90n, 0n), null],

@@ -279,17 +279,34 @@ export function anImagePlan(
   };
 }
 
-export function spaceTarget(
+type Target<Kind extends ImageTarget["kind"]> = Extract<ImageTarget, { readonly kind: Kind }>;
+
+export const spaceTarget = (
   availableBytes: bigint,
   wantedBytes: bigint,
-): Extract<ImageTarget, { kind: "available-bytes" }> {
-  return {
-    kind: "available-bytes",
-    trigger: { kind: "space" },
-    device: "8:1",
-    path: "/var/lib/containerd",
-    availableBytes,
-    wantedBytes,
-    relievedBytes: availableBytes,
-  };
-}
+): Target<"available-bytes"> => ({
+  kind: "available-bytes",
+  trigger: { kind: "space" },
+  device: "8:1",
+  path: "/var/lib/containerd",
+  availableBytes,
+  wantedBytes,
+  relievedBytes: availableBytes,
+});
+
+export const inodeTarget = (inodesFree: bigint, wantedInodes: bigint): Target<"free-inodes"> => ({
+  kind: "free-inodes",
+  trigger: { kind: "inodes" },
+  device: "8:1",
+  path: "/var/lib/containerd",
+  inodesFree,
+  wantedInodes,
+  relievedInodes: inodesFree,
+});
+
+export const countTarget = (maximumImages: number): Target<"image-count"> => ({
+  kind: "image-count",
+  trigger: { kind: "count" },
+  maximumImages,
+  wantedImages: 1,
+});
