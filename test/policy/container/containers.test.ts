@@ -74,6 +74,17 @@ describe("in a live pod", () => {
   });
 });
 
+test("with compat kubelet an equal share of the total limit may remove more than it requires, and 0 removes all", () => {
+  const [b15, b25, b35] = [15, 25, 35].map((ended) => dead("b", "c", { createdAt: ago(ended) }));
+  const containers = [at10, at20, at30, b15!, b25!, b35!];
+  const going = (total: number) =>
+    goingContainers(
+      planOf({ containers }, { limits: { ...limits(-1, total), compat: "kubelet" } }),
+    );
+  expect(going(5)).toEqual([b35!.id, at30.id]);
+  expect(going(0)).toHaveLength(6);
+});
+
 describe("of a deleted pod", () => {
   test.each(["exited", "created", "unknown"] as const)(
     "a container that is %s is removed",

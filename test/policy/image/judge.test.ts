@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { type ImageId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { OriginRecord } from "../../../src/model/ledger.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
-import type { Plan } from "../../../src/model/plan.ts";
+import type { ImageCandidate } from "../../../src/model/plan.ts";
 import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
+import type { Facts } from "../../../src/policy/facts.ts";
 import { judgeImages, recheckImages, waitsForCreations } from "../../../src/policy/image/judge.ts";
 import {
   aContainer,
@@ -161,19 +162,16 @@ describe("a pass waits for containers that are being created", () => {
     until: NOW,
   };
   const onHold: ImageBlock = { kind: "on-hold", until: null, reason: "" };
-  const waits = (...change: Parameters<typeof anImagePlan>): boolean =>
-    waitsForCreations({ containers: null, images: anImagePlan(...change) });
 
-  test("if no block applies to images and a trigger is met", () => {
-    expect(waits([], { blocks: [starting] })).toBeTrue();
-    expect(waits([], { blocks: [starting], triggers: [] })).toBeFalse();
-    expect(waits([], { blocks: [starting, onHold] })).toBeFalse();
-    expect(waits([], { blocks: [] })).toBeFalse();
-  });
-
-  test("and never if its plan has no images", () => {
-    const plan: Plan = { containers: null, images: null };
-    expect(waitsForCreations(plan)).toBeFalse();
+  test.each([
+    ["if no block applies to images and a trigger is met", { blocks: [starting] }, true],
+    ["but not without a trigger", { blocks: [starting], triggers: [] }, false],
+    ["but not beside another block", { blocks: [starting, onHold] }, false],
+    ["but not without such a block", { blocks: [] }, false],
+    ["but not if the plan has no images", null, false],
+  ])("%s", (_, change, waits) => {
+    const images = change && anImagePlan([], change);
+    expect(waitsForCreations({ containers: null, images })).toBe(waits);
   });
 });
 
@@ -181,20 +179,23 @@ describe("just before a removal", () => {
   const app = anImage("app");
   const other = anImage("other");
 
-  function again(fresh: Partial<Snapshot>, node: Node = {}): unknown {
+  const changed = { kind: "changed" };
+
+  /** The facts of a plan with its first candidate. */
+  function planned(node: Node = {}): readonly [Facts, ImageCandidate] {
     const whole: Node = { images: [app, other], ...node };
-    const candidate = planOf(whole).candidates.find((one) => one.image.id === app.id);
-    if (candidate === undefined)
-      throw new Error("the image under test is no candidate of its plan");
-    const input = inputOf(whole);
+    const [candidate] = planOf(whole).candidates;
+    if (candidate?.image !== app) throw new Error("the image under test is no candidate");
+    return [inputOf(whole), candidate];
+  }
+
+  function again(fresh: Partial<Snapshot>, node: Node = {}): unknown {
+    const [input, candidate] = planned(node);
     return recheckImages({ ...input, snapshot: { ...input.snapshot, ...fresh } })(candidate);
   }
 
   test("images are not put in order again: the plan's order counts", () => {
-    const whole: Node = { images: [app, other] };
-    const [candidate] = planOf(whole).candidates;
-    if (candidate === undefined) throw new Error("the plan has no candidate");
-    const input = inputOf(whole);
+    const [input, candidate] = planned();
     // Images that are as old as one another are ordered by when they were built.
     class Origins extends Map<ImageId, OriginRecord> {
       override get(): never {
@@ -206,42 +207,39 @@ describe("just before a removal", () => {
     expect(() => judgeImages(ordered).images()).toThrow("images are compared");
   });
 
-  describe("a change since the plan stops a removal", () => {
-    test("a tag that moved to or from the image", () => {
-      for (const repoTags of [[], ["registry.example/app:v1", "registry.example/app:v2"]]) {
-        expect(again({ images: [{ ...app, repoTags }, other] })).toMatchObject({ kind: "changed" });
-      }
-    });
-
-    test("the image's disappearance", () =>
-      expect(again({ images: [other] })).toMatchObject({ kind: "changed" }));
-
-    test("a keep rule that became invalid, with its file and line", () => {
-      const problems = [{ source: "/keep.d/site.list:2", message: "it is no pattern" }];
-      expect(again({ keep: keepOf([], problems) })).toEqual({
-        kind: "blocked",
-        block: "keep-rules-invalid",
-        detail: "/keep.d/site.list:2: it is no pattern",
-      });
-    });
-
-    test("pods that can no longer be read", () => {
-      const pods = { kind: "failed", source: "kubelet-api", message: "timeout" } as const;
-      expect(again({ pods })).toEqual({ kind: "blocked", block: "pods-unknown" });
-    });
-
-    test("a container whose image is unknown", () => {
-      const containers = ["a", "b"].map((name) =>
-        aContainer(name, { imageName: `registry.example/gone:${name}` }),
-      );
-      expect(again({ containers })).toEqual({
+  const gone = (tag: string) => aContainer(tag, { imageName: `registry.example/gone:${tag}` });
+  const source = "/keep.d/site.list:2";
+  test.each<[string, Partial<Snapshot>, object]>([
+    ["a tag that moved from the image", { images: [{ ...app, repoTags: [] }, other] }, changed],
+    [
+      "a tag that moved to the image",
+      { images: [{ ...app, repoTags: [...app.repoTags, "registry.example/app:v2"] }, other] },
+      changed,
+    ],
+    ["the image's disappearance", { images: [other] }, changed],
+    [
+      "a keep rule that became invalid, with its file and line",
+      { keep: keepOf([], [{ source, message: "it is no pattern" }]) },
+      { kind: "blocked", block: "keep-rules-invalid", detail: `${source}: it is no pattern` },
+    ],
+    [
+      "pods that can no longer be read",
+      { pods: failedApi },
+      { kind: "blocked", block: "pods-unknown" },
+    ],
+    [
+      "containers whose image is unknown",
+      { containers: ["a", "b"].map(gone) },
+      {
         kind: "blocked",
         block: "usage-unknown",
         detail: expect.stringMatching(
           / "registry.example\/gone:a".*; .* "registry.example\/gone:b"/,
         ),
-      });
-    });
+      },
+    ],
+  ])("%s stops a removal", (_, fresh, reason) => {
+    expect(again(fresh)).toMatchObject(reason);
   });
 
   test("with compat kubelet names do not matter, and an image removed for age may be young", () => {
