@@ -24,8 +24,6 @@ export interface FieldEntry {
   readonly help: string;
   /** Full sentences: meaning, consequences, related settings. */
   readonly doc: string;
-  /** Unit of a bare number: bytes, images, … */
-  readonly unit?: string;
   /** Commands that use it; absent: those that decide or show what is removed. */
   readonly commands?: readonly string[];
   /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */

@@ -5,13 +5,21 @@ import { join } from "node:path";
 import type { Clocks } from "../../src/model/snapshot.ts";
 import { type Duration, duration, hours, instant, minutes, plus } from "../../src/model/time.ts";
 import { readClocks } from "../../src/node/clock.ts";
-import { judgeHold, readHold, releaseHold, writeHold } from "../../src/node/hold.ts";
+import {
+  type HoldPlaces,
+  judgeHold,
+  readHold,
+  releaseHold,
+  writeHold,
+} from "../../src/node/hold.ts";
 import { scratch } from "../support/scratch.ts";
 
 function places() {
   const directory = scratch();
   return { stateDir: join(directory, "state"), runDir: join(directory, "run") };
 }
+
+const stateOf = (here: HoldPlaces) => readHold(here, readClocks().wall);
 
 const request = { length: hours(2), reason: "an upgrade", by: "root" };
 
@@ -51,9 +59,9 @@ describe("a hold", () => {
     writeFileSync(here.stateDir, "a file in the way");
     const { path } = writeHold(here, request);
     expect(path).toBe(join(here.runDir, "hold.json"));
-    expect(readHold(here, readClocks().wall)).toMatchObject({ kind: "held", reason: "an upgrade" });
+    expect(stateOf(here)).toMatchObject({ kind: "held", reason: "an upgrade" });
     expect(releaseHold(here)).toBe(true);
-    expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+    expect(stateOf(here)).toEqual({ kind: "none" });
   });
 
   test.skipIf(process.getuid?.() !== 0)(
@@ -66,7 +74,7 @@ describe("a hold", () => {
       try {
         expect(writeHold(here, request).path).toBe(join(here.runDir, "hold.json"));
         expect(releaseHold(here)).toBe(true);
-        expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+        expect(stateOf(here)).toEqual({ kind: "none" });
         expect(releaseHold(here)).toBe(false);
       } finally {
         Bun.spawnSync(["umount", "-l", here.stateDir]);
@@ -78,7 +86,7 @@ describe("a hold", () => {
     const here = places();
     writeHold({ ...here, stateDir: here.runDir }, request);
     mkdirSync(join(here.stateDir, "hold.json"), { recursive: true });
-    expect(readHold(here, readClocks().wall)).toMatchObject({ kind: "held", until: null });
+    expect(stateOf(here)).toMatchObject({ kind: "held", until: null });
     expect(() => releaseHold(here)).toThrow(
       expect.objectContaining({
         kind: "write",
@@ -89,10 +97,9 @@ describe("a hold", () => {
   });
 
   test("that cannot be written anywhere is an error", () => {
-    const here = places();
-    writeFileSync(here.stateDir, "");
-    writeFileSync(here.runDir, "");
-    expect(() => writeHold(here, request)).toThrow(
+    const file = join(scratch(), "file");
+    writeFileSync(file, "");
+    expect(() => writeHold({ stateDir: file, runDir: file }, request)).toThrow(
       expect.objectContaining({ name: "HostError", kind: "write" }),
     );
   });
@@ -115,11 +122,11 @@ describe("a hold", () => {
       const here = places();
       mkdirSync(here.stateDir);
       writeFileSync(join(here.stateDir, "hold.json"), text);
-      const state = readHold(here, readClocks().wall);
+      const state = stateOf(here);
       expect(state).toMatchObject({ kind: "held", until: null, since: null });
       expect(state.kind === "held" && state.reason).toContain(join(here.stateDir, "hold.json"));
       releaseHold(here);
-      expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+      expect(stateOf(here)).toEqual({ kind: "none" });
     },
   );
 

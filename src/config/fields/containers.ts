@@ -17,7 +17,6 @@ export const containerFields = {
     default: "1",
     help: "dead instances to keep per container; negative: no limit",
     doc: "Per pod and container name; keeps the newest.",
-    unit: "containers",
     commands: DECIDING,
   },
   maximumDeadContainers: {
@@ -25,7 +24,6 @@ export const containerFields = {
     default: "-1",
     help: "dead containers to keep on the node; negative: no limit",
     doc: "Shared evenly among containers with dead instances.",
-    unit: "containers",
     commands: DECIDING,
   },
   maxStopGracePeriod: {

@@ -92,14 +92,12 @@ export const imageFields = {
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
     doc: "A pass frees down to the strictest target.",
-    unit: "bytes",
   },
   maxImages: {
     type: optional(integer(1)),
     defaultWords: "off",
     help: "maximum number of images on the node",
     doc: "Beyond it, crigc removes the first in `--image-order`.",
-    unit: "images",
   },
   imageOrder: {
     type: choice("recent", "frequent"),
@@ -124,7 +122,6 @@ export const imageFields = {
     defaultWords: "no limit",
     help: "maximum removals per pass",
     doc: "Images, containers, sandboxes and log directories together, without failed removals.",
-    unit: "removals",
   },
   removalInterval: {
     type: duration("0s"),
@@ -167,7 +164,6 @@ export const keepFields = {
     defaultWords: "off",
     help: "keep the N most recently used tags of each repository",
     doc: "At any disk usage. Keeps all ties for Nth place. 0: off.",
-    unit: "tags",
   },
   podInfraContainerImage: {
     type: list,
