@@ -104,8 +104,8 @@ describe("hostile files", () => {
     expect(faults[0]).toMatch(/nested too deeply|invalid YAML or JSON/);
   });
 
-  test("of fifty thousand unknown fields the first fifty are reported", () => {
-    const body = Array.from({ length: 50_000 }, (_, index) => `field${index}: 1`).join("\n");
+  test("of ten thousand unknown fields the first fifty are reported", () => {
+    const body = Array.from({ length: 10_000 }, (_, index) => `field${index}: 1`).join("\n");
     expect(timed(() => faultsOf({ files: { [FILE]: ours(body) } }))).toHaveLength(51);
   });
 });
