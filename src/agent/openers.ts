@@ -12,7 +12,7 @@ import type { Meter } from "../gc/meter.ts";
 import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import type { ImageCandidate } from "../model/plan.ts";
-import { type NodeTrace, TraceReader } from "../model/trace.ts";
+import { type NodeTrace, readTrace } from "../model/trace.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
@@ -264,14 +264,7 @@ const TRACE_BYTES_MAX = 512 * 1024 * 1024;
 /** Reads a trace, also with gzip. It was named on the command line, so its errors are usage errors. Pipes are allowed. */
 async function recordedTrace(path: string): Promise<NodeTrace> {
   try {
-    const text = await textOf(path, TRACE_BYTES_MAX);
-    const reader = new TraceReader();
-    for (let at = 0; at < text.length;) {
-      const end = text.indexOf("\n", at);
-      reader.add(text.slice(at, end < 0 ? undefined : end));
-      at = end < 0 ? text.length : end + 1;
-    }
-    return reader.end();
+    return readTrace(await textOf(path, TRACE_BYTES_MAX));
   } catch (thrown) {
     const why =
       thrown instanceof FieldError ? [...thrown.path, thrown.message].join(": ") : reasonOf(thrown);

@@ -54,7 +54,7 @@ export class FieldError extends Error {
 }
 
 /** Adds the step to the path of an error. */
-function at<Value>(step: string, read: () => Value): Value {
+export function at<Value>(step: string, read: () => Value): Value {
   try {
     return read();
   } catch (error) {

@@ -1,6 +1,7 @@
 /** When images were on a node and in use, as JSON lines: docs/trace.md describes the format. */
 
 import {
+  at,
   branded,
   byKind,
   bytes,
@@ -92,53 +93,44 @@ export function* traceLines({ images, present, uses, ...node }: NodeTrace): Iter
   for (const records of [images, present, uses]) for (const one of records) yield jsonLine(one);
 }
 
-/** Reads a trace line by line. Throws `FieldError` for an invalid one, its number first in the path. */
-export class TraceReader {
-  #lines = 0;
-  #head: TraceHead | null = null;
-  readonly #images: TraceImage[] = [];
-  readonly #present: TracePresent[] = [];
-  readonly #uses: TraceUse[] = [];
-
-  add(written: string): void {
-    this.#lines += 1;
-    if (this.#lines > TRACE_LINES_MAX)
-      throw new FieldError(`it has more than ${TRACE_LINES_MAX} lines`);
-    try {
-      const read = readLine(written);
-      if (read !== null) this.#take(read);
-    } catch (error) {
-      if (!(error instanceof FieldError)) throw error;
-      throw new FieldError(error.message, [`line ${this.#lines}`, ...error.path]);
-    }
+/** Throws `FieldError` for an invalid trace, the number of a line first in the path. */
+export function readTrace(whole: string): NodeTrace {
+  let first: TraceHead | null = null;
+  const images: TraceImage[] = [];
+  const present: TracePresent[] = [];
+  const uses: TraceUse[] = [];
+  let number = 0;
+  for (const written of linesOf(whole)) {
+    number += 1;
+    if (number > TRACE_LINES_MAX) throw new FieldError(`it has more than ${TRACE_LINES_MAX} lines`);
+    const read = at(`line ${number}`, () => readLine(written, first !== null));
+    if (read?.kind === "Trace") first = read;
+    else if (read?.kind === "Image") images.push(read);
+    else if (read?.kind === "Present") present.push(read);
+    else if (read !== null) uses.push(read);
   }
+  if (first === null) throw new FieldError("it has no line of kind Trace");
+  const known = new Set(images.map((one) => one.image));
+  const unknown = [...present, ...uses].find((one) => !known.has(one.image));
+  if (unknown !== undefined)
+    throw new FieldError(`it has no line of kind Image for ${JSON.stringify(unknown.image)}`);
+  const { kind: _, apiVersion: __, ...rest } = first;
+  return { ...rest, images, present, uses };
+}
 
-  end(): NodeTrace {
-    if (this.#head === null) throw new FieldError("it has no line of kind Trace");
-    const known = new Set(this.#images.map((one) => one.image));
-    const unknown = [...this.#present, ...this.#uses].find((one) => !known.has(one.image));
-    if (unknown !== undefined)
-      throw new FieldError(`it has no line of kind Image for ${JSON.stringify(unknown.image)}`);
-    const { kind: _, apiVersion: __, ...rest } = this.#head;
-    return { ...rest, images: this.#images, present: this.#present, uses: this.#uses };
-  }
-
-  #take(read: TraceLine): void {
-    if ((read.kind === "Trace") !== (this.#head === null))
-      throw new FieldError("expected one line of kind Trace, before all others", ["kind"]);
-    if (read.kind === "Image") this.#images.push(read);
-    else if (read.untilMs !== null && read.untilMs < read.fromMs)
-      throw new FieldError("expected a time that is not before fromMs", ["untilMs"]);
-    else if (read.kind === "Trace") this.#head = read;
-    else if (read.kind === "Present") this.#present.push(read);
-    else this.#uses.push(read);
+/** One at a time: all of them would take as much memory again as the text. */
+function* linesOf(whole: string): Iterable<string> {
+  for (let from = 0; from < whole.length;) {
+    const end = whole.indexOf("\n", from);
+    yield whole.slice(from, end < 0 ? undefined : end);
+    from = end < 0 ? whole.length : end + 1;
   }
 }
 
 const jsonLine = (one: TraceLine): string => `${exactJson(line.write(one))}\n`;
 
 /** `null`: a blank line, or one of a kind that a later version added. */
-function readLine(written: string): TraceLine | null {
+function readLine(written: string, hasHead: boolean): TraceLine | null {
   if (written.length > TRACE_LINE_MAX)
     throw new FieldError(`expected at most ${TRACE_LINE_MAX} characters`);
   if (written.trim() === "") return null;
@@ -153,7 +145,13 @@ function readLine(written: string): TraceLine | null {
     throw new FieldError("expected a record");
   const { kind } = Object(document);
   if (typeof kind !== "string") throw new FieldError("expected a string", ["kind"]);
-  return KINDS.has(kind) ? line.read({ ...MAY_LACK, ...document }) : null;
+  if (!KINDS.has(kind)) return null;
+  const read = line.read({ ...MAY_LACK, ...document });
+  if ((read.kind === "Trace") === hasHead)
+    throw new FieldError("expected one line of kind Trace, before all others", ["kind"]);
+  if (read.kind !== "Image" && read.untilMs !== null && read.untilMs < read.fromMs)
+    throw new FieldError("expected a time that is not before fromMs", ["untilMs"]);
+  return read;
 }
 
 /** Of an image that is there, its ID; of one in use, also the name that containers asked for, which may be "". */

@@ -6,16 +6,12 @@ import fc from "fast-check";
 
 import { FieldError } from "../../src/model/codec.ts";
 import { imageId } from "../../src/model/ids.ts";
-import { type NodeTrace, TRACE_LINE_MAX, traceLines, TraceReader } from "../../src/model/trace.ts";
+import { type NodeTrace, readTrace, TRACE_LINE_MAX, traceLines } from "../../src/model/trace.ts";
 
 const HEAD =
   '{"apiVersion":"crigc/v1","kind":"Trace","node":"a","fromMs":0,"untilMs":9,"precisionMs":1}';
 
-function read(lines: readonly string[]): NodeTrace {
-  const reader = new TraceReader();
-  for (const line of lines) reader.add(line);
-  return reader.end();
-}
+const read = (lines: readonly string[]): NodeTrace => readTrace(lines.join("\n"));
 
 const ms = fc.nat();
 const size = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });

@@ -2,15 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { TraceReader } from "../../../src/model/trace.ts";
+import { readTrace } from "../../../src/model/trace.ts";
 import { TRACE } from "../../support/trace.ts";
 import { type Around, crigc } from "../world.ts";
 
-const node1 = () => {
-  const reader = new TraceReader();
-  for (const line of TRACE.split("\n")) reader.add(line);
-  return reader.end();
-};
+const node1 = () => readTrace(TRACE);
 
 const simulate = (words: readonly string[], open: Around["open"] = {}) =>
   crigc(["simulate", ...words], {

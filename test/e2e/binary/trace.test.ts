@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { imageId } from "../../../src/model/ids.ts";
-import { type NodeTrace, TraceReader } from "../../../src/model/trace.ts";
+import { type NodeTrace, readTrace } from "../../../src/model/trace.ts";
 import { until } from "../../support/containerd/until.ts";
 import { hexId } from "../../support/fake-runtime/describe.ts";
 import { image, quickPasses, startNode, type TestNode } from "./node.ts";
@@ -13,10 +13,7 @@ const web = { id: hexId("web"), sandboxId: "pod", image: "r.example/app:1" };
 
 async function traceOf(node: TestNode): Promise<NodeTrace | undefined> {
   const { exitCode, stdout } = await node.crigc("snapshot", "--trace");
-  if (exitCode !== 0) return undefined;
-  const reader = new TraceReader();
-  for (const line of stdout.split("\n")) reader.add(line);
-  return reader.end();
+  return exitCode === 0 ? readTrace(stdout) : undefined;
 }
 
 const traced = (node: TestNode, what: string, isSo: (trace: NodeTrace) => boolean) =>
