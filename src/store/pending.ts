@@ -6,7 +6,7 @@ import type { HistoryRecord } from "./history.ts";
 export const RECORDS_MAX = 20_000;
 const BATCH_RECORDS = 2_000;
 /** Maximum number of unanswered writes; a pipe holds about as many. */
-const UNANSWERED_MAX = 64;
+export const UNANSWERED_MAX = 64;
 
 interface OutboxPorts {
   /** Resolves with whether they are written. */

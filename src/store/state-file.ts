@@ -65,6 +65,8 @@ export class StateFile {
   #hasRecords: boolean | null = null;
   /** The last changes of the ledger were not written. */
   #isBehind = false;
+  /** The revision that the last write of the ledger failed to make; what builds on it is refused. */
+  #unwritten: { readonly revision: string; readonly reply: StateReply } | null = null;
   /** The file was closed when this process opened it. */
   #wasClosed: boolean | null = null;
 
@@ -77,7 +79,10 @@ export class StateFile {
   /** Never throws. */
   handle(request: StateRequest, onRows: OnRows): StateReply {
     const reply = this.#handle(request, onRows);
-    if (request.kind === "ledger" && reply.kind === "failed") this.#isBehind = true;
+    if (request.kind === "ledger") {
+      this.#isBehind ||= reply.kind === "failed";
+      this.#unwritten = reply.kind === "failed" ? { revision: request.to, reply } : null;
+    }
     if (request.kind === "records") this.#hasRecords = reply.kind === "done";
     return reply;
   }
@@ -164,6 +169,7 @@ export class StateFile {
     { from, to, changes, tidy, watched: observed }: LedgerWrite,
     onRows: OnRows,
   ): StateReply {
+    if (from !== null && from === this.#unwritten?.revision) return this.#unwritten.reply;
     const db = this.#connected();
     let content: StateReply | null = null;
     const state = this.#mark.written(db, () => {

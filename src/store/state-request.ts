@@ -45,6 +45,13 @@ export interface LedgerWrite {
   readonly watched: string;
 }
 
+/** The ledger of the file, as its requester knows it. */
+export interface FileContent {
+  readonly ledger: Ledger;
+  /** `null`: unknown. */
+  readonly revision: string | null;
+}
+
 /** What a reply says of those that write the file. */
 export interface FileState {
   /** Marks of other processes. */

@@ -8,9 +8,10 @@ import { type HistoryRecord, historyRow, type RecentHistory } from "./history.ts
 import { ledgerChanges } from "./ledger-rows.ts";
 import { ALONE, leftOpen } from "./marks.ts";
 import { mergeLedgers } from "./merge.ts";
-import { RecordOutbox, within, WriteThrottle } from "./pending.ts";
+import { RecordOutbox, UNANSWERED_MAX, within, WriteThrottle } from "./pending.ts";
 import {
   askLedger,
+  type FileContent,
   type LedgerAnswer,
   type LedgerWrite,
   type RecordsWrite,
@@ -33,12 +34,6 @@ const HANGING_MS = 2_000;
 const REFRESH_MS = 500;
 const FLUSH_ROUNDS_MAX = 100;
 
-interface FileContent {
-  readonly ledger: Ledger;
-  /** `null`: unknown. */
-  readonly revision: string | null;
-}
-
 /** Only functions that return a promise wait, for a bounded time except `flush`; nothing throws or rejects. */
 export abstract class Store {
   readonly #options: StoreOptions;
@@ -53,10 +48,10 @@ export abstract class Store {
   #ledger: Ledger = emptyLedger;
   /** When last read or written. */
   #written: FileContent = { ledger: emptyLedger, revision: null };
-  /** With the write that is not answered yet. */
+  /** With the writes that are not answered yet. */
   #sent = this.#written;
-  /** One at a time. */
-  #writing: Promise<boolean> | null = null;
+  /** In order, without waiting for replies: what was sent outlives a killed process. */
+  readonly #writing = new Set<Promise<boolean>>();
   #isTidyDue = false;
   #wasLeftOpen = false;
   /** The file lacks what this process wrote. */
@@ -113,8 +108,9 @@ export abstract class Store {
     for (let round = 0; round < FLUSH_ROUNDS_MAX && !this.#isClosed; round += 1) {
       this.#sendLedger();
       this.#records.send();
-      if (this.#writing === null && this.#records.unanswered.length === 0) return !this.#isDue;
-      const written = await Promise.all([this.#writing ?? true, ...this.#records.unanswered]);
+      const unanswered = [...this.#writing, ...this.#records.unanswered];
+      if (unanswered.length === 0) return !this.#isDue;
+      const written = await Promise.all(unanswered);
       if (written.includes(false)) return false;
     }
     return false;
@@ -159,7 +155,7 @@ export abstract class Store {
 
   async #refresh(): Promise<void> {
     const before = this.#presence.others();
-    await this.#writing;
+    await Promise.all(this.#writing);
     const answer = await this.ask({ kind: "refresh", revision: this.#written.revision });
     if (answer.kind !== "failed") this.#adopt(answer);
     const marks = "marks" in answer ? answer.marks : [];
@@ -182,7 +178,7 @@ export abstract class Store {
   }
 
   get #isDue(): boolean {
-    return this.#isLedgerDue || this.#writing !== null || !this.#records.isEmpty;
+    return this.#isLedgerDue || this.#writing.size > 0 || !this.#records.isEmpty;
   }
 
   /** The ledger first: a record of a removal then finds no record of its image. */
@@ -194,7 +190,9 @@ export abstract class Store {
   }
 
   #sendLedger(): void {
-    if (this.#writing === null && this.#isLedgerDue) this.#writing = this.#writeLedger();
+    if (this.#writing.size >= UNANSWERED_MAX || !this.#isLedgerDue) return;
+    const writing = this.#writeLedger(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
   }
 
   #ledgerRequest(): LedgerWrite {
@@ -207,16 +205,16 @@ export abstract class Store {
     return { kind: "ledger", from, to, changes, tidy, watched };
   }
 
-  async #writeLedger(): Promise<boolean> {
+  async #writeLedger(answered: () => void): Promise<boolean> {
     const request = this.#ledgerRequest();
     const sent = this.#sent;
     const answer = await this.ask(request);
-    this.#writing = null;
+    answered();
     if (answer.kind === "read" || answer.kind === "fresh") this.#adopt(answer);
-    else if (this.#sent === sent) {
-      if (answer.kind === "done") this.#written = sent;
-      else this.#sent = this.#written;
-    }
+    else if (answer.kind === "done" && request.from === this.#written.revision)
+      this.#written = sent;
+    // Once those after a failed write came back too, its changes are due again.
+    if (this.#writing.size === 0) this.#sent = this.#written;
     if (answer.kind === "done" && request.changes.length > 0) this.#isOlder = false;
     this.#failed(answer);
     // A file that was broken counts as a failure: a disk that corrupts every file would fill up.

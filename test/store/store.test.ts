@@ -2,7 +2,10 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { openStore } from "../../src/store/open.ts";
 import { RECORDS_MAX, WriteThrottle } from "../../src/store/pending.ts";
+import type { LedgerWrite, StateChannel } from "../../src/store/state-request.ts";
+import { directChannel } from "../support/direct-channel.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, now, read, write } from "./fixture.ts";
 import { idOf, imageItem, pass } from "./history-fixture.ts";
@@ -26,6 +29,30 @@ describe("writing", () => {
     await until(() => read(directory).reader.removals({ limit: 200 }).length === 100);
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(500, 1));
     await store.close();
+  });
+
+  test("does not wait for a slow disk: a change of the ledger is sent beside an earlier one, and builds on it", async () => {
+    const direct = directChannel({ directory: scratch(), now: () => now });
+    const disk = Promise.withResolvers<void>();
+    const sent: LedgerWrite[] = [];
+    const channel: StateChannel = {
+      ...direct,
+      ask: async (request, onRows) => {
+        if (request.kind !== "ledger") return direct.ask(request, onRows);
+        sent.push(request);
+        await disk.promise;
+        return direct.ask(request, onRows);
+      },
+    };
+    const store = await openStore({ channel, directory: "", notify: () => undefined });
+    for (const turn of [1, 2]) {
+      store.saveLedger(ledgerOf(3, turn));
+      await until(() => sent.length === turn);
+    }
+    expect(sent[1]?.from).toBe(sent[0]?.to);
+    disk.resolve();
+    expect(await store.flush()).toBe(true);
+    expect(sent).toHaveLength(2);
   });
 
   test("waits briefly for a file locked by another program, and writes later", async () => {
