@@ -211,11 +211,6 @@ describe("metrics of the node", () => {
       },
     ],
     [
-      "an unused pod source has no series",
-      { podSource: { kind: "none", why: "x" } },
-      { 'crigc_pod_source_ready{source="none"}': null },
-    ],
-    [
       "a hold is shown with its end",
       { hold: { kind: "held", until: NOW, since: null, reason: "" } },
       { crigc_hold: 1, crigc_hold_until_timestamp_seconds: 1_768_478_400.25 },

@@ -91,12 +91,6 @@ describe("the limit of removals in one pass", () => {
     await gc(fake);
     expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
   });
-
-  test("does not apply if none is set", async () => {
-    const fake = fakeEngine(crowded(null));
-    await gc(fake);
-    expect(kinds(fake)).toHaveLength(5);
-  });
 });
 
 test("a pass that is stopped while it observes the node again after its containers is stopped, not failed", async () => {

@@ -36,6 +36,8 @@ interface Scene {
   readonly options?: ExecutionChange;
   /** Stops the pass at the first call that changes something. */
   readonly stops?: boolean;
+  /** A hold begins after so many looks whether there is one. */
+  readonly heldAfter?: number;
   readonly prepare?: (node: FakeNode, stop: AbortController) => void;
 }
 
@@ -59,7 +61,9 @@ async function collect(
     { containers, sandboxes, logs: scene.logs ?? null },
     { pods: judged({ gone: ["uid-a"] }), ...scene.input },
   );
-  const execution = node.execution({ signal: stop.signal, ...scene.options }, input);
+  let looks = 0;
+  const held = () => (looks += 1) > (scene.heldAfter ?? Infinity);
+  const execution = node.execution({ signal: stop.signal, held, ...scene.options }, input);
   return { node, outcome: await removeContainers(execution) };
 }
 
@@ -104,29 +108,24 @@ const kinds = (node: FakeNode) => node.calls.map((call) => call.kind);
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 
 describe("a hold that begins in the middle of a pass", () => {
-  /** Held from this look on, on a node with three containers. */
-  const heldAfter = (looks: number, scene: Scene): Scene => {
-    let looked = 0;
-    const held = () => (looked += 1) > looks;
-    return { ...scene, options: { maximumRemovals: 10, held } };
-  };
   const containers = [one, two, three];
   const danglingLinks = [{ entry: "web_a_b-0.log", containerId: hexId("0") }];
   const logs: LogFacts = { ...noLogs, danglingLinks };
-  const scene = { containers, sandboxes: [sandbox], logs };
+  const options = { inOrder: true };
+  const scene = { containers, sandboxes: [sandbox], logs, options };
 
   claims([
     [
       "keeps the next container, every sandbox and every log",
-      heldAfter(2, scene),
+      { ...scene, heldAfter: 2 },
       { calls: ["remove-container", "remove-link"], end: "blocked" },
     ],
     [
       "after the last container keeps the sandboxes",
-      heldAfter(6, scene),
+      { ...scene, heldAfter: 6 },
       { calls: containers.flatMap(() => ["remove-container", "remove-link"]), end: "blocked" },
     ],
-    ["keeps dangling links", heldAfter(1, { logs }), { calls: [], end: "blocked" }],
+    ["keeps dangling links", { logs, heldAfter: 1 }, { calls: [], end: "blocked" }],
   ]);
 });
 
@@ -160,6 +159,7 @@ describe("a container", () => {
         ],
         end: "done",
         containers: [{ ...itemOf("removed"), logFiles: [logPath], logBytes: 4096n }],
+        sandboxes: [itemOf("removed")],
         logs: [{ kind: "pod-logs", entry: "default_pod-a_uid-a", bytes: 4096n }],
       },
     ],
@@ -182,11 +182,11 @@ describe("a container", () => {
         "io.kubernetes.pod.name": "pod-a",
         "io.kubernetes.pod.namespace": "default",
         "io.kubernetes.container.name": "c",
-        [`io.kubernetes.${label}`]: "",
       };
+      const { [`io.kubernetes.${label}` as keyof typeof labels]: _, ...rest } = labels;
       return [
         `without its label ${label} has no link that could be told`,
-        { containers: [one], detail: { labels } },
+        { containers: [one], detail: { labels: rest } },
         { calls: ["remove-container"] },
       ];
     }),
@@ -201,7 +201,9 @@ describe("a container", () => {
     };
     const logs = { ...fake.logs, placesOf };
     await collect({ containers: [one, two], node: numbered, options: { logs } });
-    expect(asked.map(({ path }) => path)).toEqual([`${directory}/0.log`, `${directory}/1.log`]);
+    expect(asked).toEqual(
+      ["0.log", "1.log"].map((name) => ({ path: `${directory}/${name}`, podUid: "" })),
+    );
   });
 
   test.each([
@@ -300,10 +302,17 @@ describe("a container", () => {
   ]);
 
   test.each([
-    ["of one pod one after another, also where it has several sandboxes", "uid-a", ["x", "y"], 1],
-    ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1],
-    ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2],
-  ])("is removed, like others, %s", async (_, uid, sandboxes, most) => {
+    [
+      "of one pod one after another, also where it has several sandboxes",
+      "uid-a",
+      ["x", "y"],
+      1,
+      0,
+    ],
+    ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1, 0],
+    ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2, 0],
+    ["one after another where a pause is set", "", ["x", "y"], 1, 1],
+  ])("is removed, like others, %s", async (_, uid, sandboxes, most, pause) => {
     const containers = sandboxes.map((name, index) =>
       dead("a", `c${index}`, { podUid: podUid(uid), sandboxId: sandboxId(name) }),
     );
@@ -317,7 +326,7 @@ describe("a container", () => {
     };
     const { outcome } = await collect({
       containers,
-      options: { writer: { ...writer, removeContainer } },
+      options: { writer: { ...writer, removeContainer }, removalInterval: seconds(pause) },
       input: {
         pods: judged({ gone: ["uid-a"], foreignDead }),
         limits: { ...containerLimits, collectForeign: true },
@@ -417,7 +426,9 @@ describe("a removal that is refused because somebody else", () => {
     ["has just removed it", "failed", 0, {}],
     ["removes it while it is stopped", "failed", 0, unknown],
   ])("%s counts as removed already", async (_, kind, goneAfter, scene) => {
-    expect((await refused(kind, goneAfter, scene)).results).toEqual(["already-gone"]);
+    const { results, outcome } = await refused(kind, goneAfter, scene);
+    expect(results).toEqual(["already-gone"]);
+    expect(outcome.containers[0]?.stopped).toBe(scene === unknown);
   });
 
   test("never finishes removing it is skipped after five seconds in all, and has not failed", async () => {
@@ -452,6 +463,18 @@ describe("a sandbox", () => {
       "that cannot be stopped is not removed",
       { sandboxes: [sandbox], fails: [`stop-sandbox ${sandbox.id}`] },
       { calls: ["stop-sandbox"], sandboxes: [itemOf("failed", { step: "stop" })] },
+    ],
+    [
+      "whose status fails is neither stopped nor removed, and is not waited for",
+      {
+        sandboxes: [sandbox],
+        prepare: (fake) => {
+          fake.runtime.sandboxDetail = async () => {
+            throw new RuntimeError("busy", "refused");
+          };
+        },
+      },
+      { calls: [], sandboxes: [itemOf("failed", { step: "status" })] },
     ],
     [
       "that became ready is kept, because the lists are fresh",
@@ -673,7 +696,7 @@ describe("a log directory", () => {
     },
   );
 
-  test("costs only one status of a container that is listed again", async () => {
+  test("costs one status of a container for as long as it is listed", async () => {
     const node = new FakeNode({ containers: [running], sandboxes: [] });
     const asked: string[] = [];
     const containerDetail: typeof node.reader.containerDetail = async (id, signal) => {
@@ -681,9 +704,12 @@ describe("a log directory", () => {
       return node.reader.containerDetail(id, signal);
     };
     const logUsers = new LogUsers({ ...node.reader, containerDetail }, { monotonicNs: () => 0n });
-    for (let pass = 0; pass < 2; pass += 1)
-      await collect({ containers: [running], logs, options: { logUsers } });
-    expect(asked).toEqual([running.id]);
+    const counts: number[] = [];
+    for (const listed of [[running], [running], [], [running]]) {
+      await collect({ containers: listed, logs, options: { logUsers } });
+      counts.push(asked.length);
+    }
+    expect(counts).toEqual([1, 1, 1, 2]);
   });
 
   test("is used by the sandbox that logs to it, but not by a deleted one", async () => {
@@ -776,6 +802,21 @@ describe("a dangling link", () => {
       { calls: ["remove-link", "remove-link", "remove-link"] },
     ],
     [
+      "is left to the next pass with the others once the statuses of two were not answered",
+      {
+        logs: { ...logs, danglingLinks: many },
+        silent: many.map((it) => `status ${it.containerId}`),
+      },
+      {
+        calls: [],
+        errors: [
+          expect.stringContaining("kept"),
+          expect.stringContaining("kept"),
+          expect.stringMatching(/^log links: 2 calls timed out/),
+        ],
+      },
+    ],
+    [
       "stays after the pass was asked to stop",
       { logs: { ...logs, danglingLinks: many }, stops: true },
       { calls: ["remove-link"], end: "stopped", errors: [] },
@@ -815,9 +856,10 @@ describe("a dangling link", () => {
     const again = { logs, silent: [`status ${id}`], options: { backoff: aBackoff() } };
     const kept = expect.stringContaining(`log link ${link.entry} kept`);
     expect((await collect(again)).outcome.errors).toEqual([kept]);
-    // It is listed, or its silence would be forgotten with it.
     const second = await collect({ ...again, containers: [container("running")] });
     expect(second.outcome.errors).toEqual([]);
+    // Its silence is forgotten once it is not listed.
+    expect((await collect(again)).outcome.errors).toEqual([kept]);
   });
 
   test("with a truncated name is deleted when its only container has exited", async () => {

@@ -46,12 +46,7 @@ const heldAt = (look: number) => () => {
   let asked = 0;
   return { hold: (): HoldState => ((asked += 1) === look ? held : { kind: "none" }) };
 };
-/** A container of an image that nobody knows, listed at that look only. */
-const strangerAt = (look: number) => {
-  const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
-  let looks = 0;
-  return () => ((looks += 1) === look ? { containers: [stranger] } : {});
-};
+const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
 const goneAway = async (): Promise<never> => {
   throw new RuntimeError("unreachable", "the runtime went away");
 };
@@ -175,7 +170,7 @@ describe("a measured pass", () => {
     ],
     [
       "ends if a use becomes unknown",
-      { to: 1_900, of: "abc", node: strangerAt(2) },
+      { to: 1_900, of: "abc", node: (look) => (look === 2 ? { containers: [stranger] } : {}) },
       { end: "blocked", removals: "a", items: [{}, itemOf("skipped")] },
     ],
     [

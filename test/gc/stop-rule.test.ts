@@ -32,21 +32,6 @@ const inodesTarget = (wantedInodes: bigint): ImageTarget => ({
   wantedInodes,
   relievedInodes: wantedInodes,
 });
-/** Others take so many after each removal. */
-function inodesTaken(each: bigint): Partial<ImagePassSetting> {
-  let taken = 0n;
-  return {
-    meanwhile: ({ removals }) => void (taken += removals === "" ? 0n : each),
-    change: ({ disk }) => ({
-      disk: {
-        measure: async (path) => {
-          const reading = await disk.measure(path);
-          return { ...reading, inodesFree: (reading.inodesFree ?? 0n) - taken };
-        },
-      },
-    }),
-  };
-}
 const count: ImageTarget = {
   kind: "image-count",
   trigger: { kind: "count" },
@@ -231,7 +216,7 @@ describe("removals that give nothing back", () => {
     ],
     [
       "end no pass for inodes that gained as many as it wanted while another program took them",
-      { ...nothing, inodes: 100n, targets: [inodesTarget(400n)], ...inodesTaken(100n) },
+      { ...nothing, inodes: 100n, targets: [inodesTarget(400n)], inodesTaken: 100n },
       { end: "own-gain-reached", count: 4 },
     ],
     [

@@ -46,8 +46,9 @@ export interface ImagePassSetting {
   readonly lookMs?: number;
   /** Freed space appears with a commit, and only then. */
   readonly onCommit?: "works" | "hangs";
-  /** What each removal frees at once. */
+  /** What each removal frees at once, and what others take before each look from the first removal on. */
   readonly inodes?: bigint;
+  readonly inodesTaken?: bigint;
   /** What other programs have written by then, in MiB. */
   readonly written?: (clockMs: number) => number;
   readonly fails?: string;
@@ -56,8 +57,8 @@ export interface ImagePassSetting {
   readonly ghosts?: string;
   /** Before each look. */
   readonly meanwhile?: (world: ImageWorld) => void;
-  /** What the node lists beside the images, or in place of them. */
-  readonly node?: () => Partial<Snapshot>;
+  /** What the node lists beside the images, or in place of them, at each look from 1. */
+  readonly node?: (look: number) => Partial<Snapshot>;
   /** So many candidates go for their age, whatever the disk says. */
   readonly aged?: number;
   /** The layers of all images are known. */
@@ -81,11 +82,12 @@ const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")
 interface Disk {
   readonly due: { atMs: number; readonly bytes: bigint }[];
   commits: number;
+  inodesTaken: bigint;
 }
 
 /** The outcome of a pass, and what it asked of the runtime and of the disk. */
 export async function imagePass(setting: ImagePassSetting) {
-  const disk: Disk = { due: [], commits: 0 };
+  const disk: Disk = { due: [], commits: 0, inodesTaken: 0n };
   const world: ImageWorld = {
     listed: new Map(setting.of.split("").map((name) => [anImage(name).id, anImage(name)])),
     clockMs: 0,
@@ -127,6 +129,7 @@ function executionOf(world: ImageWorld, disk: Disk, setting: ImagePassSetting): 
     whenFutile: "collect",
     ...setting.limits,
   } as const;
+  let looks = 0;
   const execution: ImageExecution = {
     plan: anImagePlan(candidatesOf(images(), setting), { targets, ...setting.plan }),
     facts: { ...factsOf(snapshot, ledger, limits), ...setting.facts, ledger },
@@ -145,7 +148,9 @@ function executionOf(world: ImageWorld, disk: Disk, setting: ImagePassSetting): 
         ...STORE,
         availableBytes: world.availableBytes(),
         inodesFree:
-          (STORE.inodesFree ?? 0n) + (setting.inodes ?? 0n) * BigInt(world.removals.length),
+          (STORE.inodesFree ?? 0n) +
+          (setting.inodes ?? 0n) * BigInt(world.removals.length) -
+          disk.inodesTaken,
         ...(setting.onCommit && { freesOnCommit: true }),
       }),
     },
@@ -157,7 +162,9 @@ function executionOf(world: ImageWorld, disk: Disk, setting: ImagePassSetting): 
     look: async () => {
       world.clockMs += setting.lookMs ?? 0;
       setting.meanwhile?.(world);
-      const node = { ...snapshot, images: images(), ...setting.node?.() };
+      looks += 1;
+      if (world.removals !== "") disk.inodesTaken += setting.inodesTaken ?? 0n;
+      const node = { ...snapshot, images: images(), ...setting.node?.(looks) };
       return { snapshot: node, missed: new Set(), block: null };
     },
     done: () => undefined,
