@@ -13,6 +13,7 @@ import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
+import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
   aContainer,
   aFilesystem,
@@ -28,16 +29,6 @@ import {
 import { aNodeOf, type FakeEngine, type FakeWorld, runFakePass } from "../support/fake-engine.ts";
 
 const WORDS = ["a", "b", "c", "d"] as const;
-
-const noLogs = {
-  kind: "read",
-  podLogsDirectory: "/var/log/pods",
-  podLogs: [],
-  sizeBytes: null,
-  danglingLinks: [],
-  strays: [],
-} as const;
-const inDirectory = { origin: "directory", finished: false, evicted: false, images: [] } as const;
 
 const limitsWith = (images: Partial<Limits["images"]>): Limits => ({
   ...defaultLimits,
@@ -108,36 +99,20 @@ describe("a pass", () => {
 
   test("as a dry run plans to keep a log directory of a deleted pod that a container of another one writes to", async () => {
     const podLogs = [{ entry: "default_gone_uid-gone", uid: podUid("uid-gone") }];
-    const absent = { absentSinceWatched: watched(0n), deadSinceWatched: null, origin: null };
-    const kinds = async (places: readonly string[]) => {
+    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
+    const kinds = async (...logPlaces: readonly string[]) => {
       const fake = aNode({
         logs: { ...noLogs, podLogs },
-        pods: {
-          kind: "ready",
-          source: "kubelet-dir",
-          pods: [{ ...inDirectory, uid: podUid("uid-a") }],
-        },
+        pods: reading("kubelet-dir", "uid-a"),
+        ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
+        detail: { logPath: "/var/log/pods/0.log" },
+        logPlaces,
       });
-      fake.engine.memory.replace({
-        ...fake.world.ledger,
-        pods: new Map([[podUid("uid-gone"), absent]]),
-      });
-      const { observe, remover } = fake.engine;
-      const containerDetail: typeof observe.runtime.containerDetail = async (id, signal) => {
-        const detail = await observe.runtime.containerDetail(id, signal);
-        return detail && { ...detail, logPath: "/var/log/pods/0.log" };
-      };
-      const placesOf: typeof remover.placesOf = async (logs) => logs.map(() => places);
-      const engine = {
-        ...fake.engine,
-        observe: { ...observe, runtime: { ...observe.runtime, containerDetail } },
-        remover: { ...remover, placesOf },
-      };
-      const { pass } = await run({ ...fake, engine }, { containers: "all", dryRun: true });
+      const { pass } = await run(fake, { containers: "all", dryRun: true });
       return pass.plan.containers?.podLogs.map(({ decision }) => decision.kind);
     };
-    expect(await kinds([])).toEqual(["remove"]);
-    expect(await kinds(["default_gone_uid-gone/0.log"])).toEqual(["keep"]);
+    expect(await kinds()).toEqual(["remove"]);
+    expect(await kinds("default_gone_uid-gone/0.log")).toEqual(["keep"]);
   });
 
   test("without the lock reads nothing and touches nothing", async () => {
@@ -356,7 +331,7 @@ describe("containers first, then images", () => {
 
   test("no grace period begins if the pass removed all containers of the node", async () => {
     // Dead for longer than a day, as watched.
-    const record = { absentSinceWatched: null, deadSinceWatched: watched(0n), origin: null };
+    const record = aPodRecord({ deadSinceWatched: watched(0n) });
     const fake = aNode({
       containers: [dead("a")],
       sandboxes: [aSandbox("a", { state: "not-ready" })],

@@ -5,10 +5,9 @@ import { describe, expect, test } from "bun:test";
 import { freshNode } from "../../src/gc/fresh-view.ts";
 import { Observer } from "../../src/gc/observe.ts";
 import type { EventFeed } from "../../src/gc/ports.ts";
-import type { ContainerId } from "../../src/model/ids.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
 import { aContainer, anImage, aSandbox, aSnapshot } from "../support/build/values.ts";
-import { fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
 import { noCreations } from "../support/no-creations.ts";
 
 const never = new AbortController().signal;
@@ -19,7 +18,6 @@ interface Setting {
   readonly containers?: Container[];
   readonly announced?: (sinceNs: bigint) => readonly Container[];
   readonly version?: string;
-  readonly beforeList?: (world: FakeWorld) => void;
   readonly sandboxImage?: string;
   /** What the runtime finds under every name that it lists for no image. */
   readonly unlisted?: () => Image | null;
@@ -31,23 +29,11 @@ interface Setting {
 function lookAt(setting: Setting = {}) {
   const fake = fakeEngine({ images: [anImage("a")], containers: setting.containers ?? [] });
   const { observe, timer } = fake.engine;
-  const slow = <T extends (...given: never[]) => Promise<unknown>>(method: string, call: T): T =>
-    (async (...given: never[]) => {
-      await timer.sleep(setting.takes?.[method] ?? 0, never);
-      return call(...given);
-    }) as unknown as T;
+  fake.world.before = async (method) => timer.sleep(setting.takes?.[method] ?? 0, never);
   const runtime = {
     ...observe.runtime,
-    listImages: slow("ListImages", () => observe.runtime.listImages(never)),
-    listContainers: slow("ListContainers", async () => {
-      setting.beforeList?.(fake.world);
-      return observe.runtime.listContainers(never);
-    }),
     imageStatus: async () => setting.unlisted?.() ?? null,
     sandboxImage: async () => setting.sandboxImage ?? null,
-    containerDetail: slow("ContainerStatus", (id: ContainerId) =>
-      observe.runtime.containerDetail(id, never),
-    ),
   };
   const events: EventFeed = { announcedSince: setting.announced ?? (() => []) };
   const first = aSnapshot({ images: setting.planned ?? [] });

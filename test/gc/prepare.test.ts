@@ -26,12 +26,12 @@ import {
   aGhost,
   aLedger,
   anImage,
-  aRecord,
   aSandbox,
   defaultLimits,
   GIB,
   idOf,
   NOW,
+  recordsOf,
   spaceTarget,
 } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
@@ -85,11 +85,7 @@ const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
 };
 
 /** What the ledger knows of an image that may be removed. */
-const anOldImage = {
-  ledger: aLedger({
-    images: new Map([[idOf("idle"), aRecord({ names: "registry.example/idle:v1" })]]),
-  }),
-};
+const anOldImage = { ledger: aLedger({ images: recordsOf(["idle"]) }) };
 
 const ageOf = (ledger: Ledger, word: string): Duration =>
   duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
@@ -170,9 +166,7 @@ describe("the ledger", () => {
     const ghost = aGhost();
     fake.world.before = (method) => {
       if (method !== "ImageFsInfo") return;
-      const images = new Map([
-        [idOf("idle"), aRecord({ names: "registry.example/idle:v1", ghost })],
-      ]);
+      const images = recordsOf(["idle"], { ghost });
       fake.engine.memory.replace({ ...fake.engine.memory.current(), images });
     };
     await detect(fake.engine, never);
@@ -267,18 +261,11 @@ describe("the ends of dead containers", () => {
   /** In each pass over one node, whose limits change. */
   const ended = async (...passes: readonly FakeWorld["limits"][]) => {
     const dead = aContainer("dead", { state: "exited" });
-    const fake = aNode({ containers: [dead] });
-    const { engine } = fake;
-    const containerDetail: typeof engine.observe.runtime.containerDetail = async (id, signal) => {
-      const detail = await engine.observe.runtime.containerDetail(id, signal);
-      return detail && { ...detail, finishedAt: NOW };
-    };
-    const runtime = { ...engine.observe.runtime, containerDetail };
-    const node = { engine: { ...engine, observe: { ...engine.observe, runtime } } };
+    const fake = aNode({ containers: [dead], detail: { finishedAt: NOW } });
     const found: unknown[] = [];
     for (const limits of passes) {
       fake.world.limits = limits;
-      found.push([...(await prepared(node)).snapshot.containerEnds]);
+      found.push([...(await prepared(fake)).snapshot.containerEnds]);
     }
     return found;
   };

@@ -1,22 +1,26 @@
 // How many calls a pass with removals makes: as many as it removes, and nothing that grows with the node.
 import { expect, test } from "bun:test";
 
-import { aContainer, aLedger, anImage, aRecord, aSandbox, idOf } from "../support/build/values.ts";
+import {
+  aContainer,
+  aLedger,
+  anImage,
+  aSandbox,
+  idOf,
+  recordsOf,
+} from "../support/build/values.ts";
 import { fakeEngine, runFakePass } from "../support/fake-engine.ts";
 
 /** Calls by method of a pass that removes every unused image but ten that are in use. */
 async function callsAt(count: number): Promise<Readonly<Record<string, number>>> {
   const words = Array.from({ length: count }, (_, index) => `i${index}`);
   const used = words.slice(0, 10);
-  const records = words.map(
-    (word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1` })] as const,
-  );
   const fake = fakeEngine({
     // Nothing is expected of them, or the pass would end because they free nothing.
     images: words.map((word) => anImage(word, { sizeBytes: 0n })),
     sandboxes: [aSandbox("a")],
     containers: used.map((word) => aContainer(word, { imageId: idOf(word) })),
-    ledger: aLedger({ images: new Map(records) }),
+    ledger: aLedger({ images: recordsOf(words) }),
   });
   const { calls, writes } = fake;
   const { pass } = await runFakePass(fake, {

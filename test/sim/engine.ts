@@ -10,6 +10,7 @@ import type { Limits } from "../../src/model/limits.ts";
 import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
+import { reading } from "../support/build/pods.ts";
 import { aSnapshot } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 import { noPulls } from "../support/no-creations.ts";
@@ -134,17 +135,7 @@ export function simEngine(ports: SimPorts): Engine {
           bootId: node.bootId,
         }),
         keepRules: async () => (record.keepRead = weather.keep),
-        pods: async () => ({
-          kind: "ready",
-          source: "kubelet-dir",
-          pods: [...node.pods].map((uid) => ({
-            uid,
-            origin: "directory" as const,
-            finished: false,
-            evicted: false,
-            images: [],
-          })),
-        }),
+        pods: async () => reading("kubelet-dir", ...node.pods),
         pulls: noPulls,
         containerMarks: async (pods, isNew) => {
           record.marks = [...node.marks.values()].filter(({ podUid }) => pods.includes(podUid));

@@ -1,6 +1,6 @@
 // A simulated node: images made of layers that they share, containers, and disks on which others write too.
 
-import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { imageId } from "../../src/model/ids.ts";
 import type { ImageId, PodUid } from "../../src/model/ids.ts";
 import type { ContainerMark } from "../../src/model/ledger.ts";
 import type {
@@ -11,7 +11,7 @@ import type {
   Sandbox,
 } from "../../src/model/snapshot.ts";
 import { type Instant, instant } from "../../src/model/time.ts";
-import { idOf, MIB } from "../support/build/values.ts";
+import { aContainer, anImage, aSandbox, idOf, MIB } from "../support/build/values.ts";
 import type { SimClock } from "./clock.ts";
 
 export interface Layer {
@@ -110,13 +110,10 @@ export class SimNode {
       this.#layers.set(layer.id, layer);
     }
     const bytes = release.layers.reduce((sum, layer) => sum + layer.bytes, 0n);
-    const image: Image = {
-      id,
-      repoTags: [`registry.example/${release.name}:v1`],
-      repoDigests: [],
+    const image = anImage(release.name, {
       sizeBytes: (bytes * BigInt(Math.round(release.reported * 1000))) / 1000n,
       pinned: release.pinned,
-    };
+    });
     this.images.set(id, { image, release, cameNs: this.clock.monotonicNs() });
     return true;
   }
@@ -151,16 +148,7 @@ export class SimNode {
   }
 
   addSandbox(pod: string, image: ImageId): Sandbox {
-    const sandbox: Sandbox = {
-      id: sandboxId(`sandbox-${pod}`),
-      podUid: podUid(`uid-${pod}`),
-      metadataUid: podUid(`uid-${pod}`),
-      name: pod,
-      namespace: "default",
-      attempt: 0,
-      state: "ready",
-      createdAt: this.wall(),
-    };
+    const sandbox = aSandbox(pod, { name: pod, createdAt: this.wall() });
     this.sandboxes.set(sandbox.id, sandbox);
     this.pods.add(sandbox.podUid);
     this.wanted.set(sandbox.id, image);
@@ -173,20 +161,14 @@ export class SimNode {
   }
 
   addContainer(sandbox: Sandbox, image: ImageId): Container {
-    const container: Container = {
-      id: containerId(`container-${sandbox.name}`),
+    const container = aContainer(sandbox.name, {
       sandboxId: sandbox.id,
       name: "main",
-      attempt: 0,
       podUid: sandbox.podUid,
       podName: sandbox.name,
-      podNamespace: "default",
-      imageName: "",
       imageRef: image,
-      imageId: "",
-      state: "running",
       createdAt: this.wall(),
-    };
+    });
     this.containers.set(container.id, container);
     for (const listener of this.listeners) listener(container);
     return container;

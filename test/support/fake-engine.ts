@@ -10,6 +10,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, Pass } from "../../src/model/pass.ts";
+import type { ContainerDetail } from "../../src/model/ports.ts";
 import type {
   Container,
   Filesystem,
@@ -25,13 +26,13 @@ import {
   aFilesystem,
   aLedger,
   anImage,
-  aRecord,
   aSandbox,
   aSnapshot,
   defaultLimits,
   GIB,
   idOf,
   NOW,
+  recordsOf,
 } from "./build/values.ts";
 import { noAnnouncements, noPulls } from "./no-creations.ts";
 
@@ -61,6 +62,10 @@ export interface FakeWorld {
   fails: Set<string>;
   lockIsFree: boolean;
   runtime: RuntimeInfo;
+  /** What the status of each container says beside its list. */
+  detail: Partial<ContainerDetail>;
+  /** Where each log lies, below the log directory. */
+  logPlaces: readonly string[];
   /** References of image volumes, by container. */
   volumes: ReadonlyMap<string, readonly string[]>;
   /** Runs before a call is answered, with the method and what it is about; what it throws is the answer. */
@@ -104,6 +109,8 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     fails: new Set(),
     lockIsFree: true,
     runtime: aSnapshot().runtime,
+    detail: {},
+    logPlaces: [],
     volumes: new Map(),
     before: () => undefined,
     lies: () => null,
@@ -145,14 +152,11 @@ export const runFakePass = (
 /** A disk of 100 GiB with 10 GiB free, a running container, and these old images that nothing uses, of 4 GiB each. */
 export function aNodeOf(words: readonly string[], change: Partial<FakeWorld> = {}): FakeEngine {
   const all = [...words, "used"];
-  const records = all.map(
-    (word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1` })] as const,
-  );
   return fakeEngine({
     images: all.map((word) => anImage(word, { sizeBytes: 4n * GIB })),
     containers: [aContainer("always", { imageId: idOf("used") })],
     sandboxes: [aSandbox("a")],
-    ledger: aLedger({ images: new Map(records) }),
+    ledger: aLedger({ images: recordsOf(all) }),
     ...change,
   });
 }
@@ -195,6 +199,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
             state: container.state,
             labels: { "io.kubernetes.pod.uid": container.podUid },
             annotations: {},
+            ...world.detail,
           };
         },
         sandboxDetail: async (id) => {
@@ -306,7 +311,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     remover: {
       removeContainerLogs: async () => ({ names: [], bytes: 0n }),
       removeLegacyLink: async () => false,
-      placesOf: async () => [],
+      placesOf: async (logs) => logs.map(() => world.logPlaces),
       removePodLogs: async ({ entry }) => {
         record.writes.push(`remove logs ${entry}`);
         return { names: [], bytes: 0n };

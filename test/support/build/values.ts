@@ -1,6 +1,6 @@
 /** Builders of model values: every field has a plain default, so that a test shows only what matters to it. */
 
-import { containerId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import {
   emptyLedger,
   type Ghost,
@@ -119,6 +119,15 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     ...change,
   };
 }
+
+/** Records of images under their first names. */
+export const recordsOf = (
+  words: readonly string[],
+  change: Partial<ImageRecord> = {},
+): Map<ImageId, ImageRecord> =>
+  new Map(
+    words.map((word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1`, ...change })]),
+  );
 
 export function aGhost(change: Partial<Ghost> = {}): Ghost {
   return {
