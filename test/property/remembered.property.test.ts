@@ -1,8 +1,6 @@
 // What is remembered of list entries never shows: a process that has looked before plans as one that has just begun.
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 
-import { loadSync } from "@grpc/proto-loader";
 import fc from "fast-check";
 
 import type { Channel } from "../../src/cri/channel.ts";
@@ -21,6 +19,7 @@ import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
+import { methods } from "../cri/declared.ts";
 import {
   aFilesystem,
   aLedger,
@@ -197,22 +196,11 @@ function apply(world: World, step: Drawn<typeof change>): void {
   }
 }
 
-const services = loadSync(join(import.meta.dir, "../support/fake-runtime/cri.proto"), {
-  keepCase: true,
-  longs: String,
-  defaults: true,
-});
-const written = new Map(
-  ["runtime.v1.RuntimeService", "runtime.v1.ImageService"].flatMap((service) =>
-    Object.entries(services[service] ?? {}),
-  ),
-);
-
 /** Answers as bytes, without a connection between. */
 function channelOf(node: FakeNode, traits: Traits): Channel {
   const speaker = { node, traits, exec: () => 0 };
   const bytesOf = (method: string, answer: object): Buffer =>
-    written.get(method)?.responseSerialize(answer) ?? Buffer.alloc(0);
+    methods.get(method)?.answer(answer) ?? Buffer.alloc(0);
   const answerOf = async (method: string, request: object): Promise<object | undefined> => {
     try {
       return await unaryMethods[method]?.(speaker, { filter: null, ...request });

@@ -35,11 +35,7 @@ describe("space", () => {
   test("below the high threshold every image is kept because no trigger is met", () => {
     const plan = planOf({ images: three, snapshot: onDisk(16n) });
     expect(plan).toMatchObject({ triggers: [], targets: [], candidates: [], blocks: [] });
-    expect(plan.kept.map(({ reason }) => reason.kind)).toEqual([
-      "no-trigger",
-      "no-trigger",
-      "no-trigger",
-    ]);
+    expect(three.map((image) => fateOf(plan, image))).toEqual(Array(3).fill("no-trigger"));
     expect(plan.kept[0]?.tried.slice(-2)).toEqual(["too-young", "no-trigger"]);
     expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
   });
