@@ -290,3 +290,11 @@ export function mapBy<Key extends string, Value>(
     write: (map) => entries.write([...map]),
   };
 }
+
+/** A map that documents of earlier versions lack. */
+export const addedMap = <Key extends string, Value>(
+  codec: MapCodec<Key, Value>,
+): MapCodec<Key, Value> => ({
+  ...codec,
+  read: (document) => (document === undefined ? new Map() : codec.read(document)),
+});

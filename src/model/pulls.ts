@@ -3,6 +3,7 @@
 import {
   branded,
   byKind,
+  type Codec,
   flag,
   inField,
   list,
@@ -52,7 +53,7 @@ export type PullRecord = Of<typeof pullRecord>;
 const intents = nullable(list(pullIntent));
 
 /** The kubelet's pull records, read after the lists, and its intents before its records. */
-export const pullReading = byKind({
+const reading = byKind({
   read: {
     directory: text,
     /** Files of the records that name an image. */
@@ -68,7 +69,19 @@ export const pullReading = byKind({
   /** There are none, or they cannot be read. */
   failed: { message: text, intents },
 });
-export type PullReading = Of<typeof pullReading>;
+export type PullReading = Of<typeof reading>;
+
+export const pullReading: Codec<PullReading> = {
+  ...reading,
+  read: (document) => (document === undefined ? NOT_RECORDED : reading.read(document)),
+};
+
+/** In a snapshot of a crigc that did not read them. */
+const NOT_RECORDED: PullReading = {
+  kind: "failed",
+  message: "the snapshot has none",
+  intents: null,
+};
 
 /** A pull intent of the kubelet, as the ledger keeps it. */
 export const pullIntentRecord = record({

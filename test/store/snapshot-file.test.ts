@@ -52,6 +52,19 @@ describe("a recorded node", () => {
     expect(text).toContain("a\\u202eb\\u009b");
   });
 
+  test("may be of a version without pull records and leases", () => {
+    const { pulls: _, ...value } = parseExactJson(text) as Record<string, unknown>;
+    const {
+      pullIntents: __,
+      outlivedPulls: ___,
+      leases: ____,
+      ...before
+    } = value["ledger"] as Record<string, unknown>;
+    const read = readSnapshotText(exactJson({ ...value, ledger: before }), "x");
+    expect(read.snapshot.pulls).toMatchObject({ kind: "failed", message: "the snapshot has none" });
+    expect([...read.ledger.pullIntents, ...read.ledger.outlivedPulls]).toEqual([]);
+  });
+
   test("may have fields that a later version added", () => {
     const value: unknown = parseExactJson(text);
     const more = exactJson({ ...(value as object), novelty: { x: 1 } });
