@@ -111,7 +111,7 @@ describe("a hold that begins in the middle of a pass", () => {
   const containers = [one, two, three];
   const danglingLinks = [{ entry: "web_a_b-0.log", containerId: hexId("0") }];
   const logs: LogFacts = { ...noLogs, danglingLinks };
-  const options = { inOrder: true };
+  const options = { maximumRemovals: 10 };
   const scene = { containers, sandboxes: [sandbox], logs, options };
 
   claims([
@@ -175,6 +175,11 @@ describe("a container", () => {
       "is removed without the logs next to its own, until their containers are removed",
       { containers: [one, two, three], node: numbered },
       { calls: [...removal(["1.log", "2.log"]), ...removal(["2.log"]), ...removal([])] },
+    ],
+    [
+      "is removed without the log next to its own of one that could not be removed",
+      { containers: [one, two], node: numbered, fails: [`remove-container ${one.id}`] },
+      { calls: ["remove-container", ...removal(["0.log"])] },
     ],
     ...["pod.name", "pod.namespace", "container.name"].map((label): Row => {
       const labels = {
@@ -925,6 +930,11 @@ describe("execution", () => {
       { end: "stopped", errors: [] },
     ],
     [
+      "ends at the limit of removals, which counts containers",
+      { containers: [one, two, three], options: { maximumRemovals: 2 } },
+      { end: "removal-limit", containers: [itemOf("removed"), itemOf("removed")] },
+    ],
+    [
       "counts log directories towards the limit of removals",
       {
         logs: {
@@ -1040,6 +1050,13 @@ describe("execution", () => {
       expect(node.called("remove-pod-logs")).toEqual([]);
     },
   );
+
+  test("reports each item when it is done", async () => {
+    const told: string[] = [];
+    const done: ExecutionChange["done"] = (item) => void told.push(item.result.kind);
+    await collect({ containers: [one], sandboxes: [sandbox], options: { done } });
+    expect(told).toEqual(["removed", "removed"]);
+  });
 
   test.each([
     ["measures the freed space", [100n, 350n], 250n],
