@@ -120,12 +120,18 @@ describe("the place in a repository", () => {
   const placeOf = (places: ReturnType<typeof repositoryPlaces>, word: string) =>
     places.get(idOf(word))?.place ?? null;
 
-  test("an image with several names has its best place, in the first repository by name, whatever the order of its tags", () => {
-    const names = ["b:1", "a:1", "app:both"].map((name) => `registry.example/${name}`);
+  test.each([
+    ["the first repository by name with its best place", ["b:1", "a:1"], "a"],
+    ["the repository with its best place", ["app:both", "solo:1"], "solo"],
+  ])("an image with several names counts in %s, in any order of its tags", (_, tags, best) => {
+    const names = tags.map((name) => `registry.example/${name}`);
     for (const repoTags of [names, names.toReversed()]) {
       const both = app("both", ranked(1n), { repoTags });
       const places = repositoryPlaces([both, app("b", ranked(9n))]);
-      expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/a", place: 1 });
+      expect(places.get(idOf("both"))).toEqual({
+        repository: `registry.example/${best}`,
+        place: 1,
+      });
     }
   });
 
