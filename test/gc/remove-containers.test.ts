@@ -306,18 +306,15 @@ describe("a container", () => {
     ],
   ]);
 
-  test.each([
-    [
-      "of one pod one after another, also where it has several sandboxes",
-      "uid-a",
-      ["x", "y"],
-      1,
-      0,
-    ],
-    ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1, 0],
-    ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2, 0],
-    ["one after another where a pause is set", "", ["x", "y"], 1, 1],
-  ])("is removed, like others, %s", async (_, uid, sandboxes, most, pause) => {
+  const severalSandboxes = "of one pod one after another, also where it has several sandboxes";
+
+  test.each<[string, string, readonly string[], number, ExecutionChange]>([
+    [severalSandboxes, "uid-a", ["x", "y"], 1, {}],
+    ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1, {}],
+    ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2, {}],
+    ["one after another with a pause", "", ["x", "y"], 1, { removalInterval: seconds(1) }],
+    ["one after another with a limit", "", ["x", "y"], 1, { maximumRemovals: 9 }],
+  ])("is removed, like others, %s", async (_, uid, sandboxes, most, options) => {
     const containers = sandboxes.map((name, index) =>
       dead("a", `c${index}`, { podUid: podUid(uid), sandboxId: sandboxId(name) }),
     );
@@ -331,7 +328,7 @@ describe("a container", () => {
     };
     const { outcome } = await collect({
       containers,
-      options: { writer: { ...writer, removeContainer }, removalInterval: seconds(pause) },
+      options: { writer: { ...writer, removeContainer }, ...options },
       input: {
         pods: judged({ gone: ["uid-a"], foreignDead }),
         limits: { ...containerLimits, collectForeign: true },

@@ -74,6 +74,7 @@ describe("the grace period", () => {
     [{ [GRACE]: "30", [DELETION]: "0" }, 0],
     [{ [GRACE]: "soon" }, 2],
     [{ [GRACE]: "-1" }, 2],
+    [{ [GRACE]: "30s" }, 2],
     [{ [GRACE]: "99999999" }, 86_400],
   ])("of %j is %d s", (annotations: Readonly<Record<string, string>>, expected) => {
     expect(graceSecondsOf(annotations, 86_400)).toBe(expected);
