@@ -107,7 +107,7 @@ export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id"
   );
 }
 
-/** Restores a record that was dropped for a removal that failed; under other names it is another image by now. */
+/** Restores a record that was dropped for a removal that failed; under other names it is another image. */
 export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {
   const since = ledger.images.get(id);
   if (since !== undefined && since.names !== before.names) return ledger;

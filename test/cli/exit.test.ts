@@ -87,7 +87,7 @@ test("a pass or plan whose log directories cannot be read exits 3, whatever else
   expect(planExit({ images: null, containers: planOf({ logs: noLogs }) })).toBeNull();
 });
 
-test("a pass that waited in vain for another exits 6", () => {
+test("a pass that another one kept waiting too long exits 6", () => {
   const busy = new HostError("lock", "another pass was still running");
   expect(passExit(pass(null, { error: busy.message }), busy)).toBe(6);
 });

@@ -68,7 +68,7 @@ test("what only looks leaves the runtime, the state directory and the lock alone
   expect(it.changes()).toEqual([]);
 });
 
-/** What a command needs beside its name; the agent is watched by tests of its own. */
+/** What a command needs beside its name; other tests watch the agent. */
 const operands = (home: string): Readonly<Record<string, readonly string[]>> => ({
   explain: [imageIdOf("used")],
   hold: ["90m"],

@@ -1,4 +1,4 @@
-// What names an image in a way of its own: pods in anybody's words.
+// Unusual names of images, in pods that anybody may write.
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 

@@ -24,7 +24,7 @@ const onTheNode = commandsBelow("On the node, as root:");
 
 const listed = `test "$(ctr -n k8s.io images ls -q | grep -c library)" = "$(crigc images -o name 2>/dev/null | grep -c library)"`;
 
-/** In a mount namespace of its own, where the stick is below /mnt and /usr/local/bin is empty. */
+/** In a separate mount namespace: the stick is below /mnt and /usr/local/bin is empty. */
 async function run(
   node: ContainerdNode,
   stick: string,

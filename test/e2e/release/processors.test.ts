@@ -31,7 +31,7 @@ describe.each([
     for (let number = 1; readDisk(node.disk.path).usedPercent < 88; number += 1)
       await loadImages(node, [image(`unused:${number}`, 12)]);
 
-    /** An emulated processor may need longer than a runtime is given to answer the first call: then it is asked again. */
+    /** An emulated processor may be too slow for the first call, which has a short deadline: then the test calls again. */
     const executable = await starting(how);
     const flags = [...nodeFlags(node), "--minimum-image-ttl-duration=0s"];
     const crigc = (...words: readonly string[]): Promise<CommandResult> =>

@@ -110,7 +110,7 @@ describe("the uses of an image", () => {
     };
     expect(recalled([web, job])).toMatchObject({ uses: 7, agingTerm: 3 });
     expect(recalled([])).toBe(frequency);
-    // Under other names it is another image by now.
+    // Under other names it is another image.
     expect(recalled([web], "")?.uses).toBe(2);
   });
 });

@@ -240,7 +240,7 @@ const cases: readonly [string, Case, object | null][] = [
   ],
   ["whose second entry is pinned", { others: [anImage("app", pinned)] }, { kind: "pinned" }],
   ["whose first entry is pinned", { image: pinned, others: [anImage("app")] }, { kind: "pinned" }],
-  // The kubelet goes by the last entry.
+  // The kubelet believes the last entry.
   [
     "whose first entry is pinned, with compat kubelet",
     { image: pinned, others: [anImage("app")], limits: compat },

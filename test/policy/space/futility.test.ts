@@ -304,7 +304,7 @@ describe("the reach of a pass", () => {
     const chain = (word: string) => ({ chain: chainId(word), builtAt: null });
     const sized = (word: string, gibibytes: bigint) =>
       aCandidate(word, { image: anImage(word, { sizeBytes: gibibytes * GIB }) });
-    /** Two images of a base of 4 GiB, which is one too, and one of its own: 7 GiB in all, 15 GiB as reported. */
+    /** A base of 4 GiB, two images on it, and one without it: 7 GiB in all, 15 GiB as reported. */
     const [one, other, base, lone] = [
       sized("one", 5n),
       sized("two", 5n),
