@@ -76,7 +76,7 @@ export function passSummary(pass: Pass): string {
   // Both halves may end for the same reason, as in a dry run.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  const nothing = pass.error === null ? "nothing requested" : `failed: ${pass.error}`;
+  const nothing = pass.error === null ? "nothing requested" : `failed: ${clean(pass.error)}`;
   return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || nothing} (${took})`;
 }
 

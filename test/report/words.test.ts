@@ -28,6 +28,7 @@ import {
   imagePassWords,
   imageResultWords,
   invalidDiskCapacityWords,
+  passSummary,
 } from "../../src/report/pass-words.ts";
 import { breakdownWords } from "../../src/report/plan-words.ts";
 import {
@@ -81,6 +82,7 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     logReasons.text({ kind: "in-use", what: evil }),
     imageResultWords({ kind: "failed", message: evil, code: "failed" }),
     invalidDiskCapacityWords(evil),
+    passSummary(pass({ containers: null, images: null, error: evil })),
     removalTitle({ kind: "image", reason: evil, signal: null }),
     imageName(image(1, { repoTags: [evil] })),
     shortId(evil),
