@@ -40,8 +40,8 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     tokens.some((it) => it.kind === "option" && it.name === name);
   if (asksFor("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
   const read = readOptions(tokens, options);
-  const format = read.options.get("output")?.at(-1);
-  const output = LIST.find((it) => it === format) ?? "table";
+  const formats = read.options.get("output") ?? [];
+  const output = LIST.find((it) => it === formats.at(-1)) ?? "table";
   if (asksFor("version")) return { kind: "version", output: output === "json" ? "json" : "table" };
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
@@ -52,9 +52,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       : operandIssues(command, operands)
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
-    ...(command === null || output === "table" || command.formats.includes(output)
-      ? []
-      : [configIssue("-o", output, `crigc ${command.name} prints text only; leave -o out`)]),
+    ...(command === null ? [] : formatIssues(command, formats)),
     ...(read.options.has("q") && output !== "table"
       ? [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)]
       : []),
@@ -176,6 +174,18 @@ function readOption(
     return issue(`invalid value ${quoted(text)}: use ${choices.join(", ")}`);
   read.options.set(name, [...(read.options.get(name) ?? []), text]);
   return null;
+}
+
+/** A command with a choice of formats has checked them as values of the option. */
+function formatIssues(
+  { name, formats }: Command,
+  given: readonly string[],
+): readonly ConfigIssue[] {
+  const known: readonly string[] = [...formats, "table"];
+  const what = formats.length === 0 ? "text" : formats.join(", ");
+  return given
+    .filter((it) => !known.includes(it))
+    .map((it) => configIssue("-o", it, `crigc ${name} prints ${what} only; leave -o out`));
 }
 
 function unknownCommand(

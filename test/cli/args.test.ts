@@ -89,6 +89,7 @@ describe("invalid usage", () => {
     ["hold", "crigc hold: missing DURATION: how long, such as 2h"],
     ["hold 1h --reason", "--reason: missing value; expected TEXT"],
     ["hold 1h -o json", "-o: crigc hold prints text only; leave -o out"],
+    ["hold 1h -o josn -o table", "-o: crigc hold prints text only; leave -o out"],
     ["keep baseline --format tar", '--format: invalid value "tar": use oci, docker'],
     ["keep", "crigc keep: missing subcommand: list, baseline"],
     ["keep lst", 'crigc keep: unknown subcommand "lst"; did you mean "list"?'],
