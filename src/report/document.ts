@@ -65,8 +65,20 @@ type Plain<Value> = Value extends Instant
         : JsonOf<Value>;
 
 /** Durations of the model; documents have them in milliseconds: `took` is `tookMs`. */
-const DURATIONS =
-  /^(?:took|age|minimumAge|remaining|unusedFor|soonest|after|measuredOver|horizon|untilHighThreshold|untilFull|bootGrace)$/;
+const DURATIONS = new Set([
+  "took",
+  "age",
+  "minimumAge",
+  "remaining",
+  "unusedFor",
+  "soonest",
+  "after",
+  "measuredOver",
+  "horizon",
+  "untilHighThreshold",
+  "untilFull",
+  "bootGrace",
+]);
 const INSTANTS = /(?:^a|A)t$|^(?:since|until|now)$/;
 
 /** The named fields of a value of the model, or all: instants as RFC 3339, durations in milliseconds. */
@@ -80,7 +92,7 @@ export function jsonOf(value: object, ...names: readonly string[]): JsonObject {
     (names.length === 0 ? Object.keys(value) : names).map((name): [string, Json | undefined] => {
       const held: unknown = Reflect.get(value, name);
       if (typeof held !== "bigint" && held !== null) return [name, plain(held)];
-      if (DURATIONS.test(name)) return [`${name}Ms`, held === null ? null : toMs(duration(held))];
+      if (DURATIONS.has(name)) return [`${name}Ms`, held === null ? null : toMs(duration(held))];
       return [name, held !== null && INSTANTS.test(name) ? timeOf(instant(held)) : held];
     }),
   );
