@@ -1,4 +1,4 @@
-/** The operator's limits, in the units of policy. Defaults and ranges are in config/fields.ts. */
+/** The operator's limits, in the units of policy. Defaults and ranges are in config/fields/. */
 
 import type { Duration } from "./time.ts";
 

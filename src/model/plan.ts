@@ -179,7 +179,7 @@ export interface ImagePlan {
   readonly now: Instant;
   readonly triggers: readonly ImageTrigger[];
   readonly targets: readonly ImageTarget[];
-  /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not. */
+  /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not, but for those for age with `compat: kubelet`. */
   readonly candidates: readonly ImageCandidate[];
   readonly kept: readonly KeptImage[];
   readonly blocks: readonly ImageBlock[];

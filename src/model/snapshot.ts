@@ -272,7 +272,7 @@ export type CreationReading = Of<typeof creationReading>;
  * some passes need record their own read errors.
  */
 export const snapshotFields = {
-  /** Taken before the first call. */
+  /** Read after the lists: an image that arrived while a slow runtime answered must not count as older than it is. */
   clocks: clocks,
   /** The wall clock after the last call. */
   observedAt: time,

@@ -15,9 +15,10 @@ export interface Ranked {
 }
 
 /**
- * The order of removal: in the order `frequent` by key; then, and in the order `recent`, unused for longest first, counted from the later of last used and first seen, so that what was
+ * The order of removal: unused for longest first, counted from the later of last used and first seen, so that what was
  * staged yesterday is not removed before what was unused for weeks; then first seen, build date (an unknown one last),
- * larger first, ID. The kubelet's: last used (never comes first), first seen, larger first, ID.
+ * larger first, ID. The order `frequent` compares keys before all this. The kubelet's: last used (never comes first), first
+ * seen, larger first, ID.
  */
 export function compareImages(
   compat: Compat,
