@@ -200,6 +200,19 @@ describe("removals that give nothing back", () => {
       { end: "candidates-exhausted", count: 8 },
     ],
     [
+      // It writes for the first three removals, which free something, and what it wrote is forgotten a second later.
+      "end a pass by what other programs wrote in the last second, not before",
+      {
+        ...inVain,
+        to: 2_900,
+        callMs: 1_000,
+        lookMs: 600,
+        frees: (_, at) => (at < 3 ? 100 : 0),
+        written: (ms) => Math.min(ms, 4_800) / 10,
+      },
+      { end: "nothing-freed", count: 7 },
+    ],
+    [
       "are told from those that free inodes, in a pass for inodes",
       { ...inVain, inodes: 1n, targets: [inodesTarget(6n)] },
       { end: "target-reached" },

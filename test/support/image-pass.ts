@@ -61,7 +61,7 @@ export interface ImagePassSetting {
   readonly node?: (look: number) => Partial<Snapshot>;
   /** So many candidates go for their age, whatever the disk says. */
   readonly aged?: number;
-  /** The layers of all images are known. */
+  /** The layers of these images are known; and whether those of all others are, which may share them. */
   readonly known?: boolean;
   readonly candidates?: (candidate: ImageCandidate, index: number) => ImageCandidate;
   readonly targets?: readonly ImageTarget[];
@@ -189,7 +189,7 @@ function candidatesOf(
     const { sizeBytes: size } = image;
     const frees = { lowerBytes: size, estimateBytes: size, upperBytes: size };
     const candidate = aCandidate(nameOf(image), {
-      ...(known === true && { frees, sharersKnown: true }),
+      ...(known !== undefined && { frees, sharersKnown: known }),
       ...(index < aged && { triggers: [{ kind: "age" }] }),
     });
     return candidates?.(candidate, index) ?? candidate;
