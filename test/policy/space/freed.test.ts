@@ -270,6 +270,11 @@ describe("a removal", () => {
     ["that freed less than a tenth: something else keeps the content", false, removal(0)],
     ["that freed a tenth", true, removal(1)],
     ["that failed", false, { ...removal(10), result: failed }],
+    [
+      "that does not say whether they were",
+      false,
+      { ...removal(84), candidate: aCandidate("app", { unscaled: exactly(10n * MIB) }) },
+    ],
     ["without an estimate", false, { ...removal(10), candidate: aCandidate("app") }],
     ["whose space was not seen", false, removal(20, { settled: "not-seen" })],
     ["whose space may be that of earlier ones", false, removal(20, { settled: "afterwards" })],
