@@ -62,7 +62,7 @@ function allProcesses(): readonly number[] {
     .map(Number);
 }
 
-/** What a look at something says that may be gone by now. */
+/** The result of reading something that may no longer exist. */
 export function unlessGone<T>(look: () => T, otherwise: T): T {
   try {
     return look();
