@@ -28,43 +28,30 @@ test("the last line of an executable suite is read, others are not", () => {
   expect(countsInLine("then 5 passed, 0 failed")).toBeUndefined();
 });
 
-test("the counts of a good run are unchanged", () => {
-  expect(judged(good)).toEqual({ passed: 3, failed: 0, skipped: 1, note: "" });
-});
-
 test.each([
-  ["it is ended by a signal", { ...good, exitCode: 143, signal: "SIGTERM" }],
-  ["it left no counts", { ...good, counts: undefined }],
-  ["it exits with an error although no test failed", { ...good, exitCode: 1 }],
-  ["no test ran", { ...good, counts: { passed: 0, failed: 0, skipped: 4 } }],
-])("a suite counts one failure when %s", (_, run) => {
-  const { failed, note } = judged(run);
-  expect(failed).toBe(1);
-  expect(note).not.toBe("");
-});
-
-test("failed tests are not counted twice when the suite also exits with an error", () => {
-  const counts = { passed: 3, failed: 2, skipped: 0 };
-  expect(judged({ ...good, exitCode: 1, counts }).failed).toBe(2);
+  ["all is well", good, 0, ""],
+  ["it is ended by a signal", { ...good, exitCode: 143, signal: "SIGTERM" }, 1, /./],
+  ["it left no counts", { ...good, counts: undefined }, 1, /./],
+  ["it exits with an error although no test failed", { ...good, exitCode: 1 }, 1, /./],
+  ["no test ran", { ...good, counts: { passed: 0, failed: 0, skipped: 4 } }, 1, /./],
+  ["tests failed", { ...good, exitCode: 1, counts: { passed: 3, failed: 2, skipped: 0 } }, 2, ""],
+])("the failures of a suite are counted once when %s", (_, run, failures, note) => {
+  const counted = judged(run);
+  expect(counted.failed).toBe(failures);
+  expect(counted.note).toMatch(note);
 });
 
 test("the lines about failures are found in a suite's output, without colours", () => {
-  const said = [
-    "(pass) one [0.10ms]",
-    "12 |   expect(a).toBe(b);",
-    "\u001B[31merror\u001B[0m: expect(received).toBe(expected)",
-    "Expected: 2",
-    "Received: 1",
-    "(fail) two > three [0.20ms]",
-    "FAILED the unit is active",
-    "ok the runtime answers",
-  ];
-  expect(failuresIn(said.join("\n"))).toEqual([
+  const failures = [
     "error: expect(received).toBe(expected)",
     "Expected: 2",
     "Received: 1",
     "(fail) two > three [0.20ms]",
     "FAILED the unit is active",
-  ]);
+  ];
+  const [error = "", ...more] = failures;
+  const others = ["(pass) one [0.10ms]", "12 |   expect(a).toBe(b);", "ok the runtime answers"];
+  const said = [...others, error.replace("error", "\u001B[31merror\u001B[0m"), ...more, ...others];
+  expect(failuresIn(said.join("\n"))).toEqual(failures);
   expect(failuresIn("(fail) x\n".repeat(100))).toHaveLength(40);
 });
