@@ -56,15 +56,6 @@ describe("as a table", () => {
     const empty = (await crigc(["config"], { files: { [FILE]: text } })).stdout;
     expect(empty).toMatch(/^keep +none +file[^]*^evictionHard +off +file/m);
   });
-
-  test("patterns that are none are errors with their places, and say nothing to the terminal", async () => {
-    const words = ["config", "--keep", "a\u001b[31m", "--pod-infra-container-image", "b c"];
-    const { code, stdout, stderr } = await crigc(words, { files });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/--keep: the pattern contains the control character U\+001B/);
-    expect(stderr).toMatch(/--pod-infra-container-image: "b c" contains a space/);
-    expect(stderr).not.toContain("\u001b");
-  });
 });
 
 describe("--check", () => {

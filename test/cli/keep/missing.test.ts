@@ -71,21 +71,27 @@ describe("keep missing", () => {
     expect(broken.stdout).toContain("images import ARCHIVE\n");
   });
 
-  const NOTHING_THERE = [
-    "IMAGE                    PROBLEM",
-    `${tag}  not on this node`,
-    "",
-    `1 baseline image: 0 on this node, 1 missing (${tag}).`,
-    "To bring them back:",
-    "  ctr -n k8s.io images import ARCHIVE",
-    "",
-  ].join("\n");
   const NO_BASELINE = "No baseline names an image; crigc keep baseline writes one.\n";
-  const pinned = { images: [{ ...app, pinned: true }] };
   test.each<[string, number, Given, string]>([
-    ["everything is there", 0, pinned, "1 baseline image: 1 on this node.\n"],
+    [
+      "everything is there",
+      0,
+      { images: [{ ...app, pinned: true }] },
+      "1 baseline image: 1 on this node.\n",
+    ],
     ["there is no baseline", 0, { text: "# none\n" }, NO_BASELINE],
-    ["an image is missing, with how to bring it back", 8, {}, NOTHING_THERE],
+    [
+      "an image is missing, with how to bring it back",
+      8,
+      {},
+      `IMAGE                    PROBLEM
+${tag}  not on this node
+
+1 baseline image: 0 on this node, 1 missing (${tag}).
+To bring them back:
+  ctr -n k8s.io images import ARCHIVE
+`,
+    ],
   ])("says that %s, and exits %d", async (_, code, given, stdout) => {
     expect(await missing(given)).toEqual({ code, stdout, stderr: "" });
   });
