@@ -175,16 +175,18 @@ describe("what an agent cannot open", () => {
   });
 });
 
-test("an agent takes its lock and its control socket again if they are deleted, so that a second agent still exits 6", async () => {
+test("an agent takes its lock and its control socket again if they are deleted, so that a second agent still exits 6, whatever its directories", async () => {
   await using it = await aNode(1);
   await using agent = it.start("run");
   await it.firstPass();
   const [lock = ""] = it.lockFiles().filter((path) => path.includes("agent-"));
   rmSync(lock);
   await until("the lock file is there again", 15_000, () => existsSync(lock));
-  const second = await it.crigc("run");
-  expect(second.exitCode).toBe(6);
-  expect(second.stderr).toContain(`process ${agent.pid}`);
+  for (const own of [[], [`--state-dir=${it.home}/s`, `--run-dir=${it.home}/r`]]) {
+    const second = await it.crigc("run", ...own);
+    expect(second.exitCode).toBe(6);
+    expect(second.stderr).toContain(`process ${agent.pid}`);
+  }
   rmSync(it.runDir, { recursive: true });
   await it.status();
   expect(agent.said()).toContain("the control socket was deleted; crigc opens it again");

@@ -89,24 +89,6 @@ test("images in use are kept when a container starts from the next candidate dur
   await expectAlive(node, id);
 });
 
-test("images are kept for the boot grace when all containers vanish at once", async () => {
-  await using node = await nodeWithApp("1.7", ["waiting"]);
-  await ripen(node, ...all);
-  for (const { id } of (await takeInventory(node)).sandboxes)
-    for (const method of ["StopPodSandbox", "RemovePodSandbox"])
-      await node.cri.call(method, { pod_sandbox_id: id });
-  const before = await takeInventory(node);
-  const { exitCode, report } = await gc(node, ...all);
-  expect({ exitCode, blocks: report.plan.images.blocks }).toMatchObject({
-    exitCode: 4,
-    blocks: [{ code: "boot-grace", because: "containers-vanished" }],
-  });
-  await gc(node, ...all);
-  expect(await takeInventory(node)).toEqual(before);
-  const after = await gc(node, ...all, "--boot-grace=0s");
-  expect(removedImages(after.report)).toContain(library("waiting:1"));
-});
-
 test("image volumes under containerd 2.1 are kept and readable while a container mounts them, and removed after it", async () => {
   await using node = await nodeWithApp("2.1", []);
   const model = library("model:1");

@@ -29,39 +29,6 @@ setDefaultTimeout(240_000);
 /** No collection by thresholds, so that what happens is the pressure's doing. */
 const flags = ["--image-gc-high-threshold=100", ...pressureOnly, youngAge] as const;
 
-test("on the one disk of a node containers are removed first, then images as far as needed, at once", async () => {
-  await using node = await startNode("1.7", { disk: { sizeBytes: 512 * mebibyte } });
-  const pod = await prepare(node, 8, 12);
-  await using agent = await startAgent(
-    node,
-    ...flags,
-    "--pod-source=none",
-    "--eviction-hard=nodefs.available<15%",
-    "--eviction-minimum-reclaim=nodefs.available=5%",
-  );
-  await makeDead(node, pod);
-  const countBefore = (await imageTags(node)).length;
-  await fillDiskTo(node.disk, 89);
-  const crossedAt = performance.now();
-  await until("the first image is gone", 10_000, async () => {
-    return (await imageTags(node)).length < countBefore;
-  });
-  const dead = (await takeInventory(node)).containers.filter(({ name }) => name === "job");
-  expect(dead.map(({ attempt }) => attempt)).toEqual([1]);
-  // One period of 500 ms, and the pass itself.
-  expect(performance.now() - crossedAt).toBeLessThan(2_000);
-  await pressureOver(agent);
-  const { availableBytes, capacityBytes } = readDisk(node.disk.path);
-  const relieved = 0.2 * capacityBytes;
-  expect(availableBytes).toBeWithin(relieved - mebibyte, relieved + 25 * mebibyte);
-  expect((await imageTags(node)).length).toBeWithin(5, countBefore);
-  // Each signal once, however many checks there were.
-  const said = [...agent.said().matchAll(/Disk pressure: (\S+) at .*EvictionThresholdMet/g)];
-  const signals = said.map(([, signal]) => signal);
-  expect(signals.length).toBeGreaterThan(0);
-  expect(signals).toEqual([...new Set(signals)]);
-});
-
 test("gc frees inodes down to the low threshold", async () => {
   const disk = { sizeBytes: 512 * mebibyte, inodes: 4_096 };
   await using node = await startNode("1.7", { disk });
