@@ -44,28 +44,3 @@ test.each([
 ])("the lines of %s are found", (_, text, lines) => {
   expect(linesIn(text).join(" ")).toBe(lines);
 });
-
-test.each([
-  ["a: &x {b: 1}", "an anchor or alias (& or *)"],
-  ["a: &x [*x, *x]", "an anchor or alias (& or *)"],
-  ["<<: {a: 1}", "a merge key (<<)"],
-  ["logging: {<<: {a: 1}}", "a merge key (<<)"],
-  ["a: !!set {b}", "a tag (!)"],
-])("the notation %j is refused once", (text, what) => {
-  const { issues, kind } = parseDocument(PATH, ours(text));
-  expect(issues.map((it) => [it.source, it.text])).toEqual([[`${PATH}:3`, what]]);
-  expect(kind).toBeNull();
-});
-
-test("a control character is refused with its line", () => {
-  expect(parseDocument(PATH, ours('a: 1\nkeep: ["a\0b"]\n')).issues).toEqual([
-    { source: `${PATH}:4`, text: "", message: "invalid YAML or JSON: a control character" },
-  ]);
-});
-
-test.each(["a: 'x & y'", "a: x*y", "a: b?", "keep: ['**/app', \"*\"]", "a: it! # &b"])(
-  "the notation %j is accepted",
-  (text) => {
-    expect(parseDocument(PATH, ours(text)).issues).toEqual([]);
-  },
-);

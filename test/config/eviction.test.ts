@@ -1,13 +1,13 @@
 // Eviction thresholds are read to the byte of the kubelet's parser; numbers are those of the kubelet's acceptance vectors.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { splitStatements, statementFault, type StatementKind } from "../../src/config/eviction.ts";
+import { splitStatements, statementFault } from "../../src/config/eviction.ts";
 import type { Amount, Threshold } from "../../src/model/limits.ts";
 import { seconds } from "../../src/model/time.ts";
-import { faultsOf, load } from "./loading.ts";
+import { load } from "./loading.ts";
 
 const share = (value: number): number => Math.fround(Math.fround(value) / 100);
 const percent = (value: number): Amount => ({ kind: "fraction", value: share(value) });
@@ -69,53 +69,21 @@ test.each<[string, Readonly<Record<string, string>>, readonly Partial<Threshold>
   ).toMatchObject(expected);
 });
 
-describe("vector 52: what is refused", () => {
-  test.each<[StatementKind, string, string]>([
-    ["threshold", "disk.available", "10%"],
-    ["threshold", "imagefs.available", "-150Mi"],
-    ["threshold", "imagefs.available", "-10%"],
-    ["threshold", "imagefs.available", "150%"],
-    ["threshold", "imagefs.available", "10..5%"],
-    ["threshold", "imagefs.available", ""],
-    ["threshold", "imagefs.available", "0"],
-    ["threshold", "imagefs.available", "%"],
-    ["threshold", "imagefs.available", "15GB"],
-    ["grace", "imagefs.available", "-30s"],
-    ["grace", "imagefs.available", "30mins"],
-    ["reclaim", "imagefs.available", "-300Mi"],
-    ["reclaim", "imagefs.available", "0%"],
-    ["reclaim", "imagefs.available", "inf%"],
-  ])("a %s of %s<%s", (kind, signal, text) => {
-    const fault = statementFault(kind, signal, text);
-    expect(fault).toContain(JSON.stringify(signal === "imagefs.available" ? text : signal));
-    expect(fault).toContain(": use ");
-  });
-
-  test("a soft threshold without a grace period, on memory too", () => {
-    const soft = "imagefs.available<10%,memory.available<1Gi";
-    expect(faultsOf({ flags: [["eviction-soft", soft]] })).toEqual([
-      expect.stringContaining("the soft threshold imagefs.available has no grace period"),
-      expect.stringContaining("the soft threshold memory.available has no grace period"),
-    ]);
-  });
-
-  test("every percentage outside 0 to 100", () => {
-    fc.assert(
-      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-        const accepted = statementFault("threshold", "nodefs.available", `${value}%`) === null;
-        expect(accepted).toBe(share(value) >= 0 && share(value) <= 1);
-      }),
-    );
-  });
+test("every percentage outside 0 to 100 is refused", () => {
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      const accepted = statementFault("threshold", "nodefs.available", `${value}%`) === null;
+      expect(accepted).toBe(share(value) >= 0 && share(value) <= 1);
+    }),
+  );
 });
 
 test.each(["memory.available", "pid.available", "allocatableMemory.available"])(
-  "%s is accepted with a warning, validated, and makes no threshold",
+  "%s is accepted with a warning, and makes no threshold",
   (signal) => {
     const config = load({ flags: [["eviction-hard", `${signal}<10%`]] });
     expect(config.limits.pressure.thresholds).toEqual([]);
     expect(config.warnings).toEqual([expect.stringContaining(`${signal} is not a disk signal`)]);
-    expect(faultsOf({ flags: [["eviction-hard", `${signal}<lots`]] })[0]).toContain('"lots"');
   },
 );
 
@@ -127,26 +95,4 @@ test("statements are split at commas and at the first operator; the last of two 
   expect(splitStatements("", "<")).toEqual({});
   for (const text of ["nodefs.available", "nodefs.available=10%", "nodefs.available<10%,x"])
     expect(splitStatements(text, "<")).toBeNull();
-});
-
-describe("a threshold in bytes without a unit", () => {
-  test.each(["imagefs.available<15", "nodefs.available<1000", "imagefs.available<2.5"])(
-    "is refused on a flag, with a suggestion: %s",
-    (text) => {
-      const [signal = "", amount = ""] = text.split("<");
-      const fault = `missing unit in "${amount}" for ${signal}: ${amount}% or ${amount}Gi?`;
-      expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([
-        expect.stringContaining(fault),
-      ]);
-    },
-  );
-
-  test.each([
-    "imagefs.available<1073741824",
-    "imagefs.inodesFree<1000",
-    "imagefs.available<15Gi",
-    "imagefs.available<0%",
-  ])("is accepted in %s", (text) => {
-    expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([]);
-  });
 });

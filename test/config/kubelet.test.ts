@@ -6,7 +6,7 @@ import { type Config, configOf } from "../../src/config/config.ts";
 import type { KubeletOnNode } from "../../src/config/kubelet.ts";
 import { readWritten } from "../../src/config/load.ts";
 import { seconds } from "../../src/model/time.ts";
-import { DROP_INS, faultsOf, FILE, kubelets, load, ours, readerOf } from "./loading.ts";
+import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "./loading.ts";
 
 /** As kubeadm writes it, with the kubelet's zero durations. */
 const KUBEADM = kubelets(`authentication:
@@ -58,14 +58,6 @@ test("values are adopted with file and line", () => {
   expect(sources.imageMaximumGCAge.kind).toBe("file");
 });
 
-test("an invalid value of an adopted field is refused, that of another field is ignored", () => {
-  expect(
-    faultsOf({ files: { [FILE]: kubelets("imageGCHighThresholdPercent: high\nmaxPods: many") } }),
-  ).toEqual([
-    `${FILE}:3: imageGCHighThresholdPercent: "high" is not a whole number from 0 to 100 (flag --image-gc-high-threshold)`,
-  ]);
-});
-
 describe("thresholds of eviction", () => {
   test.each([
     [
@@ -100,12 +92,6 @@ describe("thresholds of eviction", () => {
       "imagefs.available": "15%",
       "imagefs.inodesFree": "5%",
     });
-  });
-
-  test("an unknown signal is refused, as the kubelet refuses it", () => {
-    expect(faultsOf({ files: { [FILE]: kubelets("evictionHard: {disk.free: 5%}") } })).toEqual([
-      expect.stringContaining('unknown signal "disk.free"'),
-    ]);
   });
 });
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { diskReader, loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/settings.ts";
 import { ConfigError } from "../../src/model/errors.ts";
-import { DROP_INS, faultsOf, FILE, kubelets, load, ours } from "./loading.ts";
+import { faultsOf, FILE, ours } from "./loading.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "crigc-config-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -107,85 +107,6 @@ describe("hostile files", () => {
   test("of ten thousand unknown fields the first fifty are reported", () => {
     const body = Array.from({ length: 10_000 }, (_, index) => `field${index}: 1`).join("\n");
     expect(timed(() => faultsOf({ files: { [FILE]: ours(body) } }))).toHaveLength(51);
-  });
-});
-
-describe("invalid files", () => {
-  test.each([
-    ["", "it is empty"],
-    ["# only a comment\n", "it is empty"],
-    ["- a\n- b\n", "it is a list"],
-    ["hello", 'it is "hello"'],
-    ["a: 1\n---\nb: 2\n", "it has several documents (---)"],
-    ["a: 1\n---", "it has several documents (---)"],
-    ["a: 1\n", "kind is null and apiVersion is null"],
-    ["kind: CrigcConfiguration\n", "apiVersion is null"],
-    ["kind: CrigcConfiguration\napiVersion: crigc/v2\n", 'apiVersion is "crigc/v2"'],
-    ["kind: Pod\napiVersion: v1\n", 'kind is "Pod"'],
-    ["kind: KubeletConfiguration\napiVersion: crigc/v1\n", 'kind is "KubeletConfiguration"'],
-  ])("%j: %s", (text, message) => {
-    const faults = faultsOf({ files: { [FILE]: text } });
-    expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(message);
-    expect(faults[0]).toContain("expected kind: CrigcConfiguration");
-  });
-
-  test("an empty list of keep patterns is accepted", () => {
-    expect(load({ files: { [FILE]: ours("keep: []\n") } }).values.keep).toEqual([]);
-  });
-
-  test.each([
-    ['""', "the value is empty; expected a string or a list of strings, or leave the field out"],
-    ["[a, 3]", "item 2: 3 is not a string; put it in quotes"],
-    ["[true]", "item 1: true is not a string; put it in quotes"],
-    ["[a, [b]]", "item 2: a list is not a string"],
-    ["[a, {b: c}]", "item 2: a map is not a string"],
-    ['["", b]', "item 1 is empty; expected a string"],
-    ["[a, null]", "item 2 is empty; expected a string"],
-    ["{a: b}", "a map is not a string or a list of strings"],
-    ["3", "3 is not a string or a list of strings"],
-  ])("a list of keep patterns %s is refused, and what is wrong in it named", (list, message) => {
-    expect(faultsOf({ files: { [FILE]: ours(`keep: ${list}\n`) } })).toEqual([
-      `${FILE}:3: keep: ${message} (flag --keep)`,
-    ]);
-  });
-
-  test("a syntax error is refused with its line", () => {
-    expect(
-      faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),
-    ).toEqual([
-      `${FILE}:5: invalid YAML or JSON: Flow sequence in block collection must be sufficiently indented and end with a ]`,
-    ]);
-  });
-
-  const head = { apiVersion: "crigc/v1", kind: "CrigcConfiguration" };
-  const json = (fields: string): string => `${JSON.stringify(head).slice(0, -1)},${fields}}`;
-  test.each([
-    [
-      "JSON on one line",
-      json('"keep":["a"],"maxImages":2,"keep":[]'),
-      "keep is set twice, first on line 1",
-    ],
-    [
-      "JSON within a map",
-      json('"evictionHard":{"imagefs.available":"5%","imagefs.available":"50%"}'),
-      "evictionHard.imagefs.available is set twice",
-    ],
-    ["an escaped JSON name", json('"keep":["a"],"k\\u0065ep":[]'), "keep is set twice"],
-    ["a YAML key in quotes", ours("keep: [a]\n'keep': []\n"), "keep is set twice, first on line 3"],
-    [
-      "a group of fields",
-      ours("logging: {verbosity: 1}\nlogging: {format: json}\n"),
-      "logging is set twice",
-    ],
-    [
-      "a KubeletConfiguration",
-      kubelets("imageGCHighThresholdPercent: 90\nimageGCHighThresholdPercent: 80\n"),
-      "imageGCHighThresholdPercent is set twice, first on line 3",
-    ],
-  ])("a value that is written twice is refused in %s", (_, text, message) => {
-    for (const path of [FILE, `${DROP_INS}/10-site.yaml`])
-      expect(faultsOf({ files: { [path]: text } })[0]).toContain(message);
   });
 });
 

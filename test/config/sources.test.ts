@@ -67,45 +67,29 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (na
 });
 
 describe("precedence", () => {
-  const layers: readonly (readonly [string, Sources, unknown])[] = [
-    [
-      "the file over the default",
-      { files: { [FILE]: ours("maxImages: 1") } },
-      [1, "file", [`${FILE}:3`]],
-    ],
+  const file = { [FILE]: ours("maxImages: 1") };
+  const dropIn = { [`${DROP_INS}/a.yml`]: ours("maxImages: 2") };
+  const env = { CRIGC_MAX_IMAGES: "3" };
+  const flags = (...texts: readonly string[]) => texts.map((text) => ["max-images", text] as const);
+
+  test.each<[string, Sources, unknown]>([
+    ["the file over the default", { files: file }, [1, "file", [`${FILE}:3`]]],
     [
       "a drop-in over the file",
-      { files: { [FILE]: ours("maxImages: 1"), [`${DROP_INS}/a.yml`]: ours("maxImages: 2") } },
+      { files: { ...file, ...dropIn } },
       [2, "drop-in", [`${DROP_INS}/a.yml:3`]],
     ],
+    ["a variable over a drop-in", { files: dropIn, env }, [3, "environment", ["CRIGC_MAX_IMAGES"]]],
+    ["a flag over a variable", { env, flags: flags("4") }, [4, "flag", ["--max-images"]]],
+    ["the second of two flags", { flags: flags("4", "5") }, [5, "flag", ["--max-images"]]],
+    ["off over a number", { files: file, flags: flags("off") }, [null, "flag", ["--max-images"]]],
+    ["an empty variable as none", { env: { CRIGC_MAX_IMAGES: "" } }, [null, "default", []]],
     [
-      "a variable over a drop-in",
-      { files: { [`${DROP_INS}/a.yml`]: ours("maxImages: 2") }, env: { CRIGC_MAX_IMAGES: "3" } },
-      [3, "environment", ["CRIGC_MAX_IMAGES"]],
+      "null in a drop-in as a reset of the file",
+      { files: { ...file, [`${DROP_INS}/a.yaml`]: ours("maxImages: null") } },
+      [null, "default", []],
     ],
-    [
-      "a flag over a variable",
-      { env: { CRIGC_MAX_IMAGES: "3" }, flags: [["max-images", "4"]] },
-      [4, "flag", ["--max-images"]],
-    ],
-    [
-      "the second of two flags over the first",
-      {
-        flags: [
-          ["max-images", "4"],
-          ["max-images", "5"],
-        ],
-      },
-      [5, "flag", ["--max-images"]],
-    ],
-    [
-      "off over a number",
-      { files: { [FILE]: ours("maxImages: 1") }, flags: [["max-images", "off"]] },
-      [null, "flag", ["--max-images"]],
-    ],
-  ];
-
-  test.each(layers)("%s", (_, sources, value) => {
+  ])("%s", (_, sources, value) => {
     expect(seen(sources, "maxImages")).toEqual(value);
   });
 
@@ -136,15 +120,6 @@ describe("precedence", () => {
       load({ env: { CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock" } }).values
         .containerRuntimeEndpoint,
     ).toBe("unix:///run/shared.sock");
-  });
-
-  test("an empty variable counts as unset", () => {
-    expect(seen({ env: { CRIGC_MAX_IMAGES: "" } }, "maxImages")).toEqual([null, "default", []]);
-  });
-
-  test("null in a drop-in resets the file's value", () => {
-    const files = { [FILE]: ours("maxImages: 1"), [`${DROP_INS}/a.yaml`]: ours("maxImages: null") };
-    expect(seen({ files }, "maxImages")).toEqual([null, "default", []]);
   });
 });
 

@@ -1,10 +1,10 @@
-// A wrong type in any field of a file, and a bad text for any flag, is refused with what was expected and where it stands.
+// A wrong type in any field of a file is refused with what was expected and where it stands.
 
 import { describe, expect, test } from "bun:test";
 
 import { fieldNames, fieldOf } from "../../src/config/fields.ts";
 import type { FieldType } from "../../src/config/types.ts";
-import { faultsOf, FILE, issuesOf, ours } from "./loading.ts";
+import { FILE, issuesOf, ours } from "./loading.ts";
 
 const inFiles = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
 
@@ -77,85 +77,4 @@ describe.each(inFiles.map((name) => [name] as const))("%s", (name) => {
       expect(issue?.message).not.toContain("\u0000");
     },
   );
-});
-
-describe("texts of flags", () => {
-  test.each([
-    ["image-gc-high-threshold", "0x10"],
-    ["maximum-dead-containers", "9".repeat(400)],
-    ["image-gc-period", "0"],
-    ["pressure-period", "1ms"],
-    ["v", "6"],
-    ["pod-source", "kubelet"],
-    ["state-dir", "relative"],
-    ["image-store-budget", "-1Gi"],
-    ["eviction-hard", "imagefs.available<"],
-    ["eviction-hard", "imagefs.available"],
-    ["eviction-soft-grace-period", "imagefs.available=30mins"],
-    ["eviction-minimum-reclaim", "imagefs.available=0%"],
-  ])("--%s=%s is refused", (flag, text) => {
-    const issues = issuesOf({ flags: [[flag, text]] });
-    expect(issues).toHaveLength(1);
-    expect(issues[0]?.source).toBe(`--${flag}`);
-    expect(issues[0]?.text).toBe(text);
-  });
-
-  test("a long text is shortened in the message", () => {
-    const [fault = ""] = faultsOf({ flags: [["state-dir", "x".repeat(10_000)]] });
-    expect(fault.length).toBeLessThan(200);
-  });
-});
-
-describe("fields that do not exist", () => {
-  test.each([
-    ["imageGCHighTresholdPercent: 85", "imageGCHighThresholdPercent"],
-    ["imageMinGCAge: 2m", "imageMinimumGCAge"],
-    ["evictionhard: {}", "evictionHard"],
-    ["mxaImages: 1", "maxImages"],
-    ["logging: {verbositiy: 3}", "logging.verbosity"],
-  ])("%s: did you mean %s?", (body, meant) => {
-    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
-      expect.stringMatching(new RegExp(`unknown field .*did you mean ${meant}\\?$`)),
-    ]);
-  });
-
-  test.each([
-    [
-      "logging: 5",
-      "logging: 5 is not a map; expected one of logging.format, logging.verbosity in it",
-    ],
-    ["logging: [a]", "logging: a list is not a map; expected one of"],
-  ])("%s, which is a map, is refused as a value", (body, words) => {
-    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
-      expect.stringContaining(`${FILE}:3: ${words}`),
-    ]);
-  });
-
-  test.each(["swapBehavior", "m".repeat(1_000)])(
-    "%.20s, without a similar name, is refused without a suggestion",
-    (name) => {
-      expect(faultsOf({ files: { [FILE]: ours(`${name}: x`) } })).toEqual([
-        expect.stringMatching(/unknown field "\w+…?"; crigc config lists the fields$/),
-      ]);
-    },
-  );
-
-  test.each(["config: /a", "configDir: /a"])("%s is refused in a file", (body) => {
-    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
-      expect.stringContaining("cannot be set in a configuration file"),
-    ]);
-  });
-
-  test.each([
-    "__proto__: 5",
-    "constructor: 5",
-    "toString: {a: 1}",
-    // An entry of a map, or a group's field, that lost its place.
-    'imagefs.available: "20%"',
-    "keep.patterns: [x]",
-  ])("%s is an unknown field", (body) => {
-    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
-      expect.stringContaining("unknown field"),
-    ]);
-  });
 });
