@@ -1,4 +1,4 @@
-// Doctor's checks of directories, the clock, the ledger, the agent and the sockets.
+// Doctor's checks of directories, the clock, the ledger, the agent and the sockets: a snapshot of what each says.
 
 import { expect, test } from "bun:test";
 
@@ -26,141 +26,106 @@ import {
 import type { DirectoryFact } from "../../../src/node/directories.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
-const about = { path: "/var/lib/crigc", flag: "--state-dir", userId: 0 };
-const present: Extract<DirectoryFact, { kind: "present" }> = {
-  kind: "present",
-  writable: true,
-  availableBytes: GIB,
-  inodes: 100n,
-  inodesFree: 10n,
-};
+/** `result: message (advice)`. */
+const shown = ({ result, message, advice }: Verdict): string =>
+  `${result}: ${message}${advice === null ? "" : ` (${advice})`}`;
 
-const ahead = (span: Duration) => aLedger({ observedAt: plus(NOW, span) });
+/** Each case with what the check says of it. */
+const saidOf = (cases: Readonly<Record<string, Verdict>>): string =>
+  Object.entries(cases)
+    .map(([name, verdict]) => `${name}: ${shown(verdict)}`)
+    .join("\n");
 
-/** `ok: the message`. */
-const shown = ({ result, message }: Verdict): string => `${result}: ${message}`;
-
-test.each<[DirectoryFact, string]>([
-  [present, "ok: /var/lib/crigc is writable, 1.0 GiB left"],
-  [{ ...present, writable: false }, "failed: /var/lib/crigc cannot be written"],
-  [{ ...present, availableBytes: 4096n }, "warning: /var/lib/crigc is nearly full (4.0 KiB left)"],
-  [{ ...present, inodesFree: 0n }, "warning: /var/lib/crigc has no inodes left"],
-  [{ ...present, inodes: 0n, inodesFree: 0n }, "ok: /var/lib/crigc is writable"],
-  [{ kind: "absent", creatable: true }, "ok: /var/lib/crigc does not exist yet; crigc will create"],
-  [{ kind: "absent", creatable: false }, "failed: /var/lib/crigc does not exist and cannot be"],
-  [{ kind: "failed", message: "a file" }, "failed: /var/lib/crigc cannot be used: a file"],
-])("a directory that is %p: %s", (fact, words) => {
-  expect(shown(directoryCheck(about, fact))).toStartWith(words);
-});
-
-test("a user without access to a directory is advised to run as root, not to choose another one", () => {
+test("doctor says of a directory whether it can be written, and whether it is full", () => {
+  const directory = (fact: DirectoryFact, userId = 0) =>
+    directoryCheck({ path: "/var/lib/crigc", flag: "--state-dir", userId }, fact);
+  const inodes = { inodes: 100n, inodesFree: 10n };
+  const present = { kind: "present", writable: true, availableBytes: GIB, ...inodes } as const;
   const closed = { kind: "failed", message: "permission denied" } as const;
-  expect(directoryCheck(about, closed).advice).toContain("--state-dir");
-  expect(directoryCheck({ ...about, userId: 1000 }, closed).advice).toBe(
-    "run as root (sudo crigc …)",
-  );
+  expect(
+    saidOf({
+      well: directory(present),
+      "read-only": directory({ ...present, writable: false }),
+      full: directory({ ...present, availableBytes: 4096n }),
+      "without free inodes": directory({ ...present, inodesFree: 0n }),
+      "without inodes": directory({ ...present, inodes: 0n, inodesFree: 0n }),
+      "not there yet": directory({ kind: "absent", creatable: true }),
+      "that cannot be made": directory({ kind: "absent", creatable: false }),
+      "that is a file": directory({ kind: "failed", message: "a file" }),
+      "closed to root": directory(closed),
+      "closed to a user": directory(closed, 1000),
+    }),
+  ).toMatchSnapshot();
 });
 
-interface Clock {
-  readonly now?: Instant;
-  readonly bootId?: string;
-  readonly ledger?: Ledger;
-}
-
-test.each<[string, Clock, string]>([
-  ["is right", {}, "ok"],
-  ["has no ledger to compare with", { ledger: emptyLedger }, "ok"],
-  ["was set back a second, as by NTP", { ledger: ahead(seconds(1)) }, "ok"],
-  ["was set back", { ledger: ahead(hours(3)) }, "warning: the ledger was last written 3h in the"],
-  [
-    "starts in 1970",
-    { now: instant(minutes(5)), ledger: emptyLedger },
-    "warning: the clock says 1970-01-01T00:05:00Z",
-  ],
-  ["has no boot ID", { bootId: "" }, "warning: cannot read the boot ID"],
-])("a clock that %s", (_, { now = NOW, bootId = "boot-1", ledger = aLedger() }, words) => {
-  expect(shown(clockCheck(now, bootId, ledger))).toStartWith(words);
+test("doctor says of the clock, the ledger and the user what may be wrong", () => {
+  const clock = (change: { now?: Instant; bootId?: string; ledger?: Ledger } = {}) =>
+    clockCheck(change.now ?? NOW, change.bootId ?? "boot-1", change.ledger ?? aLedger());
+  const ahead = (span: Duration) => aLedger({ observedAt: plus(NOW, span) });
+  expect(
+    saidOf({
+      "clock that is right": clock(),
+      "clock without a ledger to compare with": clock({ ledger: emptyLedger }),
+      "clock set back a second, as by NTP": clock({ ledger: ahead(seconds(1)) }),
+      "clock set back": clock({ ledger: ahead(hours(3)) }),
+      "clock in 1970": clock({ now: instant(minutes(5)), ledger: emptyLedger }),
+      "clock without a boot ID": clock({ bootId: "" }),
+      ledger: ledgerCheck(aLedger(), []),
+      "ledger with a notice": ledgerCheck(aLedger(), ["the file is newer"]),
+      "empty ledger": ledgerCheck({ ...emptyLedger, uptime: duration(0n) }, []),
+      root: userCheck(0),
+      "another user": userCheck(1000),
+    }),
+  ).toMatchSnapshot();
 });
 
-test("notices of the state directory are warnings", () => {
-  expect(ledgerCheck(aLedger(), ["the file is newer"])).toMatchObject({
-    result: "warning",
-    message: "the file is newer",
+test("doctor says of the agent whether it runs, as which version, and with errors", () => {
+  const agent = (text: string) => agentCheck({ kind: "answered", text }, "1.2.3");
+  const status = (change: object) =>
+    agent(
+      JSON.stringify({
+        kind: "Status",
+        pid: 7,
+        version: "1.2.3",
+        dryRun: false,
+        runtimeError: null,
+        ...change,
+      }),
+    );
+  expect(
+    saidOf({
+      well: status({}),
+      "that tries": status({ dryRun: true }),
+      "without a runtime": status({ runtimeError: "no socket" }),
+      "with other files": status({ configurationError: "a.yaml:3: x" }),
+      "of another version": status({ version: "1.2.2" }),
+      "that answers no JSON": agent("hello"),
+      "that answers another kind": status({ kind: "Plan" }),
+      "that answers null": agent("null"),
+      // A timer may run gc.
+      none: agentCheck({ kind: "none", why: "socket not found" }, "1.2.3"),
+    }),
+  ).toMatchSnapshot();
+});
+
+test("doctor says which sockets answer, and whether run and gc have exactly one", () => {
+  const [A, B] = ["unix:///run/a.sock", "unix:///run/b.sock"] as const;
+  const answering = (endpoint: string, name = "containerd"): SocketFact => ({
+    endpoint,
+    answer: { kind: "runtime", name, version: "1.7.24" },
   });
-  expect(ledgerCheck(aLedger(), []).result).toBe("ok");
-  expect(ledgerCheck({ ...emptyLedger, uptime: duration(0n) }, []).message).toContain(
-    "empty: every image counts as new",
-  );
-});
-
-test("a user who is not root gets a warning", () => {
-  expect([userCheck(0).result, userCheck(1000).result]).toEqual(["ok", "warning"]);
-});
-
-const well = { kind: "Status", pid: 7, version: "1.2.3", dryRun: false, runtimeError: null };
-const answer = (change: object): string => JSON.stringify({ ...well, ...change });
-
-test.each<[string, string]>([
-  [answer({}), "ok: running (process 7, version 1.2.3)"],
-  [answer({ dryRun: true }), "ok: running (process 7, version 1.2.3), as a dry run"],
-  [
-    answer({ runtimeError: "no socket" }),
-    "failed: running (process 7, version 1.2.3), with errors",
-  ],
-  [
-    answer({ configurationError: "a.yaml:3: x" }),
-    "warning: running (process 7, version 1.2.3); its configuration files differ from what is in force: a.yaml:3: x",
-  ],
-  [
-    answer({ version: "1.2.2" }),
-    "warning: running (process 7, version 1.2.2); this crigc is version 1.2.3",
-  ],
-  ["hello", "failed: another program answers"],
-  [answer({ kind: "Plan" }), "failed: another program answers"],
-  ["null", "failed: another program answers"],
-])("an agent that answers %s: %s", (text, words) => {
-  expect(shown(agentCheck({ kind: "answered", text }, "1.2.3"))).toStartWith(words);
-});
-
-test("a missing agent is only a warning, because a timer may run gc", () => {
-  expect(agentCheck({ kind: "none", why: "socket not found" }, "1.2.3")).toMatchObject({
-    result: "warning",
-    message: "socket not found; without an agent, only crigc gc removes anything",
-  });
-});
-
-const answering = (endpoint: string, name = "containerd"): SocketFact => ({
-  endpoint,
-  answer: { kind: "runtime", name, version: "1.7.24" },
-});
-
-const silent = (endpoint: string): SocketFact => ({
-  endpoint,
-  answer: {
-    kind: "error",
-    message: `${endpoint} permission denied; run as root`,
-  },
-});
-
-const A = "unix:///run/a.sock";
-const B = "unix:///run/b.sock";
-
-const runs = (endpoint: string, name = "containerd"): string =>
-  `${endpoint} answers (${name} 1.7.24)`;
-
-test.each<[readonly SocketFact[], string | null, string]>([
-  [[answering(A)], null, `ok: ${runs(A)}`],
-  [[silent(A), answering(B)], null, `ok: ${runs(B)}`],
-  [
-    [answering(A), answering(B, "cri-o")],
-    null,
-    `failed: several runtimes answer, so run and gc refuse to run: ${runs(A)} and ${runs(B, "cri-o")}`,
-  ],
-  [[], null, "failed: none of the known sockets exists"],
-  [[silent(A)], null, `failed: ${A} permission denied; run as root`],
-  [[answering(A)], A, `ok: ${runs(A)}, as configured`],
-  [[answering(A), answering(B)], A, `ok: ${runs(A)}, as configured; also ${runs(B)}`],
-  [[silent(A), answering(B)], A, `failed: ${A} permission denied; run as root`],
-])("doctor checks the sockets %p, configured %p", (facts, named, words) => {
-  expect(shown(socketCheck(facts, named))).toBe(words);
+  const message = `${A} permission denied; run as root`;
+  const silent: SocketFact = { endpoint: A, answer: { kind: "error", message } };
+  expect(
+    saidOf({
+      one: socketCheck([answering(A)], null),
+      "a silent one": socketCheck([silent, answering(B)], null),
+      two: socketCheck([answering(A), answering(B, "cri-o")], null),
+      none: socketCheck([], null),
+      "only a silent one": socketCheck([silent], null),
+      "as configured": socketCheck([answering(A)], A),
+      "another one, too": socketCheck([answering(A), answering(B)], A),
+      "configured and silent": socketCheck([silent, answering(B)], A),
+    }),
+  ).toMatchSnapshot();
 });
