@@ -81,17 +81,6 @@ evictionHard:
 
 const NOBODY = "/does/not/exist";
 const kubelet = (...words: readonly string[]): string => procWith(["/usr/bin/kubelet", ...words]);
-const k3s = () => procWith({ words: ["/usr/local/bin/k3s server"], comm: "k3s-server" });
-
-/** The kubelet of a node with these files. */
-function kubeletWith(files: Readonly<Record<string, string>>, proc = NOBODY): Kubelet {
-  const root = scratch();
-  for (const [name, text] of Object.entries(files)) put(root, name, text);
-  return readKubelet({ proc, root });
-}
-
-const settingsOf = ({ settings }: Kubelet): Readonly<Record<string, readonly [string, string]>> =>
-  Object.fromEntries(settings.map(({ field, text, source }) => [field, [text, source]]));
 
 describe("the kubelet of a node", () => {
   const found: Kubelet = {
@@ -142,124 +131,86 @@ describe("the kubelet of a node", () => {
   });
 });
 
-describe("the settings of a kubelet", () => {
-  const CONFIG = "var/lib/kubelet/config.yaml";
+const CONFIG = "var/lib/kubelet/config.yaml";
+const K3S = "etc/rancher/k3s/config.yaml";
+const inForce = kubelet("--config=/etc/k.yaml");
+const withDropIns = kubelet("--config=/etc/k.yaml", "--config-dir=/etc/k.d");
 
-  test("are those of the well-known file, with maps of signals in flag syntax", () => {
-    const soft = "evictionSoftGracePeriod:\n  imagefs.available: 1m\n";
-    const found = kubeletWith({ [CONFIG]: config + soft });
-    expect(settingsOf(found)).toEqual({
-      imageGCHighThresholdPercent: ["90", `/${CONFIG}`],
-      imageMinimumGCAge: ["5m", `/${CONFIG}`],
-      evictionHard: ["nodefs.available<10%,imagefs.available<5Gi", `/${CONFIG}`],
-      evictionSoftGracePeriod: ["imagefs.available=1m", `/${CONFIG}`],
-    });
-    expect(found.problems).toEqual([]);
-  });
-
-  test("are those of the running kubelet's --config file, and a flag wins", () => {
-    const files = { [CONFIG]: "imageGCHighThresholdPercent: 1", "etc/k.yaml": config };
-    const proc = kubelet("--config=/etc/k.yaml", "--image-gc-high-threshold=70");
-    expect(settingsOf(kubeletWith(files, proc))).toMatchObject({
-      imageGCHighThresholdPercent: ["70", "--image-gc-high-threshold"],
-      imageMinimumGCAge: ["5m", "/etc/k.yaml"],
-    });
-  });
-
-  test("include its root directory and its static pod path", () => {
-    const proc = kubelet("--config=/etc/k.yaml", "--root-dir", "/data/kubelet");
-    const files = { "etc/k.yaml": "staticPodPath: /etc/kubernetes/manifests\n" };
-    expect(kubeletWith({})).toMatchObject({ isHere: false, settings: [], rootDirectory: null });
-    expect(kubeletWith(files, proc)).toMatchObject({
-      isHere: true,
-      rootDirectory: "/data/kubelet",
-      staticPodPath: "/etc/kubernetes/manifests",
-    });
-  });
-
-  test.each(["{", "- a", ""])("report an invalid configuration file: %j", (text) => {
-    const { settings, problems } = kubeletWith({ [CONFIG]: text });
-    expect(settings).toEqual([]);
-    expect(problems).toEqual([expect.stringContaining(`/${CONFIG}`)]);
-  });
-
-  test("report a missing --config file of the running kubelet", () => {
-    const { problems } = kubeletWith({}, kubelet("--config=/etc/k.yaml"));
-    expect(problems).toEqual(["the kubelet's configuration /etc/k.yaml does not exist"]);
-  });
-});
-
-describe("drop-ins of a kubelet's --config-dir", () => {
-  const proc = kubelet("--config=/etc/k.yaml", "--config-dir=/etc/k.d");
-  const dropped = (base: string, files: Readonly<Record<string, string>>) =>
-    settingsOf(kubeletWith({ "etc/k.yaml": base, ...files }, proc));
-
-  test("are merged over the file in the order of their names, maps by key", () => {
-    const found = dropped(config, {
+/** Files, and whether a kubelet runs. */
+const nodes: Readonly<Record<string, readonly [Readonly<Record<string, string>>, string?]>> = {
+  "without a kubelet": [{}],
+  "with the well-known file, whose maps of signals are in flag syntax": [
+    { [CONFIG]: `${config}evictionSoftGracePeriod:\n  imagefs.available: 1m\n` },
+  ],
+  "whose kubelet runs with --config, and a flag that wins": [
+    { [CONFIG]: "imageGCHighThresholdPercent: 1", "etc/k.yaml": config },
+    kubelet("--config=/etc/k.yaml", "--image-gc-high-threshold=70"),
+  ],
+  "whose kubelet has a root directory and static pods": [
+    { "etc/k.yaml": "staticPodPath: /etc/kubernetes/manifests\n" },
+    kubelet("--config=/etc/k.yaml", "--root-dir", "/data/kubelet"),
+  ],
+  "whose file is cut off": [{ [CONFIG]: "{" }],
+  "whose file is a list": [{ [CONFIG]: "- a" }],
+  "whose file is empty": [{ [CONFIG]: "" }],
+  "whose --config is missing": [{}, inForce],
+  "with drop-ins, merged by name and maps by key, from subdirectories too": [
+    {
+      "etc/k.yaml": config,
       "etc/k.d/20-b.conf": "imageGCHighThresholdPercent: 71\n",
       "etc/k.d/10-a.conf":
         "imageGCHighThresholdPercent: 60\nevictionHard: {imagefs.available: 20%}\n",
+      "etc/k.d/10-team/a.conf": "imageMinimumGCAge: 9m\n",
       "etc/k.d/30-ignored.yaml": "imageGCHighThresholdPercent: 1\n",
-    });
-    expect(found).toEqual({
-      imageGCHighThresholdPercent: ["71", "/etc/k.d/20-b.conf"],
-      imageMinimumGCAge: ["5m", "/etc/k.yaml"],
-      evictionHard: ["nodefs.available<10%,imagefs.available<20%", "/etc/k.d/10-a.conf"],
-    });
-  });
-
-  test("reset a value by null, and patch the default thresholds if the file has none", () => {
-    const patch = "imageGCHighThresholdPercent: null\nevictionHard: {imagefs.available: 20%}\n";
-    const files = { "etc/k.d/10-a.conf": patch };
-    const found = dropped("imageGCHighThresholdPercent: 90\n", files);
-    expect(found["imageGCHighThresholdPercent"]).toBeUndefined();
-    expect(found["evictionHard"]?.[0]).toBe(
-      "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<20%,imagefs.inodesFree<5%",
-    );
-  });
-
-  test("are read from subdirectories too, as the kubelet does", () => {
-    const files = { "etc/k.d/10-team/a.conf": "imageGCHighThresholdPercent: 71\n" };
-    expect(dropped(config, files)["imageGCHighThresholdPercent"]?.[0]).toBe("71");
-  });
-});
-
-describe("the kubelet's flags in files", () => {
-  test.each([
-    ["etc/default/kubelet", 'KUBELET_EXTRA_ARGS="--root-dir=/data/kubelet --v=2"\n'],
-    ["var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="--v=2 --root-dir=/data/kubelet"'],
-    [
-      "etc/systemd/system/kubelet.service.d/20-site.conf",
-      "[Service]\n# --root-dir=/old\nExecStart=/usr/bin/kubelet \\\n  --root-dir=/data/kubelet \\\n",
-    ],
-  ])("are found in %s while it is not running", (name, text) => {
-    expect(kubeletWith({ [name]: text }).rootDirectory).toBe("/data/kubelet");
-  });
-
-  test("of k3s are the kubelet-arg of its configuration and of its drop-ins", () => {
-    const path = "etc/rancher/k3s/config.yaml";
-    const files = {
-      [path]: "kubelet-arg:\n- image-gc-high-threshold=70\n",
-      [`${path}.d/10.yaml`]: 'kubelet-arg+: ["root-dir=/data/kubelet"]\n',
-    };
-    const found = kubeletWith(files, k3s());
-    expect(settingsOf(found)["imageGCHighThresholdPercent"]).toEqual(["70", `/${path}`]);
-    expect(found.rootDirectory).toBe("/data/kubelet");
-  });
-
-  test("of k3s include the drop-ins that it writes itself", () => {
-    const dropIn = "var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf";
-    const files = { [dropIn]: "evictionHard: {imagefs.available: 5%, nodefs.available: 5%}\n" };
-    const found = settingsOf(kubeletWith(files, k3s()));
-    expect(found["evictionHard"]?.[0]).toContain("imagefs.available<5%");
-  });
-
-  test("of MicroK8s are those of its file of arguments, with the variables of the snap", () => {
-    const found = kubeletWith({
+    },
+    withDropIns,
+  ],
+  "with a drop-in that resets a value by null and patches the default thresholds": [
+    {
+      "etc/k.yaml": "imageGCHighThresholdPercent: 90\n",
+      "etc/k.d/10-a.conf":
+        "imageGCHighThresholdPercent: null\nevictionHard: {imagefs.available: 20%}\n",
+    },
+    withDropIns,
+  ],
+  "with flags for a package's service": [
+    { "etc/default/kubelet": 'KUBELET_EXTRA_ARGS="--root-dir=/data/kubelet --v=2"\n' },
+  ],
+  "with flags of kubeadm": [
+    {
+      "var/lib/kubelet/kubeadm-flags.env": 'KUBELET_KUBEADM_ARGS="--v=2 --root-dir=/data/kubelet"',
+    },
+  ],
+  "with flags in a drop-in of the unit": [
+    {
+      "etc/systemd/system/kubelet.service.d/20-site.conf":
+        "[Service]\n# --root-dir=/old\nExecStart=/usr/bin/kubelet \\\n  --root-dir=/data/kubelet \\\n",
+    },
+  ],
+  "of k3s, with kubelet-arg in its file and a drop-in, and the drop-ins that k3s writes": [
+    {
+      [K3S]: "kubelet-arg:\n- image-gc-high-threshold=70\n",
+      [`${K3S}.d/10.yaml`]: 'kubelet-arg+: ["root-dir=/data/kubelet"]\n',
+      "var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf":
+        "evictionHard: {imagefs.available: 5%, nodefs.available: 5%}\n",
+    },
+    procWith({ words: ["/usr/local/bin/k3s server"], comm: "k3s-server" }),
+  ],
+  "of MicroK8s, with the variables of the snap": [
+    {
       "var/snap/microk8s/current/args/kubelet":
         "--root-dir=${SNAP_COMMON}/var/lib/kubelet\n# --eviction-hard=x\n--eviction-hard=imagefs.available<2Gi\n",
-    });
-    expect(found.rootDirectory).toBe("/var/snap/microk8s/common/var/lib/kubelet");
-    expect(settingsOf(found)["evictionHard"]?.[0]).toBe("imagefs.available<2Gi");
+    },
+  ],
+};
+
+test("the kubelet's settings are found in its files and flags, each with its source", () => {
+  const found = Object.entries(nodes).map(([name, [files, proc = NOBODY]]) => {
+    const root = scratch();
+    for (const [path, text] of Object.entries(files)) put(root, path, text);
+    const { settings, processes: _, ...rest } = readKubelet({ proc, root });
+    const values = settings.map(({ field, text, source }) => `${field}: ${text} (${source})`);
+    return [`a node ${name}`, JSON.stringify(rest), ...values].join("\n  ");
   });
+  expect(found.join("\n")).toMatchSnapshot();
 });
