@@ -36,46 +36,13 @@ describe("reading", () => {
     await using connection = await connected({ node: pod });
     const { runtime, signal } = connection;
     const { reader } = runtime;
-    expect(await reader.listImages(signal)).toEqual([
-      {
-        id: imageId(imageIdOf(1)),
-        repoTags: ["docker.io/library/a:1"],
-        repoDigests: [],
-        sizeBytes: 5_000_000_000n,
-        pinned: false,
-      },
-    ]);
-    expect(await reader.listContainers(signal)).toMatchObject([
-      {
-        id: "container",
-        sandboxId: "sandbox",
-        name: "app",
-        attempt: 3,
-        podUid: "uid",
-        podName: "web",
-        podNamespace: "shop",
-        imageName: "docker.io/library/a:1",
-        imageRef: imageIdOf(1),
-        imageId: "",
-        state: "exited",
-        createdAt: 1_767_225_600_123_456_789n,
-      },
-    ]);
-    expect(await reader.listSandboxes(signal)).toMatchObject([
-      { id: "sandbox", podUid: "uid", metadataUid: "uid", name: "web", attempt: 2, state: "ready" },
-    ]);
-    expect(await reader.containerDetail(containerId("container"), signal)).toMatchObject({
-      imageVolumes: ["docker.io/library/models:7"],
-      finishedAt: 1_767_225_700_987_654_321n,
-      logPath: "/var/log/pods/shop_web_uid/app/3.log",
-      state: "exited",
-      labels: { "io.kubernetes.pod.uid": "uid", "io.kubernetes.container.name": "app" },
-      annotations: { "io.kubernetes.pod.terminationGracePeriod": "30" },
-    });
-    expect(await reader.reportedFilesystems(signal)).toEqual({
-      images: [{ path: "/var/lib/images", usedBytes: null, inodesUsed: 7n }],
-      containers: [{ path: "/var/lib/containers", usedBytes: 11n, inodesUsed: null }],
-    });
+    expect({
+      images: await reader.listImages(signal),
+      containers: await reader.listContainers(signal),
+      sandboxes: await reader.listSandboxes(signal),
+      detail: await reader.containerDetail(containerId("container"), signal),
+      filesystems: await reader.reportedFilesystems(signal),
+    }).toMatchSnapshot();
   });
 
   test("returns the runtime's name, version and sandbox image", async () => {

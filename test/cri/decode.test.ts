@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 
 import { containerId, sandboxId } from "../../src/model/ids.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
-import type { FakeRuntime } from "../support/fake-runtime/server.ts";
 import { connected, failureOf } from "./connection.ts";
 
 const node = {
@@ -78,37 +77,34 @@ describe("a response is refused", () => {
 describe("a response is accepted", () => {
   const answered = async (
     method: keyof typeof asks,
-    change: (fake: FakeRuntime) => void = () => undefined,
+    change: object = {},
+    more: Parameters<typeof connected>[0] = {},
   ): Promise<unknown> => {
-    await using connection = await connected({ node });
-    change(connection.fake);
-    return await asks[method](connection.runtime.reader, connection.signal);
+    await using connection = await connected({ node, ...more });
+    const { fake, runtime, signal } = connection;
+    fake.fail(method, { kind: "edit", edit: edited("status", change) });
+    return await asks[method](runtime.reader, signal);
   };
-  const answeredWith = (method: keyof typeof asks, change: object) =>
-    answered(method, (fake) => fake.fail(method, { kind: "edit", edit: edited("status", change) }));
 
   test("for a container not created by Kubernetes, with empty names", async () => {
     const foreign = { id: "foreign", sandboxId: "sandbox", image: "x", labels: {} };
-    const found = await answered("ListContainers", (fake) => fake.node.addContainer(foreign));
+    const containers = [...node.containers, foreign];
+    const found = await answered("ListContainers", {}, { node: { ...node, containers } });
     expect(found).toMatchObject([{}, { podUid: "", podName: "", podNamespace: "" }]);
   });
 
-  test("for an image that has only an ID", async () => {
-    const found = await answered("ListImages");
-    expect(found).toMatchObject([{ id: "image", repoTags: [], repoDigests: [] }]);
-  });
-
-  test.each(["0", "-6795364578871345152"])(
-    "for a container that ended at %s, which counts as not ended",
-    async (finished_at) => {
-      const found = await answeredWith("ContainerStatus", { finished_at });
-      expect(found).toMatchObject({ finishedAt: null });
-    },
-  );
-
-  test("for a pod in its node's network, which has no address", async () => {
-    const found = await answeredWith("PodSandboxStatus", { network: null });
-    expect(found).toMatchObject({ address: "" });
+  test.each<[string, keyof typeof asks, object, object]>([
+    ["an image that has only an ID", "ListImages", {}, [{ repoTags: [], repoDigests: [] }]],
+    ["a container that ended at 0", "ContainerStatus", { finished_at: "0" }, { finishedAt: null }],
+    [
+      "a container that ended before all time",
+      "ContainerStatus",
+      { finished_at: "-6795364578871345152" },
+      { finishedAt: null },
+    ],
+    ["a pod without an address", "PodSandboxStatus", { network: null }, { address: "" }],
+  ])("for %s", async (_, method, change, expected) => {
+    expect(await answered(method, change)).toMatchObject(expected);
   });
 
   test.each([
