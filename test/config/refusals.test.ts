@@ -149,7 +149,7 @@ const shown = (written: string | Sources): string => {
     ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...flags.map(([name, value]) => `--${name}=${value}`),
   ].join("\n");
-  return [`${text.slice(0, 200)}`, ...faultsOf(sources).map((it) => `! ${it}`)].join("\n");
+  return [text.slice(0, 200), ...faultsOf(sources).map((it) => `! ${it}`)].join("\n");
 };
 
 test.each(Object.entries(refused))("refused: %s", (_, all) => {

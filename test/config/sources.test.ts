@@ -69,7 +69,7 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (na
 describe("precedence", () => {
   const file = { [FILE]: ours("maxImages: 1") };
   const dropIn = { [`${DROP_INS}/a.yml`]: ours("maxImages: 2") };
-  const env = { CRIGC_MAX_IMAGES: "3" };
+  const variable = { CRIGC_MAX_IMAGES: "3" };
   const flags = (...texts: readonly string[]) => texts.map((text) => ["max-images", text] as const);
 
   test.each<[string, Sources, unknown]>([
@@ -79,8 +79,12 @@ describe("precedence", () => {
       { files: { ...file, ...dropIn } },
       [2, "drop-in", [`${DROP_INS}/a.yml:3`]],
     ],
-    ["a variable over a drop-in", { files: dropIn, env }, [3, "environment", ["CRIGC_MAX_IMAGES"]]],
-    ["a flag over a variable", { env, flags: flags("4") }, [4, "flag", ["--max-images"]]],
+    [
+      "a variable over a drop-in",
+      { files: dropIn, env: variable },
+      [3, "environment", ["CRIGC_MAX_IMAGES"]],
+    ],
+    ["a flag over a variable", { env: variable, flags: flags("4") }, [4, "flag", ["--max-images"]]],
     ["the second of two flags", { flags: flags("4", "5") }, [5, "flag", ["--max-images"]]],
     ["off over a number", { files: file, flags: flags("off") }, [null, "flag", ["--max-images"]]],
     ["an empty variable as none", { env: { CRIGC_MAX_IMAGES: "" } }, [null, "default", []]],

@@ -299,10 +299,8 @@ describe("the running system", () => {
   };
   const commandsIn = (steps: readonly Step[]): readonly string[] =>
     steps.flatMap((step) => (step.kind === "command" ? [step.words.join(" ")] : []));
-  const RESTART = [
-    "systemctl daemon-reload",
-    "systemctl try-restart --no-block crigc.service",
-  ] as const;
+  const [RELOAD, START] = ["systemctl daemon-reload", "systemctl start --no-block crigc.service"];
+  const RESTART = [RELOAD, "systemctl try-restart --no-block crigc.service"] as const;
 
   /** What an installation on a new machine, or after a first one, runs. */
   async function planned(changes: Partial<InstallRequest>, { after }: { readonly after: boolean }) {
@@ -315,34 +313,26 @@ describe("the running system", () => {
     return { steps: await plannedInstall(tree, request, before), tree, before };
   }
 
+  const OPENRC = { start: true, init: "openrc" } as const;
+  const page = { shellTexts: { ...wanted.shellTexts, man: "another page" } };
   test.each<[string, Partial<InstallRequest>, boolean, readonly string[]]>([
     ["reloads units after a first installation, and starts nothing", {}, false, RESTART],
-    [
-      "starts the agent with --start",
-      { start: true },
-      false,
-      [...RESTART, "systemctl start --no-block crigc.service"],
-    ],
+    ["starts the agent with --start", { start: true }, false, [...RESTART, START]],
     [
       "starts the agent with --start on OpenRC",
-      { start: true, init: "openrc" },
+      OPENRC,
       false,
       ["rc-service --ifstarted crigc restart", "rc-service crigc start"],
     ],
     ["is not touched if the tree is another one", { live: false, start: true }, false, []],
     ["is not touched if nothing changed", {}, true, []],
     [
-      "restarts a running agent when its executable has changed",
+      "restarts an agent whose executable changed",
       { executable: wanted.executable },
       true,
       RESTART,
     ],
-    [
-      "is not reloaded for a new manual page",
-      { shellTexts: { ...wanted.shellTexts, man: "another page" } },
-      true,
-      [],
-    ],
+    ["is not reloaded for a new manual page", page, true, []],
     [
       "stops the service of another init system before it is removed",
       { init: "none", live: false, stops: true },

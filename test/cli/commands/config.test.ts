@@ -26,20 +26,10 @@ describe("as JSON", () => {
     expect([document.apiVersion, document.kind]).toEqual(["crigc/v1", "Config"]);
     expect(document.files).toEqual([FILE, "/etc/crigc/conf.d/10.yaml"]);
     expect(Object.keys(document.values)).toEqual([...fieldNames]);
-    expect(document.values).toMatchObject({
-      imageGCLowThresholdPercent: { value: 80, source: "default", from: [] },
-      imageGCHighThresholdPercent: { value: 90, source: "file", from: [`${FILE}:3`] },
-      imageMinimumGCAge: { value: "1m30s", source: "file", from: [`${FILE}:4`] },
-      imageStoreBudget: { value: "20Gi", source: "file", from: [`${FILE}:5`] },
-      keep: { value: ["pause"], source: "drop-in", from: ["/etc/crigc/conf.d/10.yaml:3"] },
-      maxImages: { value: 7, source: "environment", from: ["CRIGC_MAX_IMAGES"] },
-      evictionHard: {
-        value: { "nodefs.available": "5%" },
-        source: "flag",
-        from: ["--eviction-hard"],
-      },
-      "logging.verbosity": { value: 4, source: "flag", from: ["-v"] },
-    });
+    const values = Object.entries(document.values as Readonly<Record<string, { source: string }>>);
+    expect(values.filter(([, { source }]) => source !== "default")).toMatchSnapshot();
+    const low = { value: 80, source: "default", from: [] };
+    expect(document.values.imageGCLowThresholdPercent).toEqual(low);
   });
 });
 

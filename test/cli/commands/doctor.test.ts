@@ -97,33 +97,12 @@ async function doctor(machine: Machine = {}) {
 describe("doctor", () => {
   test("of a healthy node exits 0", async () => {
     const { code, document, results } = await doctor();
-    expect({ code, healthy: document.healthy, kind: document.kind }).toEqual({
+    expect({ code, kind: document.kind, healthy: document.healthy }).toEqual({
       code: 0,
-      healthy: true,
       kind: "Doctor",
+      healthy: true,
     });
-    expect([...results].filter(([, result]) => result !== "ok")).toEqual([["agent", "warning"]]);
-    expect([...results.keys()]).toEqual([
-      "configuration",
-      "user",
-      "socket",
-      "runtime-version",
-      "lists",
-      "filesystem-imagefs-containerfs-nodefs",
-      "blocks",
-      "pod-source",
-      "owners",
-      "sandbox-image",
-      "pull-records",
-      "pod-logs",
-      "state-directory",
-      "run-directory",
-      "ledger",
-      "clock",
-      "keep-rules",
-      "kubelet",
-      "agent",
-    ]);
+    expect([...results].map((it) => it.join(": ")).join("\n")).toMatchSnapshot();
   });
 
   test("exits 8 if several runtimes answer, queries none of them, and checks the rest", async () => {

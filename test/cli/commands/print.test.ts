@@ -14,43 +14,33 @@ const sum = "c".repeat(64);
 const image = `registry.lan/crigc@sha256:${sum}`;
 
 describe("print", () => {
-  test.each([
-    ["a mirror without a sum", ["cloud-config", "--url", "https://m/x"], "--sha256"],
-    ["a sum without a mirror", ["cloud-config", "--sha256", sum], "--url"],
-    [
-      "an invalid sum",
-      ["cloud-config", "--url", "https://m/x", "--sha256", "abc"],
-      "64 hex digits",
-    ],
-    [
-      "an address with a line break",
-      ["cloud-config", "--url", "https://m/x\ny", "--sha256", sum],
-      "--url",
-    ],
-    [
-      "a mirror and a disk",
-      ["cloud-config", "--url", "https://m/x", "--sha256", sum, "--disk", "D"],
-      "conflicts with",
-    ],
-    ["an invalid label", ["cloud-config", "--disk", "a/b"], "--disk"],
-    ["an image without a digest", ["daemonset", "--image", "crigc:1"], "use NAME@sha256:…"],
-    ["a claim that is none", ["simulate-job", "--image", image, "--claim", "A/b"], "--claim"],
-    ["no pods", ["simulate-job", "--image", image, "--shares", "0"], "--shares"],
-    ["an invalid namespace", ["daemonset", "--image", image, "--namespace", "A_b"], "--namespace"],
-    [
-      "a socket with an unknown image store",
-      ["daemonset", "--image", image, "--container-runtime-endpoint", "/x/y.sock"],
-      "--image-store",
-    ],
-    [
-      "a directory with a percent sign, which a unit would expand",
-      ["systemd-unit", "--bin-dir", "/a%b"],
-      "--bin-dir",
-    ],
-  ])("%s is refused", async (_, argv, words) => {
-    const { code, stdout, stderr } = await crigc(["print", ...argv]);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(words);
+  const mirror = ["cloud-config", "--url", "https://m/x"];
+  const daemonSet = ["daemonset", "--image", image];
+  const refused: readonly (readonly string[])[] = [
+    mirror,
+    ["cloud-config", "--sha256", sum],
+    [...mirror, "--sha256", "abc"],
+    ["cloud-config", "--url", "https://m/x\ny", "--sha256", sum],
+    [...mirror, "--sha256", sum, "--disk", "D"],
+    ["cloud-config", "--disk", "a/b"],
+    ["daemonset", "--image", "crigc:1"],
+    [...daemonSet, "--namespace", "A_b"],
+    [...daemonSet, "--container-runtime-endpoint", "/x/y.sock"],
+    ["simulate-job", "--image", image, "--claim", "A/b"],
+    ["simulate-job", "--image", image, "--shares", "0"],
+    // A unit would expand it.
+    ["systemd-unit", "--bin-dir", "/a%b"],
+    ["prometheus-rules", "--runbooks", "a page"],
+  ];
+
+  test("what contradicts, is incomplete or cannot stand in a manifest is refused", async () => {
+    const said: string[] = [];
+    for (const argv of refused) {
+      const { code, stdout, stderr } = await crigc(["print", ...argv]);
+      expect([code, stdout]).toEqual([2, ""]);
+      said.push(`${argv.join(" ").replaceAll(sum, "SUM")}\n  ${stderr.replaceAll(sum, "SUM")}`);
+    }
+    expect(said.join("")).toMatchSnapshot();
   });
 
   test("a DaemonSet without --image names the released image, and says so", async () => {
@@ -64,7 +54,7 @@ describe("print", () => {
     ["127.0.0.1:9419", "exec: {command: [crigc, status]}"],
     ["0.0.0.0:9419", "httpGet: {path: /healthz, port: metrics}"],
   ])("a DaemonSet with metrics at %s is probed by %s", async (address, probe) => {
-    const argv = ["print", "daemonset", "--image", image, "--metrics-bind-address", address];
+    const argv = ["print", ...daemonSet, "--metrics-bind-address", address];
     expect((await crigc(argv)).stdout).toContain(`livenessProbe:\n            ${probe}\n`);
   });
 
@@ -76,7 +66,6 @@ describe("print", () => {
     ["daemonset", '{name: CRIGC_KEEP, value: "a/**,b"}'],
   ] as const;
   const KEEP = ["--keep=a/**", "--keep=b"];
-  const needed = (topic: string) => (topic === "daemonset" ? ["--image", image] : []);
 
   test.each(printed)(
     "%s contains the settings of flags and of the files that they name: %s",
@@ -86,7 +75,7 @@ describe("print", () => {
         "/site/conf.d/10.yaml": ours("maxImages: 41\n"),
         "/etc/crigc/crigc.yaml": ours("maxImages: 1\n"),
       };
-      const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
+      const argv = ["print", topic, "--config=/site/crigc.yaml"];
       const flags = ["--config-dir=/site/conf.d", ...(words.includes("KEEP") ? KEEP : [])];
       const { code, stdout } = await crigc([...argv, ...flags], { files });
       expect(code).toBe(0);
@@ -95,7 +84,7 @@ describe("print", () => {
   );
 
   test("eviction thresholds that are turned off stay off in a DaemonSet, where an empty variable would count as unset", async () => {
-    const argv = ["print", "daemonset", "--image", image, "--eviction-hard="];
+    const argv = ["print", ...daemonSet, "--eviction-hard="];
     const [, text] = /CRIGC_EVICTION_HARD, value: "(.*)"/.exec((await crigc(argv)).stdout) ?? [];
     const env = { CRIGC_EVICTION_HARD: text ?? "missing" };
     const { values } = JSON.parse((await crigc(["config", "-o", "json"], { env })).stdout);
@@ -103,43 +92,15 @@ describe("print", () => {
   });
 
   test("a DaemonSet with pod source kubelet-api can reach the API and has the rights for it", async () => {
-    const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
-    const { stdout } = await crigc(argv);
-    const documents = stdout.split("\n---\n").map((text) => Bun.YAML.parse(text) as Json);
-    const [account, role, binding, daemonSet] = documents;
-    expect(documents.map(({ kind }) => kind)).toEqual([
-      "ServiceAccount",
-      "ClusterRole",
-      "ClusterRoleBinding",
-      "DaemonSet",
-    ]);
-    expect(role.rules).toEqual([{ apiGroups: [""], resources: ["nodes/pods"], verbs: ["get"] }]);
-    expect(binding.roleRef.name).toBe(role.metadata.name);
-    expect(binding.subjects[0]).toMatchObject({ ...account.metadata, kind: "ServiceAccount" });
-    const pod = daemonSet.spec.template.spec;
-    expect(pod.serviceAccountName).toBe(account.metadata.name);
-    const [container] = pod.containers;
-    const variables = Object.fromEntries(
-      container.env.map(({ name, value, valueFrom }: Json) => [name, value ?? valueFrom]),
-    );
-    expect(variables).toMatchObject({
-      HOST_IP: { fieldRef: { fieldPath: "status.hostIP" } },
-      CRIGC_KUBELET_ENDPOINT: "https://$(HOST_IP):10250",
-      CRIGC_KUBELET_TOKEN_FILE: "/var/run/secrets/crigc/token",
-      CRIGC_KUBELET_CA_FILE: "/var/lib/kubelet/pki/kubelet.crt",
-      CRIGC_POD_SOURCE: "kubelet-api",
-    });
-    const names = Object.keys(variables);
-    expect(names.indexOf("HOST_IP")).toBeLessThan(names.indexOf("CRIGC_KUBELET_ENDPOINT"));
-    expect(container.volumeMounts.map(({ name }: Json) => name)).toEqual(
-      pod.volumes.map(({ name }: Json) => name),
-    );
-    expect(pod.volumes.at(-1).projected.sources[0].serviceAccountToken.path).toBe("token");
+    const { stdout } = await crigc(["print", ...daemonSet, "--pod-source", "kubelet-api"]);
+    expect(stdout.replaceAll(sum, "SUM")).toMatchSnapshot();
+    const kinds = stdout.split("\n---\n").map((text) => (Bun.YAML.parse(text) as Json).kind);
+    expect(kinds).toEqual(["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"]);
   });
 
   /** Host paths by volume, and where each is mounted. */
   async function mountsOf(...flags: readonly string[]) {
-    const { stdout } = await crigc(["print", "daemonset", "--image", image, ...flags]);
+    const { stdout } = await crigc(["print", ...daemonSet, ...flags]);
     const manifest: Json = Bun.YAML.parse(stdout);
     const { containers, volumes } = manifest.spec.template.spec;
     const [container] = containers;
@@ -196,8 +157,6 @@ test("each alert's runbook_url is its section of the page that --runbooks names"
   expect((await crigc(["print", "prometheus-rules"])).stdout).toContain(
     "runbook_url: /usr/share/doc/crigc/operations.md#crigcabsent\n",
   );
-  const refused = await crigc(["print", "prometheus-rules", "--runbooks", "a page"]);
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("without blanks")]);
 });
 
 describe("version", () => {
