@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { openBrowser } from "../../test/e2e/observability/browser.ts";
+import { openPage } from "../../test/e2e/observability/browser.ts";
 import { demonstration } from "./demonstration.ts";
 
 const top = join(import.meta.dir, "../..");
@@ -41,20 +41,15 @@ async function picture(name: string): Promise<void> {
   const file = join(demo.home, "report.html");
   await demo.output("report", `--html=${file}`);
   writeFileSync(file, readFileSync(file, "utf8").replaceAll(demo.home, "/var/lib/containerd"));
-  const browser = await openBrowser();
-  try {
-    const opened = await browser.open(file, { width: 1000, scheme: "light" });
-    // The treemap: a demonstration of seconds has no week to draw.
-    const [start, end] = JSON.parse(
-      String(
-        await opened.evaluate(
-          `(({ top, bottom }) => JSON.stringify([top, bottom]))(document.querySelector(".map").closest("section").getBoundingClientRect())`,
-        ),
+  using opened = await openPage(file, { width: 1000, scheme: "light" });
+  // The treemap: a demonstration of seconds has no week to draw.
+  const [start, end] = JSON.parse(
+    String(
+      await opened.evaluate(
+        `(({ top, bottom }) => JSON.stringify([top, bottom]))(document.querySelector(".map").closest("section").getBoundingClientRect())`,
       ),
-    ) as [number, number];
-    const drawn = await opened.screenshot({ top: start - 16, height: end - start + 32 });
-    writeFileSync(join(top, "docs", name), drawn);
-  } finally {
-    await browser.close();
-  }
+    ),
+  ) as [number, number];
+  const drawn = await opened.screenshot({ top: start - 16, height: end - start + 32 });
+  writeFileSync(join(top, "docs", name), drawn);
 }

@@ -2,11 +2,10 @@
 
 import type { OpenNode } from "../../src/agent/node.ts";
 import type { Openers } from "../../src/agent/openers.ts";
-import { volatileMemory } from "../../src/gc/ports.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { aLedger, aSnapshot } from "../support/build/values.ts";
-import { noMarks, noPulls } from "../support/no-creations.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
 
 export interface SeenNode {
   readonly snapshot?: Partial<Snapshot>;
@@ -23,49 +22,29 @@ export interface OpenedNode {
 }
 
 export function openNodeOf(seen: SeenNode = {}): OpenedNode {
-  const snapshot = aSnapshot(seen.snapshot);
+  const { clocks, filesystems, sandboxImages, ...snapshot } = aSnapshot(seen.snapshot);
+  const ledger = seen.ledger ?? aLedger();
   let open = 0;
-  const node: Openers["node"] = async (config): Promise<OpenNode> => {
+  const node: Openers["node"] = async ({ limits }): Promise<OpenNode> => {
     open += 1;
+    const world = {
+      ...snapshot,
+      images: [...snapshot.images],
+      containers: [...snapshot.containers],
+      sandboxes: [...snapshot.sandboxes],
+      ...clocks,
+    };
+    const { engine } = fakeEngine({ ...world, ledger, limits });
+    const { runtime, disk } = engine.observe;
     return {
-      ledger: seen.onDisk ?? seen.ledger ?? aLedger(),
+      ledger: seen.onDisk ?? ledger,
       engine: {
+        ...engine,
         observe: {
-          runtime: {
-            info: async () => snapshot.runtime,
-            listImages: async () => snapshot.images,
-            listContainers: async () => snapshot.containers,
-            listSandboxes: async () => snapshot.sandboxes,
-            containerDetail: async () => null,
-            sandboxDetail: async () => null,
-            sandboxLogDirectory: async () => null,
-            sandboxImage: async (id) => snapshot.sandboxImages.get(id) ?? null,
-            imageStatus: async () => null,
-            imageOrigin: async () => null,
-            writableLayers: async () => null,
-            reportedFilesystems: async () => ({ images: [], containers: [] }),
-          },
-          disk: {
-            filesystems: async () => snapshot.filesystems,
-            measure: async () => {
-              throw new Error("nothing measures while it only looks");
-            },
-          },
-          host: {
-            clocks: () => snapshot.clocks,
-            keepRules: async () => snapshot.keep,
-            pods: async () => snapshot.pods,
-            containerMarks: noMarks,
-            pulls: noPulls,
-            logs: async () => snapshot.logs,
-          },
+          ...engine.observe,
+          runtime: { ...runtime, sandboxImage: async (id) => sandboxImages.get(id) ?? null },
+          disk: { ...disk, filesystems: async () => filesystems },
         },
-        memory: volatileMemory(seen.ledger ?? aLedger()),
-        timer: { monotonicNs: () => 0n, sleep: async () => undefined },
-        limits: () => config.limits,
-        hold: () => ({ kind: "none" }),
-        remover: { placesOf: async (logs) => logs.map(() => []) },
-        startedAt: null,
       },
       notices: seen.notices ?? [],
       [Symbol.dispose]: () => void (open -= 1),

@@ -1,6 +1,6 @@
 // Flags and files that are wrong, huge or made to hurt: refused quickly, with the text, what was expected and where it stood.
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { put } from "../../support/scratch.ts";
@@ -29,14 +29,20 @@ test("a wrong flag, file or snapshot is refused within two seconds, before the r
   expect(it.runtime.calls).toEqual([]);
 });
 
-test("an unreadable history is an error, not an empty history", async () => {
+test("an unreadable state file is an error of history, which plan and doctor leave alone and gc moves aside", async () => {
   await using it = await startNode();
   put(it.stateDir, "crigc.db", "garbage of more than sixteen bytes");
+  for (const words of [["plan", "--all-unused"], ["doctor"]]) {
+    const { stdout, stderr } = await it.crigc(...words);
+    expect(stdout + stderr).toContain("crigc run moves the file aside");
+    expect(readdirSync(it.stateDir)).toEqual(["crigc.db"]);
+  }
   for (const words of [[], ["-o", "json"]]) {
     const { exitCode, stdout, stderr } = await it.crigc("history", ...words);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
     expect(stderr).toContain("crigc.db");
   }
+  expect((await it.crigc("gc")).stderr).toContain(".broken-");
 });
 
 test("a keep list of 50 MB is refused or read quickly, and no image is removed", async () => {

@@ -52,12 +52,4 @@ describe.skipIf(diskObstacle !== null)("the recipe for a full node", () => {
       ["df", 0, 1],
     ]);
   });
-
-  test("shows images and a plan to who only tries it", async () => {
-    await using it = await startNode({ node: {} });
-    for (const [command = "", ...words] of commandsOf("Try it for a week")) {
-      if (command === "install" || command === "status") continue;
-      expect(await it.crigc(command, ...words)).toMatchObject({ exitCode: 0 });
-    }
-  });
 });

@@ -1,34 +1,30 @@
 // The HTML report in a real browser: on a desk and on a phone, light and dark, and with hostile names in it.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 
 import { htmlReport } from "../../../src/report/html/page.ts";
 import { hostileReport, largeReport, weekReport } from "../../report/html/html-report.ts";
-import { type Browser, type Look, openBrowser } from "./browser.ts";
+import { type Look, openPage } from "./browser.ts";
 
 // Kept, so that a person can look at them.
 const directory = join(import.meta.dir, "../../../.cache/observability");
-const looks: readonly (readonly [string, Look])[] = [
-  ["desk-light", { width: 1100, scheme: "light" }],
-  ["desk-dark", { width: 1100, scheme: "dark" }],
-  ["phone-light", { width: 360, scheme: "light" }],
-  ["phone-dark", { width: 360, scheme: "dark" }],
+/** With the least number of labels that the time of a chart has there. */
+const looks: readonly (readonly [string, Look, number])[] = [
+  ["desk-light", { width: 1100, scheme: "light" }, 6],
+  ["desk-dark", { width: 1100, scheme: "dark" }, 6],
+  ["phone-light", { width: 360, scheme: "light" }, 3],
+  ["phone-dark", { width: 360, scheme: "dark" }, 3],
 ];
-
-let browser: Browser;
 
 beforeAll(async () => {
   mkdirSync(directory, { recursive: true });
   const reports = { report: weekReport(), large: largeReport(), hostile: hostileReport() };
   for (const [name, report] of Object.entries(reports))
     await Bun.write(join(directory, `${name}.html`), htmlReport(report));
-  browser = await openBrowser();
 });
-
-afterAll(() => browser.close());
 
 /** Share of the contrast between text and what is behind it, as WCAG counts it, at its least in the page. */
 const LEAST_CONTRAST = `(() => {
@@ -53,35 +49,54 @@ const LEAST_CONTRAST = `(() => {
   return least;
 })()`;
 
-describe.each(looks)("%s", (name, look) => {
-  test("fits its width, is readable, and asks for nothing beyond its file", async () => {
-    const page = await opened(look);
+/** Tiles outside of the map, the share of it that they cover, and how those of shared layers look. */
+const TREEMAP = `(() => {
+  const map = document.querySelector(".map").getBoundingClientRect();
+  const tiles = [...document.querySelectorAll(".tile")].map((it) => it.getBoundingClientRect());
+  const isOutside = (it) =>
+    it.left < map.left - 1 || it.right > map.right + 1 || it.top < map.top - 1 || it.bottom > map.bottom + 1;
+  const area = tiles.reduce((sum, it) => sum + it.width * it.height, 0);
+  const shared = getComputedStyle(document.querySelector(".tile-shared")).backgroundImage;
+  return [tiles.filter(isOutside).length, area / (map.width * map.height), shared];
+})()`;
+const LABELS =
+  "[...document.querySelector('.times').children].map((it) => it.getBoundingClientRect()).filter((it) => it.width > 0).flatMap((it) => [it.left, it.right])";
+const SMALLEST_FONT =
+  "Math.min(...[...document.querySelectorAll('body *')].map((it) => parseFloat(getComputedStyle(it).fontSize)))";
+
+test.each(looks)(
+  "on a %s the page fits its width, is readable, and asks for nothing beyond its file; no label covers another, and the treemap fills its area",
+  async (name, look, labels) => {
+    using page = await opened(look);
     await Bun.write(join(directory, `${name}.png`), await page.screenshot());
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
     expect(await page.evaluate(LEAST_CONTRAST)).toBeGreaterThanOrEqual(4.5);
-    expect(
-      await page.evaluate(
-        "Math.min(...[...document.querySelectorAll('body *')].map((it) => parseFloat(getComputedStyle(it).fontSize)))",
-      ),
-    ).toBeGreaterThanOrEqual(12);
+    expect(await page.evaluate(SMALLEST_FONT)).toBeGreaterThanOrEqual(12);
     expect(page.requests).toHaveLength(1);
     expect(page.complaints).toEqual([]);
-  });
-});
+    const edges = (await page.evaluate(LABELS)) as readonly number[];
+    expect(edges.length / 2).toBeGreaterThanOrEqual(labels);
+    expect(edges.toSorted((one, other) => one - other)).toEqual([...edges]);
+    const [outside, covered, hatched] = (await page.evaluate(TREEMAP)) as [number, number, string];
+    expect(outside).toBe(0);
+    expect(covered).toBeWithin(0.9, 1.01);
+    expect(hatched).toStartWith("repeating-linear-gradient");
+  },
+);
 
 /** The report of a week, as a reader opens it. */
 const opened = (look: Look = { width: 1100, scheme: "light" }) =>
-  browser.open(join(directory, "report.html"), look);
+  openPage(join(directory, "report.html"), look);
 
 test("the light and dark pages differ", async () => {
   const background = "getComputedStyle(document.body).backgroundColor";
-  const light = await (await opened()).evaluate(background);
-  const dark = await opened({ width: 1100, scheme: "dark" });
-  expect(await dark.evaluate(background)).not.toBe(light);
+  using light = await opened();
+  using dark = await opened({ width: 1100, scheme: "dark" });
+  expect(await dark.evaluate(background)).not.toBe(await light.evaluate(background));
 });
 
 test("the chart is drawn and has a text alternative", async () => {
-  const page = await opened();
+  using page = await opened();
   const box = (await page.evaluate(
     "(({width, height}) => [width, height])(document.querySelector('path.used').getBoundingClientRect())",
   )) as readonly number[];
@@ -92,23 +107,8 @@ test("the chart is drawn and has a text alternative", async () => {
   );
 });
 
-test.each([
-  [1100, 6],
-  [390, 3],
-] as const)(
-  "a chart of %d px has %d labels of its time, and none covers another",
-  async (width, least) => {
-    const page = await opened({ width, scheme: "light" });
-    const edges = (await page.evaluate(
-      "[...document.querySelector('.times').children].map((it) => it.getBoundingClientRect()).filter((it) => it.width > 0).flatMap((it) => [it.left, it.right])",
-    )) as readonly number[];
-    expect(edges.length / 2).toBeGreaterThanOrEqual(least);
-    expect(edges.toSorted((one, other) => one - other)).toEqual([...edges]);
-  },
-);
-
 test("an ID is shown shortened and selected in full", async () => {
-  const page = await opened();
+  using page = await opened();
   const id = "document.querySelector('code.id')";
   expect(await page.evaluate(`getComputedStyle(${id}).userSelect`)).toBe("all");
   expect(await page.evaluate(`${id}.textContent`)).toMatch(/^sha256:[0-9a-f]{64}$/);
@@ -131,8 +131,8 @@ test.each(["report", "large"])(
   "the %s page is printed on three pages at most, none of them empty",
   async (name) => {
     const file = join(directory, `${name}.html`);
-    const page = await browser.open(file, { width: 1100, scheme: "dark" });
-    const pdf = Buffer.from(await page.pdf());
+    using page = await openPage(file, { width: 1100, scheme: "dark" });
+    const pdf = await page.pdf();
     const texts = textsOfPages(pdf);
     expect(texts).toHaveLength(pdf.toString("latin1").match(/\/Type\s*\/Page\b/g)?.length ?? 0);
     expect(texts.length).toBeWithin(2, 4);
@@ -140,28 +140,8 @@ test.each(["report", "large"])(
   },
 );
 
-test.each([
-  ["a desk in light", { width: 1100, scheme: "light" }],
-  ["a phone in the dark", { width: 390, scheme: "dark" }],
-] as const)("the treemap on %s fills its area, and no tile is outside", async (_, look) => {
-  const page = await opened(look);
-  const [outside, covered, hatched] = (await page.evaluate(`(() => {
-    const map = document.querySelector(".map").getBoundingClientRect();
-    const tiles = [...document.querySelectorAll(".tile")].map((it) => it.getBoundingClientRect());
-    const isOutside = (it) =>
-      it.left < map.left - 1 || it.right > map.right + 1 || it.top < map.top - 1 || it.bottom > map.bottom + 1;
-    const area = tiles.reduce((sum, it) => sum + it.width * it.height, 0);
-    const shared = getComputedStyle(document.querySelector(".tile-shared")).backgroundImage;
-    return [tiles.filter(isOutside).length, area / (map.width * map.height), shared];
-  })()`)) as readonly [number, number, string];
-  expect(outside).toBe(0);
-  expect(covered).toBeWithin(0.9, 1.01);
-  expect(hatched).toStartWith("repeating-linear-gradient");
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
-});
-
 test("names from the runtime are shown as text, whatever they contain", async () => {
-  const page = await browser.open(join(directory, "hostile.html"), { width: 360, scheme: "light" });
+  using page = await openPage(join(directory, "hostile.html"), { width: 360, scheme: "light" });
   expect(await page.evaluate("document.querySelectorAll('script, img').length")).toBe(0);
   expect(await page.evaluate("document.title")).toStartWith("crigc report of <script>");
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
