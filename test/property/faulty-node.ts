@@ -37,7 +37,10 @@ const METHODS = [
   "ImageFsInfo",
   "statfs",
   "RemoveImage",
+  "StopContainer",
   "RemoveContainer",
+  "StopPodSandbox",
+  "RemovePodSandbox",
 ] as const;
 
 const someContainer = fc.record({
@@ -85,10 +88,13 @@ export const faultyNode = fc.record({
   volumes: fc.boolean(),
   availableGib: fc.integer({ min: 1, max: 25 }),
   faults: fc.array(aFault, { maxLength: 4 }),
-  /** A container that starts before this call, counted over all methods, on this image. */
-  starts: fc.array(fc.record({ at: fc.nat(60), image: fc.constantFrom(...WORDS) }), {
-    maxLength: 3,
-  }),
+  /** Before this call, counted over all methods, the dead container at this place starts, or a new one on this image. */
+  starts: fc.array(
+    fc.record({ at: fc.nat(60), image: fc.constantFrom(...WORDS), dead: fc.option(fc.nat(6)) }),
+    { maxLength: 3 },
+  ),
+  /** Each call takes longer than lists are valid. */
+  slow: rarely,
 });
 
 type FaultyNode = Drawn<typeof faultyNode>;
@@ -222,7 +228,8 @@ class Judge {
   }
 
   async before(method: string, about: string): Promise<void> {
-    this.#startContainers();
+    this.#startContainers(about);
+    if (this.#node.slow) await this.#engine().timer.sleep(11_000, new AbortController().signal);
     if (method === "RemoveImage") this.#judgeImage(about);
     if (method === "RemoveContainer") this.#judgeContainer(about);
     if (method === "RemovePodSandbox") this.#judgeSandbox(about);
@@ -265,15 +272,21 @@ class Judge {
     }
   }
 
-  #startContainers(): void {
+  #startContainers(about: string): void {
     const world = this.#world();
-    for (const [index, { at, image }] of this.#node.starts.entries()) {
+    for (const [index, { at, image, dead }] of this.#node.starts.entries()) {
       if (at !== this.#calls) continue;
-      const started = aContainer(`new${index}`, {
+      const new_ = aContainer(`new${index}`, {
         imageId: anImage(image).id,
         podUid: podUid(`uid-new${index}`),
       });
-      world.containers = [...world.containers, started];
+      const id = dead === null ? null : idOfContainer(dead);
+      if (id === null) world.containers = [...world.containers, new_];
+      // Between the last look at a container and its removal nothing can help.
+      else if (id !== about && !this.#read.has(id))
+        world.containers = world.containers.map((one) =>
+          one.id === id ? { ...one, state: "running" } : one,
+        );
     }
     this.#calls += 1;
   }
@@ -331,10 +344,10 @@ class Judge {
     const at = PODS.findIndex((pod) => `uid-${pod}` === uid);
     const pod = this.#node.pods[at];
     if (pod === undefined || this.#node.source !== "ready") return false;
-    const runs = this.#world().containers.some(
-      (one) => one.podUid === uid && one.state === "running",
-    );
-    return !pod.listed && !pod.ready && !runs && pod.absentSeconds === 10;
+    const { containers, uptime } = this.#world();
+    const runs = containers.some((one) => one.podUid === uid && one.state === "running");
+    const since = pod.absentSeconds === null ? null : seconds(pod.absentSeconds) - hours(48);
+    return !pod.listed && !pod.ready && !runs && since !== null && since + uptime >= seconds(10);
   }
 
   #engine(): FakeEngine["engine"] {

@@ -294,13 +294,19 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           availableBytes: world.filesystem.availableBytes + bytes,
         };
       },
-      stopContainer: async (id) => void record.writes.push(`StopContainer ${id}`),
+      stopContainer: async (id) => {
+        record.writes.push(`StopContainer ${id}`);
+        await world.before("StopContainer", id);
+      },
       removeContainer: async (id) => {
         record.writes.push(`RemoveContainer ${id}`);
         await world.before("RemoveContainer", id);
         world.containers = world.containers.filter((one) => one.id !== id);
       },
-      stopSandbox: async (id) => void record.writes.push(`StopPodSandbox ${id}`),
+      stopSandbox: async (id) => {
+        record.writes.push(`StopPodSandbox ${id}`);
+        await world.before("StopPodSandbox", id);
+      },
       removeSandbox: async (id) => {
         record.writes.push(`RemovePodSandbox ${id}`);
         await world.before("RemovePodSandbox", id);
