@@ -1,20 +1,17 @@
 // Recorded histories of the kubelet, step by step through the code of the agent: first seen, last used, restarts, failed
 // lists and removals; grace periods, minimum reclaim, the transition period.
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { imageEffects, type ImageHistory } from "./image-history.ts";
 import { pressureEffects, type PressureHistory } from "./pressure-history.ts";
-import { ownVectors, readHistories, readVectors } from "./read-vectors.ts";
+import { readHistories } from "./read-vectors.ts";
 
 const imageHistories = readHistories<ImageHistory>("image-histories");
 const pressureHistories = readHistories<PressureHistory>("pressure-histories");
 
-test.skipIf(imageHistories.length === 0)("the histories of images have steps", () => {
-  expect(imageHistories.every(({ steps }) => steps.length > 0)).toBe(true);
-});
-
-test.skipIf(pressureHistories.length === 0)("the histories of disk pressure have steps", () => {
-  expect(pressureHistories.every(({ steps }) => steps.length > 0)).toBe(true);
+test("every history has steps", () => {
+  const all = [...imageHistories, ...pressureHistories];
+  expect(all.every(({ steps }) => steps.length > 0)).toBe(true);
 });
 
 test.each(imageHistories.map((history) => [history.name, history] as const))(
@@ -30,22 +27,6 @@ test.each(pressureHistories.map((history) => [history.name, history] as const))(
     expect(await firstDifference(history, pressureEffects)).toBeNull();
   },
 );
-
-describe("a changed history fails", () => {
-  const [images = missing()] = readVectors<ImageHistory>("image-histories", ownVectors);
-  const [pressure = missing()] = readVectors<PressureHistory>("pressure-histories", ownVectors);
-
-  test("with one changed threshold", async () => {
-    const changed = {
-      ...pressure,
-      evictionHard: { ...pressure.evictionHard, "nodefs.available": "1%" },
-    };
-    expect(await firstDifference(changed, pressureEffects)).toContain(`${pressure.name}, step `);
-    const { policy } = images;
-    const another = { ...images, policy: { ...policy, minimumAgeMs: policy.minimumAgeMs * 10 } };
-    expect(await firstDifference(another, imageEffects)).toContain(`${images.name}, step `);
-  });
-});
 
 interface History<Step> {
   readonly name: string;
@@ -67,8 +48,4 @@ async function firstDifference<
     return `${history.name}, step ${at}: the kubelet ${wanted}, crigc ${got}`;
   }
   return null;
-}
-
-function missing(): never {
-  throw new Error("the project's own vectors have no such history");
 }

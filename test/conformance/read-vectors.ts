@@ -3,13 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
-/** Those that belong to the project, whatever CRIGC_VECTORS says. */
-export const ownVectors = join(import.meta.dir, "vectors");
-const chosenVectors = process.env["CRIGC_VECTORS"] ?? ownVectors;
+const directory = process.env["CRIGC_VECTORS"] ?? join(import.meta.dir, "vectors");
 
 /** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line, whose shape the caller knows. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function readVectors<Vector>(name: string, directory = chosenVectors): readonly Vector[] {
+export function readVectors<Vector>(name: string): readonly Vector[] {
   const plain = join(directory, `${name}.jsonl`);
   const text = existsSync(plain)
     ? readFileSync(plain, "utf8")
@@ -21,8 +19,8 @@ export function readVectors<Vector>(name: string, directory = chosenVectors): re
 /** The histories of the chosen directory; none, with a message, if it has no such file. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function readHistories<History>(name: string): readonly History[] {
-  const path = join(chosenVectors, `${name}.jsonl`);
+  const path = join(directory, `${name}.jsonl`);
   if (existsSync(path) || existsSync(`${path}.gz`)) return readVectors<History>(name);
-  console.warn(`skipped: no ${name}.jsonl or ${name}.jsonl.gz in ${chosenVectors}`);
+  console.warn(`skipped: no ${name}.jsonl or ${name}.jsonl.gz in ${directory}`);
   return [];
 }

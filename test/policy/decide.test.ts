@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { podUid } from "../../src/model/ids.ts";
-import type { ContainerPlan, Purpose } from "../../src/model/plan.ts";
+import type { ContainerPlan, Criterion, Purpose } from "../../src/model/plan.ts";
 import type { Sandbox, Snapshot } from "../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { decide, decideOnFreshLists, type Parts, type PlanInput } from "../../src/policy/decide.ts";
@@ -18,7 +18,11 @@ const left = {
 };
 const snapshot: Partial<Snapshot> = {
   ...left,
-  logs: { ...noLogs, podLogs: [{ entry: "shop_b_uid-b", uid: podUid("uid-b") }] },
+  logs: {
+    ...noLogs,
+    podLogs: [{ entry: "shop_b_uid-b", uid: podUid("uid-b") }],
+    danglingLinks: [{ entry: "x", containerId: "x" }],
+  },
   pods: reading("kubelet-dir", "uid-a"),
 };
 const LONG_GONE = { absentSinceWatched: watched(0n), deadSinceWatched: watched(0n) };
@@ -56,12 +60,23 @@ describe("a plan for", () => {
     expect(plan.images?.kept).toMatchObject([{ reason: { kind: "in-use" } }]);
   });
 
-  test("a namespace removes only what is in it", () => {
-    const of = (name: string) =>
-      decide(inputFor({}, { kind: "all-unused", only: [{ kind: "namespace", name }] })).containers;
-    expect(going(of("default"))).toEqual([1, 1, 0]);
-    expect(going(of("shop"))).toEqual([0, 0, 1]);
-    expect(going(of("other"))).toEqual([0, 0, 0]);
+  test.each<[string, Criterion, readonly number[]]>([
+    ["a namespace", { kind: "namespace", name: "default" }, [1, 1, 0]],
+    ["another one", { kind: "namespace", name: "shop" }, [0, 0, 1]],
+    ["a name that only begins alike", { kind: "namespace", name: "sho" }, [0, 0, 0]],
+    ["no namespace", { kind: "untagged" }, [0, 0, 0]],
+  ])("a selection of %s limits containers, sandboxes and logs, and has no links", (_, it, left) => {
+    const { containers } = decide(inputFor({}, { kind: "all-unused", only: [it] }));
+    expect(going(containers)).toEqual(left);
+    expect(containers?.links).toEqual([]);
+    const decisions = containers?.sandboxes.map(({ decision }) => decision) ?? [];
+    expect(decisions).toContainEqual(expect.objectContaining({ reason: { kind: "ready" } }));
+    if (left[1] === 0)
+      expect(decisions).toContainEqual({
+        kind: "keep",
+        reason: { kind: "not-selected" },
+        tried: expect.arrayContaining(["pod-gone", "not-selected"]),
+      });
   });
 });
 

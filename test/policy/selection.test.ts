@@ -1,14 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import type {
-  ContainerPlan,
-  Criterion,
-  ImagePlan,
-  Purpose,
-  Selection,
-} from "../../src/model/plan.ts";
+import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
 import { minutes, watched } from "../../src/model/time.ts";
-import { remainingPurpose, selectedContainers, selectionOf } from "../../src/policy/selection.ts";
+import { remainingPurpose, selectionOf } from "../../src/policy/selection.ts";
 import {
   aCandidate,
   aContainer,
@@ -126,48 +120,5 @@ describe("the image part of a pass, once its containers were collected,", () => 
     expect(selectionOf(periodic)).toBeNull();
     expect(selectionOf({ kind: "all-unused" })).toBeNull();
     expect(selectionOf(purpose)).toBe(only);
-  });
-});
-
-describe("containers, sandboxes and logs", () => {
-  const remove = { kind: "remove", reason: { kind: "test" }, tried: ["in-use"] } as never;
-  const keep = { kind: "keep", reason: { kind: "running" }, tried: [] } as never;
-  const plan = {
-    containers: [
-      { container: { podNamespace: "shop" }, decision: remove },
-      { container: { podNamespace: "other" }, decision: remove },
-      { container: { podNamespace: "other" }, decision: keep },
-    ],
-    sandboxes: [
-      { sandbox: { namespace: "shop" }, decision: remove },
-      { sandbox: { namespace: "other" }, decision: remove },
-    ],
-    podLogs: [
-      { directory: { entry: "shop_web_uid" }, decision: remove },
-      { directory: { entry: "shopping_web_uid" }, decision: remove },
-      { directory: { entry: "shop" }, decision: remove },
-    ],
-    links: [{}],
-  } as unknown as ContainerPlan;
-  const notSelected = {
-    kind: "keep",
-    reason: { kind: "not-selected" },
-    tried: ["in-use", "not-selected"],
-  };
-
-  test("are limited to the given namespaces; links belong to none", () => {
-    const limited = selectedContainers(plan, [{ kind: "namespace", name: "shop" }]);
-    const of = (list: readonly { readonly decision: unknown }[]) =>
-      list.map(({ decision }) => decision);
-    expect(of(limited.containers)).toEqual([remove, notSelected, keep]);
-    expect(of(limited.sandboxes)).toEqual([remove, notSelected]);
-    expect(of(limited.podLogs)).toEqual([remove, notSelected, remove]);
-    expect(limited.links).toEqual([]);
-  });
-
-  test("are all kept if the selection has no namespace", () => {
-    const limited = selectedContainers(plan, [{ kind: "untagged" }]);
-    const all = [...limited.containers, ...limited.sandboxes, ...limited.podLogs];
-    expect(all.filter(({ decision }) => decision.kind === "remove")).toEqual([]);
   });
 });
