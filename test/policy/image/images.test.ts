@@ -36,7 +36,6 @@ describe("space", () => {
     const plan = planOf({ images: three, snapshot: onDisk(16n) });
     expect(plan).toMatchObject({ triggers: [], targets: [], candidates: [], blocks: [] });
     expect(three.map((image) => fateOf(plan, image))).toEqual(Array(3).fill("no-trigger"));
-    expect(plan.kept[0]?.tried.slice(-2)).toEqual(["too-young", "no-trigger"]);
     expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
   });
 
@@ -120,23 +119,16 @@ describe("other triggers", () => {
   });
 });
 
-test("a kept image lists the evaluated rules, the deciding one last", () => {
+test("the evaluated rules are listed, the deciding one last, and none that is off", () => {
+  const always = ["in-use", "pinned", "sandbox-image", "keep-rule", "ghost"] as const;
   const images = [{ ...gib("pinned"), pinned: true }, gib("free")];
-  const tried = planOf({ images, snapshot: onDisk(50n) }).kept.map((one) => one.tried);
-  expect(new Set(tried)).toEqual(
-    new Set([
-      ["in-use", "pinned"],
-      ["in-use", "pinned", "sandbox-image", "keep-rule", "ghost", "too-young", "no-trigger"],
-    ]),
-  );
-});
-
-test("a candidate lists the evaluated rules, and none that is off", () => {
-  const triedWith = (limits: Partial<ImageLimits>) =>
-    planOf({ images: three, limits: { maximumImages: 0, ...limits } }).candidates[0]?.tried;
-  const always = ["in-use", "pinned", "sandbox-image", "keep-rule"] as const;
-  expect(triedWith({})).toEqual([...always, "ghost", "too-young"]);
-  expect(triedWith({ compat: "kubelet" })).toEqual([...always, "ghost", "just-used", "too-young"]);
+  const kept = planOf({ images, snapshot: onDisk(50n) }).kept.map((one) => one.tried);
+  const idle = [...always, "too-young", "no-trigger"] as const;
+  expect(new Set(kept)).toEqual(new Set<(typeof kept)[number]>([["in-use", "pinned"], idle]));
+  const triedWith = (compat: ImageLimits["compat"]) =>
+    planOf({ images, limits: { maximumImages: 0, compat } }).candidates[0]?.tried;
+  expect(triedWith("none")).toEqual([...always, "too-young"]);
+  expect(triedWith("kubelet")).toEqual([...always, "just-used", "too-young"]);
 });
 
 describe("age", () => {
@@ -146,10 +138,10 @@ describe("age", () => {
     lastUsedWatched: watched(WATCHED - span),
   });
 
-  test("images unused for longer are removed whatever the disk usage, the rest is kept", () => {
+  test("images unused for longer are removed whatever the disk usage, the rest and what is protected is kept", () => {
     const plan = planOf({
-      images: [gib("old"), gib("edge")],
-      records: [usedBefore(hours(24) + 1n), usedBefore(hours(24))],
+      images: [gib("old"), gib("edge"), anImage("pinned", { pinned: true })],
+      records: [usedBefore(hours(24) + 1n), usedBefore(hours(24)), usedBefore(hours(99))],
       limits,
       snapshot: onDisk(50n),
     });
@@ -187,19 +179,6 @@ describe("age", () => {
     expect(fateOf(plan, gib("old"))).toBe(fate);
   });
 
-  test("does not override protection", () => {
-    const images = [anImage("old", { pinned: true })];
-    expect(
-      planOf({ images, records: [usedBefore(hours(99))], limits, snapshot: onDisk(50n) })
-        .candidates,
-    ).toEqual([]);
-  });
-
-  test("is noted as hardly working without an agent", () => {
-    expect(planOf({ images: three, limits }).notes).toHaveLength(1);
-    expect(planOf({ images: three, limits, facts: { startedAt: NOW } }).notes).toEqual([]);
-  });
-
   test.each([
     ["periodic", "none", [{ kind: "space-off" }]],
     ["periodic", "kubelet", []],
@@ -212,23 +191,12 @@ describe("age", () => {
       expect(planOf({ images: three, limits: off, facts: { purpose: { kind } } }).notes).toEqual([
         ...notes,
       ]);
+      const aged = { images: three, limits: { ...limits, compat } };
       const waits = compat === "kubelet";
-      expect(planOf({ images: three, limits: { ...limits, compat } }).notes).toEqual([
-        { kind: "maximum-age-needs-agent", waits },
-      ]);
+      expect(planOf(aged).notes).toEqual([{ kind: "maximum-age-needs-agent", waits }]);
+      expect(planOf({ ...aged, facts: { startedAt: NOW } }).notes).toEqual([]);
     },
   );
-});
-
-describe("all unused", () => {
-  test("asks for all images alike, whatever their age", () => {
-    const facts = { purpose: { kind: "all-unused" } } as const;
-    const plan = planOf({ images: three, limits: { maximumAge: hours(1) }, facts });
-    expect(plan.triggers).toEqual([{ kind: "all-unused" }]);
-    expect(plan.candidates.map(({ triggers }) => triggers)).toEqual(
-      three.map(() => [{ kind: "all-unused" }]),
-    );
-  });
 });
 
 describe("pressure", () => {
@@ -249,11 +217,13 @@ describe("pressure", () => {
       },
     });
 
-  test("removes images as far as its targets need, and ignores the other thresholds", () => {
-    const plan = pressed([target]);
-    expect(plan.targets).toEqual([target]);
+  test("removes images as far as its targets need, names each of its signals, and ignores the other thresholds", () => {
+    const other = { kind: "pressure", signal: "nodefs.available" } as const;
+    const targets = [target, { ...target, trigger: other }];
+    const plan = pressed(targets);
+    expect(plan).toMatchObject({ targets, triggers: [trigger, other] });
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-    expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
+    expect(plan.candidates[0]?.triggers).toEqual([trigger, other]);
   });
 
   test("removes no image for a disk that no longer exists", () => {
@@ -290,11 +260,6 @@ describe("pressure", () => {
     // Another disk has a pressure of its own.
     expect(pressed([milder, elsewhere], [full, other]).targets).toEqual([milder]);
   });
-
-  test("each of its signals is named", () => {
-    const other = { kind: "pressure", signal: "nodefs.available" } as const;
-    expect(pressed([target, { ...target, trigger: other }]).triggers).toEqual([trigger, other]);
-  });
 });
 
 test("a limit of removals is noted in the plan if one is set", () => {
@@ -320,7 +285,7 @@ describe("futility", () => {
           },
         ],
       ]);
-    const minute = 60_000_000_000n;
+    const minute: bigint = minutes(1);
     const at = (retryWatched: bigint, change: Partial<Parameters<typeof planOf>[0]> = {}) =>
       planOf({
         images: three,
@@ -329,21 +294,17 @@ describe("futility", () => {
         ledger: { watched: watched(10n * minute), nothingFreed: paused(retryWatched) },
       });
 
-    test("keep every image until the pause is over, whatever triggers", () => {
+    test("keep every image until the pause is over, whatever triggers, and announce none to be tried", () => {
       const block = {
         kind: "nothing-freed" as const,
         filesystem: "/var/lib/containerd",
         remaining: minutes(2),
       };
-      expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block] });
+      expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block], notes: [] });
       const counted = at(12n * minute, { limits: { maximumImages: 1 } });
       expect(counted).toMatchObject({ candidates: [], blocks: [block] });
       const aged = at(12n * minute, { snapshot: onDisk(50n), limits: { maximumAge: minutes(5) } });
       expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
-    });
-
-    test("announce no image to be tried before the pause is over", () => {
-      expect(at(12n * minute).notes).toEqual([]);
     });
 
     test("let one image be expected when the pause is over", () => {
@@ -365,7 +326,7 @@ describe("futility", () => {
 
   const filled = { filesystems: [disk(3n, 4n)] };
 
-  test("a disk filled by other data costs no image, and the plan reports what fills it", () => {
+  test("a disk filled by other data costs no image without --when-futile collect, and the plan reports what fills it", () => {
     const plan = planOf({ images: three, snapshot: filled });
     expect(plan.candidates).toEqual([]);
     expect(plan.blocks).toEqual([
@@ -380,12 +341,8 @@ describe("futility", () => {
       three.map(() => ({ kind: "blocked", block: "futile" })),
     );
     expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 90n * GIB } });
-  });
-
-  test("is ignored with --when-futile collect", () => {
-    const plan = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
-    expect(plan.candidates).toHaveLength(3);
-    expect(plan.futility[0]?.futile).toBeTrue();
+    const all = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
+    expect(all).toMatchObject({ candidates: [{}, {}, {}], futility: [{ futile: true }] });
   });
 
   test("inodes of the same disk are freed all the same, where no pressure has to end", () => {
@@ -480,10 +437,14 @@ test("all unused images go in their order, with what each frees by its layers", 
     layers: new Map([[child, { below: null, chain: [base, child] }]]),
   };
   const all = { images: [gib("a"), gib("b")], ledger, snapshot: onDisk(10n) };
-  const { candidates } = planOf({ ...all, facts: { purpose: { kind: "all-unused" } } });
+  const unused = (limits: Partial<ImageLimits>) =>
+    planOf({ ...all, limits, facts: { purpose: { kind: "all-unused" } } });
+  // Whatever their age.
+  const { candidates, triggers } = unused({ maximumAge: hours(1) });
   expect(words(candidates)).toEqual(["a", "b"]);
-  const limits = { accounting: "reported" } as const;
-  const summed = planOf({ ...all, limits, facts: { purpose: { kind: "all-unused" } } });
+  expect(triggers).toEqual([{ kind: "all-unused" }]);
+  for (const one of candidates) expect(one.triggers).toEqual(triggers);
+  const summed = unused({ accounting: "reported" });
   expect(summed.candidates.map(({ frees }) => frees)).toEqual([undefined, undefined]);
   expect(
     candidates.map(({ unscaled, sharersKnown }) => [unscaled?.estimateBytes, sharersKnown]),
@@ -493,39 +454,24 @@ test("all unused images go in their order, with what each frees by its layers", 
   ]);
 });
 
-describe("the order frequent", () => {
+test("the order frequent removes by key, and shows it of each image; other orders and compat kubelet have none", () => {
   const used = (uses: number, agingTerm = 0): Partial<ImageRecord> => ({
     frequency: { uses, agingTerm, dayBegunWatched: null },
   });
-  const node = (change: Partial<ImageLimits> = {}) => ({
-    images: [
-      anImage("often"),
-      anImage("late"),
-      anImage("once"),
-      anImage("pinned", { pinned: true }),
-    ],
-    records: [used(5), used(2, 2), {}, used(1)],
-    limits: { maximumImages: 0, order: "frequent" as const, ...change },
-  });
-
-  test("removes by key, and shows it of each image, of kept ones too", () => {
-    const { candidates, kept } = planOf(node());
-    expect(words(candidates)).toEqual(["once", "late", "often"]);
-    expect(candidates.map(({ orderKey }) => orderKey)).toEqual([1, 4, 5]);
-    expect(kept).toMatchObject([{ orderKey: 1, reason: { kind: "pinned" } }]);
-  });
-
-  test.each([
-    ["recent", "none"],
-    ["frequent", "kubelet"],
-  ] as const)("of %s with compat %s has no keys", (order, compat) => {
-    const { candidates, kept } = planOf({
-      ...node({ order, compat }),
-      facts: { purpose: { kind: "all-unused" } },
+  const images = ["often", "late", "once"].map((name) => anImage(name));
+  const of = (order: ImageLimits["order"], compat: ImageLimits["compat"]) =>
+    planOf({
+      images: [...images, anImage("pinned", { pinned: true })],
+      records: [used(5), used(2, 2), {}, used(1)],
+      limits: { maximumImages: 0, order, compat },
     });
-    expect(candidates).toHaveLength(3);
-    for (const one of [...candidates, ...kept]) expect(one).not.toHaveProperty("orderKey");
-  });
+  const { candidates, kept } = of("frequent", "none");
+  expect(words(candidates)).toEqual(["once", "late", "often"]);
+  expect(candidates.map(({ orderKey }) => orderKey)).toEqual([1, 4, 5]);
+  expect(kept).toMatchObject([{ orderKey: 1, reason: { kind: "pinned" } }]);
+  for (const plan of [of("recent", "none"), of("frequent", "kubelet")])
+    for (const one of [...plan.candidates, ...plan.kept])
+      expect(one).not.toHaveProperty("orderKey");
 });
 
 describe("the estimated stop", () => {
