@@ -177,14 +177,14 @@ export class Agent {
   ): Promise<RunResult> {
     const loop = this.#loops[request.kind];
     const { engine } = loop;
-    if (request.kind === "pressure") {
-      this.#yield.abort();
-      this.#yield = new AbortController();
-    }
+    const isUrgent = request.kind === "pressure";
+    if (isUrgent) this.#yield.abort();
     const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
+      // Not before: passes that were waiting ahead of it yield too.
+      if (isUrgent) this.#yield = new AbortController();
       const hurry = this.#yield.signal;
       const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
       const { dryRun, runtimeRequestTimeout } = this.#config().values;

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { healthOf } from "../../src/agent/status-server.ts";
 import { hours } from "../../src/model/time.ts";
+import { surrounded } from "../sim/around.ts";
 import { aRelease, available, imageOf } from "../sim/node.ts";
 import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";
 import { MIB } from "../support/build/values.ts";
@@ -149,6 +150,32 @@ test("a container pass interrupted by one under pressure is not a failure, neith
   for (const { error, containers } of cutOff)
     expect({ error, end: containers?.end }).toEqual({ error: null, end: "stopped" });
   expect(sim.record.events.map(({ reason }) => reason)).not.toContain("ContainerGCFailed");
+});
+
+test("a container pass that waits for its turn yields too to one under pressure that waits behind it", async () => {
+  const limits = { ...simLimits, images: { ...simLimits.images, maximumImages: 57 } };
+  const sim = aNode(60, {
+    refit: (engine, { clock, record }) => ({
+      ...engine,
+      writer: surrounded(engine.writer, async (name, _, ask) => {
+        if (name === "removeImage" && record.kind === "image-gc") await clock.sleep(MINUTE);
+        return ask();
+      }),
+    }),
+  });
+  sim.start();
+  await sim.run(6 * MINUTE);
+  sim.weather.limits = limits;
+  await sim.run(5 * MINUTE + 30 * SECOND);
+  expect(sim.record.kind).toBe("image-gc");
+  sim.fill(9);
+  await sim.run(2 * MINUTE);
+  const last = sim.record.passes.slice(-3).map(({ kind, containers }) => [kind, containers?.end]);
+  expect(last).toEqual([
+    ["image-gc", undefined],
+    ["container-gc", "stopped"],
+    ["pressure", "done"],
+  ]);
 });
 
 describe("health", () => {
