@@ -56,8 +56,8 @@ export interface PassEnd {
 
 /** How long images wait for containers under pressure. */
 const HEAD_START_MS = 500;
-/** How long after the images containers may make no progress before the pass ends; less if others fill the disk. */
-const [HANGING_MS, OUTRUN_MS] = [5_000, 1_000];
+/** How long after the images containers may make no progress before the pass ends, and how often the disks are looked at. */
+const [HANGING_MS, LOOK_MS] = [5_000, 1_000];
 
 /** Runs one pass. Never rejects: failures are in the result and in the journal. */
 export async function runPass(
@@ -164,18 +164,19 @@ class RunningPass {
   async #remove(prepared: Prepared): Promise<void> {
     const { timer } = this.#engine;
     const { steps } = this.#context;
+    const { images } = prepared.plan;
     const [enough, ended] = [new AbortController(), new AbortController()];
     let isParallel = false;
     const collecting = this.#removeContainers(prepared, enough.signal).finally(() => ended.abort());
     try {
       const soonest = AbortSignal.any([this.#signal, ended.signal]);
-      await (this.#imagesWaitBriefly(prepared)
-        ? steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest))
-        : collecting);
+      if (this.#imagesWaitBriefly(prepared))
+        await steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest));
+      else if (images !== null || !this.#isUnderPressure()) await collecting;
       isParallel = !ended.signal.aborted;
-      if (prepared.plan.images !== null && !this.#signal.aborted)
-        await this.#removeImages(prepared);
-      await steps.wait("containers", () => this.#untilHanging(ended.signal));
+      if (images !== null && !this.#signal.aborted) await this.#removeImages(prepared);
+      const patienceMs = images === null ? Infinity : HANGING_MS;
+      await steps.wait("containers", () => this.#untilImagesNeeded(ended.signal, patienceMs));
     } finally {
       // Something that hangs must not delay the next pass.
       enough.abort();
@@ -186,19 +187,33 @@ class RunningPass {
 
   /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
   #imagesWaitBriefly({ plan }: Prepared): boolean {
-    const { compat, maximumRemovals } = this.#engine.limits().images;
-    const underPressure = this.#request.purpose.kind === "pressure" && compat === "none";
+    const { maximumRemovals } = this.#engine.limits().images;
     // A limit of removals counts both, so they run one after the other.
-    return underPressure && plan.images !== null && maximumRemovals === null;
+    return this.#isUnderPressure() && plan.images !== null && maximumRemovals === null;
   }
 
-  /** Until the container part has ended, or has made no progress for a while. */
-  async #untilHanging(ended: AbortSignal): Promise<void> {
-    const patienceMs = this.#images?.end === "own-gain-reached" ? OUTRUN_MS : HANGING_MS;
-    for (let before = -1; before !== this.#containersDone && !ended.aborted;) {
-      before = this.#containersDone;
-      await this.#engine.timer.sleep(patienceMs, AbortSignal.any([ended, this.#signal]));
+  #isUnderPressure(): boolean {
+    const { compat } = this.#engine.limits().images;
+    return this.#request.purpose.kind === "pressure" && compat === "none";
+  }
+
+  /** Until the container part has ended or made no progress for so long, or a disk under pressure needs images again. */
+  async #untilImagesNeeded(ended: AbortSignal, patienceMs: number): Promise<void> {
+    const { timer } = this.#engine;
+    const stop = AbortSignal.any([ended, this.#signal]);
+    let done = this.#containersDone;
+    for (let idleMs = 0; idleMs < patienceMs && !stop.aborted;) {
+      await timer.sleep(LOOK_MS, stop);
+      idleMs = done === this.#containersDone ? idleMs + LOOK_MS : 0;
+      done = this.#containersDone;
+      if (this.#mayRemoveImages() && (await this.#targets()).length > 0) return;
     }
+  }
+
+  /** Whether the pass removed no image, or stopped because the disks needed no more. */
+  #mayRemoveImages(): boolean {
+    const end = this.#images?.end;
+    return end === undefined || end === "target-reached" || end === "own-gain-reached";
   }
 
   async #removeContainers(prepared: Prepared, enough: AbortSignal): Promise<void> {
