@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
+import { type CommandResult, tryCommand } from "./containerd/command.ts";
 import { until } from "./containerd/until.ts";
 
 /** CRIGC_PROGRAM puts another build in its place. */
@@ -17,14 +18,11 @@ export interface ProgramSurroundings {
   readonly within?: readonly string[];
 }
 
-export interface ProgramResult {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
+export interface ProgramResult extends CommandResult {
   readonly tookMs: number;
 }
 
-/** A minute is more than anything here needs; what hangs is killed and gives exit code 137. */
+/** A minute is more than anything here needs. */
 const LONGEST_MS = 60_000;
 
 /** The exit code is the caller's to judge. */
@@ -33,15 +31,9 @@ export async function runProgram(
   surroundings: ProgramSurroundings = {},
 ): Promise<ProgramResult> {
   const startedAt = performance.now();
-  const child = spawn(words, surroundings);
-  const tooLong = setTimeout(() => child.kill("SIGKILL"), LONGEST_MS);
-  const [stdout, stderr, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  clearTimeout(tooLong);
-  return { exitCode, stdout, stderr, tookMs: performance.now() - startedAt };
+  const { argv, ...options } = placed(words, surroundings);
+  const result = await tryCommand(argv, { ...options, timeout: LONGEST_MS });
+  return { ...result, tookMs: performance.now() - startedAt };
 }
 
 export interface RunningProgram {
@@ -49,7 +41,7 @@ export interface RunningProgram {
   /** Everything that it wrote to stderr so far. */
   said(): string;
   answered(): string;
-  /** Until a text was said `times` times; throws with the whole story when it takes too long. */
+  /** Until a text was said; throws with the whole story when it takes too long. */
   untilSaid(text: string | RegExp, withinMs?: number): Promise<void>;
   /** Sends a signal without waiting. */
   signal(name: NodeJS.Signals): void;
@@ -66,7 +58,8 @@ export function startProgram(
   words: readonly string[],
   surroundings: ProgramSurroundings = {},
 ): RunningProgram {
-  const child = spawn(words, surroundings);
+  const { argv, ...options } = placed(words, surroundings);
+  const child = Bun.spawn(argv, { ...options, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const said = gathered(child.stderr);
   const answered = gathered(child.stdout);
   const untilSaid = async (text: string | RegExp, withinMs = 10_000): Promise<void> => {
@@ -97,18 +90,13 @@ export function startProgram(
   };
 }
 
-function spawn(
+function placed(
   words: readonly string[],
   { env = {}, cwd = "/", within = [] }: ProgramSurroundings,
 ) {
   if (!existsSync(program)) throw new Error(`${program} is not there: run scripts/build`);
-  return Bun.spawn([...within, program, ...words], {
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
-    cwd,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const argv = [...within, program, ...words];
+  return { argv, env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env }, cwd };
 }
 
 function gathered(stream: ReadableStream<Uint8Array>): () => string {

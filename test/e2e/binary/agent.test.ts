@@ -163,16 +163,6 @@ describe("what an agent cannot open", () => {
     );
     await agent.untilSaid("Opening the control socket succeeded");
   });
-
-  test("(a state directory) is reported, and collection continues without it and without a trace", async () => {
-    await using it = await aNode(3);
-    const stateDir = "--state-dir=/proc/none";
-    await using agent = it.start("run", "--max-images=2", stateDir);
-    await agent.untilSaid("/proc/none");
-    await it.untilRemoved(1);
-    expect((await it.status()).ledgerError).not.toBeNull();
-    expect((await it.crigc("snapshot", "--trace", stateDir)).exitCode).toBe(8);
-  });
 });
 
 test("an agent takes its lock and its control socket again if they are deleted, so that a second agent still exits 6, whatever its directories", async () => {

@@ -4,6 +4,7 @@ import { statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { commands } from "../../../src/cli/commands.ts";
+import { tryCommand } from "../../support/containerd/command.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { program } from "../../support/program.ts";
 import { TRACE } from "../../support/trace.ts";
@@ -24,19 +25,10 @@ const flags = removable;
 async function shell(node: TestNode, line: string) {
   const startedAt = performance.now();
   const script = `set -o pipefail; crigc() { ${program} "$@"; }; ${line}`;
-  const child = Bun.spawn(["bash", "-c", script, "bash", ...node.flags], {
-    env: { PATH: "/usr/bin:/bin" },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: 30_000,
-  });
-  const [stdout, stderr, exitCode] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
-    child.exited,
-  ]);
-  return { stdout, stderr, exitCode, tookMs: performance.now() - startedAt };
+  const env = { PATH: "/usr/bin:/bin" };
+  const words = ["bash", "-c", script, "bash", ...node.flags];
+  const result = await tryCommand(words, { env, timeout: 30_000 });
+  return { ...result, tookMs: performance.now() - startedAt };
 }
 
 test("5000 images are printed completely through a pipe", async () => {

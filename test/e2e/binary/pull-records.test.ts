@@ -1,13 +1,13 @@
 // What the kubelet's pull records protect with --keep-preloaded, and what crigc says of them.
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { hours } from "../../../src/model/time.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
-import { pullFile, pullIntent, pullRecord } from "../../support/pull-records.ts";
+import { pullIntent, pullRecord } from "../../support/pull-records.ts";
 import { put } from "../../support/scratch.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
@@ -72,30 +72,6 @@ describe("--keep-preloaded", () => {
     expect(it.removedImages()).toEqual([pulled]);
     expect(await statesOf(it)).toMatchObject({ [pulled]: "no-record" });
   });
-
-  test("keeps every image without records, or without the directory, and says so", async () => {
-    await using it = await aNode();
-    put(rootOf(it), `image_manager/pulled/${pullFile(pulled)}`);
-    const gc = () => it.crigc("gc", "--all-unused");
-    expect((await gc()).stdout).toContain("keepPreloaded alone keeps 2 images");
-    expect(await statesOf(it)).toMatchObject({ [pulled]: "unknown", [preloaded]: "no-record" });
-    rmSync(join(rootOf(it), "image_manager"), { recursive: true });
-    expect((await gc()).stdout).toContain("does not exist");
-    expect(it.removedImages()).toEqual([]);
-  });
-
-  test.each(["none", "kubelet"])(
-    "goes by what an image was when first seen, in later processes too (--compat=%s)",
-    async (compat) => {
-      await using it = await withRecord();
-      it.configure({ compat });
-      await observe(it);
-      rmSync(join(rootOf(it), "image_manager/pulled", pullFile(pulled)));
-      pullRecord(rootOf(it), preloaded);
-      await it.crigc("gc", "--all-unused");
-      expect(it.removedImages()).toEqual([pulled]);
-    },
-  );
 });
 
 test("a pull under way keeps images of its name for an hour, without any flag", async () => {

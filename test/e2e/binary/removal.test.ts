@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { hours } from "../../../src/model/time.ts";
 import { hexId, type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { criDockerd, crio137 } from "../../support/fake-runtime/traits.ts";
+import { crio137 } from "../../support/fake-runtime/traits.ts";
 import { observedFor, passesApart } from "../../support/ledger.ts";
 import {
   image as plainImage,
@@ -75,35 +75,6 @@ test("an image whose removal a crash of the runtime cut off is tried again at on
   await observedFor(it.stateDir, hours(1));
   expect(resultOf(await it.json(collect), "deadly")).toMatchObject({ kind: "removed" });
 }, 30_000);
-
-test("on cri-dockerd, which has no NotFound code, passes continue after pods were deleted", async () => {
-  const pods = ["a", "b", "c"];
-  await using it = await startNode({
-    node: {
-      images: [...pods.map((name) => image(name)), image("unused")],
-      sandboxes: pods.map((name) => ({ id: hexId(name), uid: `uid-${name}`, name })),
-      containers: pods.map((name) => ({
-        id: hexId(`c-${name}`),
-        sandboxId: hexId(name),
-        image: imageIdOf(name),
-      })),
-    },
-    traits: criDockerd,
-    flags,
-  });
-  await it.json(["gc", "--images", "--max-images=10"]);
-  const { node } = it.runtime;
-  node.removeSandbox(hexId("a"));
-  node.removeSandbox(hexId("b"));
-  // Listed, and gone when its own status is asked for.
-  node.addContainer({ id: hexId("late"), sandboxId: hexId("c"), image: imageIdOf("c") });
-  it.runtime.before("ContainerStatus", (request) => {
-    if (Object.values(request).includes(hexId("late"))) node.removeContainer(hexId("late"));
-  });
-  const report = await it.json(["gc", "--images", "--all-unused"]);
-  expect(report.images).toMatchObject({ end: "candidates-exhausted", error: null });
-  expect(removedNames(it).toSorted()).toEqual(["a", "b", "unused"].map(imageIdOf).toSorted());
-});
 
 test("what the kubelet removes at the same moment counts as removed already", async () => {
   await using it = await startNode({ flags: ["--dead-pod-ttl=0s"] });

@@ -6,25 +6,18 @@ import { join } from "node:path";
 import { Metrics } from "../../../src/agent/metrics.ts";
 import prometheusRules from "../../../src/agent/prometheus-rules.txt" with { type: "text" };
 import { forecast, measured, pass, runtime, status } from "../../report/build.ts";
+import { tryCommand } from "../../support/containerd/command.ts";
 import { until } from "../../support/containerd/until.ts";
-import { scratch } from "../../support/scratch.ts";
+import { put, scratch } from "../../support/scratch.ts";
 import { type Json, startNode } from "../binary/node.ts";
 
 const directory = scratch();
 
 async function promtool(words: readonly string[], input = ""): Promise<string> {
-  const tool = Bun.spawn(["promtool", ...words], {
-    cwd: directory,
-    stdin: new Blob([input]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(tool.stdout).text(),
-    new Response(tool.stderr).text(),
-    tool.exited,
-  ]);
-  return code === 0 ? err : `exit ${code}: ${out}${err}`;
+  const file = put(directory, "input", input);
+  const line = ["sh", "-c", 'exec promtool "$@" <"$0"', file, ...words];
+  const { exitCode, stdout, stderr } = await tryCommand(line, { cwd: directory });
+  return exitCode === 0 ? stderr : `exit ${exitCode}: ${stdout}${stderr}`;
 }
 
 test("promtool check metrics accepts the metrics", async () => {

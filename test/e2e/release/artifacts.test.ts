@@ -140,12 +140,15 @@ test("its provenance names every file, the commit, the lock file, each runtime a
 });
 
 describe("release --verify", () => {
-  const verify = (script: string, release: string, from = commit): Promise<CommandResult> =>
-    tryCommand(["env", `CRIGC_COMMIT=${from}`, script, "--verify", release]);
-  const script = `${top}/scripts/release`;
+  const verify = (
+    script: readonly string[],
+    release: string,
+    from = commit,
+  ): Promise<CommandResult> =>
+    tryCommand(["env", `CRIGC_COMMIT=${from}`, ...script, "--verify", release]);
 
   // One rebuild shows both: what was forged is found, and all else has the same bytes.
-  test("finds in a copy of the sources elsewhere the one file that was forged with its sum, and no other", async () => {
+  test("finds in a copy of the sources elsewhere, under another umask, locale and time zone, the one file that was forged with its sum, and no other", async () => {
     const sources = `${work}/elsewhere/and/deeper`;
     await copySources(sources);
     const forged = `${work}/forged`;
@@ -155,7 +158,9 @@ describe("release --verify", () => {
       `cp -a --reflink=auto '${folder}' '${forged}' && cd '${forged}'
        echo forged >> node-image && sha256sum -- [!S]* > SHA256SUMS`,
     );
-    const { exitCode, stderr } = await verify(`${sources}/scripts/release`, forged);
+    // Nor does it matter who builds, and where.
+    const strange = `umask 077; LC_ALL=C.UTF-8 TZ=Asia/Tokyo exec '${sources}/scripts/release' "$@"`;
+    const { exitCode, stderr } = await verify(["sh", "-ec", strange, "sh"], forged);
     expect(stderr).toContain(`not what the sources of ${commit} give: node-image\n`);
     expect(exitCode).toBe(1);
     const trace = await run("grep", "--count", "--fixed-strings", top, `${folder}/crigc-linux-x64`);
@@ -186,7 +191,7 @@ describe("release --verify", () => {
        sha256sum -- [!S]* > SHA256SUMS`,
     );
     await change(copy);
-    const { exitCode, stderr } = await verify(script, copy, from);
+    const { exitCode, stderr } = await verify([`${top}/scripts/release`], copy, from);
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(said) });
   });
 });

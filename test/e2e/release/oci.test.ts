@@ -20,7 +20,7 @@ import {
 import { nodeFlags } from "../../support/containerd/program.ts";
 import { until } from "../../support/containerd/until.ts";
 import { scratch } from "../../support/scratch.ts";
-import { released, run, top } from "./build.ts";
+import { released, run } from "./build.ts";
 
 setDefaultTimeout(300_000);
 
@@ -73,22 +73,13 @@ describe.each([
   ["x64", "amd64", "lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu"],
   ["arm64", "arm64", "lib/ld-linux-aarch64.so.1", "lib/aarch64-linux-gnu"],
 ])("the image for %s", (processor, architecture, loader, libraries) => {
-  let layout: Layout;
-  let manifest: Json;
-  let layer: string;
-
-  beforeAll(async () => {
-    layout = await unpacked(`crigc-linux-${processor}.oci.tar`);
-    manifest = layout.document(layout.manifests[0]);
-    layer = layout.blob(manifest.layers[0]);
-  });
-
-  test("is an OCI layout of one named image, whose blobs match their digests", async () => {
-    expect(layout.manifests).toEqual([
+  test("is one named image of /crigc run, with the executable, its libraries and licences, and neither a time nor an owner of the build machine", async () => {
+    const archive = `crigc-linux-${processor}.oci.tar`;
+    const layout = await unpacked(archive);
+    await expectBlobs(layout);
+    expect(layout.manifests).toMatchObject([
       {
         mediaType: "application/vnd.oci.image.manifest.v1+json",
-        digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
-        size: expect.any(Number),
         platform: { architecture, os: "linux" },
         annotations: {
           "io.containerd.image.name": `localhost/crigc:${version}`,
@@ -96,10 +87,8 @@ describe.each([
         },
       },
     ]);
-    await expectBlobs(layout);
-  });
-
-  test("runs /crigc run, and has the diff ID of its unpacked layer", async () => {
+    const manifest = layout.document(layout.manifests[0]);
+    const layer = layout.blob(manifest.layers[0]);
     const sum = await command("sh", "-c", `gunzip -c '${layer}' | sha256sum`);
     expect(layout.document(manifest.config)).toMatchObject({
       architecture,
@@ -116,20 +105,19 @@ describe.each([
       },
       rootfs: { type: "layers", diff_ids: [`sha256:${sum.slice(0, 64)}`] },
     });
-  });
-
-  test("contains the executable, its libraries, their licences and nothing else", async () => {
+    const files: string[] = [];
+    for (const file of [layer, `${folder}/${archive}`]) {
+      const listed = await command("tar", "--full-time", "--numeric-owner", "-tvf", file);
+      for (const line of listed.trimEnd().split("\n")) {
+        const name = / 0\/0 .* 1970-01-01 00:00:00 (.*)$/.exec(line)?.[1] ?? `${line}: a trace`;
+        if (file === layer && !name.endsWith("/")) files.push(name);
+        expect(name).not.toContain("a trace");
+      }
+    }
     const dynamic = await command("readelf", "-dW", `${folder}/crigc-linux-${processor}`);
     const needed = [...dynamic.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name = ""]) => name);
     const linked = needed.filter((name) => !name.startsWith("ld-linux"));
-    const listed = await command("tar", "-tzf", layer);
-    expect(
-      listed
-        .trimEnd()
-        .split("\n")
-        .filter((name) => !name.endsWith("/"))
-        .toSorted(),
-    ).toEqual(
+    expect(files.toSorted()).toEqual(
       [
         "crigc",
         loader,
@@ -144,92 +132,41 @@ describe.each([
     const beside = await command("sha256sum", `${folder}/crigc-linux-${processor}`);
     expect(inside.slice(0, 64)).toBe(beside.slice(0, 64));
   });
-
-  test("contains no time and no owner of the build machine", async () => {
-    for (const archive of [layer, `${folder}/crigc-linux-${processor}.oci.tar`]) {
-      const listed = await command("tar", "--full-time", "--numeric-owner", "-tvf", archive);
-      const lines = listed.trimEnd().split("\n");
-      expect(lines.filter((line) => !/ 0\/0 .* 1970-01-01 00:00:00 /.test(line))).toEqual([]);
-    }
-  });
 });
 
-describe("the index of both images", () => {
-  let layout: Layout;
-
-  beforeAll(async () => {
-    layout = await unpacked(`crigc-${version}.oci.tar`);
+test("the index of both images has the name, the same image for each processor as its own archive, and the bill of materials as its referrer", async () => {
+  const layout = await unpacked(`crigc-${version}.oci.tar`);
+  await expectBlobs(layout);
+  const [index, referrer] = layout.manifests;
+  expect(index).toMatchObject({
+    mediaType: "application/vnd.oci.image.index.v1+json",
+    annotations: {
+      "io.containerd.image.name": `localhost/crigc:${version}`,
+      "org.opencontainers.image.ref.name": version,
+    },
   });
-
-  test("has the name, and for each processor the same image as the archive for that processor", async () => {
-    const [index] = layout.manifests;
-    expect(index).toMatchObject({
-      mediaType: "application/vnd.oci.image.index.v1+json",
-      annotations: {
-        "io.containerd.image.name": `localhost/crigc:${version}`,
-        "org.opencontainers.image.ref.name": version,
-      },
-    });
-    const of = async (processor: string) => {
-      const [image] = (await unpacked(`crigc-linux-${processor}.oci.tar`)).manifests;
-      return { ...image, annotations: undefined };
-    };
-    const { manifests, annotations } = layout.document(index);
-    expect(manifests).toEqual([await of("x64"), await of("arm64")]);
-    expect(annotations["org.opencontainers.image.url"]).toBe(packaged.homepage);
+  const of = async (processor: string) => {
+    const [image] = (await unpacked(`crigc-linux-${processor}.oci.tar`)).manifests;
+    return { ...image, annotations: undefined };
+  };
+  const { manifests, annotations } = layout.document(index);
+  expect(manifests).toEqual([await of("x64"), await of("arm64")]);
+  expect(annotations["org.opencontainers.image.url"]).toBe(packaged.homepage);
+  const artifact = layout.document(referrer);
+  expect(referrer.artifactType).toBe("application/vnd.cyclonedx+json");
+  expect(artifact).toMatchObject({
+    mediaType: "application/vnd.oci.image.manifest.v1+json",
+    artifactType: "application/vnd.cyclonedx+json",
+    config: { mediaType: "application/vnd.oci.empty.v1+json", size: 2 },
+    subject: { mediaType: index.mediaType, digest: index.digest, size: index.size },
   });
-
-  test("has the bill of materials as its referrer", () => {
-    const [index, referrer] = layout.manifests;
-    const artifact = layout.document(referrer);
-    expect(referrer.artifactType).toBe("application/vnd.cyclonedx+json");
-    expect(artifact).toMatchObject({
-      mediaType: "application/vnd.oci.image.manifest.v1+json",
-      artifactType: "application/vnd.cyclonedx+json",
-      config: { mediaType: "application/vnd.oci.empty.v1+json", size: 2 },
-      subject: { mediaType: index.mediaType, digest: index.digest, size: index.size },
-    });
-    expect(readFileSync(layout.blob(artifact.layers[0]), "utf8")).toBe(
-      readFileSync(`${folder}/crigc.cdx.json`, "utf8"),
-    );
-  });
-
-  test("has every blob that it names, with matching digests, and no other", async () => {
-    await expectBlobs(layout);
-  });
-
-  test("is the same as a folder, which is not overwritten", async () => {
-    const join = (out: string) =>
-      tryCommand([
-        `${top}/scripts/oci-index`,
-        `${folder}/crigc.cdx.json`,
-        out,
-        ...["x64", "arm64"].map((processor) => `${folder}/crigc-linux-${processor}.oci.tar`),
-      ]);
-    const out = `${work}/layout`;
-    expect(await join(out)).toMatchObject({ exitCode: 0 });
-    await command("diff", "-r", layout.directory, out);
-    expect(await join(out)).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringContaining("exists"),
-    });
-  });
-});
-
-test("the image is the same with another umask, locale, time zone and folder", async () => {
-  mkdirSync(`${work}/elsewhere`);
-  await command(
-    "sh",
-    "-ec",
-    `umask 077; cp '${folder}/crigc-linux-x64' '${work}/elsewhere/copied'; cd /
-     LC_ALL=C.UTF-8 TZ=Asia/Tokyo exec '${top}/scripts/oci-archive' '${work}/elsewhere/copied' x64 '${work}/elsewhere/again.tar'`,
-  );
-  await command("cmp", `${work}/elsewhere/again.tar`, `${folder}/crigc-linux-x64.oci.tar`);
+  const bill = readFileSync(`${folder}/crigc.cdx.json`, "utf8");
+  expect(readFileSync(layout.blob(artifact.layers[0]), "utf8")).toBe(bill);
 });
 
 const thresholds = ["--image-gc-high-threshold=50", "--image-gc-low-threshold=45"];
 
-describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
+describe.each(["1.6", "2.1"] as const)("on containerd %s", (release) => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   test("the pod of the printed manifest answers, obeys, collects down to the low threshold, keeps its own image and stops with exit code 0", async () => {
     await using node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });

@@ -6,20 +6,33 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
+export interface CommandOptions {
+  /** In place of this process's, with the directories of an administrator's programs. */
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  /** Milliseconds; none by default. */
+  readonly timeout?: number;
+}
+
 /** mkfs, losetup and their kin live where a user's PATH often does not look. */
 const searchPath = `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
 
-/** Answers with whatever exit code the command had; the caller judges it. */
-export async function tryCommand(words: readonly string[]): Promise<CommandResult> {
+/** Answers with whatever exit code the command had; the caller judges it. What hangs is killed and gives exit code 137. */
+export async function tryCommand(
+  words: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
   const child = Bun.spawn([...words], {
+    env: { ...process.env, PATH: searchPath },
+    ...options,
+    killSignal: "SIGKILL",
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
-    env: { ...process.env, PATH: searchPath },
   });
   const [stdout, stderr, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
+    child.stdout.text(),
+    child.stderr.text(),
     child.exited,
   ]);
   return { exitCode, stdout, stderr };
@@ -27,13 +40,9 @@ export async function tryCommand(words: readonly string[]): Promise<CommandResul
 
 /** Answers with stdout, or throws with the command's own words. */
 export async function command(...words: readonly string[]): Promise<string> {
-  const result = await tryCommand(words);
-  if (result.exitCode !== 0) {
-    throw new Error(
-      `${words.join(" ")} ended with ${result.exitCode}: ${(result.stderr || result.stdout).trim()}`,
-    );
-  }
-  return result.stdout;
+  const { exitCode, stdout, stderr } = await tryCommand(words);
+  if (exitCode === 0) return stdout;
+  throw new Error(`${words.join(" ")} ended with ${exitCode}: ${(stderr || stdout).trim()}`);
 }
 
 /** Runs in a root file system, with /proc, an empty /run if asked for, and nothing else of the machine. */

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 
 import type { Answer } from "./cri.ts";
 import type { ContainerdNode } from "./node.ts";
-import { cgroupParentOf } from "./processes.ts";
+import { cgroupParentOf } from "./teardown.ts";
 import { until } from "./until.ts";
 
 export interface PodOptions {

@@ -15,7 +15,6 @@ import {
 } from "./answers.ts";
 import type { ContainerDescription, ImageDescription } from "./describe.ts";
 import type { NodeEvent } from "./node.ts";
-import type { Traits } from "./traits.ts";
 
 /** A call that the runtime refuses, by the name of its gRPC code. */
 export class Refusal extends Error {
@@ -51,7 +50,7 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
   ListPodSandbox: (speaker, { filter }) => ({ items: listSandboxes(speaker, filter) }),
   PodSandboxStatus: ({ node, traits }, request) => {
     const sandbox = node.sandboxes.get(request.pod_sandbox_id);
-    if (sandbox === undefined) throw goneRefusal(traits, "sandbox", request.pod_sandbox_id);
+    if (sandbox === undefined) throw goneRefusal("sandbox", request.pod_sandbox_id);
     return sandboxStatusAnswer(sandbox, request.verbose ? traits.sandboxImageIn : null);
   },
   StopPodSandbox: ({ node }, request) => {
@@ -176,16 +175,14 @@ function listContainers(speaker: FakeSpeaker, filter: Request): readonly object[
     .map((it) => containerMessage(speaker, it));
 }
 
-function knownContainer({ node, traits }: FakeSpeaker, id: string): ContainerDescription {
+function knownContainer({ node }: FakeSpeaker, id: string): ContainerDescription {
   const found = node.containers.get(id);
-  if (found === undefined) throw goneRefusal(traits, "container", id);
+  if (found === undefined) throw goneRefusal("container", id);
   return found;
 }
 
-const goneRefusal = ({ gone }: Traits, what: string, id: string): Refusal =>
-  gone === "docker"
-    ? new Refusal("UNKNOWN", `Error response from daemon: No such container: ${id}`)
-    : new Refusal("NOT_FOUND", `${what} "${id}": not found`);
+const goneRefusal = (what: string, id: string): Refusal =>
+  new Refusal("NOT_FOUND", `${what} "${id}": not found`);
 
 function removeImage({ node, traits }: FakeSpeaker, reference: string): object {
   const image = node.findImage(reference);

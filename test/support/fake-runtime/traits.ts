@@ -26,8 +26,6 @@ export interface Traits {
    * (CRI-O).
    */
   readonly leavesLayersWhenFull: boolean;
-  /** How a container or sandbox that is gone is told: by the code, or by Docker's text alone (cri-dockerd). */
-  readonly gone: "NOT_FOUND" | "docker";
   /** What a message may take. */
   readonly messageLimitBytes: number;
   /** Items in one message of a streaming list. */
@@ -50,7 +48,6 @@ export const containerd17: Traits = {
   sandboxImageIn: "image",
   refusesUsedImages: false,
   leavesLayersWhenFull: false,
-  gone: "NOT_FOUND",
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,
 };
@@ -64,14 +61,4 @@ export const crio137: Partial<Traits> = {
   statusInfo: { config: "" },
   refusesUsedImages: true,
   leavesLayersWhenFull: true,
-};
-
-/** Where cri-dockerd differs: an image is known by its tag or digest, and what is gone has no code. */
-export const criDockerd: Partial<Traits> = {
-  name: "docker",
-  version: "28.5.1",
-  events: "unimplemented",
-  statusInfo: {},
-  refusesUsedImages: true,
-  gone: "docker",
 };
