@@ -18,6 +18,7 @@ import { keepRulesDocument, keepRulesTable } from "../../src/report/keep.ts";
 import { planTable } from "../../src/report/plan-table.ts";
 import { planDocument } from "../../src/report/plan.ts";
 import { statusDocument, statusTable } from "../../src/report/status.ts";
+import type { Screen } from "../../src/report/terminal.ts";
 import { spaceTarget } from "../support/build/values.ts";
 import {
   candidate,
@@ -285,7 +286,6 @@ const troubled = status({
   ],
 });
 
-const planned = { plan: { images, containers }, runtime, observedAt: NOW };
 const explanation = {
   reference: "x",
   matches: [
@@ -314,26 +314,26 @@ const checks = (["ok", "warning", "failed", "skipped"] as const).map((result) =>
 }));
 const listed = { observedAt: NOW, entries: entriesOf(images) };
 
-const audited = auditDocument({ runtime, observedAt: NOW, findings });
-const explained = explanationDocument(explanation);
-const keep = keepRulesDocument(rules);
-const [plan, gc] = [planDocument(planned), gcDocument(failedPass)];
-const [imageList, past] = [imageListDocument(listed), historyDocument(history)];
-const [doctor, state] = [doctorDocument({ checks }), statusDocument(troubled)];
+const planned = { plan: { images, containers }, runtime, observedAt: NOW };
+const past = historyDocument(history);
 
-const reports: readonly (readonly [string, string, JsonObject])[] = [
-  ["plan", planTable(plan, terminal), plan],
-  ["gc", gcTable(gc, terminal), gc],
-  ["explain", explanationTable(explained, terminal), explained],
-  ["images", imageListTable(imageList, terminal), imageList],
-  ["history", historyTable(past, terminal), past],
-  ["audit", auditTable(audited, terminal), audited],
-  ["keep list", keepRulesTable(keep, terminal), keep],
-  ["doctor", doctorTable(doctor, terminal), doctor],
-  ["status", statusTable(state, terminal), state],
-];
+const shown = <Document extends JsonObject>(
+  command: string,
+  document: Document,
+  table: (document: Document, screen: Screen) => string,
+) => [command, table(document, terminal), document] as const;
 
-test.each(reports)("crigc %s prints the same table and document", (_, table, document) => {
+test.each([
+  shown("plan", planDocument(planned), planTable),
+  shown("gc", gcDocument(failedPass), gcTable),
+  shown("explain", explanationDocument(explanation), explanationTable),
+  shown("images", imageListDocument(listed), imageListTable),
+  shown("history", past, historyTable),
+  shown("audit", auditDocument({ runtime, observedAt: NOW, findings }), auditTable),
+  shown("keep list", keepRulesDocument(rules), keepRulesTable),
+  shown("doctor", doctorDocument({ checks }), doctorTable),
+  shown("status", statusDocument(troubled), statusTable),
+])("crigc %s prints the same table and document", (_, table, document) => {
   expect(table).toMatchSnapshot("on a terminal");
   const fields = Object.entries(document).map(
     ([name, value]) => `${name}: ${toJson(value ?? null)}`,

@@ -127,34 +127,20 @@ describe("images", () => {
   const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
 
   test("images on a terminal of 80 columns have whole names and headings, and users next to the reason", () => {
-    const text = imageListTable(imageListDocument(report), { ...terminal, width: 80 });
-    expect(text).toMatch(
-      /^IMAGE +SIZE +SEEN +USED +KEPT BY\nregistry\.example\/team\/app-23:1\.23 /,
+    const [narrow, wide] = [80, 100].map((width) =>
+      imageListTable(imageListDocument(report), { ...terminal, width }),
     );
-    expect(text).toMatch(/pinned in the \w+/);
-    expect(imageListTable(imageListDocument(report), { ...terminal, width: 100 })).toContain(
-      "in use: shop-0/web\n",
-    );
-    for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
+    expect(narrow).toMatchSnapshot("at 80 columns");
+    expect(wide).toMatchSnapshot("at 100 columns");
   });
 
   test("an image that no rule keeps is kept by nothing, with its place in the order of removal", () => {
     const places = Array.from({ length: 23 }, (_, index) => candidate(index + 1));
     const entries = entriesOf(imagePlan({ candidates: places }));
     const text = imageListTable(imageListDocument({ ...report, entries }), plainScreen);
-    for (const place of [
-      "1st",
-      "2nd",
-      "3rd",
-      "4th",
-      "11th",
-      "12th",
-      "13th",
-      "21st",
-      "22nd",
-      "23rd",
-    ])
-      expect(text).toContain(`nothing (${place} to go)`);
+    const ends = "st nd rd th th th th th th th th th th th th th th th th th st nd rd".split(" ");
+    for (const [at, end] of ends.entries())
+      expect(text).toContain(`nothing (${at + 1}${end} to go)`);
   });
 
   test("images of equal size are listed by ID in descending order", () => {

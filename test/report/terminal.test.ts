@@ -47,14 +47,6 @@ describe("text of the runtime", () => {
   ])("loses %s", (_name, text, cleaned) => {
     expect(clean(text)).toBe(cleaned);
   });
-
-  test("cleaned text never has a control character", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
-        expect(clean(text)).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
-      }),
-    );
-  });
 });
 
 describe("widths", () => {
@@ -82,12 +74,13 @@ describe("tables", () => {
     column("SIZE", ([, size]: Row) => size, { align: "right" }),
   ];
 
-  test("the columns of a table are aligned under their titles", () => {
+  test("without a terminal, the columns of a table are aligned under their titles and not cut", () => {
     const rows: readonly Row[] = [
       ["a", "1 B"],
-      ["bcd", "100 B"],
+      ["x".repeat(500), "100 B"],
     ];
-    const lines = ["IMAGE   SIZE", "a        1 B", "bcd    100 B"];
+    const [blank, long] = [" ".repeat(495), "x".repeat(500)];
+    const lines = [`IMAGE${blank}   SIZE`, `a    ${blank}    1 B`, `${long}  100 B`];
     expect(tableLines(columns, rows, plainScreen)).toEqual(lines);
   });
 
@@ -96,11 +89,6 @@ describe("tables", () => {
     const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
     expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBe(40);
     expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
-  });
-
-  test("a table without a terminal is not cut", () => {
-    const long = "x".repeat(500);
-    expect(tableLines(columns, [[long, "1 B"]], plainScreen)[1]).toStartWith(long);
   });
 
   test("a sentence is wrapped at the width of the terminal", () => {

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { containerId } from "../../src/model/ids.ts";
 import type { ImageEnd } from "../../src/model/outcome.ts";
 import type { PassKind } from "../../src/model/pass.ts";
-import { duration, hours, minutes } from "../../src/model/time.ts";
+import { duration } from "../../src/model/time.ts";
 import {
   containerReasons,
   logReasons,
@@ -88,17 +88,6 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     shortId(evil),
   ];
   expect(sentences.join("")).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
-});
-
-test("a reason in JSON has its code, its sentence and its data with units", () => {
-  expect(
-    containerReasons.json({ kind: "too-young", age: minutes(7), minimumAge: hours(1) }),
-  ).toEqual({
-    code: "too-young",
-    text: "dead for 7m; the minimum age is 1h",
-    ageMs: 420_000,
-    minimumAgeMs: 3_600_000,
-  });
 });
 
 test("removals, images, baselines, forecasts and passes have the same words as before", () => {

@@ -47,13 +47,16 @@ const read = (change: Partial<KubeletOptions> = {}, root = rootDirectory): Promi
     signal,
   );
 
-const expectFailed = (reading: PodReading, message: RegExp): void => {
-  expect(reading).toMatchObject({
-    kind: "failed",
-    source: "kubelet-api",
-    message: expect.stringMatching(message),
-  });
-};
+/** Why a reading failed; the port and the library's words differ from run to run. */
+async function failureOf(reading: Promise<PodReading>): Promise<string> {
+  const read = await reading;
+  expect(read).toMatchObject({ kind: "failed", source: "kubelet-api" });
+  const message = read.kind === "failed" ? read.message : "";
+  return message
+    .replaceAll(/127\.0\.0\.1:\d+/g, "HOST:PORT")
+    .replaceAll(directory, "")
+    .replace(/ failed: (?!.*(?:larger than|no complete)).*/, " failed");
+}
 
 /** What crigc reads from a list of these pods. */
 async function podsFrom(pods: readonly object[]) {
@@ -143,8 +146,7 @@ describe("the kubelet's list of pods", () => {
         { uid: "uid-b", origin: "directory" },
       ],
     });
-    expectFailed(
-      await read({}, "/nowhere"),
+    expect(await failureOf(read({}, "/nowhere"))).toMatch(
       /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
     );
   });
@@ -160,42 +162,39 @@ const text = (status: number, body: string) => ({ kind: "text", status, body }) 
 const pod = aPod("uid-a");
 
 test.each([
-  ["status 401", text(401, podList([pod])), /status 401; use an identity that may get nodes\/pods/],
-  ["status 403", text(403, ""), /status 403; use an identity/],
-  ["status 500", text(500, podList([pod])), /status 500; see the kubelet's log/],
-  ["a redirect", text(302, ""), /status 302/],
-  ["garbage", text(200, "<html>"), /it is not JSON/],
-  ["nothing", text(200, ""), /it is not JSON/],
-  ["another kind", text(200, '{"kind":"Status","items":[]}'), /it is not a PodList/],
-  ["no items", text(200, '{"kind":"PodList"}'), /it has no list of items/],
-  ["items that are no list", text(200, '{"kind":"PodList","items":{}}'), /no list of items/],
-  [
-    "a pod without a UID",
-    { kind: "pods", pods: [pod, { metadata: { name: "x" } }] },
-    /item 1 has no metadata.uid/,
-  ],
-  ["an endless list", text(200, "x".repeat((64 << 20) + 1)), /larger than 67108864 bytes/],
-  ["a closed connection", { kind: "hang-up" }, /GET https.*failed/],
-  ["half an answer", { kind: "cut-off" }, /GET https.*failed/],
-  ["silence", { kind: "silence" }, /no complete response within 300 ms/],
-] as const)("a kubelet that answers with %s is a failed reading", async (_, answer, message) => {
+  ["status 401", text(401, podList([pod]))],
+  ["status 403", text(403, "")],
+  ["status 500", text(500, podList([pod]))],
+  ["a redirect", text(302, "")],
+  ["garbage", text(200, "<html>")],
+  ["nothing", text(200, "")],
+  ["another kind", text(200, '{"kind":"Status","items":[]}')],
+  ["no items", text(200, '{"kind":"PodList"}')],
+  ["items that are no list", text(200, '{"kind":"PodList","items":{}}')],
+  ["a pod without a UID", { kind: "pods", pods: [pod, { metadata: { name: "x" } }] }],
+  ["an endless list", text(200, "x".repeat((64 << 20) + 1))],
+  ["a closed connection", { kind: "hang-up" }],
+  ["half an answer", { kind: "cut-off" }],
+  ["silence", { kind: "silence" }],
+] as const)("a kubelet that answers with %s is a failed reading", async (_, answer) => {
   kubelet.answer = answer;
   const timeoutMs = answer.kind === "silence" ? 300 : 60_000;
-  expectFailed(await read({ timeoutMs }), message);
+  expect(await failureOf(read({ timeoutMs }))).toMatchSnapshot();
 });
 
-test("a closed port is a failed reading", async () => {
-  expectFailed(await read({ endpoint: "https://127.0.0.1:1" }), /127\.0\.0\.1:1\/pods failed/);
+test.each<[string, Partial<KubeletOptions>]>([
+  ["the port is closed", { endpoint: "https://127.0.0.1:1" }],
+  ["there is no CA", { caFile: null }],
+  ["the CA cannot be read", { caFile: "/nowhere/ca.crt" }],
+  ["the token cannot be read", { tokenFile: "/nowhere/token" }],
+  ["the client certificate cannot be read", { clientCertFile: "/nowhere/client.crt" }],
+])("if %s, no request and no token is sent", async (_, change) => {
+  const before = kubelet.requests.length;
+  expect(await failureOf(read(change))).toMatchSnapshot();
+  expect(kubelet.requests).toHaveLength(before);
 });
 
 describe("the identity of the kubelet's port", () => {
-  test("is required: without a CA crigc sends no request and no token", async () => {
-    const before = kubelet.requests.length;
-    const reading = await read({ caFile: null });
-    expectFailed(reading, /--kubelet-ca-file/);
-    expect(kubelet.requests).toHaveLength(before);
-  });
-
   test.each([
     ["of another CA", makeCertificate({ name: "cluster-ca", authority: true }), [hostname()]],
     ["for another node", ca, ["another-node.example"]],
@@ -241,21 +240,5 @@ describe("the identity of the kubelet's port", () => {
     const reading = await read({ endpoint: `http://127.0.0.1:${server.port}`, caFile: null });
     expect(reading.kind).toBe("ready");
     expect(authorization).toBeNull();
-  });
-
-  test.each([
-    [
-      "the CA",
-      { caFile: "/nowhere/ca.crt" },
-      /cannot read the kubelet's CA from \/nowhere\/ca.crt: it does not exist/,
-    ],
-    ["the token", { tokenFile: "/nowhere/token" }, /cannot read the token from/],
-    [
-      "the client certificate",
-      { clientCertFile: "/nowhere/client.crt" },
-      /cannot read the client certificate/,
-    ],
-  ] as const)("fails if %s cannot be read", async (_, change, message) => {
-    expectFailed(await read(change), message);
   });
 });

@@ -92,20 +92,19 @@ describe("pod source auto", () => {
 });
 
 describe("signs of a kubelet", () => {
-  test.each([
-    "/etc/systemd/system/kubelet.service",
-    "/usr/lib/systemd/system/k3s-agent.service",
-    "/etc/init.d/kubelet",
-    "/etc/kubernetes/kubelet.conf",
-    "/etc/kubernetes/kubelet/kubelet-config.json",
-  ])("include %s", (path) => {
-    const root = scratch();
-    expect(kubeletSigns(root)).toEqual([]);
-    put(root, path);
-    expect(kubeletSigns(root)).toEqual([path]);
-  });
-
-  test("include an empty root directory, wherever it is configured", () => {
+  test("include units, configuration files, and an empty root directory wherever it is", () => {
+    for (const path of [
+      "/etc/systemd/system/kubelet.service",
+      "/usr/lib/systemd/system/k3s-agent.service",
+      "/etc/init.d/kubelet",
+      "/etc/kubernetes/kubelet.conf",
+      "/etc/kubernetes/kubelet/kubelet-config.json",
+    ]) {
+      const root = scratch();
+      expect(kubeletSigns(root)).toEqual([]);
+      put(root, path);
+      expect(kubeletSigns(root)).toEqual([path]);
+    }
     const root = scratch();
     mkdirSync(join(root, "data/kubelet"), { recursive: true });
     expect(kubeletSigns(root)).toEqual([]);
