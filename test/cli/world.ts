@@ -1,14 +1,7 @@
 // A process of its own for dispatch and commands: what they write is kept, and files come from texts.
 
 import type { Openers } from "../../src/agent/openers.ts";
-import {
-  type Command,
-  command,
-  operand,
-  option,
-  TABLE_OR_JSON,
-  type World,
-} from "../../src/cli/command.ts";
+import type { World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Environment } from "../../src/config/settings.ts";
 import { HostError } from "../../src/model/errors.ts";
@@ -59,41 +52,3 @@ const noAgent = async (): Promise<never> => {
   const cause = Object.assign(new Error("no such socket"), { code: "ENOENT" });
   throw new HostError("http", "no agent runs here", { cause });
 };
-
-/** Commands that stand for every shape there is. */
-export const exampleCommands: readonly Command[] = [
-  command({
-    name: "gc",
-    summary: "one pass now, a report, then exit",
-    doc: "Containers, sandboxes, logs, then images.",
-    options: [option("images", "images only")],
-    formats: TABLE_OR_JSON,
-    run: async () => undefined,
-  }),
-  command({
-    name: "hold",
-    summary: "pauses collection",
-    doc: "With an expiry.",
-    operands: [operand("DURATION", "how long, such as 2h")],
-    options: [option("reason TEXT", "why")],
-    run: async () => undefined,
-  }),
-  command({
-    name: "keep list",
-    summary: "the keep rules in force",
-    doc: "And what each matches.",
-    formats: TABLE_OR_JSON,
-    run: async () => undefined,
-  }),
-  command({
-    name: "keep baseline",
-    summary: "writes today's images as a keep list",
-    doc: "",
-    operands: [operand("[ARCHIVE…]", "archives of images")],
-    options: [
-      option("from ARCHIVE", "from archives", { completes: "file" }),
-      option("format FORMAT", "of the archives", { choices: ["oci", "docker"] }),
-    ],
-    run: async () => undefined,
-  }),
-];

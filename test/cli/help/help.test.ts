@@ -1,8 +1,6 @@
-// Help reads well at any width; the wanted texts lie beside this file.
+// Help reads well at any width, and its texts change only on purpose.
 
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
 import { commands } from "../../../src/cli/commands.ts";
 import { helpOn } from "../../../src/cli/help/help.ts";
@@ -11,22 +9,15 @@ import { fieldNames, fieldOf } from "../../../src/config/fields.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
 import type { Screen } from "../../../src/report/terminal.ts";
 import { plainScreen } from "../../report/build.ts";
-import { exampleCommands } from "../world.ts";
 
-const golden = (name: string): string =>
-  readFileSync(join(import.meta.dir, "golden", `${name}.txt`), "utf8");
 const terminal = (width: number): Screen => ({ width, colour: false, unicode: true });
 
-test.each([
-  ["", "root"],
-  ["hold", "hold"],
-  ["keep", "keep"],
-])("help on %j matches its golden file", (topic, name) => {
-  expect(helpOn(topic, exampleCommands, terminal(80))).toBe(golden(name));
+test.each(["", "hold", "keep"])("help on %j prints the same", (topic) => {
+  expect(helpOn(topic, commands, terminal(80))).toMatchSnapshot();
 });
 
 test("help on a command shows the flags that concern it, in their groups", () => {
-  const text = helpOn("gc", exampleCommands, terminal(100));
+  const text = helpOn("gc", commands, terminal(100));
   expect(text).toMatch(/\nImage garbage collection:\n  --image-gc-high-threshold/);
   for (const name of fieldNames) {
     const { flag, commands: concerned } = fieldOf(name);
@@ -45,7 +36,7 @@ test.each([[40], [60], [80]])("no usage line breaks within brackets at %d column
 });
 
 test("help flags shows every flag with its default", () => {
-  const text = helpOn("flags", exampleCommands, terminal(80));
+  const text = helpOn("flags", commands, terminal(80));
   for (const name of fieldNames) expect(text).toContain(`  ${dashed(fieldOf(name).flag)}`);
   expect(text).toContain("disk usage to free down to [80]");
 });
@@ -74,8 +65,8 @@ test("root help has one line of 80 columns per command or group of commands", ()
 });
 
 test("help on an unknown topic suggests a known one", () => {
-  expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow(ConfigError);
-  expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow("did you mean hold?");
+  expect(() => helpOn("hodl", commands, plainScreen)).toThrow(ConfigError);
+  expect(() => helpOn("hodl", commands, plainScreen)).toThrow("did you mean hold?");
 });
 
 test("no option of a command has the name of a flag or of an option of every command", () => {

@@ -4,16 +4,16 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { commands } from "../../../src/cli/commands.ts";
 import { manualPage } from "../../../src/cli/help/man.ts";
 import { shellFilesOf } from "../../../src/install/layout.ts";
-import { exampleCommands } from "../../cli/world.ts";
 import { program, runProgram } from "../../support/program.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 const folder = scratch();
 const script = (name: string): string => join(folder, name);
 const files = join(folder, "files");
-const MANUAL = manualPage(exampleCommands, { version: "1.2.3", commit: "" });
+const MANUAL = manualPage(commands, { version: "1.2.3", commit: "" });
 
 beforeAll(async () => {
   for (const shell of ["bash", "zsh", "fish"])
