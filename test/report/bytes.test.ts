@@ -4,24 +4,26 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { duration, durationFromMs, hours, minutes, seconds } from "../../src/model/time.ts";
+import { duration, durationFromMs, seconds } from "../../src/model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../../src/report/bytes.ts";
 
-test.each([
-  [0n, "0 B"],
-  [1023n, "1023 B"],
-  [1024n, "1.0 KiB"],
-  [1280n, "1.2 KiB"],
-  [1792n, "1.8 KiB"],
-  [1_048_575n, "1024.0 KiB"],
-  [1_048_576n, "1.0 MiB"],
-  [524_288_000n, "500.0 MiB"],
-  [10_737_418_240n, "10.0 GiB"],
-  [1_099_511_627_776n, "1.0 TiB"],
-  [5_629_499_534_213_120n, "5120.0 TiB"],
-  [-2048n, "-2.0 KiB"],
-])("%p bytes are %s", (bytes, text) => {
-  expect(humanBytes(bytes)).toBe(text);
+test("sizes, spans and shares read the same", () => {
+  const sizes = [0n, 1023n, 1024n, 1280n, 1792n, 1_048_575n, 1_048_576n, 524_288_000n, -2048n]
+    .concat(10_737_418_240n, 1_099_511_627_776n, 5_629_499_534_213_120n)
+    .map((bytes) => `${bytes}: ${humanBytes(bytes)}`);
+  const small = [duration(0n), duration(500n), durationFromMs(40), durationFromMs(1850)];
+  const large = [2, 59, 120, 150, 5400, 86_400, 88_200, 273_600, -150].map(seconds);
+  const spans = [...small, ...large].map((span) => `${span} ns: ${humanDuration(span)}`);
+  const disks = [
+    [1000n, 600n],
+    [1000n, 50n],
+    [1000n, 159n],
+    [1000n, 1000n],
+    [0n, 0n],
+    [10_737_418_240n, 536_870_912n],
+  ] as const;
+  const used = disks.map(([of, free]) => `${free} of ${of} free: ${usedPercent(of, free)} % used`);
+  expect([...sizes, ...spans, ...used].join("\n")).toMatchSnapshot();
 });
 
 test("bytes are rounded to the nearest tenth, and ties to the even one", () => {
@@ -35,35 +37,6 @@ test("bytes are rounded to the nearest tenth, and ties to the even one", () => {
       if (size === 512n) expect(shown % 2n).toBe(0n);
     }),
   );
-});
-
-test.each([
-  [duration(0n), "0s"],
-  [duration(500n), "<1ms"],
-  [durationFromMs(40), "40ms"],
-  [durationFromMs(1850), "1.8s"],
-  [seconds(2), "2s"],
-  [seconds(59), "59s"],
-  [seconds(150), "2m30s"],
-  [minutes(2), "2m"],
-  [minutes(90), "1h30m"],
-  [hours(24), "1d"],
-  [hours(76), "3d4h"],
-  [minutes(24 * 60 + 30), "1d"],
-  [seconds(-150), "-2m30s"],
-])("a span of %p ns reads %s", (span, text) => {
-  expect(humanDuration(span)).toBe(text);
-});
-
-test.each([
-  [1000n, 600n, 40],
-  [1000n, 50n, 95],
-  [10_737_418_240n, 536_870_912n, 95],
-  [1000n, 159n, 85],
-  [1000n, 1000n, 0],
-  [0n, 0n, 100],
-])("a disk of %p bytes with %p available is %p percent used", (capacity, available, percent) => {
-  expect(usedPercent(capacity, available)).toBe(percent);
 });
 
 test("a count of one is in the singular, every other in the plural", () => {

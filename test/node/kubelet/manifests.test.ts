@@ -76,25 +76,20 @@ describe("manifests of static pods", () => {
     expect(await readManifests([directory])).toHaveLength(1_000);
   });
 
-  test.each([
-    [
-      "is half written",
-      `${etcd}    - {name: "cut`,
-      ["r.example/prepare:1", "r.example/etcd:3", "r.example/data:1"],
-    ],
+  const named = ["prepare", "etcd", "data"].map((name) => expect.stringContaining(`/${name}:`));
+  test.each<[string, string, readonly unknown[]]>([
+    ["is half written", `${etcd}    - {name: "cut`, named],
     ["has a tab", "spec:\n\tcontainers:\n\t- image: 'r.example/tab:1'\n", ["r.example/tab:1"]],
     ["is cut before its images", "apiVersion: v1\nkind: Pod\n", []],
     ["is a note", "do not touch\n", []],
     ["has no bytes", "", []],
-  ])(
-    "with a file that %s protect the names in its text and stop nothing",
-    async (_, text, images) => {
-      const directory = scratch();
-      put(directory, "pod.yaml", text);
-      const [manifest] = await readManifests([directory]);
-      expect(manifest).toMatchObject({ images, fault: { kind: "invalid" } });
-    },
-  );
+  ])("with a file that %s protect the names in it and stop nothing", async (_, text, images) => {
+    const directory = scratch();
+    put(directory, "pod.yaml", text);
+    expect(await readManifests([directory])).toMatchObject([
+      { images, fault: { kind: "invalid" } },
+    ]);
+  });
 
   test("that cannot be read are reported", async () => {
     // Reading the memory of a process from its first byte on is an input/output error.
