@@ -12,7 +12,6 @@ export interface SeenNode {
   readonly ledger?: Ledger;
   /** What is on disk where plans go by another ledger. */
   readonly onDisk?: Ledger;
-  readonly notices?: readonly string[];
 }
 
 /** The opener, and whether what it opened was closed again. */
@@ -46,7 +45,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
           disk: { ...disk, filesystems: async () => filesystems },
         },
       },
-      notices: seen.notices ?? [],
+      notices: [],
       [Symbol.dispose]: () => void (open -= 1),
     };
   };

@@ -13,53 +13,28 @@ import { put, scratch } from "../support/scratch.ts";
 import { treeOf } from "../support/tree.ts";
 
 /** Shallow before deep, so that a place below a link is known when its turn comes. */
-const places = [
-  "etc",
-  "usr",
-  "var",
-  "etc/crigc",
-  "etc/systemd",
-  "usr/local",
-  "var/lib",
-  "etc/crigc/crigc.yaml",
-  "etc/crigc/keep.d",
-  "etc/systemd/system",
-  "usr/local/bin",
-  "var/lib/crigc",
-  "etc/systemd/system/crigc.service",
-  "etc/systemd/system/multi-user.target.wants",
-  "etc/fish/completions",
-  "usr/local/bin/crigc",
-  "usr/local/share/man/man8/crigc.8",
-  "var/lib/crigc/install.json",
-] as const;
+const places =
+  `etc usr var etc/crigc etc/systemd usr/local var/lib etc/crigc/crigc.yaml etc/crigc/keep.d
+  etc/systemd/system usr/local/bin var/lib/crigc etc/systemd/system/crigc.service
+  etc/systemd/system/multi-user.target.wants etc/fish/completions usr/local/bin/crigc
+  usr/local/share/man/man8/crigc.8 var/lib/crigc/install.json`.split(/\s+/);
 
 /** `OUT` stands for the directory outside. What is absolute exists on no machine, or is that directory. */
-const targets = [
-  "OUT",
-  "OUT/etc",
-  "../../../../../../../../../../../../../..OUT",
-  "..",
-  "../../outside",
-  "../../../outside",
-  ".",
-  "etc",
-  "usr",
-  "/crigc-hostile/loop",
-  "/data",
-] as const;
+const targets =
+  `OUT OUT/etc ../../../../../../../../../../../../../..OUT .. ../../outside ../../../outside .
+  etc usr /crigc-hostile/loop /data`.split(/\s+/);
 
-type Planted = {
-  readonly place: (typeof places)[number];
-  readonly target: (typeof targets)[number];
-};
+interface Planted {
+  readonly place: string;
+  readonly target: string;
+}
 
-type Machine = {
+interface Machine {
   readonly top: string;
   readonly root: string;
   readonly from: string;
   readonly outside: string;
-};
+}
 
 /** The tree lies deep in its scratch directory, so that a few steps up are still in it. */
 function machine(): Machine {
@@ -71,12 +46,8 @@ function machine(): Machine {
     for (const name of ["crigc", "crigc.yaml", "install.json", "crigc.service", "lib/crigc/x"])
       put(join(top, outside), name, "theirs");
   }
-  return {
-    top,
-    root,
-    from: put(top, "executable", "\x7fELF x", 0o755),
-    outside: join(top, "outside"),
-  };
+  const from = put(top, "executable", "\x7fELF x", 0o755);
+  return { top, root, from, outside: join(top, "outside") };
 }
 
 /** Links are planted in real directories only: through a link they would land outside of the test. */
@@ -145,20 +116,25 @@ describe("links that lead out of the tree", () => {
     );
   }, 30_000);
 
-  test("do not make crigc read their targets as part of the tree", async () => {
+  /** A tree in which /etc is a link. */
+  function linked(target: (it: Machine) => string) {
     const it = machine();
     put(it.outside, "secret", "theirs");
     rmSync(join(it.root, "etc"), { recursive: true });
-    symlinkSync(it.outside, join(it.root, "etc"));
-    expect(await new RootedTree(it.root).look("/etc/secret")).toEqual({ kind: "absent" });
-    expect(await new RootedTree(it.root).readText("/etc/secret")).toBeNull();
+    symlinkSync(target(it), join(it.root, "etc"));
+    return new RootedTree(it.root);
+  }
+
+  test("do not make crigc read their targets as part of the tree", async () => {
+    const tree = linked(({ outside }) => outside);
+    expect(await tree.look("/etc/secret")).toEqual({ kind: "absent" });
+    expect(await tree.readText("/etc/secret")).toBeNull();
   });
 
   test("in a circle are reported", async () => {
-    const it = machine();
-    rmSync(join(it.root, "etc"), { recursive: true });
-    symlinkSync("etc", join(it.root, "etc"));
-    const refusal = await new RootedTree(it.root).look("/etc/x").then(String, String);
+    const refusal = await linked(() => "etc")
+      .look("/etc/x")
+      .then(String, String);
     expect(refusal).toContain("more than 40 symbolic links");
   });
 });
