@@ -7,7 +7,6 @@ import { fieldNames, fieldOf } from "../../src/config/fields.ts";
 import type { KubeletOnNode } from "../../src/config/kubelet.ts";
 import { readWritten } from "../../src/config/load.ts";
 import { printed } from "../../src/config/values.ts";
-import { seconds } from "../../src/model/time.ts";
 import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "./loading.ts";
 
 /** As kubeadm writes it, with the kubelet's zero durations. */
@@ -37,9 +36,10 @@ function given(text: string): string {
   ];
   const changed = fieldNames
     .filter((name) => name !== "evictionHard" && !Bun.deepEquals(values[name], defaults[name]))
-    .map(
-      (name) => `${name}: ${printed(fieldOf(name).type, values[name])} from ${sources[name].from}`,
-    );
+    .map((name) => {
+      const value = JSON.stringify(printed(fieldOf(name).type, values[name]));
+      return `${name}: ${value} from ${sources[name].from.join()}`;
+    });
   const signals = limits.pressure.thresholds.map(({ signal }) => signal).join(" ");
   const hard = JSON.stringify(values.evictionHard);
   return [`${signals}; evictionHard: ${hard}`, ...changed, ...warnings].join("\n  ");

@@ -48,15 +48,11 @@ describe("reading", () => {
   test("returns the runtime's name, version and sandbox image", async () => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
-    expect(await runtime.reader.info(signal)).toEqual({
-      endpoint: fake.endpoint,
-      imageEndpoint: fake.endpoint,
-      name: "containerd",
-      version: "1.7.24",
-      apiVersion: "v1",
-      sandboxImages: ["registry.k8s.io/pause:3.8"],
-      instance: "",
-    });
+    const { endpoint } = fake;
+    const names = { name: "containerd", version: "1.7.24", apiVersion: "v1", instance: "" };
+    const sandboxImages = ["registry.k8s.io/pause:3.8"];
+    const info = { endpoint, imageEndpoint: endpoint, ...names, sandboxImages };
+    expect(await runtime.reader.info(signal)).toEqual(info);
   });
 
   test("returns the layers of an image by its full ID, and none for an artifact", async () => {

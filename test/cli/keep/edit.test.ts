@@ -4,28 +4,15 @@ import { expect, test } from "bun:test";
 
 import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
 import { NOW } from "../../support/build/values.ts";
-import { crigc } from "../world.ts";
+import { crigc, keepFileOf } from "../world.ts";
 
 const path = "/etc/crigc/keep.d/crigc.list";
 
 async function keep(words: readonly string[], before: string | null = null, env = {}) {
-  let text = before;
-  const ran = await crigc(["keep", ...words], {
-    env,
-    open: {
-      now: () => NOW,
-      userId: 0,
-      keepFile: () => ({
-        path,
-        read: () => text,
-        change: (next) => {
-          const { text: after, answer } = next(text);
-          text = after ?? text;
-          return answer;
-        },
-      }),
-    },
-  });
+  const { keepFile, text: now } = keepFileOf(path, before);
+  const open = { now: () => NOW, userId: 0, keepFile };
+  const ran = await crigc(["keep", ...words], { env, open });
+  const text = now();
   const patterns = parseKeepFile(text ?? "#", path).rules.map(({ pattern }) => pattern);
   return { ...ran, text, patterns };
 }

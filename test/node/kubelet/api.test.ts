@@ -49,9 +49,9 @@ const read = (change: Partial<KubeletOptions> = {}, root = rootDirectory): Promi
 
 /** Why a reading failed; the port and the library's words differ from run to run. */
 async function failureOf(reading: Promise<PodReading>): Promise<string> {
-  const read = await reading;
-  expect(read).toMatchObject({ kind: "failed", source: "kubelet-api" });
-  const message = read.kind === "failed" ? read.message : "";
+  const found = await reading;
+  expect(found).toMatchObject({ kind: "failed", source: "kubelet-api" });
+  const message = found.kind === "failed" ? found.message : "";
   return message
     .replaceAll(/127\.0\.0\.1:\d+/g, "HOST:PORT")
     .replaceAll(directory, "")
