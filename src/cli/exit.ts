@@ -124,9 +124,10 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
     targets.some((target) => target.kind !== "everything") ||
     kept.some(({ reason }) => reason.kind === "too-young"),
   blocked: ({ triggers }) => triggers.length > 0,
-  "dry-run": ({ triggers, blocks }) =>
-    triggers.length > 0 &&
-    blocks.some(({ kind }) => ["futile", "nothing-freed", "boot-grace"].includes(kind)),
+  "dry-run": ({ triggers, blocks, notes }) =>
+    notes.some(({ kind }) => kind === "out-of-reach") ||
+    (triggers.length > 0 &&
+      blocks.some(({ kind }) => ["futile", "nothing-freed", "boot-grace"].includes(kind))),
   futile: always,
   "nothing-freed": always,
   "settle-exhausted": always,

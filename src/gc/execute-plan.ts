@@ -4,11 +4,12 @@ import type { PassId } from "../model/ids.ts";
 import type { Limits } from "../model/limits.ts";
 import {
   type ContainerOutcome,
+  type ImageEnd,
   type ImageItem,
   type ImageOutcome,
   isGone,
 } from "../model/outcome.ts";
-import type { ContainerPlan, ImageCandidate, ImageTarget, Plan } from "../model/plan.ts";
+import type { ContainerPlan, ImageCandidate, ImagePlan, ImageTarget, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
@@ -96,7 +97,7 @@ export async function collectImages(
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
   const node = freshNode({ ...run, engine, events, first: snapshot });
-  const { outcome, freed } = await removeImages({
+  const { outcome: removed, freed } = await removeImages({
     ...engine,
     ...engine.observe,
     ...run,
@@ -110,6 +111,7 @@ export async function collectImages(
       engine.journal.imageDone(run.id, item);
     },
   }).finally(() => listening.abort());
+  const outcome = { ...removed, end: endOf(plan, removed.end) };
   if (outcome.items.length > 0) {
     const { imageGcPeriod } = decided.limits.memory;
     const { runtime } = snapshot;
@@ -117,6 +119,16 @@ export async function collectImages(
     engine.memory.replace(rememberNothingFreed(learned, freed, imageGcPeriod));
   }
   return outcome;
+}
+
+const REACHED: readonly ImageEnd[] = ["nothing-to-do", "target-reached", "own-gain-reached"];
+
+/** A disk without a target stays above its threshold although all else is reached; under pressure, the next pass says it. */
+function endOf({ purpose, notes }: ImagePlan, end: ImageEnd): ImageEnd {
+  const left = notes.find((note) => note.kind === "out-of-reach");
+  return left !== undefined && purpose !== "pressure" && REACHED.includes(end)
+    ? left.block.kind
+    : end;
 }
 
 /** Whether anything was removed, or at least tried. */

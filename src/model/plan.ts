@@ -199,6 +199,11 @@ export type PlanNote =
   | { readonly kind: "removal-limit"; readonly limit: number }
   /** Removals gave no space back there: the pass goes on after the first image only if that one does. */
   | { readonly kind: "one-tried"; readonly path: string }
+  /** Why no image is removed for a disk that triggers, while some are removed for something else. */
+  | {
+      readonly kind: "out-of-reach";
+      readonly block: Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
+    }
   /** A high threshold of 100 without a maximum age. */
   | { readonly kind: "space-off" }
   /** `waits`: like the kubelet, it removes nothing before an agent has run for that long. */

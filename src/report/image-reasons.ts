@@ -202,6 +202,10 @@ export const planNote = reasons<PlanNote>({
     text: ({ path }) =>
       `removals gave no space back on ${clean(path)}: a pass goes on after its first image only if that one does`,
   },
+  "out-of-reach": {
+    title: "a disk that images cannot relieve",
+    text: ({ block }) => `no image is removed to relieve this disk: ${imageBlock.text(block)}`,
+  },
   "space-off": {
     title: "no collection by disk usage",
     text: () =>

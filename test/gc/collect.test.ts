@@ -371,6 +371,17 @@ describe("events of passes", () => {
     expect(second.pass.events).toEqual([]);
   });
 
+  test("a pass that reached its target while a disk filled by other data stays full is futile, and reports what fills it", async () => {
+    const fake = aNode({
+      filesystem: full,
+      images: [anImage("a"), anImage("b"), anImage("used")],
+      limits: limitsWith({ maximumImages: 2 }),
+    });
+    const { pass } = await run(fake);
+    expect(pass.images).toMatchObject({ end: "futile", items: [{ result: { kind: "removed" } }] });
+    expect(fake.events.map(({ reason }) => reason)).toEqual(["ImageGCFutile"]);
+  });
+
   test("a disk whose inodes other files take costs no image, and the event counts them", async () => {
     const fake = aNode({
       filesystem: aFilesystem({

@@ -26,11 +26,15 @@ export interface RemovalDemand {
   readonly blocks: readonly ImageBlock[];
   /** Where removals gave no space back: no image is removed there for now; reported if nothing else triggers. */
   readonly paused: readonly Extract<ImageBlock, { readonly kind: "nothing-freed" }>[];
+  /** The same, and those that are futile, of disks that trigger and have no target. */
+  readonly outOfReach: readonly OutOfReach[];
   /** Paths of those on which one image may be tried. */
   readonly tried: readonly string[];
   /** Whether all that hold images are paused, so that no age, count or budget removes any. */
   readonly isStorePaused: boolean;
 }
+
+type OutOfReach = Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
 
 interface JudgedTarget {
   readonly target: ImageTarget;
@@ -61,6 +65,10 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
     const remaining = pauses.get(device);
     return remaining === undefined ? [] : [{ filesystem, remaining }];
   });
+  const paused = known
+    .filter(({ remaining }) => remaining > 0n)
+    .map((one) => ({ kind: "nothing-freed" as const, ...one }));
+  const left = wanted.filter((one) => !useful.includes(one));
   // The kubelet looks at no disk when it removes everything unused.
   const countsDisks = limits.images.compat === "none" || purpose.kind === "periodic";
   return {
@@ -69,9 +77,13 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
     targets: useful.map(({ target }) => target),
     futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
     blocks: countsDisks ? disks.blocks : [],
-    paused: known
-      .filter(({ remaining }) => remaining > 0n)
-      .map((one) => ({ kind: "nothing-freed", ...one })),
+    paused,
+    outOfReach: [
+      ...futileBlocks(left.flatMap(({ futility }) => futility ?? [])),
+      ...paused.filter(({ filesystem }) =>
+        left.some(({ target }) => "path" in target && target.path === filesystem),
+      ),
+    ],
     tried: known.filter(({ remaining }) => remaining === 0n).map(({ filesystem }) => filesystem),
     isStorePaused,
   };
@@ -81,7 +93,7 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
  * The blocks to report if every target is futile and there is no other trigger: one for each filesystem and unit, with
  * the largest need.
  */
-export function futileBlocks(futility: readonly Futility[]): readonly ImageBlock[] {
+export function futileBlocks(futility: readonly Futility[]): readonly OutOfReach[] {
   const needOf = (one: Futility): bigint => one.inodes?.needed ?? one.neededBytes;
   const largest = new Map<string, Futility>();
   for (const one of futility) {

@@ -68,7 +68,7 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
     })),
     accounting: limits.accounting,
     keepsPreloaded: limits.keepPreloaded,
-    notes: notesOf(facts, demand),
+    notes: notesOf(facts, demand, isIdle),
   };
   const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));
   if (isIdle)
@@ -196,7 +196,7 @@ function unprotectedReason({ demand, aged, blocks: [first] }: Choosing): ImageKe
     : { kind: "blocked", block: first.kind };
 }
 
-function notesOf(facts: Facts, demand: RemovalDemand): readonly PlanNote[] {
+function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
   const { purpose, startedAt } = facts;
   const limits = facts.limits.images;
   const { maximumRemovals, compat } = limits;
@@ -204,6 +204,8 @@ function notesOf(facts: Facts, demand: RemovalDemand): readonly PlanNote[] {
   const kubelet = compat === "kubelet";
   return [
     ...demand.disks.notes,
+    // Otherwise they are blocks.
+    ...(isIdle ? [] : demand.outOfReach.map((block) => ({ kind: "out-of-reach" as const, block }))),
     ...demand.tried.map((path) => ({ kind: "one-tried" as const, path })),
     ...(maximumRemovals === null
       ? []
