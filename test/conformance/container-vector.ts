@@ -2,11 +2,12 @@
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
-import { durationFromMs, fromRfc3339, type Instant } from "../../src/model/time.ts";
+import { durationFromMs } from "../../src/model/time.ts";
 import type { PodJudgement } from "../../src/policy/container/pods.ts";
 import { inputOf } from "../support/build/pods.ts";
 import { aContainer, aSandbox, containerLimits } from "../support/build/values.ts";
 import { FakeNode } from "../support/fake-node.ts";
+import { timeOf } from "./read-vectors.ts";
 
 export interface ContainerVector {
   readonly name: string;
@@ -77,7 +78,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
         compat: "kubelet",
       },
       purpose: vector.operation === "container-gc" ? "periodic" : "all-unused",
-      now: time(vector.now),
+      now: timeOf(vector.now),
     },
   );
   await removeContainers(node.execution({ inOrder: true }, input));
@@ -108,7 +109,7 @@ const containerOf = (one: ContainerVector["containers"][number]): Container =>
     attempt: one.attempt,
     podUid: podUid(one.podUid),
     state: one.state.toLowerCase() as ContainerState,
-    createdAt: time(one.createdAt),
+    createdAt: timeOf(one.createdAt),
   });
 
 const sandboxFrom = (one: ContainerVector["sandboxes"][number]): Sandbox =>
@@ -118,11 +119,5 @@ const sandboxFrom = (one: ContainerVector["sandboxes"][number]): Sandbox =>
     metadataUid: podUid(one.podUid),
     namespace: one.podNamespace,
     state: one.state === "READY" ? "ready" : "not-ready",
-    createdAt: time(one.createdAt),
+    createdAt: timeOf(one.createdAt),
   });
-
-function time(text: string): Instant {
-  const instant = fromRfc3339(text);
-  if (instant === null) throw new Error(`the vector has a time that is none: ${text}`);
-  return instant;
-}

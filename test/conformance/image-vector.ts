@@ -3,17 +3,9 @@
 import { runPass } from "../../src/gc/pass.ts";
 import { containerId, imageId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
-import type { ImageOutcome } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import {
-  durationFromMs,
-  fromRfc3339,
-  type Instant,
-  instant,
-  since,
-  watched,
-} from "../../src/model/time.ts";
+import { durationFromMs, type Instant, since, watched } from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
@@ -23,6 +15,7 @@ import {
   defaultLimits,
 } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, passRequest } from "../support/fake-engine.ts";
+import { timeOf } from "./read-vectors.ts";
 
 export interface ImageVector {
   readonly name: string;
@@ -85,17 +78,17 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
     refuses: new Set(vector.images.filter((one) => one.removeFails === true).map((one) => one.id)),
     // The kubelet goes by sizes; the disk it reads once more, after removals for age.
     freed: ({ sizeBytes }) => (vector.isStatFresh === true ? sizeBytes : 0n),
-    wall: time(vector.now),
-    startedAt: time(vector.agentStartedAt),
+    wall: timeOf(vector.now),
+    startedAt: timeOf(vector.agentStartedAt),
     limits: limitsOf(vector),
     // What was observed is what the agent has run for: the first look at this node is the pass.
     ledger: aLedger({
       observedAt: null,
-      watched: watched(since(time(vector.now), time(vector.agentStartedAt))),
+      watched: watched(since(timeOf(vector.now), timeOf(vector.agentStartedAt))),
       images: new Map(
         Object.entries(vector.records).map(([id, record]) => [
           imageId(id),
-          recordOf(record, time(vector.agentStartedAt)),
+          recordOf(record, timeOf(vector.agentStartedAt)),
         ]),
       ),
     }),
@@ -118,30 +111,20 @@ export async function imagePass(
   return (await runPass(fake.engine, request, new AbortController().signal)).pass;
 }
 
-function outcomeOf(pass: Pass): ImageEffect["outcome"] {
-  const { images } = pass;
-  if (images === null) return { kind: `no outcome: ${pass.error}` };
-  if (images.end === "invalid-capacity") return { kind: "invalid-capacity" };
-  if (images.end === "age-removal-errors") return { kind: "age-removal-errors" };
-  if (images.items.some((item) => item.result.kind === "failed")) {
-    return {
-      kind: "removal-errors",
-      freedBytes: Number(images.reportedFreedBytes),
-      ...wantedOf(images),
-    };
-  }
-  if (images.end === "candidates-exhausted" && images.wantedBytes !== null) {
-    return {
-      kind: "shortfall",
-      ...wantedOf(images),
-      freedBytes: Number(images.reportedFreedBytes),
-    };
-  }
-  return { kind: "ok" };
+function outcomeOf({ images, error }: Pass): ImageEffect["outcome"] {
+  if (images === null) return { kind: `no outcome: ${error}` };
+  const { end, items, reportedFreedBytes, wantedBytes } = images;
+  if (end === "invalid-capacity" || end === "age-removal-errors") return { kind: end };
+  const figures = {
+    freedBytes: Number(reportedFreedBytes),
+    ...(wantedBytes !== null && { wantedBytes: Number(wantedBytes) }),
+  };
+  if (items.some((item) => item.result.kind === "failed"))
+    return { kind: "removal-errors", ...figures };
+  return end === "candidates-exhausted" && wantedBytes !== null
+    ? { kind: "shortfall", ...figures }
+    : { kind: "ok" };
 }
-
-const wantedOf = ({ wantedBytes }: ImageOutcome): { readonly wantedBytes?: number } =>
-  wantedBytes === null ? {} : { wantedBytes: Number(wantedBytes) };
 
 export function limitsOf({ policy }: Pick<ImageVector, "policy">) {
   return {
@@ -177,22 +160,16 @@ export const containerOf = (one: ImageVector["containers"][number]): Container =
     imageRef: one.imageRef,
     imageId: one.imageId,
     state: one.state.toLowerCase() as Container["state"],
-    createdAt: time(one.createdAt),
+    createdAt: timeOf(one.createdAt),
   });
 
 function recordOf(record: ImageVector["records"][string], start: Instant): ImageRecord {
   const { firstDetected, lastUsed } = record;
   return aRecord({
-    firstSeenAt: time(firstDetected),
-    firstSeenWatched: watched(since(time(firstDetected), start)),
-    lastUsedAt: lastUsed === null ? null : time(lastUsed),
-    lastUsedWatched: lastUsed === null ? null : watched(since(time(lastUsed), start)),
+    firstSeenAt: timeOf(firstDetected),
+    firstSeenWatched: watched(since(timeOf(firstDetected), start)),
+    lastUsedAt: lastUsed === null ? null : timeOf(lastUsed),
+    lastUsedWatched: lastUsed === null ? null : watched(since(timeOf(lastUsed), start)),
     sizeBytes: 0n,
   });
-}
-
-function time(text: string): Instant {
-  const at = fromRfc3339(text);
-  if (at === null) throw new Error(`${text} is no time`);
-  return instant(at);
 }

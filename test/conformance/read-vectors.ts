@@ -3,7 +3,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
+import { fromRfc3339, type Instant } from "../../src/model/time.ts";
+
 const directory = process.env["CRIGC_VECTORS"] ?? join(import.meta.dir, "vectors");
+
+export function timeOf(text: string): Instant {
+  const at = fromRfc3339(text);
+  if (at === null) throw new Error(`the vector has a time that is none: ${text}`);
+  return at;
+}
 
 /** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line, whose shape the caller knows. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { FieldError } from "../../src/model/codec.ts";
 import { imageId } from "../../src/model/ids.ts";
 import { type NodeTrace, readTrace, TRACE_LINE_MAX, traceLines } from "../../src/model/trace.ts";
+import { failureOf } from "../support/failure.ts";
 
 const HEAD =
   '{"apiVersion":"crigc/v1","kind":"Trace","node":"a","fromMs":0,"untilMs":9,"precisionMs":1}';
@@ -96,14 +97,9 @@ test.each([
     /line 1.kind/,
   ],
   ["a line without end", [HEAD, " ".repeat(TRACE_LINE_MAX + 1)], /line 2: expected at most/],
-])("a trace with %s is refused with the line and the field", (_, lines, message) => {
-  let thrown: unknown;
-  try {
-    read(lines);
-  } catch (error) {
-    thrown = error;
-  }
-  expect(thrown).toBeInstanceOf(FieldError);
-  const { path, message: what } = thrown as FieldError;
+])("a trace with %s is refused with the line and the field", async (_, lines, message) => {
+  const failure = await failureOf(Promise.try(() => read(lines)));
+  expect(failure).toBeInstanceOf(FieldError);
+  const { path, message: what } = failure as FieldError;
   expect([path.join("."), what].filter((it) => it !== "").join(": ")).toMatch(message);
 });

@@ -75,6 +75,7 @@ const madeUp = `import-2026-01-31@sha256:${"d".repeat(64)}`;
 const untagged = anImage("untagged", { repoTags: [], repoDigests: [digest] });
 
 const imported = { ...untagged, repoDigests: [madeUp] };
+const both = { ...untagged, repoDigests: [madeUp, digest] };
 const nameless = anImage("bare", {
   repoTags: ["<none>:<none>", ""],
   repoDigests: [`<none>@sha256:${"d".repeat(64)}`],
@@ -94,11 +95,23 @@ const layers = aFilesystem({
 });
 const isKept = keepOf([{ pattern: "registry.example/app", source: "a.list:1" }]);
 
-/** A container of the image `gone:1`, and what the runtime says of that name. */
+const beside = (image: Image): Partial<Snapshot> => ({ images: [app, image] });
+const lost = (image: Image, removable = true) => ({ kind: "untagged-image", image, removable });
+const bytesOn = (filesystem: string) => ({ kind: "unexplained-bytes", filesystem });
+
+const GONE = "registry.example/gone:1";
+/** A container of that image, and what the runtime says of its name. */
 const goneImage = (resolution: Resolution, words: Partial<Container> = {}): Partial<Snapshot> => ({
-  containers: [aContainer("web", { imageName: "registry.example/gone:1", ...words })],
-  resolutions: new Map([["registry.example/gone:1", resolution]]),
+  containers: [aContainer("web", { imageName: GONE, ...words })],
+  resolutions: new Map([[GONE, resolution]]),
 });
+const bare = (words: Partial<Container>): Partial<Snapshot> =>
+  goneImage({ kind: "absent" }, { imageName: "", podName: "", ...words });
+const unresolved = (reference: string) => ({ kind: "unresolved-reference", reference });
+const missing = {
+  ...unresolved(GONE),
+  message: "container web (running) of pod none names it, but the runtime has no such image",
+};
 /** A store of this size beside an image of 100 MiB: it may take five times that, and some slack. */
 const store = (imageUsedBytes: bigint): Partial<Snapshot> => ({
   filesystems: [aFilesystem({ roles: ["imagefs"], availableBytes: 95n * GIB, imageUsedBytes })],
@@ -128,31 +141,15 @@ describe("the audit finds", () => {
         { kind: "nameless-image", image: used, inUse: true, removable: false },
       ],
     ],
-    [
-      "unused images that lost their tag",
-      { images: [app, untagged] },
-      [{ kind: "untagged-image", image: untagged, removable: true }],
-    ],
-    ["no pinned image that lost its tag", { images: [app, { ...untagged, pinned: true }] }, []],
-    [
-      "that a rule of this node keeps an image",
-      { images: [app, untagged], keep: isKept },
-      [{ kind: "untagged-image", image: untagged, removable: false }],
-    ],
-    [
-      "unused images known only by a digest without a name, as untagged",
-      { images: [app, onlyDigest] },
-      [{ kind: "untagged-image", image: onlyDigest, removable: true }],
-    ],
+    ["unused images that lost their tag", beside(untagged), [lost(untagged)]],
+    ["no pinned image that lost its tag", beside({ ...untagged, pinned: true }), []],
+    ["that a rule keeps an image", { ...beside(untagged), keep: isKept }, [lost(untagged, false)]],
+    ["as untagged what has only a digest without a name", beside(onlyDigest), [lost(onlyDigest)]],
+    ["as untagged what has a made-up name and another one", beside(both), [lost(both)]],
     [
       "images that have only the made-up name of an import",
-      { images: [app, imported] },
+      beside(imported),
       [{ kind: "made-up-name", image: imported, inUse: false, removable: true }],
-    ],
-    [
-      "images with such a name and another one as untagged",
-      { images: [app, { ...untagged, repoDigests: [madeUp, digest] }] },
-      [{ kind: "untagged-image" }],
     ],
     [
       "sandboxes and containers that no pod owns, and containers without their sandbox",
@@ -165,15 +162,11 @@ describe("the audit finds", () => {
     ],
     ["no unexplained bytes up to a tenth of the filesystem", unexplained(10n * GIB), []],
     [
-      "bytes that no image explains, from a tenth of the filesystem on",
+      "bytes that no image explains, from that on",
       unexplained(10n * GIB + 1n),
-      [{ kind: "unexplained-bytes" }],
+      [bytesOn("/var/lib/containerd")],
     ],
-    [
-      "unexplained bytes on a filesystem of writable layers",
-      disks(layers),
-      [{ kind: "unexplained-bytes", filesystem: "/layers" }],
-    ],
+    ["unexplained bytes on a filesystem of writable layers", disks(layers), [bytesOn("/layers")]],
     ["none on another filesystem", disks({ ...layers, roles: ["nodefs"] }), []],
     ["no image store that its images explain", store(756n * MIB), []],
     [
@@ -181,30 +174,17 @@ describe("the audit finds", () => {
       store(756n * MIB + 1n),
       [{ kind: "unexplained-store-bytes", usedBytes: 756n * MIB + 1n, images: 1 }],
     ],
-    ...(["imageRef", "imageId"] as const).map((field): [string, Partial<Snapshot>, object[]] => [
-      `a container without a pod whose ${field} is no image`,
-      goneImage(
-        { kind: "absent" },
-        { imageName: "", [field]: "registry.example/gone:1", podName: "" },
-      ),
-      [
-        {
-          kind: "unresolved-reference",
-          reference: "registry.example/gone:1",
-          message:
-            "container web (running) of pod none names it, but the runtime has no such image",
-        },
-      ],
-    ]),
+    ["a container without a pod whose imageRef is no image", bare({ imageRef: GONE }), [missing]],
+    ["a container without a pod whose imageId is no image", bare({ imageId: GONE }), [missing]],
     [
       "a container without its image although a static pod uses another one",
       { ...goneImage({ kind: "absent" }), pods: { kind: "none", why: "x", manifests: [manifest] } },
-      [{ kind: "unresolved-reference", reference: "registry.example/gone:1" }],
+      [unresolved(GONE)],
     ],
     [
       "an image in use that is missing from the list",
       goneImage({ kind: "image", id: hidden }),
-      [{ kind: "unresolved-reference", reference: hidden }],
+      [unresolved(hidden)],
     ],
     [
       "a use that could not be read, once",
@@ -339,12 +319,6 @@ describe("commands", () => {
     const option = { ...untagged, id: imageId("--all") };
     expect(auditCommands(finding(option), runtime)[1]).toEndWith("rmi -- '--all'");
   });
-
-  test("of findings use containerd's tools only for containerd", () => {
-    const ghost: AuditFinding = { kind: "ghost-image", image: app, since: NOW, attempts: 1 };
-    expect(auditCommands(ghost, runtime).join("\n")).toContain("ctr --address");
-    expect(auditCommands(ghost, { ...runtime, name: "cri-o" }).join("\n")).not.toContain("ctr");
-  });
 });
 
 describe("content that something else keeps", () => {
@@ -371,23 +345,16 @@ describe("content that something else keeps", () => {
       removal({ names: ["registry.example/good:1"], measuredBytes: 8n * MIB }),
     ];
     expect(keptContent(...removals.toReversed())[1]).toMatchObject({ lastAt: later });
-    expect(keptContent(...removals)).toEqual([
-      {
-        kind: "content-kept",
-        repository: "registry.example/other",
-        removals: 1,
-        expectedAtLeastBytes: 15n * MIB,
-        measuredBytes: 0n,
-        lastAt: NOW,
-      },
-      {
-        kind: "content-kept",
-        repository: "registry.example/app",
-        removals: 2,
-        expectedAtLeastBytes: 20n * MIB,
-        measuredBytes: 14n * MIB,
-        lastAt: later,
-      },
+    const kept = (word: string, count: number, expectedMib: bigint, measuredMib: bigint) => ({
+      kind: "content-kept",
+      repository: `registry.example/${word}`,
+      removals: count,
+      expectedAtLeastBytes: expectedMib * MIB,
+      measuredBytes: measuredMib * MIB,
+    });
+    expect(keptContent(...removals)).toMatchObject([
+      kept("other", 1, 15n, 0n),
+      { ...kept("app", 2, 20n, 14n), lastAt: later },
     ]);
   });
 

@@ -22,21 +22,12 @@ test.each(["list", "known", "counts"])(
   },
 );
 
-test.each([
-  [
-    "an entry more",
-    [
-      ["a", 1],
-      ["b", 2],
-    ],
-  ],
-  ["an entry less", []],
-  ["another value", [["a", 2]]],
-  ["another key", [["b", 1]]],
-] as const)("a map with %s is another map", (_, entries) => {
-  const before = new Map([["a", 1]]);
-  const after = new Map<string, number>(entries);
-  expect(sameOr(before, after)).toBe(after);
+test("a map with other entries is another map", () => {
+  const before = new Map(Object.entries({ a: 1 }));
+  for (const entries of [{ a: 1, b: 2 }, {}, { a: 2 }, { b: 1 }]) {
+    const after = new Map(Object.entries(entries));
+    expect(sameOr<string, number>(before, after)).toBe(after);
+  }
   expect(sameOr(before, new Map([["a", 1]]))).toBe(before);
 });
 

@@ -255,12 +255,10 @@ test("directories of keep rules that were read are remembered, sorted", () => {
   expect(next(one, read()).keepDirectories).toEqual(["/b"]);
 });
 
-test("an observation that another process overtook does not turn the clock back, so no time counts twice", () => {
-  const start = aLedger({ observedAt: NOW, uptime: hours(48) });
-  const newer = next(start, later(minutes(4)));
-  const older = next(newer, later(minutes(1)));
-  expect(older.watched).toBe(newer.watched);
-  expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
+test("an observation that another process overtook does not turn the clock back", () => {
+  const newer = next(aLedger({ observedAt: NOW, uptime: hours(48) }), later(minutes(4)));
+  const { observedAt, uptime, watched: now } = newer;
+  expect(next(newer, later(minutes(1)))).toMatchObject({ observedAt, uptime, watched: now });
 });
 
 describe("ghosts", () => {

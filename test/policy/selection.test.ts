@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
-import { minutes, watched } from "../../src/model/time.ts";
+import { type Duration, minutes, watched } from "../../src/model/time.ts";
 import { remainingPurpose, selectionOf } from "../../src/policy/selection.ts";
 import {
   aCandidate,
@@ -36,50 +36,27 @@ const chosen = (...selection: readonly Criterion[]): readonly string[] =>
     .map((image) => (image === app ? "app" : image === web ? "web" : "bare"))
     .toSorted();
 
-describe("a selection", () => {
-  test.each<[string, readonly Criterion[], readonly string[]]>([
-    ["an ID takes that image alone", [{ kind: "id", id: idOf("web") }], ["web"]],
-    [
-      "a pattern goes by the names",
-      [{ kind: "reference", pattern: "registry.example/a*" }],
-      ["app"],
-    ],
-    ["a pattern that is none takes nothing", [{ kind: "reference", pattern: "" }], []],
-    [
-      "time unused counts from the last use",
-      [{ kind: "unused-for", span: minutes(2) }],
-      ["bare", "web"],
-    ],
-    [
-      "time unused is met at its very end",
-      [{ kind: "unused-for", span: minutes(1) }],
-      ["app", "bare", "web"],
-    ],
-    ["untagged takes what has no tag", [{ kind: "untagged" }], ["bare"]],
-    ["larger than excludes the size itself", [{ kind: "larger-than", bytes: 200n }], ["bare"]],
-    ["a namespace takes what its containers use", [{ kind: "namespace", name: "shop" }], ["web"]],
-    ["another namespace takes nothing", [{ kind: "namespace", name: "other" }], []],
-    [
-      "criteria of one kind add up",
-      [
-        { kind: "id", id: idOf("web") },
-        { kind: "id", id: idOf("app") },
-      ],
-      ["app", "web"],
-    ],
-    [
-      "criteria of several kinds narrow each other",
-      [
-        { kind: "larger-than", bytes: 100n },
-        { kind: "id", id: idOf("web") },
-        { kind: "id", id: idOf("app") },
-      ],
-      ["web"],
-    ],
-    ["without a criterion takes nothing", [], []],
-  ])("%s", (_, selection, expected) => {
-    expect(chosen(...selection)).toEqual([...expected]);
-  });
+const anId = (word: string): Criterion => ({ kind: "id", id: idOf(word) });
+const named = (pattern: string): Criterion => ({ kind: "reference", pattern });
+const unused = (span: Duration): Criterion => ({ kind: "unused-for", span });
+const larger = (bytes: bigint): Criterion => ({ kind: "larger-than", bytes });
+const usedIn = (name: string): Criterion => ({ kind: "namespace", name });
+
+test.each<[string, readonly Criterion[], readonly string[]]>([
+  ["of an ID takes that image alone", [anId("web")], ["web"]],
+  ["of a pattern goes by the names", [named("registry.example/a*")], ["app"]],
+  ["of a pattern that is none takes nothing", [named("")], []],
+  ["of time unused counts from the last use", [unused(minutes(2))], ["bare", "web"]],
+  ["of time unused is met at its very end", [unused(minutes(1))], ["app", "bare", "web"]],
+  ["of what is untagged takes what has no tag", [{ kind: "untagged" }], ["bare"]],
+  ["of what is larger excludes the size itself", [larger(200n)], ["bare"]],
+  ["of a namespace takes what its containers use", [usedIn("shop")], ["web"]],
+  ["of another namespace takes nothing", [usedIn("other")], []],
+  ["of one kind of criterion adds up", [anId("web"), anId("app")], ["app", "web"]],
+  ["of several kinds narrows down", [larger(100n), anId("web"), anId("app")], ["web"]],
+  ["without a criterion takes nothing", [], []],
+])("a selection %s", (_, selection, expected) => {
+  expect(chosen(...selection)).toEqual([...expected]);
 });
 
 test("an image with tags reported as none is untagged, one with a single tag is not", () => {
@@ -93,7 +70,7 @@ test("an image with tags reported as none is untagged, one with a single tag is 
 });
 
 describe("the image part of a pass, once its containers were collected,", () => {
-  const only: Selection = [{ kind: "namespace", name: "shop" }];
+  const only: Selection = [usedIn("shop")];
   const purpose: Purpose = { kind: "all-unused", only };
 
   test("has the images selected at its start, including kept ones", () => {

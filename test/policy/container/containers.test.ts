@@ -1,15 +1,16 @@
 import { describe, expect, test } from "bun:test";
 
 import { podUid, sandboxId } from "../../../src/model/ids.ts";
-import type { Container } from "../../../src/model/snapshot.ts";
+import type { Container, Sandbox } from "../../../src/model/snapshot.ts";
 import { hours, minutes } from "../../../src/model/time.ts";
-import { unjudged } from "../../../src/policy/container/containers.ts";
+import { decideContainersAgain, unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
   dead,
   goingContainers,
   goingLogs,
   goingSandboxes,
+  inputOf,
   judged,
   logsOf,
   noLogs,
@@ -243,6 +244,58 @@ describe("a foreign container or sandbox", () => {
       expect(goingLogs(planOf(node, { pods: judged({ gone: ["uid-f"] }) }))).toEqual([]);
     },
   );
+});
+
+describe("a sandbox", () => {
+  /** A stopped one of pod a. */
+  const stopped = (name: string, change: Partial<Sandbox> = {}): Sandbox => ({
+    ...sandboxOf("a", { state: "not-ready", ...change }),
+    id: sandboxId(name),
+  });
+  const old = stopped("old", { createdAt: ago(20) });
+  const newer = stopped("newer", { createdAt: ago(10) });
+  const inOld = dead("a", "c", { sandboxId: old.id });
+
+  test("of a live pod is kept if it is ready, although there is a newer one", () => {
+    const ready = { ...old, state: "ready" } as const;
+    expect(goingSandboxes(planOf({ sandboxes: [newer, ready] }))).toEqual([]);
+  });
+
+  test.each(["none", "kubelet"] as const)(
+    "of a live pod with a container is kept, unless the pass removes that container, with compat %s",
+    (compat) => {
+      const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
+      const going = (perContainer: number, ...containers: readonly Container[]) =>
+        goingSandboxes(
+          planOf(
+            { sandboxes: [newer, old], containers: [inOld, ...containers] },
+            { limits: { ...limits(perContainer), compat } },
+          ),
+        );
+      expect([going(1), going(0, running)]).toEqual([[], ["old"]]);
+    },
+  );
+
+  test("of the same instant as another is the newest by its attempt", () => {
+    const first = stopped("b-first", { attempt: 0 });
+    const second = stopped("a-second", { attempt: 1 });
+    expect(goingSandboxes(planOf({ sandboxes: [second, first] }))).toEqual(["b-first"]);
+  });
+
+  test("of a deleted pod is kept if its container could not be removed", () => {
+    const node = { sandboxes: [old], containers: [inOld] };
+    const input = inputOf(node, { pods: gone });
+    expect(goingSandboxes(planOf(node, input))).toEqual(["old"]);
+    const [again] = decideContainersAgain(input, { ...node, pods: gone }).sandboxes;
+    expect(again?.decision.reason).toEqual({ kind: "has-containers", containers: [inOld.id] });
+  });
+
+  test("of a terminated pod is removed by reclaim, even the newest", () => {
+    const pods = judged({ terminated: ["uid-a"] });
+    const reason = (purpose: "pressure" | "periodic") =>
+      planOf({ sandboxes: [newer] }, { pods, purpose }).sandboxes[0]?.decision.reason.kind;
+    expect([reason("pressure"), reason("periodic")]).toEqual(["pod-terminated", "newest-of-pod"]);
+  });
 });
 
 describe("the plan", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
-import type { PodReading } from "../../../src/model/snapshot.ts";
+import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { livingPods } from "../../../src/policy/container/ownership.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
@@ -56,13 +56,14 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
 });
 
 describe("by kubelet-api, a pod", () => {
+  const { pods } = reading("kubelet-api", "uid-a", "uid-b") as Extract<
+    PodReading,
+    { kind: "ready" }
+  >;
   const listed = (change: object): PodReading => ({
     kind: "ready",
     source: "kubelet-api",
-    pods: [
-      { uid: A, origin: "api", finished: false, evicted: false, images: [] },
-      { uid: B, origin: "api", finished: false, evicted: false, images: [], ...change },
-    ],
+    pods: pods.map((one) => ({ ...one, ...(one.uid === B && change) })),
   });
 
   test("that finished is terminated at once, and not deleted", () => {
@@ -80,25 +81,20 @@ describe("by kubelet-api, a pod", () => {
   });
 });
 
-describe("a source is not ready", () => {
-  const stateOf = (view: PodView) => judgePods(new Map(), view).state;
+describe("a source", () => {
+  const stateOf = (...[node, pods]: Parameters<typeof viewOf>) =>
+    judgePods(new Map(), viewOf(node, pods)).state;
 
-  test("when it failed, and says why", () => {
-    expect(stateOf(viewOf(lists, failed))).toEqual({
-      kind: "not-ready",
-      source: "kubelet-dir",
-      why: "the disk is on fire",
-    });
+  test("that failed is not ready, and says why", () => {
+    const why = "the disk is on fire";
+    expect(stateOf(lists, failed)).toEqual({ kind: "not-ready", source: "kubelet-dir", why });
   });
 
-  test("no longer when it lists one of them", () => {
-    const stoppedOnly = { sandboxes: [stopped, sandboxOf("a", { state: "not-ready" })] };
-    expect(stateOf(viewOf(stoppedOnly, reading("kubelet-dir", "uid-a"))).kind).toBe("ready");
-  });
-
-  test("whatever foreign pods exist", () => {
-    const foreign = sandboxOf("f", { podUid: podUid("") });
-    expect(stateOf(viewOf({ sandboxes: [foreign] }, reading("kubelet-dir"))).kind).toBe("ready");
+  test("is ready if it lists one of the stopped pods, and whatever foreign pods exist", () => {
+    const sandboxes = [stopped, sandboxOf("a", { state: "not-ready" })];
+    expect(stateOf({ sandboxes }, reading("kubelet-dir", "uid-a")).kind).toBe("ready");
+    const foreign = { sandboxes: [sandboxOf("f", { podUid: podUid("") })] };
+    expect(stateOf(foreign, reading("kubelet-dir")).kind).toBe("ready");
   });
 });
 
@@ -106,8 +102,7 @@ test("without a source no pod ever counts as deleted", () => {
   const view = viewOf(lists, { kind: "none", why: "a test" });
   const judgement = after(view, view, view, { ...view, watched: watched(hours(10_000)) });
   expect(judgement.state).toEqual({ kind: "none", why: "a test" });
-  expect(judgement.shouldRemoveContent(B)).toBeNull();
-  expect(judgement.hasEnded(B)).toBe(false);
+  expect([judgement.shouldRemoveContent(B), judgement.hasEnded(B)]).toEqual([null, false]);
 });
 
 describe("by the runtime alone, a pod", () => {
@@ -134,28 +129,21 @@ describe("the live pod is the one", () => {
     sandboxOf("s", { id: sandboxId("s"), podUid: label, metadataUid });
   const running = (label: PodUid) =>
     dead("s", "c", { sandboxId: sandboxId("s"), podUid: label, state: "running" });
-  const rows: readonly [string, Parameters<typeof livingPods>, readonly PodUid[]][] = [
-    ["of its label", [{ sandboxes: [ready(B, none)], containers: [] }, "none"], [B]],
-    ["of its metadata", [{ sandboxes: [ready(none, M)], containers: [] }, "none"], [M]],
-    ["of both", [{ sandboxes: [ready(B, M)], containers: [] }, "none"], [B, M]],
-    ["of both for the kubelet", [{ sandboxes: [ready(B, M)], containers: [] }, "kubelet"], [M, B]],
-    ["that its ID names", [{ sandboxes: [ready(none, none)], containers: [] }, "none"], [own]],
-    [
-      "that the ID of a container's sandbox names",
-      [{ sandboxes: [], containers: [running(none)] }, "none"],
-      [own],
-    ],
-    [
-      "of a container's label and of its sandbox",
-      [
-        { sandboxes: [{ ...ready(B, none), state: "not-ready" }], containers: [running(X)] },
-        "none",
-      ],
-      [B, X],
-    ],
-  ];
-  test.each(rows)("%s", (_, [listed, compat], uids) => {
-    expect(livingPods(listed, compat)).toEqual(new Set(uids));
+  const onlyLabelled = { ...ready(B, none), state: "not-ready" } as const;
+  test.each<[string, readonly Sandbox[], readonly Container[], readonly PodUid[]]>([
+    ["of its label", [ready(B, none)], [], [B]],
+    ["of its metadata", [ready(none, M)], [], [M]],
+    ["of both", [ready(B, M)], [], [B, M]],
+    ["that its ID names", [ready(none, none)], [], [own]],
+    ["that the ID of a container's sandbox names", [], [running(none)], [own]],
+    ["of a container's label and of its sandbox", [onlyLabelled], [running(X)], [B, X]],
+  ])("%s", (_, sandboxes, containers, uids) => {
+    expect(livingPods({ sandboxes, containers }, "none")).toEqual(new Set(uids));
+  });
+
+  test("of both for the kubelet too", () => {
+    const sandboxes = [ready(B, M)];
+    expect(livingPods({ sandboxes, containers: [] }, "kubelet")).toEqual(new Set([B, M]));
   });
 });
 

@@ -117,8 +117,11 @@ describe("the uses of an image", () => {
 
 describe("containers not seen before", () => {
   const base = anImage("base");
-  const volume = (container: Container, reference: string) =>
-    new Map([[container.id, { kind: "known" as const, references: [reference] }]]);
+  const mounting = (reference: string) => ({
+    containers: [web],
+    imageVolumes: new Map([[web.id, { kind: "known" as const, references: [reference] }]]),
+  });
+  const running = (change: Partial<Container>) => ({ containers: [aContainer("web", change)] });
   const counts = (
     change: Parameters<typeof aSnapshot>[0],
     known: Ledger["containers"] = new Map(),
@@ -129,47 +132,23 @@ describe("containers not seen before", () => {
     return [...newContainersOf(ledger, snapshot, usageOf(snapshot))];
   };
 
+  const manifests = [{ path: "/m", images: [base.id], fault: null }];
+  const named = { imageName: "registry.example/base:v1" };
   test.each([
-    ["none, with no container", {}, []],
-    [
-      "none that a manifest names",
-      {
-        pods: {
-          kind: "none",
-          why: "",
-          manifests: [{ path: "/m", images: [base.id], fault: null }],
-        },
-      },
-      [],
-    ],
-    ["its own image", { containers: [web, job] }, [[app.id, 2]]],
-    [
-      "the image of a volume",
-      { containers: [web], imageVolumes: volume(web, base.id) },
-      [
-        [app.id, 1],
-        [base.id, 1],
-      ],
-    ],
-    [
-      "once, an image that it runs and mounts",
-      { containers: [web], imageVolumes: volume(web, app.id) },
-      [[app.id, 1]],
-    ],
+    ["none, with no container", {}, {}],
+    ["none that a manifest names", { pods: { kind: "none", why: "", manifests } }, {}],
+    ["its own image", { containers: [web, job] }, { app: 2 }],
+    ["the image of a volume", mounting(base.id), { app: 1, base: 1 }],
+    ["once, an image that it runs and mounts", mounting(app.id), { app: 1 }],
     [
       "not an image that its name has moved to since",
-      {
-        containers: [aContainer("web", { imageId: app.id, imageName: "registry.example/base:v1" })],
-      },
-      [[app.id, 1]],
+      running({ imageId: app.id, ...named }),
+      { app: 1 },
     ],
-    [
-      "the image of its name, if no ID is listed",
-      { containers: [aContainer("web", { imageName: "registry.example/base:v1" })] },
-      [[base.id, 1]],
-    ],
+    ["the image of its name, if no ID is listed", running(named), { base: 1 }],
   ] as const)("count for %s", (_, change, expected) => {
-    expect(counts(change)).toEqual(expected.map((it) => [...it]));
+    const uses = Object.entries(expected).map(([word, count]) => [idOf(word), count]);
+    expect(counts(change)).toEqual(uses as never);
   });
 });
 

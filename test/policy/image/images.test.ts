@@ -5,7 +5,7 @@ import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
+import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { estimate } from "../../../src/policy/image/images.ts";
 import {
   aCandidate,
@@ -391,48 +391,18 @@ describe("a filesystem whose figures cannot be judged", () => {
   });
 });
 
-describe("compat kubelet", () => {
-  const limits = {
-    compat: "kubelet",
-    accounting: "reported",
-    whenFutile: "collect",
-    maximumAge: hours(1),
-  } as const;
-
-  test("a never used image is removed for age as soon as the agent is old enough, however young the image", () => {
-    const at = (ran: bigint, startedAt: Instant | null = instant(0n)) =>
-      planOf({
-        images: [gib("a")],
-        records: [{ firstSeenAt: NOW, firstSeenWatched: watched(ran) }],
-        ledger: { watched: watched(ran) },
-        limits,
-        snapshot: onDisk(50n),
-        // By a wall clock that was set since then.
-        facts: { startedAt },
-      });
-    expect(at(hours(2), null).candidates).toEqual([]);
-    expect(at(hours(1)).candidates).toEqual([]);
-    const [gone] = at(hours(1) + 1n).candidates;
-    expect(gone?.image).toEqual(gib("a"));
-    expect(gone?.tried.at(-1)).toBe("ghost");
-  });
-
-  test.each([
-    ["images over the maximum age with a capacity of 0", "periodic", [0n], ["a"], 1],
-    ["images over the maximum age without an image filesystem", "periodic", [], ["a"], 1],
-    ["all unused images whatever the disk says", "all-unused", [0n], ["a", "b"], 0],
-  ] as const)("removes %s", (_, kind, capacities, gone, blocks) => {
-    const lastUsed = { lastUsedAt: instant(0n), lastUsedWatched: watched(WATCHED - hours(1)) };
-    const plan = planOf({
-      images: [gib("a"), gib("b")],
-      records: [{}, lastUsed],
-      limits,
-      snapshot: { filesystems: capacities.map((capacityBytes) => aFilesystem({ capacityBytes })) },
-      facts: { startedAt: instant(0n), purpose: { kind } },
-    });
-    expect(words(plan.candidates)).toEqual([...gone]);
-    expect(plan.blocks.map((block) => block.kind)).toEqual(Array(blocks).fill("invalid-capacity"));
-  });
+test("for the kubelet a young image that was never used is too old once the agent is, without an image filesystem too", () => {
+  const at = (ran: bigint) =>
+    planOf({
+      images: [gib("a")],
+      records: [{ firstSeenAt: NOW, firstSeenWatched: watched(ran) }],
+      ledger: { watched: watched(ran) },
+      limits: { compat: "kubelet", maximumAge: hours(1) },
+      snapshot: { filesystems: [] },
+      facts: { startedAt: instant(0n) },
+    }).candidates;
+  expect(at(hours(1))).toEqual([]);
+  expect(at(hours(1) + 1n).map(({ tried }) => tried.at(-1))).toEqual(["ghost"]);
 });
 
 test("containers removed first do not make their images count as just used for the kubelet", () => {

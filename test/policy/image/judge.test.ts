@@ -24,24 +24,22 @@ const held = (reason: string): HoldState => ({ kind: "held", until: null, since:
 const failedApi: Snapshot["pods"] = { kind: "failed", source: "kubelet-api", message: "401" };
 
 describe("each block stops every image and says why", () => {
+  const graceUntil = watched(WATCHED + minutes(3));
+  const problems = [{ source: "/k/a.list:3", message: "bad" }];
+  const web = { sandboxId: sandboxId("s"), name: "web" };
+  const creations = {
+    clocks: { wall: NOW, uptime: hours(48), bootId: "boot-1" },
+    inProgress: [{ ...web, podUid: podUid("u"), markedAt: NOW }],
+  };
+  const unknown = [{ subject: "container container-c (c)" }];
   const rows: readonly [string, Node, object][] = [
     ["on-hold", { facts: { hold: held("upgrade") } }, { until: null, reason: "upgrade" }],
     [
       "boot-grace",
-      {
-        ledger: {
-          graceUntil: watched(WATCHED + minutes(3)),
-          graceReason: "boot",
-          images: new Map(),
-        },
-      },
+      { ledger: { graceUntil, graceReason: "boot", images: new Map() } },
       { because: "boot", remaining: minutes(3) },
     ],
-    [
-      "keep-rules-invalid",
-      { snapshot: { keep: keepOf([], [{ source: "/k/a.list:3", message: "bad" }]) } },
-      { problems: [{ source: "/k/a.list:3", message: "bad" }] },
-    ],
+    ["keep-rules-invalid", { snapshot: { keep: keepOf([], problems) } }, { problems }],
     [
       "keep-rules-invalid",
       { snapshot: { keep: keepOf([{ pattern: "a b", source: "--keep" }]) } },
@@ -51,22 +49,9 @@ describe("each block stops every image and says why", () => {
     [
       "usage-unknown",
       { snapshot: { containers: [aContainer("c", { imageName: "a/gone:1" })] } },
-      { unknown: [{ subject: "container container-c (c)" }] },
+      { unknown },
     ],
-    [
-      "pod-starting",
-      {
-        snapshot: {
-          creations: {
-            clocks: { wall: NOW, uptime: hours(48), bootId: "boot-1" },
-            inProgress: [
-              { podUid: podUid("u"), sandboxId: sandboxId("s"), name: "web", markedAt: NOW },
-            ],
-          },
-        },
-      },
-      { containers: [{ sandboxId: sandboxId("s"), name: "web" }], remaining: seconds(150) },
-    ],
+    ["pod-starting", { snapshot: { creations } }, { containers: [web], remaining: seconds(150) }],
   ];
   for (const [kind, node, fields] of rows) {
     for (const compat of kind === "boot-grace"

@@ -5,7 +5,14 @@ import type { ImageRecord, Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageKeepReason } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes, type ObservedTime, watched } from "../../../src/model/time.ts";
+import {
+  type Duration,
+  hours,
+  instant,
+  minutes,
+  type ObservedTime,
+  watched,
+} from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import {
   type Protection,
@@ -169,17 +176,15 @@ const usedAt = (ns: bigint, lastUsedWatched: ObservedTime | null = WATCHED): Cas
 const seenBefore = (age: bigint): Case => ({
   record: { firstSeenWatched: watched(WATCHED - age) },
 });
-const restarted = (span: number, age: number): Case => ({
-  record: { ageRestartedWatched: ago(span) },
-  limits: { minimumAge: minutes(age) },
-});
-const allRestarted = (span: number, age: number): Case => ({
-  ledger: { ageRestartedWatched: ago(span) },
+/** Of this image, or of every one, so many minutes ago under this minimum age. */
+const restarted = (span: number, age: number, of: "record" | "ledger" = "record"): Case => ({
+  [of]: { ageRestartedWatched: ago(span) },
   limits: { minimumAge: minutes(age) },
 });
 const pulls = { pulls: pulling("registry.example/app:v1") };
 const pinned = { pinned: true };
 
+const youngFor = (minimumAge: Duration) => ({ kind: "too-young", minimumAge, restarted: true });
 const cases: readonly [string, Case, object | null][] = [
   ["pulled, with keepPreloaded", { limits: preloaded, record: { pull: "pulled" } }, null],
   ["being pulled, with compat kubelet", { snapshot: pulls, limits: compat }, null],
@@ -198,54 +203,29 @@ const cases: readonly [string, Case, object | null][] = [
   ],
   ["younger than the minimum age", seenBefore(minutes(2) - 1n), { kind: "too-young" }],
   ["as old as the minimum age", seenBefore(minutes(2)), null],
-  [
-    "whose names changed a minute ago",
-    restarted(1, 2),
-    { kind: "too-young", minimumAge: minutes(2), restarted: true },
-  ],
+  ["whose names changed a minute ago", restarted(1, 2), youngFor(minutes(2))],
   ["whose names changed two minutes ago", restarted(2, 2), null],
-  [
-    "whose names changed 59 minutes ago",
-    restarted(59, 90),
-    { kind: "too-young", minimumAge: hours(1), restarted: true },
-  ],
-  [
-    "a minute after every age was restarted",
-    allRestarted(1, 2),
-    { kind: "too-young", minimumAge: minutes(2), restarted: true },
-  ],
-  ["an hour after every age was restarted", allRestarted(60, 90), null],
+  ["whose names changed 59 minutes ago", restarted(59, 90), youngFor(hours(1))],
+  ["a minute after every age was restarted", restarted(1, 2, "ledger"), youngFor(minutes(2))],
+  ["an hour after every age was restarted", restarted(60, 90, "ledger"), null],
   ["too young and too old", { record: young, purpose: "age" }, { kind: "too-young" }],
-  [
-    "too young and too old, with compat kubelet",
-    { record: young, purpose: "age", limits: compat },
-    null,
-  ],
-  ["used at the instant of the pass, with compat kubelet", usedAt(NOW), { kind: "just-used" }],
-  ["used just before, with compat kubelet", usedAt(NOW - 1n), null],
-  [
-    "used at that instant and too old, with compat kubelet",
-    { ...usedAt(NOW), purpose: "age" },
-    null,
-  ],
-  [
-    "used later by a wall clock that was set back, with compat kubelet",
-    usedAt(NOW + 1n, watched(WATCHED - 1n)),
-    null,
-  ],
-  [
-    "used later, at an unknown time of observation, with compat kubelet",
-    usedAt(NOW + 1n, null),
-    { kind: "just-used" },
-  ],
   ["whose second entry is pinned", { others: [anImage("app", pinned)] }, { kind: "pinned" }],
   ["whose first entry is pinned", { image: pinned, others: [anImage("app")] }, { kind: "pinned" }],
   // The kubelet believes the last entry.
   [
-    "whose first entry is pinned, with compat kubelet",
+    "whose first entry is pinned, for the kubelet",
     { image: pinned, others: [anImage("app")], limits: compat },
     null,
   ],
+  ["used at the instant of the pass, for the kubelet", usedAt(NOW), { kind: "just-used" }],
+  ["used just before, for the kubelet", usedAt(NOW - 1n), null],
+  ["used at that instant and too old, for the kubelet", { ...usedAt(NOW), purpose: "age" }, null],
+  [
+    "used later by a clock set back, for the kubelet",
+    usedAt(NOW + 1n, watched(WATCHED - 1n)),
+    null,
+  ],
+  ["used later, nobody knows when, for the kubelet", usedAt(NOW + 1n, null), { kind: "just-used" }],
 ];
 for (const [what, given, reason] of cases)
   test(`an image ${what} is ${reason === null ? "not kept" : "kept"}`, () => {
@@ -314,28 +294,20 @@ describe("the sandbox image", () => {
     expect(by({ flag: [tag] })).toMatchObject({ by: "flag", name: tag });
   });
 
-  describe("pause images are known by their names", () => {
-    for (const tag of [
-      "registry.k8s.io/pause:3.10",
-      "k8s.gcr.io/pause-amd64:3.1",
-      "docker.io/rancher/mirrored-pause:3.6",
-      "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/pause:3.5",
-      "mcr.microsoft.com/oss/kubernetes/pause:3.9",
-      "localhost/kubernetes/pause:latest",
-      "host:5000/pause:3.9",
-      "pause:3.9",
-    ]) {
-      test(tag, () =>
-        expect(reasonOf(tag, {})).toEqual({ kind: "sandbox-image", by: "pattern", name: tag }),
-      );
-    }
-
-    for (const tag of [
-      "registry.example/unpause:1",
-      "registry.example/pause/app:1",
-      "registry.example/app:pause",
-    ]) {
-      test(`${tag} is none`, () => expect(reasonOf(tag, {})).toBeNull());
-    }
+  test.each([
+    ["registry.k8s.io/pause:3.10", true],
+    ["k8s.gcr.io/pause-amd64:3.1", true],
+    ["docker.io/rancher/mirrored-pause:3.6", true],
+    ["602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/pause:3.5", true],
+    ["mcr.microsoft.com/oss/kubernetes/pause:3.9", true],
+    ["localhost/kubernetes/pause:latest", true],
+    ["host:5000/pause:3.9", true],
+    ["pause:3.9", true],
+    ["registry.example/unpause:1", false],
+    ["registry.example/pause/app:1", false],
+    ["registry.example/app:pause", false],
+  ])("is known by the name %s: %p", (name, isPause) => {
+    const reason = { kind: "sandbox-image", by: "pattern", name } as const;
+    expect(reasonOf(name, {})).toEqual(isPause ? reason : null);
   });
 });

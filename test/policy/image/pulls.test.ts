@@ -81,96 +81,69 @@ const onCrio: Seen = { record: true, runtime: "cri-o" };
 const absent: Seen = { record: true, image: null };
 const pulling: Seen = { ...absent, intent: true };
 
+const nameless = { image: { ...loaded, repoTags: [] } };
+const retagged = { record: true, image: { ...loaded, repoTags: ["r.example/app:v2"] } };
+const imported = {
+  record: true,
+  image: { ...loaded, repoDigests: [`import-2026-01-31@${idOf("x")}`] },
+};
+const unreadable: Seen = { record: "unreadable" };
+const pullings = (count: number, seen: Seen): readonly Seen[] => Array(count).fill(seen);
+
 describe("an image that is first seen", () => {
-  const rows: readonly [string, readonly Seen[], string | null][] = [
+  test.each<[string, readonly Seen[], string | null]>([
     ["with a record was pulled", [withRecord], "pulled"],
     ["without a record has none", [{}], "no-record"],
     ["while its name is pulled is not settled", [{ intent: true }], "pulling"],
     ["while records cannot be read is unknown", [{ unread: true }], null],
-    ["with a record of 0 bytes is unknown", [{ record: "unreadable" }], null],
+    ["with a record of 0 bytes is unknown", [unreadable], null],
     ["stays pulled when the kubelet prunes its record", [withRecord, {}], "pulled"],
     ["stays without when the kubelet makes a record for it", [{}, withRecord], "no-record"],
     ["was pulled once its intent became a record", [{ intent: true }, withRecord], "pulled"],
     ["has no record if its intent ended without one", [{ intent: true }, {}], "no-record"],
+    ["is not settled for an hour of its pull", pullings(12, { intent: true }), "pulling"],
+    ["has no record afterwards, as after a crash", pullings(13, { intent: true }), "no-record"],
     ["is settled once records can be read", [{ unread: true }, withRecord], "pulled"],
-    ["is settled once its record is valid", [{ record: "unreadable" }, withRecord], "pulled"],
+    ["is settled once its record is valid", [unreadable, withRecord], "pulled"],
     ["stays settled while records cannot be read", [{}, { unread: true }], "no-record"],
-    [
-      "stays pulled while it has no name at all, as after a removal without effect",
-      [whole, { image: { ...loaded, repoTags: [] } }],
-      "pulled",
-    ],
-    [
-      "has no record once containerd lists it under the made-up name of an import",
-      [
-        whole,
-        { record: true, image: { ...loaded, repoDigests: [`import-2026-01-31@${idOf("x")}`] } },
-      ],
-      "no-record",
-    ],
-    [
-      "stays pulled when its tag changes, where it never had a digest",
-      [withRecord, { record: true, image: { ...loaded, repoTags: ["r.example/app:v2"] } }],
-      "pulled",
-    ],
+    ["stays pulled without a name, as after a removal without effect", [whole, nameless], "pulled"],
+    ["has no record once it has the made-up name of an import", [whole, imported], "no-record"],
+    ["stays pulled when its tag changes, without a digest", [withRecord, retagged], "pulled"],
     ["stays pulled on CRI-O without a digest", [{ ...onCrio, image: pulled }, onCrio], "pulled"],
     [
       "while an intent that had ended is there again is not settled",
       [{ image: null, intent: true }, { image: null }, { intent: true }],
       "pulling",
     ],
-  ];
-  for (const [title, seen, state] of rows)
-    test(title, () => {
-      const node = new Node();
-      expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
-    });
-
-  test("has no record if its name has been pulled for an hour, as after a crash", () => {
+    ["has no record if its record was seen before", [absent, withRecord], "no-record"],
+  ])("%s", (_, seen, state) => {
     const node = new Node();
-    const states = Array.from({ length: 13 }, () => node.sees({ intent: true }));
-    expect(states.slice(0, 12)).toEqual(Array(12).fill("pulling"));
-    expect(states[12]).toBe("no-record");
+    expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
   });
 });
 
 describe("an image that comes back", () => {
-  const back: readonly [string, readonly Seen[], string][] = [
+  test.each<[string, readonly Seen[], string]>([
     ["has no record, although one outlived it", [withRecord], "no-record"],
     ["was pulled if containerd knows its digest", [whole], "pulled"],
+    ["was pulled on CRI-O if it is listed after an intent", [pulling, onCrio], "pulled"],
+    ["was pulled on CRI-O if an intent ended meanwhile", [pulling, absent, onCrio], "pulled"],
     [
-      "was pulled on CRI-O if it is listed once an intent seen meanwhile has ended",
-      [pulling, onCrio],
-      "pulled",
-    ],
-    [
-      "was pulled on CRI-O if an intent ended while it was being listed",
-      [pulling, absent, onCrio],
-      "pulled",
-    ],
-    [
-      "has no record on CRI-O if the pull failed before it was loaded",
+      "has no record on CRI-O if a pull failed before",
       [pulling, absent, absent, onCrio],
       "no-record",
     ],
     [
-      "has no record if the intent was left by a crash",
-      [...Array.from({ length: 12 }, () => pulling), onCrio],
+      "has no record after an intent left by a crash",
+      [...pullings(12, pulling), onCrio],
       "no-record",
     ],
-    [
-      "has no record after a time in which its record was not readable",
-      [{ record: "unreadable" }, withRecord],
-      "no-record",
-    ],
-  ];
-  for (const [title, seen, state] of back)
-    test(title, () => {
-      const node = new Node();
-      node.sees(whole);
-      node.sees(absent);
-      expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
-    });
+    ["has no record once its record is readable", [unreadable, withRecord], "no-record"],
+  ])("%s", (_, seen, state) => {
+    const node = new Node();
+    const states = [whole, absent, ...seen].map((it) => node.sees(it));
+    expect(states.at(-1)).toBe(state as never);
+  });
 
   test("has no record if it was removed and loaded between two observations", () => {
     const node = new Node();
@@ -178,12 +151,6 @@ describe("an image that comes back", () => {
     node.ledger = forgetImages(node.ledger, [loaded.id]);
     expect(node.sees(withRecord)).toBe("no-record");
     expect([...node.ledger.outlivedPulls]).toEqual([]);
-  });
-
-  test("has no record if it was never seen before, but its record was", () => {
-    const node = new Node();
-    node.sees(absent);
-    expect(node.sees(withRecord)).toBe("no-record");
   });
 });
 

@@ -7,88 +7,21 @@ import { compareImages, repositoryPlaces, unusedFor } from "../../../src/policy/
 import { anImage, aRecord, idOf, NOW } from "../../support/build/values.ts";
 import { words } from "../judging.ts";
 
-interface Row {
-  readonly name: string;
-  readonly record: Partial<ImageRecord>;
-  readonly sizeBytes?: bigint;
-  readonly builtAt?: bigint;
-  readonly orderKey?: number;
-}
-
-function ordered(rows: readonly Row[], compat: "none" | "kubelet" = "none"): readonly string[] {
+test.each([
+  ["the earlier build comes first", { old: 7n, new: 8n }, ["old", "new"]],
+  [
+    "a build date of 1970, as reproducible builds have it, is unknown",
+    { b: 0n, a: 5n },
+    ["a", "b"],
+  ],
+])("in the order of removal %s, whatever the order of the list", (_, builtAt, order) => {
+  const built = Object.entries(builtAt).map(([name, at]) => ({ name, builtAt: instant(at) }));
   const origins = new Map(
-    rows.flatMap(({ name, builtAt }) =>
-      builtAt === undefined
-        ? []
-        : [[anImage(name).id, { chain: null, builtAt: instant(builtAt) }] as const],
-    ),
+    built.map(({ name, builtAt: at }) => [idOf(name), { chain: null, builtAt: at }] as const),
   );
-  const ranked = rows.map(({ name, record, sizeBytes, orderKey }) => ({
-    ...(orderKey !== undefined && { orderKey }),
-    image: anImage(name, sizeBytes === undefined ? {} : { sizeBytes }),
-    record: aRecord(record),
-  }));
-  return words(ranked.toSorted(compareImages(compat, origins)));
-}
-
-const used = (at: bigint): Partial<ImageRecord> => ({
-  lastUsedWatched: watched(at),
-  lastUsedAt: instant(at),
-});
-const seen = (at: bigint): Partial<ImageRecord> => ({
-  firstSeenWatched: watched(at),
-  firstSeenAt: instant(at),
-});
-
-describe("the order of removal", () => {
-  const life = (seenAt: bigint, usedAt: bigint | null): Partial<ImageRecord> => ({
-    ...seen(seenAt),
-    ...(usedAt === null ? {} : used(usedAt)),
-  });
-
-  test("with compat kubelet, images that were never used come before all that were, these by their last use", () => {
-    const rows = [
-      { name: "staged-yesterday", record: life(13n, null) },
-      { name: "used-until-today", record: life(1n, 14n) },
-      { name: "unused-for-weeks", record: life(1n, 2n) },
-      { name: "staged-weeks-ago", record: life(3n, null) },
-    ];
-    expect(ordered(rows, "kubelet")).toEqual([
-      "staged-weeks-ago",
-      "staged-yesterday",
-      "unused-for-weeks",
-      "used-until-today",
-    ]);
-  });
-
-  test("the smaller key comes first, then as without keys", () => {
-    const rows = [
-      { name: "often", record: life(1n, 2n), orderKey: 3 },
-      { name: "seldom-late", record: life(1n, 9n), orderKey: 2 },
-      { name: "seldom-early", record: life(1n, 8n), orderKey: 2 },
-      { name: "once", record: life(1n, 10n), orderKey: 1 },
-    ];
-    const order = ["once", "seldom-early", "seldom-late", "often"];
-    expect(ordered(rows)).toEqual(order);
-    expect(ordered(rows.toReversed())).toEqual(order);
-  });
-
-  test("the earlier build comes first, whatever the order of the list", () => {
-    const rows = [
-      { name: "old", record: life(1n, null), builtAt: 7n },
-      { name: "new", record: life(1n, null), builtAt: 8n },
-    ];
-    expect(ordered(rows)).toEqual(["old", "new"]);
-    expect(ordered(rows.toReversed())).toEqual(["old", "new"]);
-  });
-
-  test("a build date of 1970, as reproducible builds have it, counts as unknown", () => {
-    const rows = [
-      { name: "b", record: life(1n, null), builtAt: 0n },
-      { name: "a", record: life(1n, null), builtAt: 5n },
-    ];
-    expect(ordered(rows)).toEqual(["a", "b"]);
-  });
+  const ranked = built.map(({ name }) => ({ image: anImage(name), record: aRecord() }));
+  for (const list of [ranked, ranked.toReversed()])
+    expect(words(list.toSorted(compareImages("none", origins)))).toEqual(order);
 });
 
 test.each([

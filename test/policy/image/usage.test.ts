@@ -84,12 +84,6 @@ test.each([
   },
 );
 
-test("containers count in every state", () => {
-  for (const state of ["created", "running", "exited", "unknown"] as const) {
-    expect(used(node({ imageId: app.id, state }))).toEqual([app.id]);
-  }
-});
-
 test("an error for a name of no listed image makes use unknown, once, and names the container", () => {
   const name = "registry.example/gone:v1";
   const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
@@ -213,13 +207,6 @@ describe("an image volume", () => {
       },
     );
 
-  test("is in use", () => {
-    const snapshot = mounts({ kind: "known", references: ["registry.example/other:v1"] });
-    expect(usageOf(snapshot).users.get(other.id)).toEqual([
-      { kind: "image-volume", id: containerId("container-c"), name: "c", podName: "pod-a" },
-    ]);
-  });
-
   const subject = "container container-c (c)";
   const message = "its image volumes are unknown";
   test.each([
@@ -247,17 +234,19 @@ describe("an image volume", () => {
 describe("pods and sandboxes", () => {
   const images = [app, other];
 
+  const unread = { subject: "static pod /m/etcd.yaml", message: "cannot read its manifest: EIO" };
   test.each([
-    ["valid", null],
-    ["invalid", { kind: "invalid", message: "no pod" }],
+    ["valid", null, []],
+    ["invalid", { kind: "invalid", message: "no pod" }, []],
+    ["unreadable", { kind: "unreadable", message: "EIO" }, [unread]],
   ] as const)(
-    "an image that the manifest of a static pod names is in use, whatever the pod source: one that is %s",
-    (_, fault) => {
+    "an image that the manifest of a static pod names is in use, whatever the pod source, if it is %s",
+    (_, fault, unknown) => {
       const manifests = [manifest("registry.example/other:v1", fault)];
       const user = { kind: "static-pod", path: "/m/etcd.yaml", invalid: fault !== null } as const;
       expect(usageOf(aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }))).toEqual({
         users: new Map([[other.id, [user]]]),
-        unknown: [],
+        unknown: [...unknown],
       });
     },
   );
@@ -284,41 +273,16 @@ describe("pods and sandboxes", () => {
     expect(unknown.map(({ subject }) => subject)).toEqual(subjects);
   });
 
-  test.each([
-    [
-      "unreadable",
-      [{ subject: "static pod /m/etcd.yaml", message: "cannot read its manifest: EIO" }],
-    ],
-    ["invalid", []],
-  ] as const)(
-    "only an unreadable manifest leaves use unknown: one that is %s",
-    (kind, expected) => {
-      const manifests = [{ ...manifest("", { kind, message: "EIO" }), images: [] }];
-      const { unknown } = usageOf(
-        aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }),
-      );
-      expect(unknown).toEqual([...expected]);
-    },
-  );
-
-  test("images of pod specifications are in use if the kubelet's API lists them", () => {
-    const pods = specs("registry.example/other:v1");
-    const user = { kind: "pod-spec", uid: podUid("u") } as const;
-    expect(usageOf(aSnapshot({ images, pods })).users).toEqual(new Map([[other.id, [user]]]));
-    expect(used(aSnapshot({ images, pods: { ...pods, source: "kubelet-dir" } }))).toEqual([]);
-  });
-
-  test("images that manifests and pods name are in use side by side", () => {
-    const manifests = [manifest("registry.example/app:v1")];
-    const pods = { ...specs("registry.example/other:v1"), manifests };
-    expect(used(aSnapshot({ images, pods }))).toEqual([app.id, other.id].toSorted());
-  });
-
-  test("an empty image name in a specification uses nothing, not even an image with an empty tag", () => {
+  test("images of pod specifications are in use, beside those of manifests, if the kubelet's API lists them; an empty name uses none", () => {
     const listed = [...images, anImage("empty", { repoTags: [""] })];
-    const pods = specs("", "registry.example/other:v1");
+    const manifests = [manifest("registry.example/app:v1")];
+    const pods = { ...specs("", "registry.example/other:v1"), manifests };
     const { users, unknown } = usageOf(aSnapshot({ images: listed, pods }));
-    expect([[...users.keys()], unknown]).toEqual([[other.id], []]);
+    expect([...users.keys()].toSorted()).toEqual([app.id, other.id].toSorted());
+    expect(users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
+    expect(unknown).toEqual([]);
+    const directory = { ...pods, source: "kubelet-dir" } as const;
+    expect(used(aSnapshot({ images: listed, pods: directory }))).toEqual([app.id]);
   });
 
   test("a specification or manifest never means the beginning of an ID, as a container may", () => {

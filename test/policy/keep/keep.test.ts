@@ -88,27 +88,6 @@ describe("a keep file", () => {
     },
   );
 
-  describe("lists printed by installers are valid", () => {
-    const lists = {
-      kubeadm: [
-        "registry.k8s.io/kube-apiserver:v1.34.1",
-        "registry.k8s.io/coredns/coredns:v1.12.1",
-        "registry.k8s.io/pause:3.10.1",
-        "registry.k8s.io/etcd:3.6.4-0",
-      ],
-      k3s: [
-        "docker.io/rancher/klipper-helm:v0.9.8-build20250709",
-        "docker.io/rancher/mirrored-pause:3.6",
-      ],
-    };
-    for (const [name, lines] of Object.entries(lists)) {
-      test(name, () => {
-        expect(parseKeepFile(`${lines.join("\n")}\n`, PATH).problems).toEqual([]);
-        expect(patterns(`${lines.join("\n")}\n`)).toEqual(lines);
-      });
-    }
-  });
-
   describe("a damaged file is a problem that names its place", () => {
     test("0 bytes", () => {
       expect(parseKeepFile("", PATH).problems).toEqual([

@@ -18,8 +18,6 @@ const [name = ""] = staged.repoTags;
 const DAY = hours(24);
 
 interface Seen {
-  /** Images that every container mounts. */
-  readonly volumes?: readonly string[];
   readonly text?: string;
   readonly list?: string;
   readonly images?: readonly Image[];
@@ -29,19 +27,11 @@ interface Seen {
 /** The ledger after another observation, `hoursLater` of observed time. */
 function after(ledger: Ledger, hoursLater: number, seen: Seen = {}): Ledger {
   const { text = `${name} # crigc: until 7d\n`, images = [staged], containers = [] } = seen;
-  const references = seen.volumes ?? [];
   const now = watched(ledger.watched + hours(hoursLater));
   const keep: Snapshot["keep"] = { directoriesRead: [], ...parseKeepFile(text, seen.list ?? LIST) };
   const wall = instant(NOW + now);
-  const volumes = new Map(containers.map(({ id }) => [id, { kind: "known", references } as const]));
-  const snapshot = aSnapshot({
-    images,
-    containers,
-    imageVolumes: volumes,
-    keep,
-    clocks: { ...aSnapshot().clocks, wall },
-    observedAt: wall,
-  });
+  const clocks = { ...aSnapshot().clocks, wall };
+  const snapshot = aSnapshot({ images, containers, keep, clocks, observedAt: wall });
   const usage = usageOf(snapshot);
   const newContainers = newContainersOf(ledger, snapshot, usage);
   const leases = rememberLeases(ledger, { snapshot, newContainers }, now);
@@ -181,26 +171,6 @@ describe("a lease until the first use", () => {
     expect(
       inForce(after(begun, 1, { text, containers: [uses("old"), uses("new")] }), text),
     ).toEqual(inForce(used, text));
-  });
-
-  test("ends with a container that mounts the image, not with a manifest that names it", () => {
-    const first = after(aLedger(), 1, { text });
-    const containers = [uses("other", anImage("x"))];
-    const images = [staged, anImage("x")];
-    const used = after(first, 1, { text, images, containers, volumes: [name] });
-    expect(inForce(used, text)).toEqual(["registry.example/other"]);
-  });
-
-  test("does not end with another image whose name has moved to this one since its container began", () => {
-    const older = anImage("older", { repoTags: [] });
-    const images = [staged, older];
-    const first = after(aLedger(), 1, { text, images });
-    for (const own of [{ imageId: older.id }, { imageRef: older.id }]) {
-      const containers = [{ ...uses("new"), ...own }];
-      expect(inForce(after(first, 1, { text, images, containers }), text)).toContain(name);
-    }
-    const containers = [{ ...uses("new"), imageId: staged.id }];
-    expect(inForce(after(first, 1, { text, images, containers }), text)).not.toContain(name);
   });
 
   test("ends after 90 days in any case", () => {

@@ -60,69 +60,29 @@ function shown(points: readonly DiskPoint[], highPercent: number | null = 85) {
 const steady = (rate: number, now: number) => (ago: number) => now - rate * ago;
 
 describe("with steady growth", () => {
-  test("a disk has a forecast of its threshold and of being full", () => {
-    expect(shown(pointsOf({ usedGib: steady(1, 75) }))).toEqual({
-      rate: 1,
-      over: 2.9,
-      high: 10,
-      full: 25,
-    });
+  test.each([
+    ["has a forecast of its threshold and of being full", 1, 75, 85, [2.9, 10, 25]],
+    ["has one by the last hours where these reach to its threshold", 0.5, 75, 85, [2.9, 20, null]],
+    ["has one by more than these where it is over it", 0.2, 90, 85, [5.9, 0, 50]],
+    ["has none beyond ten times the measured span, but a rate", 0.01, 60, 85, [23.9, null, null]],
+    ["without a threshold has the time until it is full", 1, 90, null, [2.9, null, 10]],
+    ["with a threshold of 100 has that time too", 1, 90, 100, [2.9, null, 10]],
+  ] as const)("a disk %s", (_, rate, now, highPercent, [over, high, full]) => {
+    const it = shown(pointsOf({ usedGib: steady(rate, now) }), highPercent);
+    expect(it).toEqual({ rate, over, high, full });
   });
-
-  test("a disk is foreseen by the rate of the last hours where these reach to its threshold, and not where it is over it", () => {
-    expect(shown(pointsOf({ usedGib: steady(0.5, 75) }))).toEqual({
-      rate: 0.5,
-      over: 2.9,
-      high: 20,
-      full: null,
-    });
-    expect(shown(pointsOf({ usedGib: steady(0.2, 90) }))).toEqual({
-      rate: 0.2,
-      over: 5.9,
-      high: 0,
-      full: 50,
-    });
-  });
-
-  test("nothing is forecast beyond ten times the measured span, but the rate is reported", () => {
-    expect(shown(pointsOf({ usedGib: steady(0.01, 60) }))).toEqual({
-      rate: 0.01,
-      over: 23.9,
-      high: null,
-      full: null,
-    });
-  });
-
-  test.each([null, 100])(
-    "a disk with the threshold %p has only the time until it is full",
-    (it) => {
-      expect(shown(pointsOf({ usedGib: steady(1, 90) }), it)).toMatchObject({
-        high: null,
-        full: 10,
-      });
-    },
-  );
 });
 
-describe("too little data", () => {
+describe("the least data for a forecast", () => {
   test.each([
-    ["no point at all", []],
-    ["eleven points", pointsOf({ usedGib: steady(1, 75), hours: 10 / 6, everyMinutes: 10 })],
-    ["59 minutes", pointsOf({ usedGib: steady(1, 75), hours: 59 / 60, everyMinutes: 1 })],
-  ])("gives no forecast: %s", (_, points) => {
-    expect(shown(points)).toBeNull();
-  });
-
-  test("twelve points and an hour are enough", () => {
-    expect(
-      shown(pointsOf({ usedGib: steady(1, 75), hours: 11 / 6, everyMinutes: 10 })),
-    ).toMatchObject({ rate: 1 });
-    expect(shown(pointsOf({ usedGib: steady(1, 75), hours: 1, everyMinutes: 1 }))).toEqual({
-      rate: 1,
-      over: 1,
-      high: 10,
-      full: null,
-    });
+    ["no point is too little", -1, 1, null],
+    ["eleven points are too few", 10 / 6, 10, null],
+    ["twelve points are enough", 11 / 6, 10, 1.8],
+    ["59 minutes are too short", 59 / 60, 1, null],
+    ["an hour is enough", 1, 1, 1],
+  ])("%s", (_, hours_, everyMinutes, over) => {
+    const points = pointsOf({ usedGib: steady(1, 75), hours: hours_, everyMinutes });
+    expect(shown(points)?.over ?? null).toBe(over);
   });
 
   test("a quarter of the window without a point is not too long ago, and more is", () => {
@@ -159,12 +119,8 @@ describe("the present rate", () => {
           }).map((point, index) =>
             wrong.includes(index) ? { ...point, availableBytes: 0n } : point,
           );
-          const foreseen = forecastOf({
-            points,
-            filesystem: pointAt(NOW, 70),
-            highPercent: 85,
-            now: NOW,
-          });
+          const filesystem = pointAt(NOW, 70);
+          const foreseen = forecastOf({ points, filesystem, highPercent: 85, now: NOW });
           const rate = Number(foreseen?.bytesPerHour) / GIB;
           expect(rate).toBeGreaterThan(1.5);
           expect(rate).toBeLessThan(2.6);
@@ -177,13 +133,13 @@ describe("the present rate", () => {
 
 describe("space that crigc frees", () => {
   /** Fills by `rate` an hour and is brought back by ten GiB whenever it is over 85. */
-  function sawtooth(rate: number, recorded: boolean): readonly DiskPoint[] {
+  function sawtooth(rate: number): readonly DiskPoint[] {
     let used = 76;
     return pointsOf({ usedGib: () => 0 }).map((point) => {
       used += rate / 12;
       const before = used;
       if (used >= 85) used -= 10;
-      const freedBytes = recorded ? BigInt(Math.round((before - used) * GIB)) : 0n;
+      const freedBytes = BigInt(Math.round((before - used) * GIB));
       return { ...pointAt(point.at, before), freedBytes };
     });
   }
@@ -191,7 +147,7 @@ describe("space that crigc frees", () => {
   test("does not lower the rate, which is what others write", () => {
     fc.assert(
       fc.property(fc.double({ min: 0.5, max: 60, noNaN: true }), (rate) => {
-        const foreseen = shown(sawtooth(rate, true));
+        const foreseen = shown(sawtooth(rate));
         expect(Math.abs((foreseen?.rate ?? 0) - rate)).toBeLessThanOrEqual(0.02 + rate / 100);
       }),
       { numRuns: 50 },

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
 import { chainId } from "../../../src/model/ids.ts";
-import type { Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageItem } from "../../../src/model/outcome.ts";
 import type {
@@ -14,6 +13,7 @@ import type {
 } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
+import type { Facts } from "../../../src/policy/facts.ts";
 import { breakdownOf } from "../../../src/policy/space/disk.ts";
 import {
   apart,
@@ -86,25 +86,17 @@ test("layers of an image in use do not count in the bound, and an image of unkno
 describe("what fills the disk", () => {
   const logs = { ...noLogs, sizeBytes: 5n * GIB };
 
-  test("is never negative, however large the reported parts", () => {
-    const parts = breakdownOf(full({ imageUsedBytes: 93n * GIB, containerUsedBytes: 9n * GIB }), {
-      ...none,
-      logs,
+  test("is never negative, however large or small the reported parts", () => {
+    const large = full({ imageUsedBytes: 93n * GIB, containerUsedBytes: 9n * GIB });
+    const [imagesBytes, containersBytes] = [96n * GIB, 1n * GIB];
+    const rest = { logsBytes: 0n, otherBytes: 0n };
+    expect(breakdownOf(large, { ...none, logs })).toMatchObject({
+      imagesBytes,
+      containersBytes,
+      ...rest,
     });
-    expect(parts).toMatchObject({
-      imagesBytes: 96n * GIB,
-      containersBytes: 1n * GIB,
-      logsBytes: 0n,
-      otherBytes: 0n,
-    });
-  });
-
-  test("counts a part that is reported below nothing as nothing", () => {
-    const parts = breakdownOf(full({ imageUsedBytes: 10n * GIB, containerUsedBytes: -GIB }), {
-      ...none,
-      logs: null,
-    });
-    expect(parts).toMatchObject({ containersBytes: 0n, otherBytes: 84n * GIB });
+    const small = full({ imageUsedBytes: 10n * GIB, containerUsedBytes: -GIB });
+    expect(breakdownOf(small, none)).toMatchObject({ containersBytes: 0n, otherBytes: 84n * GIB });
   });
 
   test("counts shared layers once where the runtime has no figure, and unknown ones at most", () => {
@@ -160,17 +152,19 @@ test("a bound of inodes that is exactly enough is not futile", () => {
   expect(exact).toMatchObject({ futile: false, inodes: { bound: 40_000n, needed: 40_000n } });
 });
 
-test("the state of a disk short of inodes changes when the bound or the free inodes change by two percent", () => {
-  const state = (bound: bigint, free: bigint) => ({
+test.each([
+  [100n, 10n, false],
+  [119n, 10n, false],
+  [120n, 10n, true],
+  [80n, 10n, true],
+  [0n, 10n, false],
+  [100n, 30n, true],
+])("a bound of %p inodes with %p free differs from 100 with 10: %p", (bound, free, differs) => {
+  const state = (of: { readonly bound: bigint; readonly free: bigint }) => ({
     ...futilityOf(target, full(), none)!,
-    inodes: { bound, needed: 1n, free, capacity: 1_000n },
+    inodes: { ...of, needed: 1n, capacity: 1_000n },
   });
-  expect(futilityDiffers(state(100n, 10n), state(100n, 10n))).toBeFalse();
-  expect(futilityDiffers(state(100n, 10n), state(119n, 10n))).toBeFalse();
-  expect(futilityDiffers(state(100n, 10n), state(120n, 10n))).toBeTrue();
-  expect(futilityDiffers(state(100n, 10n), state(80n, 10n))).toBeTrue();
-  expect(futilityDiffers(state(100n, 10n), state(0n, 10n))).toBeFalse();
-  expect(futilityDiffers(state(100n, 10n), state(100n, 30n))).toBeTrue();
+  expect(futilityDiffers(state({ bound: 100n, free: 10n }), state({ bound, free }))).toBe(differs);
 });
 
 const exactly = (bytes: bigint): Bounds => ({
@@ -201,52 +195,33 @@ describe("the reach of a pass", () => {
 
   /** How a pass judges on this node; candidates are its images in order. */
   const reachOf = (
-    {
-      snapshot,
-      purpose = { kind: "periodic" },
-      ledger = aLedger(),
-      candidates = [],
-      change = {},
-    }: {
-      readonly snapshot: Snapshot;
-      readonly purpose?: Purpose;
-      readonly ledger?: Ledger;
-      readonly candidates?: ImagePlan["candidates"];
-      readonly change?: Partial<ImageLimits>;
-    },
+    facts: Partial<Facts> & Pick<Facts, "snapshot">,
     targets: readonly ImageTarget[],
+    candidates: ImagePlan["candidates"] = [],
   ) =>
     targetReach(
-      {
-        snapshot,
-        purpose,
-        ledger,
-        limits: { ...defaultLimits, images: { ...defaultLimits.images, ...change } },
-      },
+      { purpose: periodic, ledger: aLedger(), limits: defaultLimits, ...facts },
       { targets, candidates },
     );
+  const periodic: Purpose = { kind: "periodic" };
 
-  const removed = (candidate: ImageCandidate, measuredBytes = 0n): ImageItem => ({
+  const removed = (candidate: ImageCandidate): ImageItem => ({
     candidate,
     trigger: { kind: "space" },
     result: {
       kind: "removed",
       reportedBytes: candidate.image.sizeBytes,
-      measuredBytes,
+      measuredBytes: 0n,
       settled: "at-once",
     },
     startedAt: NOW,
     took: duration(0n),
   });
 
-  const pressure: Purpose = {
-    kind: "pressure",
-    signals: ["nodefs.available", "imagefs.available"],
-  };
+  const pressure: Purpose = { kind: "pressure", signals: ["imagefs.available"] };
 
   const all: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
   const met = spaceTarget(2n * GIB, 0n);
-  const periodic: Purpose = { kind: "periodic" };
 
   test.each([
     ["for pressure if all thresholds of its disk are in reach", pressure, [milder], true],
@@ -340,11 +315,14 @@ describe("the reach of a pass", () => {
       const disk = aFilesystem({ availableBytes: 0n, imageUsedBytes: 65_000n });
       const snapshot = aSnapshot({ images: listed, filesystems: [disk] });
       const node = { ...snapshot, runtime: { ...snapshot.runtime, ...runtime } };
+      const limits = { ...defaultLimits, images: { ...defaultLimits.images, ...change } };
+      const now = after({ availableBytes: new Map([["8:1", 0n]]) });
       const reaches = (bytes: bigint) =>
-        reachOf({ snapshot: node, ledger, candidates, change }, [spaceTarget(bytes, bytes)])(
-          after({ availableBytes: new Map([["8:1", 0n]]) }),
-          items,
-        );
+        reachOf(
+          { snapshot: node, ledger, limits },
+          [spaceTarget(bytes, bytes)],
+          candidates,
+        )(now, items);
       let [low, high] = [0n, 100n * GIB];
       while (high - low > GIB / 100n) {
         const middle = (low + high) / 2n;
