@@ -94,8 +94,15 @@ async function recordedPlan(
   request: { readonly purpose: Purpose; readonly parts: Parts; readonly limits: Config["limits"] },
 ): Promise<Prepared> {
   const { snapshot, ledger } = await context.open.recorded(file);
-  const given = context.given().values.keep.map((pattern) => ({ pattern, source: "--keep" }));
-  const keep = { ...snapshot.keep, rules: [...given, ...snapshot.keep.rules] };
+  const { rules } = snapshot.keep;
+  // A snapshot written with the same flag has its rule already.
+  const isNew = (given: string): boolean =>
+    !rules.some(({ pattern, source }) => source === "--keep" && pattern === given);
+  const given = context.given().values.keep.filter(isNew);
+  const keep = {
+    ...snapshot.keep,
+    rules: [...given.map((pattern) => ({ pattern, source: "--keep" })), ...rules],
+  };
   const node = { snapshot: { ...snapshot, keep }, ledger };
   return prepareRecorded(node, { ...request, hold: { kind: "none" }, startedAt: null });
 }

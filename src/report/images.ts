@@ -1,8 +1,9 @@
 /** Document `ImageList` and the output of `crigc images`: all images, largest first, with users and keep reasons. */
 
+import type { ImageId } from "../model/ids.ts";
 import type { ImageRecord } from "../model/ledger.ts";
 import type { ImagePlan } from "../model/plan.ts";
-import type { ImageKeepReason } from "../model/reason.ts";
+import type { ImageKeepReason, ImageUser } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { counted, dayOf, elapsed, humanBytes, humanDuration, ordinal } from "./bytes.ts";
@@ -19,6 +20,8 @@ export interface ImageListEntry {
   readonly reason: ImageKeepReason | null;
   /** Place in the order of removal, from 1; `null`: not a candidate. */
   readonly place: number | null;
+  /** Also containers that a pass would remove first, which keep no image. */
+  readonly users: readonly ImageUser[];
 }
 
 export interface ImageListReport {
@@ -29,20 +32,30 @@ export interface ImageListReport {
 /** Every image of a plan, by descending size, then descending ID. */
 export const entriesOf = (
   plan: Pick<ImagePlan, "kept" | "candidates">,
+  users: ReadonlyMap<ImageId, readonly ImageUser[]> = new Map(),
 ): readonly ImageListEntry[] =>
   largestFirst([
-    ...plan.kept.map(({ image, record, reason }) => ({ image, record, reason, place: null })),
+    ...plan.kept.map(({ image, record, reason }) => ({
+      image,
+      record,
+      reason,
+      place: null,
+      users: users.get(image.id) ?? (reason.kind === "in-use" ? reason.users : []),
+    })),
     ...plan.candidates.map(({ image, record }, index) => ({
       image,
       record,
       reason: null,
       place: index + 1,
+      users: users.get(image.id) ?? [],
     })),
   ]);
 
 /** Images as listed, not judged: what the agent serves from its cache. */
 export const unjudged = (images: readonly Image[]): readonly ImageListEntry[] =>
-  largestFirst(images.map((image) => ({ image, record: null, reason: null, place: null })));
+  largestFirst(
+    images.map((image) => ({ image, record: null, reason: null, place: null, users: [] })),
+  );
 
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
   entries.toSorted((one, other) => largerFirst(one.image, other.image));
@@ -59,10 +72,10 @@ export const imageListDocument = ({ observedAt, entries }: ImageListReport) =>
 
 type ImageEntryJson = ReturnType<typeof imageEntryJson>;
 
-const imageEntryJson = ({ image, record, reason, place }: ImageListEntry) => ({
+const imageEntryJson = ({ image, record, reason, place, users }: ImageListEntry) => ({
   ...imageJson(image),
   ...(record === null ? {} : recordJson(record)),
-  usedBy: reason?.kind === "in-use" ? reason.users.map((user) => jsonOf(user)) : [],
+  usedBy: users.map((user) => jsonOf(user)),
   keptBy: reason === null ? null : imageKeep.json(reason),
   place,
 });
@@ -131,11 +144,11 @@ function timeShown(at: string, now: string, screen: Screen): string {
 }
 
 function lastUsed(
-  { keptBy: reason, lastUsedAt: at }: ImageEntryJson,
+  { usedBy: users, lastUsedAt: at }: ImageEntryJson,
   now: string,
   screen: Screen,
 ): string {
-  if (reason?.code === "in-use") return "now";
+  if (users.length > 0) return "now";
   if (at === undefined) return "-";
   return at === null ? "never" : timeShown(at, now, screen);
 }

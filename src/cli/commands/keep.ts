@@ -54,7 +54,6 @@ export const keepTest = command({
     const [pattern = ""] = context.operands;
     const { snapshot, ledger, plan } = await planNode(context, {
       purpose: { kind: "all-unused" },
-      parts: IMAGES_ONLY,
     });
     const compiled = compileKeepRules([{ pattern, source: "crigc keep test" }]);
     const [problem] = compiled.problems;

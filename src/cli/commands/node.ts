@@ -6,6 +6,7 @@ import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
 import { auditFindings } from "../../policy/audit.ts";
+import { usageOf } from "../../policy/image/usage.ts";
 import { selectedImages } from "../../policy/selection.ts";
 import { auditDocument, auditTable } from "../../report/audit.ts";
 import {
@@ -22,13 +23,7 @@ import {
 } from "../../report/images.ts";
 import { imageName, wholeImageName } from "../../report/names.ts";
 import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
-import {
-  IMAGES_ONLY,
-  imageUsageReport,
-  shownNode,
-  SNAPSHOT,
-  snapshotFileOf,
-} from "../node-plan.ts";
+import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
@@ -45,9 +40,9 @@ export const images = command({
   ],
   formats: LIST,
   run: async (context) => {
-    const { plan, snapshot, ledger } = await shownNode(context, { parts: IMAGES_ONLY });
+    const { plan, snapshot, ledger } = await shownNode(context);
     const selection = criteriaOf(context);
-    const all = plan.images === null ? [] : entriesOf(plan.images);
+    const all = plan.images === null ? [] : entriesOf(plan.images, usageOf(snapshot).users);
     const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
     const selected = selectedImages(ranked, selection, { snapshot, watched: ledger.watched });
     const compare = ORDERS[textOf(context, "sort") ?? "size"];
@@ -73,8 +68,8 @@ const ORDERS: Readonly<
 
 const firstSeen = ({ record }: ImageListEntry): bigint => record?.firstSeenAt ?? NEVER;
 
-const lastUse = ({ reason, record }: ImageListEntry): bigint =>
-  reason?.kind === "in-use" ? NOW : (record?.lastUsedAt ?? NEVER);
+const lastUse = ({ users, record }: ImageListEntry): bigint =>
+  users.length > 0 ? NOW : (record?.lastUsedAt ?? NEVER);
 
 const NEVER = -(2n ** 63n);
 const NOW = 2n ** 63n;
@@ -98,10 +93,7 @@ export const df = command({
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const isRecorded = snapshotFileOf(context) !== null;
-    const prepared = await shownNode(context, {
-      allLayers: true,
-      parts: { containers: isRecorded ? "none" : "all", images: true },
-    });
+    const prepared = await shownNode(context, { allLayers: true });
     const report: DiskUsageReport = {
       ...imageUsageReport(prepared),
       observedAt: prepared.snapshot.observedAt,

@@ -1,10 +1,16 @@
 // The lists of images, plan and history: IDs alone, sorted, filtered, uncut, wide and as names.
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
-import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import {
+  type ContainerDescription,
+  hexId,
+  imageIdOf,
+} from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
-import { startNode } from "./node.ts";
+import { image, type Json, removable, startNode } from "./node.ts";
 
 const long = `registry.example/${"very-".repeat(20)}long/application`;
 const images = [
@@ -51,4 +57,41 @@ test("images, plan and history print only IDs, only names or everything, sorted 
   const passes = await lines("history -q");
   expect(passes.length).toBeGreaterThanOrEqual(2);
   expect(await lines("history -q --sort newest")).toEqual(passes.toReversed());
+});
+
+test("an image of a container that a pass removes first has one verdict in plan, images and a recorded df", async () => {
+  const dead = (attempt: number, name: string): ContainerDescription => ({
+    id: hexId(name),
+    sandboxId: "pod",
+    name: "web",
+    attempt,
+    image: `r.example/${name}:1`,
+    state: "exited",
+    createdAt: `2026-01-0${attempt}T00:00:00Z`,
+  });
+  const containers = [dead(1, "old"), dead(2, "new")];
+  const described = {
+    images: [image("old"), image("new")],
+    sandboxes: [{ id: "pod" }],
+    containers,
+  };
+  const flags = [...removable, "--max-images=1", "--keep=r.example/new"];
+  await using node = await startNode({ node: described, flags });
+  const { id } = image("old");
+  const recorded = join(node.home, "node.json");
+  writeFileSync(recorded, (await node.crigc("snapshot")).stdout);
+  const offline = ["--snapshot", recorded];
+  expect((await node.json(["plan"])).images.candidates).toMatchObject([{ id, place: 1 }]);
+  const listed = (await node.json(["images"])).images;
+  expect(listed.find((one: Json) => one.id === id)).toMatchObject({
+    keptBy: null,
+    place: 1,
+    usedBy: [{ id: hexId("old") }],
+  });
+  const { byState } = (await node.json(["df", ...offline])).images;
+  const counts = byState.map((state: Json) => [state.name, state.images]);
+  expect(Object.fromEntries(counts)).toEqual({ removable: 1, "in-use": 1 });
+  // The snapshot has the rule of the flag already.
+  const { rules } = await node.json(["keep", "list", ...offline]);
+  expect(rules).toMatchObject([{ source: "--keep" }]);
 });
