@@ -73,23 +73,6 @@ describe("what is wrong is found", () => {
     ]);
   });
 
-  test("a grant of a folder, a package or a single file that nothing uses", () => {
-    const unused = unusedGrants(src.filter(({ path }) => !path.startsWith("src/config/")));
-    const names = unused.map((it) => /^no file of config uses (\S+):/.exec(it)?.[1]);
-    expect(names).toEqual(["model", "valibot", "yaml", "Bun", "node:fs"]);
-  });
-
-  test("a source that nothing imports, main.ts aside", () => {
-    const texts = { "src/main.ts": 'import "./cli/a.ts";', "src/cli/a.ts": "", "src/cli/b.ts": "" };
-    expect(unusedFiles(files(texts))).toEqual(["src/cli/b.ts is imported by no file of src"]);
-  });
-
-  test("a mark of unfinished work in a comment and in a document", () => {
-    const mark = ["TO", "DO"].join("");
-    const marked = files({ "src/a.ts": `// ${mark}: later`, "docs/a.md": `# A\n\n${mark}` });
-    expect(leftoverMarkers(marked)).toHaveLength(2);
-  });
-
   test.each([
     ["src/model/a.ts", 'export * from "./a.ts";', 1],
     ["src/model/a.ts", 'export type { A } from "./a.ts";', 1],
@@ -102,9 +85,5 @@ describe("what is wrong is found", () => {
     ["src/cli/gc.ts", "child.process.id;", 0],
   ])("in %s: %s (%d)", (path, text, count) => {
     expect(misstyled(files({ [path]: `// Says a.\n${text}` }))).toHaveLength(count);
-  });
-
-  test("a source that starts with code", () => {
-    expect(misstyled(files({ "src/model/a.ts": "const a = 1;" }))).toHaveLength(1);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { openChannel } from "../../src/cri/channel.ts";
 import { toRuntimeError } from "../../src/cri/errors.ts";
+import type { RuntimeError } from "../../src/model/errors.ts";
 import { containerId } from "../../src/model/ids.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
 import { connected, failureOf } from "./connection.ts";
@@ -42,35 +43,25 @@ describe("a call that fails", () => {
 
   test.each([
     [
-      "containerd",
+      "busy",
       'failed to set removing state for container "a": container is already in removing state',
     ],
-    ["Docker", "Error response from daemon: removal of container a is already in progress"],
-  ])("is busy where another removal is in progress, as %s words it", async (_, message) => {
+    ["busy", "Error response from daemon: removal of container a is already in progress"],
+    [null, 'failed to remove container "a": Error response from daemon: No such container: a'],
+    ["failed", 'failed to remove container "a": Error response from daemon: No such container: b'],
+  ])("that removes container a is %p if the runtime says: %s", async (kind, message) => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
     fake.fail("*", { kind: "error", code: "UNKNOWN", message });
-    const removal = failureOf(runtime.writer.removeContainer(containerId("a")));
-    expect(await removal).toMatchObject({ kind: "busy" });
-    expect(await failureOf(runtime.reader.listContainers(signal))).toMatchObject({
-      kind: "failed",
-    });
-  });
-
-  test("is not-found where Docker's text names just the thing that it was about", async () => {
-    await using connection = await connected();
-    const { fake, runtime, signal } = connection;
-    const says = (id: string) => {
-      const message = `failed to remove container "a": Error response from daemon: No such container: ${id}`;
-      fake.fail("*", { kind: "error", code: "UNKNOWN", message }, { times: 1 });
-    };
-    says("a");
-    expect(await runtime.reader.containerDetail(containerId("a"), signal)).toBeNull();
-    says("a");
-    await runtime.writer.removeContainer(containerId("a"));
-    says("of-something-else");
-    const other = await failureOf(runtime.reader.containerDetail(containerId("a"), signal));
-    expect(other.kind).toBe("failed");
+    const kindOf = (call: Promise<unknown>) =>
+      call.then(
+        () => null,
+        (error: unknown) => (error as RuntimeError).kind,
+      );
+    expect(await kindOf(runtime.writer.removeContainer(containerId("a")))).toBe(kind);
+    expect(await kindOf(runtime.reader.listContainers(signal))).toBe("failed");
+    const detail = kindOf(runtime.reader.containerDetail(containerId("a"), signal));
+    expect(await detail).toBe(kind === null ? null : "failed");
   });
 
   test.each([

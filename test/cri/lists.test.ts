@@ -36,6 +36,10 @@ function nodeOf(counts: {
   };
 }
 
+/** A runtime with that many things, whose messages have a limit. */
+const limited = (containers: number, sandboxes: number, messageLimitBytes: number, padding = 100) =>
+  connected({ node: nodeOf({ containers, sandboxes, padding }), traits: { messageLimitBytes } });
+
 /** Every container and sandbox of the node is listed, once. */
 async function expectWhole({ fake, runtime, signal }: Connection, withSandboxes = true) {
   const containers = await runtime.reader.listContainers(signal);
@@ -105,9 +109,7 @@ describe("streaming lists", () => {
 
 describe("lists beyond the limit of a message", () => {
   test("a list of 30 MB is split by state", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
-    });
+    await using connection = await limited(375, 375, 16 << 20, 80_000);
     await expectWhole(connection, false);
     expect(connection.fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
       "RESOURCE_EXHAUSTED",
@@ -116,10 +118,7 @@ describe("lists beyond the limit of a message", () => {
   });
 
   test("a list is also split if only the client finds it too large", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
-      traits: { messageLimitBytes: 64 * 1024 * 1024 },
-    });
+    await using connection = await limited(375, 375, 64 << 20, 80_000);
     const { runtime, signal, records } = connection;
     expect(await runtime.reader.listContainers(signal)).toHaveLength(375);
     expect(records.map(({ code }) => code)).toEqual([
@@ -134,39 +133,27 @@ describe("lists beyond the limit of a message", () => {
     ["a sandbox that is too large is split by state", 40, 2, 5_000],
     ["sandboxes are split by state", 0, 100, 26_000],
   ])("%s", async (_, containers, sandboxes, messageLimitBytes) => {
-    await using connection = await connected({
-      node: nodeOf({ containers, sandboxes, padding: 100 }),
-      traits: { messageLimitBytes },
-    });
+    await using connection = await limited(containers, sandboxes, messageLimitBytes);
     await expectWhole(connection);
     expect(connection.fake.calls.some(({ code }) => code === "RESOURCE_EXHAUSTED")).toBe(true);
   });
 
   test("a list that cannot be split further is an error", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 40, sandboxes: 1, padding: 1000 }),
-      traits: { messageLimitBytes: 6_000 },
-    });
+    await using connection = await limited(40, 1, 6_000, 1000);
     const error = await failureOf(connection.runtime.reader.listContainers(connection.signal));
     expect(error.kind).toBe("too-large");
     expect(error.message).toContain("CRI cannot split the list further");
   });
 
   test("an error in one part discards the others", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
-      traits: { messageLimitBytes: 15_000 },
-    });
+    await using connection = await limited(100, 10, 15_000);
     const { fake, runtime, signal } = connection;
     fake.fail("ListContainers", { kind: "error", code: "UNKNOWN" }, { skip: 4, times: 1 });
     expect((await failureOf(runtime.reader.listContainers(signal))).kind).toBe("failed");
   });
 
   test("the parts are requested directly from then on, until half of the entries are removed", async () => {
-    await using connection = await connected({
-      node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
-      traits: { messageLimitBytes: 15_000 },
-    });
+    await using connection = await limited(100, 10, 15_000);
     const { fake, runtime, signal } = connection;
     const refused = (): number =>
       fake.callsOf("ListContainers").filter(({ code }) => code === "RESOURCE_EXHAUSTED").length;
@@ -199,10 +186,7 @@ describe("a list in parts of a changing node", () => {
 
   test.each(moves)("includes a container that %s at any time", async (_, [start, ...changes]) => {
     for (const schedule of schedules) {
-      await using connection = await connected({
-        node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
-        traits: { messageLimitBytes: 15_000 },
-      });
+      await using connection = await limited(100, 10, 15_000);
       const { fake, runtime, signal } = connection;
       const moving = { id: hexId("moving"), sandboxId: hexId("sandbox 0"), image: "a:1" };
       fake.node.addContainer({ ...moving, state: start ?? "running" });

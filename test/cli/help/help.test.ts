@@ -56,14 +56,6 @@ test.each(["", "flags", ...commands.map(({ name }) => name)])(
   },
 );
 
-test("root help has one line of 80 columns per command or group of commands", () => {
-  const lines = helpOn("", commands, terminal(80)).split("\n");
-  const names = new Set(commands.map(({ name }) => name.split(" ")[0]));
-  const first = lines.findIndex((line) => line.startsWith("  run "));
-  const listed = lines.slice(first, lines.indexOf("", first));
-  expect(listed.map((line) => /^ {2}(\w+) {2,}\w/.exec(line)?.[1])).toEqual([...names]);
-});
-
 test("help on an unknown topic suggests a known one", () => {
   expect(() => helpOn("hodl", commands, plainScreen)).toThrow(ConfigError);
   expect(() => helpOn("hodl", commands, plainScreen)).toThrow("did you mean hold?");
