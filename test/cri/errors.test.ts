@@ -53,7 +53,7 @@ describe("a call that fails", () => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
     fake.fail("*", { kind: "error", code: "UNKNOWN", message });
-    const kindOf = (call: Promise<unknown>) =>
+    const kindOf = (call: Promise<unknown>): Promise<string | null> =>
       call.then(
         () => null,
         (error: unknown) => (error as RuntimeError).kind,

@@ -1,13 +1,8 @@
-// Unit, script, cloud-config and DaemonSet as data: what has to stand in them, whoever asks for them.
+// Unit, script and DaemonSet as data: what has to stand in them, whoever asks for them.
 
 import { describe, expect, test } from "bun:test";
 
-import {
-  type BinarySource,
-  cloudConfig,
-  daemonSet,
-  placesOf,
-} from "../../src/install/manifests.ts";
+import { daemonSet, placesOf } from "../../src/install/manifests.ts";
 import { openrcScript, systemdUnit } from "../../src/install/service.ts";
 import { load } from "../config/loading.ts";
 import { put, scratch } from "../support/scratch.ts";
@@ -38,11 +33,7 @@ describe("the systemd unit", () => {
 describe("the OpenRC script", () => {
   test("is a shell script that names the executable", () => {
     const script = openrcScript({ executable });
-    expect(script).toStartWith("#!/sbin/openrc-run\n");
     expect(script).toContain('command="/opt/bin/crigc"');
-    expect(script).toContain(
-      "\nexport BUN_GC_TIMER_INTERVAL=10000\nexport BUN_IDLE_GC_SECONDS=0\n",
-    );
     expect(Bun.spawnSync(["sh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
   });
 
@@ -61,56 +52,6 @@ describe("the OpenRC script", () => {
     const script = `${openrcScript({ executable: program, flags })}${around}`;
     const { stdout } = Bun.spawnSync(["sh", "-c", `${script}start_pre`]);
     expect(stdout.toString()).toBe(`keep|baseline|--once|${flags.join("|")}|`);
-  });
-});
-
-type CloudConfig = {
-  readonly write_files?: readonly { readonly path: string; readonly content: string }[];
-  readonly runcmd: readonly (readonly string[])[];
-};
-
-describe("the cloud-config", () => {
-  const sum = "a".repeat(64);
-  const read = (source: BinarySource, baseline = false): CloudConfig => {
-    const text = cloudConfig({ source, settings: [], baseline });
-    expect(text).toStartWith("#cloud-config\n");
-    return Bun.YAML.parse(text) as CloudConfig;
-  };
-
-  test("with the executable in the image runs that one", () => {
-    const { runcmd, write_files } = read({ kind: "image", path: "/opt/crigc/crigc" }, true);
-    expect(runcmd).toEqual([["/opt/crigc/crigc", "install", "--start", "--baseline"]]);
-    expect(write_files).toBeUndefined();
-  });
-
-  test.each([
-    ["a mirror", { kind: "mirror", url: "https://mirror.lan/it's?a=b&c", sha256: sum }],
-    ["a disk", { kind: "disk", label: "CRIGC-1", path: "/release/crigc-linux-x64" }],
-  ] as const)("with %s is one valid shell script", (_, source) => {
-    const [command] = read(source).runcmd;
-    expect(command?.slice(0, 2)).toEqual(["sh", "-ec"]);
-    expect(Bun.spawnSync(["sh", "-n", "-c", command?.[2] ?? "("]).exitCode).toBe(0);
-  });
-
-  test("turns settings into a valid drop-in", () => {
-    const settings = [
-      { name: "imageGCHighThresholdPercent", value: 70 },
-      { name: "logging.format", value: "json" },
-      { name: "logging.verbosity", value: 3 },
-      { name: "evictionHard", value: { "nodefs.available": "5%" } },
-      { name: "maxImages", value: null },
-    ].map((setting) => ({ ...setting, flags: [], variable: "", texts: [] }));
-    const text = cloudConfig({ source: { kind: "image", path: "/x" }, settings, baseline: false });
-    const [file] = (Bun.YAML.parse(text) as CloudConfig).write_files ?? [];
-    expect(file?.path).toBe("/etc/crigc/conf.d/50-cloud-config.yaml");
-    expect(Bun.YAML.parse(file?.content ?? "")).toEqual({
-      apiVersion: "crigc/v1",
-      kind: "CrigcConfiguration",
-      imageGCHighThresholdPercent: 70,
-      logging: { format: "json", verbosity: 3 },
-      evictionHard: { "nodefs.available": "5%" },
-      maxImages: "off",
-    });
   });
 });
 
