@@ -255,7 +255,8 @@ export class Agent {
   }
 
   #noteSeen(seen: Seen): void {
-    this.#noteAnswer({ seen });
+    // Nothing checks it any more, and a threshold that comes back has not been met since.
+    this.#noteAnswer(this.#isEnabled("pressure") ? { seen } : { seen, pressure: null });
     this.#announcer.baseline(seen.baseline, seen.observedAt);
   }
 
