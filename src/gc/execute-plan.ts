@@ -42,9 +42,10 @@ export interface PassContext {
 
 export async function collectContainers(
   engine: Engine,
-  { plan: { containers: plan }, snapshot, decided, listedNs }: Prepared,
+  { plan: all, snapshot, decided, listedNs }: Prepared,
   run: PassContext & { readonly signal: AbortSignal; readonly done: () => void },
 ): Promise<ContainerOutcome> {
+  const { containers: plan } = all;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
   const { images, containers } = decided.limits;
   const path = containerPath(snapshot);
@@ -63,7 +64,7 @@ export async function collectContainers(
     held: () => engine.hold().kind !== "none",
     measureAvailable:
       path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,
-    maximumRemovals: images.maximumRemovals,
+    maximumRemovals: shareOf(images.maximumRemovals, all.images),
     removalInterval: images.removalInterval,
     stopGraceMax: containers.stopGraceMax,
     inOrder: containers.compat === "kubelet",
@@ -83,6 +84,12 @@ export async function collectContainers(
     engine.memory.replace(forgetRemoved(engine.memory.current(), { ...gone, remaining }));
   return outcome;
 }
+
+/** Under pressure, half of the limit is left to images: new containers die all the time, and would use all of it in each pass. */
+const shareOf = (maximumRemovals: number | null, images: ImagePlan | null): number | null =>
+  maximumRemovals !== null && images?.purpose === "pressure" && images.candidates.length > 0
+    ? Math.floor(maximumRemovals / 2)
+    : maximumRemovals;
 
 export async function collectImages(
   engine: Engine,

@@ -5,7 +5,15 @@ import type { PassRequest } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";
+import {
+  aContainer,
+  aFilesystem,
+  anImage,
+  aSandbox,
+  defaultLimits,
+  GIB,
+  NOW,
+} from "../support/build/values.ts";
 import {
   type FakeEngine,
   fakeEngine,
@@ -74,6 +82,24 @@ describe("the limit of removals in one pass", () => {
     const pass = await gc(fake);
     expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
     expect(pass.images?.end).toBe("removal-limit");
+  });
+
+  test("is half for images under pressure, so that containers that die all the time do not use it up in each pass", async () => {
+    const { device, path } = aFilesystem();
+    const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
+    const [availableBytes, wantedBytes] = [20n * GIB, 10n * GIB];
+    const relievedBytes = availableBytes;
+    const target = { kind: "available-bytes", trigger, device, path, relievedBytes } as const;
+    const pressure = {
+      purpose: { kind: "pressure", signals: [trigger.signal] },
+      retarget: async () => [{ ...target, availableBytes, wantedBytes }],
+    } as const;
+    const fake = fakeEngine(crowded(2));
+    await gc(fake, pressure);
+    expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveImage"]);
+    const inUse = fakeEngine({ ...crowded(2), images: [anImage("used")] });
+    await gc(inUse, pressure);
+    expect(kinds(inUse)).toEqual(["RemoveContainer", "RemoveContainer"]);
   });
 
   test("limits the plan's estimate, too", async () => {
