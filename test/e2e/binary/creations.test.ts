@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
 import { image, type Json, startNode, type TestNode } from "./node.ts";
@@ -39,13 +38,6 @@ const create = (it: TestNode): void =>
   });
 
 describe("an agent under pressure", () => {
-  test("removes images at once beside a pod in ErrImagePull", async () => {
-    await using it = await aPod();
-    await using agent = it.start("run");
-    await until("an image went", 10_000, () => it.removedImages().length > 0);
-    await agent.stop();
-  }, 30_000);
-
   test("waits for a container that is being created, says so, and keeps its image", async () => {
     await using it = await aPod();
     begin(it);

@@ -77,6 +77,8 @@ describe("crigc rm", () => {
     expect(it.changes()).toEqual([]);
     expect((await it.crigc("rm", "--force-young", "r.example/small:1")).exitCode).toBe(0);
     expect(names(it)).toEqual(["r.example/small:1"]);
+    expect((await it.crigc("gc", "--force-young", "--images", "--max-images=5")).exitCode).toBe(0);
+    expect(names(it)).toEqual(["r.example/small:1", "r.example/large:1"]);
   });
 
   test("removes nothing if one of the names is unknown, with --dry-run, or during a hold", async () => {

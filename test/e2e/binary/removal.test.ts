@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 
 import { hours } from "../../../src/model/time.ts";
-import { hexId, type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { crio137 } from "../../support/fake-runtime/traits.ts";
-import { observedFor, passesApart } from "../../support/ledger.ts";
+import { observedFor } from "../../support/ledger.ts";
 import {
   image as plainImage,
   type Json,
@@ -75,28 +75,3 @@ test("an image whose removal a crash of the runtime cut off is tried again at on
   await observedFor(it.stateDir, hours(1));
   expect(resultOf(await it.json(collect), "deadly")).toMatchObject({ kind: "removed" });
 }, 30_000);
-
-test("what the kubelet removes at the same moment counts as removed already", async () => {
-  await using it = await startNode({ flags: ["--dead-pod-ttl=0s"] });
-  const { node } = it.runtime;
-  const sandboxId = hexId("sandbox");
-  const id = hexId("container");
-  node.addSandbox({ id: hexId("other"), uid: "uid-other", state: "not-ready" });
-  node.addSandbox({ id: sandboxId, uid: "uid", state: "not-ready" });
-  node.addContainer({ id, sandboxId, image: "r.example/a:1", state: "exited" });
-  await it.crigc("gc", "--containers");
-  await passesApart(it.stateDir);
-  const alsoRemoved = (request: object): void => {
-    for (const one of Object.values(request)) if (one !== sandboxId) node.beginRemoval(one, 600);
-  };
-  it.runtime.before("RemoveContainer", alsoRemoved);
-  it.runtime.before("RemovePodSandbox", alsoRemoved);
-  const { stdout, stderr, exitCode } = await it.crigc("gc", "--containers", "-o", "json");
-  const { containers, sandboxes } = JSON.parse(stdout).containers;
-  const results: readonly string[] = [...containers, ...sandboxes].map(
-    (item: Json) => item.result.kind,
-  );
-  expect(results.toSorted()).toEqual(["already-gone", "already-gone", "removed"]);
-  expect(stderr).not.toMatch(/^[WE]\d/m);
-  expect(exitCode).toBe(0);
-});

@@ -65,16 +65,6 @@ describe("a hostile working directory", () => {
     expect(marks()).toEqual([]);
     expect(existsSync(join(directory, "marks-script"))).toBe(false);
   });
-
-  test("that was deleted ends the start with exit 1 by Bun itself, before anything is done", async () => {
-    const directory = scratch();
-    await using it = await startNode({ node });
-    const remove = ["sh", "-c", `cd ${directory} && rmdir ${directory} && exec "$@"`, "sh"];
-    const { exitCode, stderr } = await it.within({ within: remove }, "gc", "--all-unused");
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain("working directory was deleted");
-    expect(it.runtime.calls).toEqual([]);
-  });
 });
 
 // Bun reads both before a line of ours runs; who sets the environment of a root process rules it anyway.

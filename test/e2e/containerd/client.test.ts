@@ -73,7 +73,7 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
       expect(container).toMatchObject({ podUid: pod.uid, imageRef: appImage?.id ?? "" });
 
     const detail = await runtime.reader.containerDetail(containerId(ended.id), signal);
-    expect(detail?.logPath).toBe(ended.logFile ?? "");
+    expect(detail?.logPath).toBe(ended.logFile);
     expect(Number((detail?.finishedAt ?? 0n) / 1_000_000n)).toBeWithin(
       Date.now() - 60_000,
       Date.now(),

@@ -127,9 +127,9 @@ async function makeWeb(node: ContainerdNode, web: Pod) {
   const over = [await end("app", 0), await end("app", 1), await end("twice", 0)];
   await end("app", 2);
   await end("twice", 1);
-  for (const { logFile } of over) makeRotations(logFile ?? "");
+  for (const { logFile } of over) makeRotations(logFile);
   const running = await startContainer(node, web, { name: "app", image, attempt: 3 });
-  makeRotations(running.logFile ?? "");
+  makeRotations(running.logFile);
   await createContainer(node, web, { name: "later", image });
   return { running: [running], over };
 }
@@ -143,7 +143,7 @@ function makeRotations(logFile: string): void {
 async function makeGone(node: ContainerdNode, outside: string): Promise<Pod> {
   const gone = await runPod(node, { name: "gone" });
   const dead = await runToEnd(node, gone, { name: "app", image });
-  makeRotations(dead.logFile ?? "");
+  makeRotations(dead.logFile);
   await runToEnd(node, gone, { name: "moved", image });
   await stopPod(node, gone);
   // A directory that was moved to a larger disk and linked back: it is not ours to empty.

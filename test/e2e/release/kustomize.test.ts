@@ -1,6 +1,6 @@
 // The kustomize base and its overlays: built by an old kubectl, decoded strictly, and the same as the printed DaemonSet.
 
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 
 import packaged from "../../../package.json" with { type: "json" };
@@ -140,92 +140,70 @@ test("a misspelt field is found", () => {
 const byName = <T extends { readonly name: string }>(items: readonly T[]): readonly T[] =>
   items.toSorted((one, other) => one.name.localeCompare(other.name));
 
-describe.each([
+test.each([
   ["base", []],
   ["k3s", ["--container-runtime-endpoint=/run/k3s/containerd/containerd.sock"]],
   ["rke2", ["--container-runtime-endpoint=/run/k3s/containerd/containerd.sock"]],
   ["crio", ["--container-runtime-endpoint=/run/crio/crio.sock"]],
   ["kubelet-api", ["--pod-source=kubelet-api"]],
-])("the DaemonSet of %s", (overlay, flags) => {
-  let ours: Resource;
-  let printed: Resource;
-
-  beforeAll(async () => {
-    const [set] = ofKind(await built(overlay), "DaemonSet");
-    ours = set.spec.template.spec;
-    const { stdout } = await run(
-      ...(await starting("x64")),
-      "print",
-      "daemonset",
-      "--namespace=crigc",
-      "--metrics-bind-address=0.0.0.0:9419",
-      "--keep-dir=/etc/crigc-keep",
-      ...flags,
-    );
+])(
+  "the DaemonSet of %s is the one that crigc prints with %p, but for the account and the ConfigMaps, and has each variable before those that refer to it",
+  async (overlay, flags) => {
+    const words = ["print", "daemonset", "--namespace=crigc", "--keep-dir=/etc/crigc-keep"];
+    const metrics = "--metrics-bind-address=0.0.0.0:9419";
+    const { stdout } = await run(...(await starting("x64")), ...words, metrics, ...flags);
     const documents = stdout.split(/^---$/m).map((text) => Bun.YAML.parse(text));
-    const [asked] = ofKind(documents, "DaemonSet");
-    printed = asked.spec.template.spec;
-  });
-
-  test("is the one that crigc prints, but for the account and the ConfigMaps", () => {
-    const [container] = ours.containers;
-    const [expected] = printed.containers;
-    const { env, volumeMounts, ...rest } = container;
-    const { env: printedEnv, volumeMounts: printedMounts, ...printedRest } = expected;
-    expect(rest).toEqual({ ...printedRest, image: `localhost/crigc:${packaged.version}` });
-    expect(byName(env)).toEqual(byName(printedEnv));
-    expect(byName(volumeMounts)).toEqual(byName(printedMounts));
-    const { containers: _, volumes, ...pod } = ours;
-    const { containers: __, volumes: printedVolumes, ...printedPod } = printed;
-    expect(pod).toEqual({ ...printedPod, serviceAccountName: "crigc" });
-    const isOwn = ({ name }: { readonly name: string }) =>
-      !["configuration", "keep"].includes(name);
-    expect(byName(volumes.filter(isOwn))).toEqual(byName(printedVolumes.filter(isOwn)));
-  });
-
-  test("has each variable before those that refer to it", () => {
-    const { env } = ours.containers[0];
-    const names = env.map(({ name }: Resource) => name);
-    for (const [index, { value = "" }] of env.entries())
+    const [ours, printed] = [await built(overlay), documents].map((resources) => {
+      const { containers, volumes, ...pod } = ofKind(resources, "DaemonSet")[0].spec.template.spec;
+      const { env, volumeMounts, ...container } = containers[0];
+      const isOwn = ({ name }: Resource) => !["configuration", "keep"].includes(name);
+      const sorted = { env: byName(env), volumeMounts: byName(volumeMounts) };
+      return {
+        env,
+        pod: { ...pod, volumes: byName(volumes.filter(isOwn)) },
+        container: { ...container, ...sorted },
+      };
+    });
+    expect(ours?.pod).toEqual({ ...printed?.pod, serviceAccountName: "crigc" });
+    const image = `localhost/crigc:${packaged.version}`;
+    expect(ours?.container).toEqual({ ...printed?.container, image });
+    const names = ours?.env.map(({ name }: Resource) => name);
+    for (const [index, { value = "" }] of ours?.env.entries() ?? [])
       for (const [, name] of value.matchAll(/\$\((\w+)\)/g))
         expect(names.slice(0, index)).toContain(name);
-  });
-});
+  },
+);
 
-describe("the ConfigMaps", () => {
-  test("are those that the pod mounts, as the agent accepts them", async () => {
-    const resources = await built("base");
-    const maps = ofKind(resources, "ConfigMap");
-    const [set] = ofKind(resources, "DaemonSet");
-    const mounted = set.spec.template.spec.volumes.flatMap(
-      ({ configMap }: Resource) => configMap?.name ?? [],
-    );
-    expect(mounted.toSorted()).toEqual(
-      maps.map(({ metadata }): string => metadata.name).toSorted(),
-    );
-    const node = scratch();
-    // The kubelet mounts a ConfigMap as links into a directory that it swaps.
-    for (const { metadata, data } of maps) {
-      const directory = `${node}/${metadata.name}`;
-      mkdirSync(`${directory}/..2026_01_01`, { recursive: true });
-      symlinkSync("..2026_01_01", `${directory}/..data`);
-      for (const [name, text] of Object.entries<string>(data)) {
-        put(`${directory}/..2026_01_01`, name, text);
-        symlinkSync(`..data/${name}`, `${directory}/${name}`);
-      }
+test("the ConfigMaps are those that the pod mounts, as the agent accepts them", async () => {
+  const resources = await built("base");
+  const maps = ofKind(resources, "ConfigMap");
+  const [set] = ofKind(resources, "DaemonSet");
+  const mounted = set.spec.template.spec.volumes.flatMap(
+    ({ configMap }: Resource) => configMap?.name ?? [],
+  );
+  expect(mounted.toSorted()).toEqual(maps.map(({ metadata }): string => metadata.name).toSorted());
+  const node = scratch();
+  // The kubelet mounts a ConfigMap as links into a directory that it swaps.
+  for (const { metadata, data } of maps) {
+    const directory = `${node}/${metadata.name}`;
+    mkdirSync(`${directory}/..2026_01_01`, { recursive: true });
+    symlinkSync("..2026_01_01", `${directory}/..data`);
+    for (const [name, text] of Object.entries<string>(data)) {
+      put(`${directory}/..2026_01_01`, name, text);
+      symlinkSync(`..data/${name}`, `${directory}/${name}`);
     }
-    const crigc = await starting("x64");
-    const config = maps.find(({ metadata }) => metadata.name.startsWith("crigc-config-"));
-    const file = `${node}/${config?.metadata.name}/crigc.yaml`;
-    expect(await run(...crigc, "config", "--check", file)).toMatchObject({ exitCode: 0 });
-    const checked = await run(
-      ...crigc,
-      "keep",
-      "check",
-      `--keep-dir=${node}/crigc-keep`,
-      `--state-dir=${node}/state`,
-    );
-    expect(checked).toMatchObject({ exitCode: 0 });
-    expect(checked.stdout).toContain("1");
-  });
+  }
+  const crigc = await starting("x64");
+  const config = maps.find(({ metadata }) => metadata.name.startsWith("crigc-config-"));
+  const file = `${node}/${config?.metadata.name}/crigc.yaml`;
+  expect(await run(...crigc, "config", "--check", file)).toMatchObject({ exitCode: 0 });
+  const checked = await run(
+    ...crigc,
+    "keep",
+    "check",
+    `--keep-dir=${node}/crigc-keep`,
+    `--state-dir=${node}/state`,
+  );
+  expect(checked).toMatchObject({ exitCode: 0 });
+  expect(checked.stdout).toContain("1");
 });

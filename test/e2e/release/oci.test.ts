@@ -207,7 +207,7 @@ describe.each(["1.6", "2.1"] as const)("on containerd %s", (release) => {
       until(what, seconds * 1000, async () => {
         const { state } = await containerStatus(node, agent.id);
         if (state !== "CONTAINER_RUNNING")
-          throw new Error(`the agent ended: ${readFileSync(agent.logFile ?? "", "utf8")}`);
+          throw new Error(`the agent ended: ${readFileSync(agent.logFile, "utf8")}`);
         return await ask().catch(() => false as const);
       });
 

@@ -13,83 +13,50 @@ export interface ContainerdConfig {
   readonly statsPeriodSeconds: number;
 }
 
-export function socketOf(state: string): string {
-  return `${state}/containerd.sock`;
-}
+export const socketOf = (state: string): string => `${state}/containerd.sock`;
 
-/** 1.x reads version 2. 2.1 reads version 3, where CRI is two plugins and the sandbox image is a pinned image. */
-export function containerdToml(config: ContainerdConfig): string {
-  const cri = config.release === "2.1" ? criVersion3(config) : criVersion2(config);
-  return `${common(config)}\n${cri}\n`;
-}
-
-function common(config: ContainerdConfig): string {
-  return `version = ${config.release === "2.1" ? 3 : 2}
-root = ${quoted(config.root)}
-state = ${quoted(config.state)}
-# They look for kernel modules and devices that no test needs.
-disabled_plugins = [
-  "io.containerd.snapshotter.v1.aufs",
-  "io.containerd.snapshotter.v1.blockfile",
-  "io.containerd.snapshotter.v1.btrfs",
-  "io.containerd.snapshotter.v1.devmapper",
-  "io.containerd.snapshotter.v1.erofs",
-  "io.containerd.snapshotter.v1.zfs",
+/** They look for kernel modules and devices that no test needs. */
+const DISABLED = [
+  ...["aufs", "blockfile", "btrfs", "devmapper", "erofs", "zfs"].map(
+    (name) => `io.containerd.snapshotter.v1.${name}`,
+  ),
   "io.containerd.internal.v1.tracing",
   "io.containerd.tracing.processor.v1.otlp",
   "io.containerd.nri.v1.nri",
-]
+];
 
+const quoted = (value: string | readonly string[]): string => JSON.stringify(value);
+
+/** 1.x reads version 2. 2.1 reads version 3, where CRI is two plugins and the sandbox image is a pinned image. */
+export function containerdToml(config: ContainerdConfig): string {
+  const { release, programs, root, state } = config;
+  const isNew = release === "2.1";
+  const cri = `plugins."io.containerd.${isNew ? "cri.v1.runtime" : "grpc.v1.cri"}"`;
+  const images = isNew ? 'plugins."io.containerd.cri.v1.images"' : cri;
+  const [image, noCni] = [quoted(config.sandboxImage), `${state}/no-cni`];
+  const noPrograms = quoted(`${noCni}/bin`);
+  return `version = ${isNew ? 3 : 2}
+root = ${quoted(root)}
+state = ${quoted(state)}
+disabled_plugins = ${quoted(DISABLED)}
 [grpc]
-  address = ${quoted(socketOf(config.state))}
-
+  address = ${quoted(socketOf(state))}
 [plugins."io.containerd.internal.v1.opt"]
-  path = ${quoted(`${config.state}/opt`)}
-`;
-}
-
-function criVersion2(config: ContainerdConfig): string {
-  const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  return `[${cri}]
-  sandbox_image = ${quoted(config.sandboxImage)}
+  path = ${quoted(`${state}/opt`)}
+[${images}]
   stats_collect_period = ${config.statsPeriodSeconds}
-${hostLimits}
-[${cri}.cni]
-  bin_dir = ${quoted(`${config.state}/no-cni/bin`)}
-  conf_dir = ${quoted(`${config.state}/no-cni/net.d`)}
-${runcRuntime(cri, config)}`;
-}
-
-function criVersion3(config: ContainerdConfig): string {
-  const runtime = 'plugins."io.containerd.cri.v1.runtime"';
-  return `[plugins."io.containerd.cri.v1.images"]
-  stats_collect_period = ${config.statsPeriodSeconds}
-[plugins."io.containerd.cri.v1.images".pinned_images]
-  sandbox = ${quoted(config.sandboxImage)}
-
-[${runtime}]
-${hostLimits}
-[${runtime}.cni]
-  bin_dirs = [${quoted(`${config.state}/no-cni/bin`)}]
-  conf_dir = ${quoted(`${config.state}/no-cni/net.d`)}
-${runcRuntime(runtime, config)}`;
-}
-
-/** A sandboxed machine may refuse a negative oom_score_adj, which pods on the host network otherwise ask for. */
-const hostLimits = `  restrict_oom_score_adj = true
+${isNew ? `[${images}.pinned_images]\n  sandbox = ${image}\n[${cri}]` : `  sandbox_image = ${image}`}
+  # A sandboxed machine may refuse a negative oom_score_adj, which pods on the host network otherwise ask for.
+  restrict_oom_score_adj = true
   disable_apparmor = true
   netns_mounts_under_state_dir = true
-`;
-
-function runcRuntime(section: string, config: ContainerdConfig): string {
-  return `[${section}.containerd.runtimes.runc]
+[${cri}.cni]
+  ${isNew ? `bin_dirs = [${noPrograms}]` : `bin_dir = ${noPrograms}`}
+  conf_dir = ${quoted(`${noCni}/net.d`)}
+[${cri}.containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-[${section}.containerd.runtimes.runc.options]
-  BinaryName = ${quoted(config.programs.runc)}
-  Root = ${quoted(`${config.state}/runc`)}
+[${cri}.containerd.runtimes.runc.options]
+  BinaryName = ${quoted(programs.runc)}
+  Root = ${quoted(`${state}/runc`)}
 `;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text);
 }

@@ -73,9 +73,9 @@ export async function takeBytes(file: string, bytes: number): Promise<void> {
 
 /**
  * Fills the disk with one file until `percent` of it is in use, as the kubelet counts: what is not available to
- * unprivileged users. Answers with the file, which is no image and which nothing but the test removes.
+ * unprivileged users. It is no image, and nothing but the test removes it.
  */
-export async function fillDiskTo(disk: Disk, percent: number, name = "fill"): Promise<string> {
+export async function fillDiskTo(disk: Disk, percent: number): Promise<void> {
   const use = readDisk(disk.path);
   const target = Math.ceil((use.capacityBytes * (100 - percent)) / 100);
   const bytes = use.availableBytes - target;
@@ -84,9 +84,7 @@ export async function fillDiskTo(disk: Disk, percent: number, name = "fill"): Pr
       `cannot fill ${disk.path} to ${percent}%: ${use.usedPercent.toFixed(1)}% is in use already`,
     );
   }
-  const file = `${disk.path}/${name}`;
-  await takeBytes(file, bytes);
-  return file;
+  await takeBytes(`${disk.path}/fill`, bytes);
 }
 
 /** Makes empty files below `directory` until at most `inodesFree` inodes are left on its disk. */

@@ -15,8 +15,6 @@ export interface PodOptions {
   readonly uid?: string;
   /** The sandbox's attempt. Default 0. */
   readonly attempt?: number;
-  /** Beside the kubelet's. */
-  readonly labels?: Readonly<Record<string, string>>;
   /** False: without the labels by which Kubernetes knows its own, as other users of CRI make them. Default true. */
   readonly fromKubernetes?: boolean;
 }
@@ -54,19 +52,16 @@ export interface ContainerOptions {
   /** Create it from the name as given. Default: from the image's ID, as the kubelet does. */
   readonly byName?: boolean;
   readonly mounts?: readonly ContainerMount[];
-  readonly annotations?: Readonly<Record<string, string>>;
-  /** Empty: the container has no log. Default NAME/ATTEMPT.log in the pod's directory. */
-  readonly logPath?: string;
 }
 
 export interface PodContainer {
   readonly id: string;
   readonly name: string;
   readonly attempt: number;
-  /** Where its log goes; undefined without one. */
-  readonly logFile: string | undefined;
+  /** Where its log goes. */
+  readonly logFile: string;
   /** The link in the legacy directory that the kubelet makes beside it. */
-  readonly legacyLink: string | undefined;
+  readonly legacyLink: string;
 }
 
 /** Runs a sandbox on the host's network, which needs no CNI. */
@@ -85,21 +80,20 @@ export async function createContainer(
   pod: Pod,
   options: ContainerOptions,
 ): Promise<PodContainer> {
+  const { name, attempt = 0 } = options;
   const config = await containerConfig(node, pod, options);
-  const logFile = config.log_path === "" ? undefined : `${pod.logDirectory}/${config.log_path}`;
-  mkdirSync(`${pod.logDirectory}/${options.name}`, { recursive: true });
-  const { container_id } = await node.cri.call("CreateContainer", {
+  mkdirSync(`${pod.logDirectory}/${name}`, { recursive: true });
+  const { container_id: id } = await node.cri.call("CreateContainer", {
     pod_sandbox_id: pod.sandboxId,
     config,
     sandbox_config: pod.config,
   });
-  return {
-    id: container_id,
-    name: options.name,
-    attempt: options.attempt ?? 0,
-    logFile,
-    legacyLink: logFile && linkLog(node, pod, { id: container_id, name: options.name, logFile }),
-  };
+  const logFile = `${pod.logDirectory}/${config.log_path}`;
+  // Named for the pod, the container and its ID, as the kubelet names it.
+  const link = `${pod.name}_${pod.namespace}_${name}-${id}.log`;
+  const legacyLink = `${node.containerLogsDirectory}/${link}`;
+  symlinkSync(logFile, legacyLink);
+  return { id, name, attempt, logFile, legacyLink };
 }
 
 /** Makes a container and starts it. */
@@ -180,7 +174,7 @@ function sandboxConfig(node: ContainerdNode, options: PodOptions) {
     // runc refuses to set a host name on the host's own network.
     hostname: "",
     log_directory: `${node.podLogsDirectory}/${namespace}_${name}_${uid}`,
-    labels: { ...(kubernetes && podLabels({ name, namespace, uid })), ...options.labels },
+    labels: { ...(kubernetes && podLabels({ name, namespace, uid })) },
     annotations: { ...(kubernetes && { "kubernetes.io/config.source": "api" }) },
     linux: {
       // All of a node's containers in control groups of its own: none outlives the node.
@@ -204,9 +198,8 @@ async function containerConfig(node: ContainerdNode, pod: Pod, options: Containe
     labels: isKubernetes ? { "io.kubernetes.container.name": options.name, ...podLabels(pod) } : {},
     annotations: {
       ...(isKubernetes && { "io.kubernetes.container.restartCount": String(attempt) }),
-      ...options.annotations,
     },
-    log_path: options.logPath ?? `${options.name}/${attempt}.log`,
+    log_path: `${options.name}/${attempt}.log`,
     linux: options.security === undefined ? {} : { security_context: options.security },
   };
 }
@@ -223,16 +216,4 @@ async function imageId(node: ContainerdNode, name: string): Promise<string> {
   const { image } = await node.cri.call("ImageStatus", { image: { image: name } });
   if (image === null) throw new Error(`the node has no image ${name}: load it first`);
   return image.id;
-}
-
-/** The link is named for the pod, the container and its ID, as the kubelet names it. */
-function linkLog(
-  node: ContainerdNode,
-  pod: Pod,
-  container: { readonly id: string; readonly name: string; readonly logFile: string },
-): string {
-  const name = `${pod.name}_${pod.namespace}_${container.name}-${container.id}.log`;
-  const link = `${node.containerLogsDirectory}/${name}`;
-  symlinkSync(container.logFile, link);
-  return link;
 }

@@ -60,25 +60,16 @@ function sandboxMetadata(sandbox: SandboxDescription): {
   return { name, uid, namespace, attempt: sandbox.attempt ?? 0 };
 }
 
-/** `imageIn`: where a verbose answer names the image; `null`: the answer is not verbose. */
-export function sandboxStatusAnswer(
-  sandbox: SandboxDescription,
-  imageIn: Traits["sandboxImageIn"] | null,
-): object {
-  const named =
-    imageIn === "image"
-      ? {
-          image: sandbox.image,
-          runtimeType: "io.containerd.runc.v2",
-          config: { log_directory: sandbox.logDirectory },
-        }
-      : {
-          image: "",
-          runtimeSpec: { annotations: { "io.kubernetes.cri-o.ImageName": sandbox.image ?? "" } },
-        };
+export function sandboxStatusAnswer(sandbox: SandboxDescription, isVerbose: boolean): object {
+  const info = {
+    pid: 4321,
+    image: sandbox.image,
+    runtimeType: "io.containerd.runc.v2",
+    config: { log_directory: sandbox.logDirectory },
+  };
   return {
     status: { ...sandboxMessage(sandbox), network: { ip: sandbox.ip ?? "10.0.0.7" } },
-    info: imageIn === null ? {} : { info: JSON.stringify({ pid: 4321, ...named }) },
+    info: isVerbose ? { info: JSON.stringify(info) } : {},
   };
 }
 

@@ -48,17 +48,16 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     info: verbose ? traits.statusInfo : {},
   }),
   ListPodSandbox: (speaker, { filter }) => ({ items: listSandboxes(speaker, filter) }),
-  PodSandboxStatus: ({ node, traits }, request) => {
+  PodSandboxStatus: ({ node }, request) => {
     const sandbox = node.sandboxes.get(request.pod_sandbox_id);
     if (sandbox === undefined) throw goneRefusal("sandbox", request.pod_sandbox_id);
-    return sandboxStatusAnswer(sandbox, request.verbose ? traits.sandboxImageIn : null);
+    return sandboxStatusAnswer(sandbox, request.verbose);
   },
   StopPodSandbox: ({ node }, request) => {
     node.stopSandbox(request.pod_sandbox_id);
     return {};
   },
   RemovePodSandbox: ({ node }, request) => {
-    refuseWhileRemoving(node, "sandbox", request.pod_sandbox_id);
     node.removeSandbox(request.pod_sandbox_id);
     return {};
   },
@@ -72,7 +71,6 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     return {};
   },
   RemoveContainer: ({ node }, request) => {
-    refuseWhileRemoving(node, "container", request.container_id);
     node.removeContainer(request.container_id);
     return {};
   },
@@ -97,23 +95,11 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
 };
 
 /** As containerd does it. */
-function imageByPrefix(
-  { node, traits }: FakeSpeaker,
-  prefix: string,
-): ImageDescription | undefined {
-  if (!traits.idPrefixes || !/^[0-9a-f]+$/.test(prefix)) return undefined;
+function imageByPrefix({ node }: FakeSpeaker, prefix: string): ImageDescription | undefined {
+  if (!/^[0-9a-f]+$/.test(prefix)) return undefined;
   const found = node.images.filter(({ id }) => id.replace("sha256:", "").startsWith(prefix));
   if (found.length > 1) throw new Refusal("UNKNOWN", "ambiguous digest");
   return found[0];
-}
-
-/** As containerd words it. */
-function refuseWhileRemoving(node: FakeSpeaker["node"], what: string, id: string): void {
-  if (!node.beingRemoved.has(id)) return;
-  throw new Refusal(
-    "UNKNOWN",
-    `failed to set removing state for ${what} "${id}": ${what} is already in removing state`,
-  );
 }
 
 type ListStream = (speaker: FakeSpeaker) => {

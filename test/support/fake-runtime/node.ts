@@ -21,8 +21,6 @@ export class FakeNode {
   readonly images: ImageDescription[] = [];
   readonly sandboxes = new Map<string, SandboxDescription>();
   readonly containers = new Map<string, ContainerDescription>();
-  /** Containers and sandboxes, by ID, that somebody else is removing: their removal is refused until they are gone. */
-  readonly beingRemoved = new Set<string>();
   /** Removed images leave their layers, as if another namespace used them. */
   keepsContent = false;
   readonly listeners = new Set<(event: NodeEvent) => void>();
@@ -114,17 +112,6 @@ export class FakeNode {
 
   containersOf(sandboxId: string): readonly ContainerDescription[] {
     return [...this.containers.values()].filter((it) => it.sandboxId === sandboxId);
-  }
-
-  /** Somebody else removes a container or sandbox, which takes so long; `Infinity`: it never ends. */
-  beginRemoval(id: string, tookMs: number): void {
-    this.beingRemoved.add(id);
-    if (tookMs === Infinity) return;
-    setTimeout(() => {
-      this.beingRemoved.delete(id);
-      if (this.containers.has(id)) this.removeContainer(id);
-      else this.removeSandbox(id);
-    }, tookMs);
   }
 
   #emit(kind: NodeEvent["kind"], container: ContainerDescription): void {

@@ -15,10 +15,6 @@ export interface Traits {
   readonly imageRefs: "id" | "digest";
   /** What `Status(verbose)` says, by key. */
   readonly statusInfo: Readonly<Record<string, string>>;
-  /** Whether `ImageStatus` takes hex digits for the beginning of an ID, and refuses those of several images. */
-  readonly idPrefixes: boolean;
-  /** Where a verbose sandbox status names the image: CRI-O without pause containers has it in an annotation alone. */
-  readonly sandboxImageIn: "image" | "annotation";
   /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
   readonly refusesUsedImages: boolean;
   /**
@@ -44,8 +40,6 @@ export const containerd17: Traits = {
   statusInfo: {
     config: JSON.stringify({ containerd: {}, sandboxImage: "registry.k8s.io/pause:3.8" }),
   },
-  idPrefixes: true,
-  sandboxImageIn: "image",
   refusesUsedImages: false,
   leavesLayersWhenFull: false,
   messageLimitBytes: 16 * 1024 * 1024,
