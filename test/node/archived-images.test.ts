@@ -8,21 +8,13 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 
 import { archivedImages } from "../../src/node/archive.ts";
 import { writeImageArchive } from "../support/containerd/archive.ts";
-import { tarEnd, tarHeader, tarPadding } from "../support/containerd/tar.ts";
+import { tarHeader, tarOf, tarPadding } from "../support/containerd/tar.ts";
 import { failureOf } from "../support/failure.ts";
 import { scratch } from "../support/scratch.ts";
 
 const directory = scratch();
 
 type Content = string | Uint8Array;
-
-function tarOf(files: readonly (readonly [name: string, content: Content])[]): Uint8Array {
-  const parts = files.flatMap(([name, content]) => {
-    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-    return [tarHeader({ name, sizeBytes: bytes.length }), bytes, tarPadding(bytes.length)];
-  });
-  return Buffer.concat([...parts, tarEnd]);
-}
 
 function put(name: string, content: Uint8Array): string {
   const path = join(directory, name);

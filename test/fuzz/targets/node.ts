@@ -14,7 +14,7 @@ import { archivedImages } from "../../../src/node/archive.ts";
 import { readManifests, readPodList } from "../../../src/node/kubelet/pod-documents.ts";
 import { readKubelet } from "../../../src/node/kubelet/settings.ts";
 import { extractFromTar } from "../../../src/node/tar.ts";
-import { tarEnd, tarHeader, tarPadding } from "../../support/containerd/tar.ts";
+import { tarOf } from "../../support/containerd/tar.ts";
 import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, type Target, textTarget } from "../target.ts";
 
@@ -106,29 +106,26 @@ const manifests: Target = {
 const config = JSON.stringify({ architecture: "amd64", os: "linux" });
 const digest = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
 const manifest = JSON.stringify({ config: { digest: `sha256:${digest(config)}` }, layers: [] });
-const tarOf = (files: Readonly<Record<string, string>>): Uint8Array => {
-  const parts = Object.entries(files).flatMap(([name, text]) => {
-    const bytes = encoded(text);
-    return [tarHeader({ name, sizeBytes: bytes.length }), bytes, tarPadding(bytes.length)];
-  });
-  return new Uint8Array(Buffer.concat([...parts, tarEnd]));
-};
-const saved = tarOf({
-  "config.json": config,
-  "manifest.json": JSON.stringify([{ Config: "config.json", RepoTags: ["app:1"] }]),
-});
-const layout = tarOf({
-  [`blobs/sha256/${digest(config)}`]: config,
-  [`blobs/sha256/${digest(manifest)}`]: manifest,
-  "index.json": JSON.stringify({
-    manifests: [
-      {
-        digest: `sha256:${digest(manifest)}`,
-        annotations: { "io.containerd.image.name": "a/b:1" },
-      },
-    ],
+const saved = tarOf(
+  Object.entries({
+    "config.json": config,
+    "manifest.json": JSON.stringify([{ Config: "config.json", RepoTags: ["app:1"] }]),
   }),
-});
+);
+const layout = tarOf(
+  Object.entries({
+    [`blobs/sha256/${digest(config)}`]: config,
+    [`blobs/sha256/${digest(manifest)}`]: manifest,
+    "index.json": JSON.stringify({
+      manifests: [
+        {
+          digest: `sha256:${digest(manifest)}`,
+          annotations: { "io.containerd.image.name": "a/b:1" },
+        },
+      ],
+    }),
+  }),
+);
 
 /** Damaged headers get a right sum again, else nothing but the sum would ever be tried. */
 function withSums(bytes: Uint8Array): Uint8Array {

@@ -1,8 +1,8 @@
 // Writes image archives as `docker save` and `skopeo copy` make them: one tar in the OCI layout, one or many images.
 import { closeSync, openSync, writeSync } from "node:fs";
 
-import { type Layer, type LayerOptions, makeBusyboxLayer, makeLayer, sha256 } from "./layer.ts";
-import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
+import { type LayerOptions, makeBusyboxLayer, makeLayer, sha256 } from "./layer.ts";
+import { tarEnd, tarFile } from "./tar.ts";
 
 export interface ImageOptions {
   /** Full names with tag, as `docker.io/library/app:1`. None: an image without a name. */
@@ -40,16 +40,21 @@ const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 export function writeImageArchive(file: string, images: readonly ImageOptions[]): ImageArchive {
   const output = openSync(file, "w");
   try {
-    const writer = blobWriter(output);
-    const written = images.map((image) => writeImage(writer, image));
-    writer.file("oci-layout", json({ imageLayoutVersion: "1.0.0" }));
-    writer.file("index.json", json(index(written)));
-    writeSync(output, tarEnd);
+    const add: AddFile = (name, content) => {
+      for (const part of tarFile(name, content)) writeAll(output, part);
+    };
+    const blobs = new BlobWriter(add);
+    const written = images.map((image) => writeImage(blobs, image));
+    add("oci-layout", JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+    add("index.json", JSON.stringify(index(written)));
+    writeAll(output, tarEnd);
     return { file, images: written.map(({ image }) => image) };
   } finally {
     closeSync(output);
   }
 }
+
+type AddFile = (name: string, content: string | Uint8Array) => void;
 
 interface Descriptor {
   readonly mediaType: string;
@@ -62,57 +67,44 @@ interface WrittenImage {
   readonly manifest: Descriptor;
 }
 
-interface BlobWriter {
-  readonly file: (name: string, content: Uint8Array) => void;
-  /** Each blob once, however many images have it. */
-  readonly blob: (mediaType: string, content: Uint8Array, digest: string) => Descriptor;
+/** Writes each blob once, however many images have it. */
+class BlobWriter {
+  readonly #add: AddFile;
+  readonly #written = new Set<string>();
+
+  constructor(add: AddFile) {
+    this.#add = add;
+  }
+
+  blob(mediaType: string, content: Uint8Array): Descriptor {
+    const digest = sha256(content);
+    if (!this.#written.has(digest)) this.#add(`blobs/${digest.replace(":", "/")}`, content);
+    this.#written.add(digest);
+    return { mediaType, digest, size: content.length };
+  }
+
+  json(mediaType: string, value: object): Descriptor {
+    return this.blob(mediaType, Buffer.from(JSON.stringify(value)));
+  }
 }
 
-function blobWriter(output: number): BlobWriter {
-  const written = new Set<string>();
-  const file = (name: string, content: Uint8Array): void => {
-    writeAll(output, tarHeader({ name, sizeBytes: content.length }));
-    writeAll(output, content);
-    writeAll(output, tarPadding(content.length));
-  };
-  return {
-    file,
-    blob: (mediaType, content, digest) => {
-      if (!written.has(digest)) file(`blobs/${digest.replace(":", "/")}`, content);
-      written.add(digest);
-      return { mediaType, digest, size: content.length };
-    },
-  };
-}
-
-function writeImage(writer: BlobWriter, options: ImageOptions): WrittenImage {
-  const diffIds: string[] = [];
-  const layers: Descriptor[] = [];
+function writeImage(blobs: BlobWriter, options: ImageOptions): WrittenImage {
+  const makers = (options.layers ?? []).map((layer) => () => makeLayer(layer));
+  if (options.withBusybox !== false) makers.unshift(makeBusyboxLayer);
   // One layer at a time in memory: they can be large.
-  const writeLayer = (layer: Layer): void => {
-    diffIds.push(layer.diffId);
-    layers.push(writer.blob(layer.mediaType, layer.blob, layer.blobDigest));
-  };
-  if (options.withBusybox !== false) writeLayer(makeBusyboxLayer());
-  for (const layer of options.layers ?? []) writeLayer(makeLayer(layer));
-  const config = json(imageConfig(options, diffIds));
-  const configBlob = writer.blob(
-    "application/vnd.oci.image.config.v1+json",
-    config,
-    sha256(config),
-  );
-  const manifestType = "application/vnd.oci.image.manifest.v1+json";
-  const content = { schemaVersion: 2, mediaType: manifestType, config: configBlob, layers };
-  const manifestBytes = json(content);
-  const manifest = writer.blob(manifestType, manifestBytes, sha256(manifestBytes));
-  return {
-    manifest,
-    image: {
-      names: options.names,
-      id: configBlob.digest,
-      digest: manifest.digest,
-    },
-  };
+  const layers = makers.map((make) => {
+    const { mediaType, blob, diffId } = make();
+    return { diffId, descriptor: blobs.blob(mediaType, blob) };
+  });
+  const diffIds = layers.map(({ diffId }) => diffId);
+  const type = "application/vnd.oci.image";
+  const config = blobs.json(`${type}.config.v1+json`, imageConfig(options, diffIds));
+  const mediaType = `${type}.manifest.v1+json`;
+  const descriptors = layers.map(({ descriptor }) => descriptor);
+  const content = { schemaVersion: 2, mediaType, config, layers: descriptors };
+  const manifest = blobs.json(mediaType, content);
+  const { names } = options;
+  return { manifest, image: { names, id: config.digest, digest: manifest.digest } };
 }
 
 function imageConfig(options: ImageOptions, diffIds: readonly string[]): object {
@@ -142,10 +134,6 @@ function index(written: readonly WrittenImage[]): object {
         })),
   );
   return { schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests };
-}
-
-function json(value: unknown): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value));
 }
 
 /** One write takes 2 GiB at most and may take less than it was given. */

@@ -3,7 +3,7 @@ import { createCipheriv, createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { busyboxPath } from "./release.ts";
-import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
+import { tarEnd, tarFile, tarHeader } from "./tar.ts";
 
 export interface LayerOptions {
   /** Names the content: layers that agree in everything are one layer, wherever they occur. */
@@ -19,54 +19,35 @@ export interface Layer {
   readonly mediaType: string;
   /** As stored and transferred. */
   readonly blob: Uint8Array;
-  readonly blobDigest: string;
   /** Of the uncompressed tar: what the configuration names. */
   readonly diffId: string;
 }
 
-export function makeLayer(options: LayerOptions): Layer {
-  const tar = concat([...contentEntries(options), tarEnd]);
-  return describe(tar, options.content === "mixed" ? "gzip" : "none");
+export function makeLayer({ seed, sizeBytes, content, files = 1 }: LayerOptions): Layer {
+  const fileBytes = Math.floor(sizeBytes / files);
+  const parts = Array.from({ length: files }, (_, at) =>
+    tarFile(`data-${seed}/${at}`, contentBytes(content, `${seed}/${at}`, fileBytes)),
+  );
+  const top = tarHeader({ name: `data-${seed}/`, kind: "directory" });
+  return layerOf([top, ...parts.flat()], content === "mixed");
 }
 
 /** A shell and its usual commands: 2 MB that every image with programs shares. */
 export function makeBusyboxLayer(): Layer {
-  const binary = readFileSync(busyboxPath);
   const links = ["sh", "sleep", "cat", "echo", "ls", "dd", "rm", "mkdir", "ps", "true", "false"];
-  const tar = concat([
-    tarHeader({ name: "bin/", kind: "directory" }),
-    tarHeader({ name: "bin/busybox", mode: 0o755, sizeBytes: binary.length }),
-    binary,
-    tarPadding(binary.length),
+  const directory = (name: string): Uint8Array => tarHeader({ name, kind: "directory" });
+  return layerOf([
+    directory("bin/"),
+    ...tarFile("bin/busybox", readFileSync(busyboxPath), 0o755),
     ...links.map((name) =>
       tarHeader({ name: `bin/${name}`, kind: "symlink", linkTarget: "busybox" }),
     ),
-    ...["proc/", "dev/", "sys/", "tmp/", "etc/"].map((name) =>
-      tarHeader({ name, kind: "directory" }),
-    ),
-    tarEnd,
+    ...["proc/", "dev/", "sys/", "tmp/", "etc/"].map(directory),
   ]);
-  return describe(tar, "none");
 }
 
-export function sha256(bytes: Uint8Array): string {
-  return `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
-}
-
-function contentEntries(options: LayerOptions): readonly Uint8Array[] {
-  const files = options.files ?? 1;
-  const directory = `data-${options.seed}`;
-  const entries = [tarHeader({ name: `${directory}/`, kind: "directory" })];
-  for (let i = 0; i < files; i += 1) {
-    const sizeBytes = Math.floor(options.sizeBytes / files);
-    entries.push(
-      tarHeader({ name: `${directory}/${i}`, sizeBytes }),
-      contentBytes(options.content, `${options.seed}/${i}`, sizeBytes),
-      tarPadding(sizeBytes),
-    );
-  }
-  return entries;
-}
+export const sha256 = (bytes: Uint8Array): string =>
+  `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
 
 function contentBytes(
   content: LayerOptions["content"],
@@ -75,8 +56,7 @@ function contentBytes(
 ): Uint8Array {
   if (content !== "mixed") return randomBytes(seed, sizeBytes);
   const third = Math.floor(sizeBytes / 3);
-  const repeated = Buffer.alloc(sizeBytes - third, `${seed}\n`);
-  return concat([randomBytes(seed, third), repeated]);
+  return Buffer.concat([randomBytes(seed, third), Buffer.alloc(sizeBytes - third, `${seed}\n`)]);
 }
 
 /** The key stream of a cipher: as good as random, the same for the same seed, and fast. */
@@ -86,18 +66,11 @@ function randomBytes(seed: string, sizeBytes: number): Uint8Array {
   return cipher.update(Buffer.alloc(sizeBytes));
 }
 
-function describe(tar: Uint8Array<ArrayBuffer>, compression: "none" | "gzip"): Layer {
-  const isGzip = compression === "gzip";
-  const blob = isGzip ? Bun.gzipSync(tar, { level: 1 }) : tar;
-  const diffId = sha256(tar);
+function layerOf(parts: readonly Uint8Array[], isGzip = false): Layer {
+  const tar = Buffer.concat([...parts, tarEnd]);
   return {
     mediaType: `application/vnd.oci.image.layer.v1.tar${isGzip ? "+gzip" : ""}`,
-    blob,
-    blobDigest: isGzip ? sha256(blob) : diffId,
-    diffId,
+    blob: isGzip ? Bun.gzipSync(tar, { level: 1 }) : tar,
+    diffId: sha256(tar),
   };
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(Buffer.concat(parts).buffer);
 }

@@ -16,43 +16,51 @@ const typeFlags = { file: "0", directory: "5", symlink: "2" } as const;
 
 /** The header block. Owner and time are always zero, so that equal content gives equal digests. */
 export function tarHeader(entry: TarEntry): Uint8Array {
-  const kind = entry.kind ?? "file";
-  const header = new Uint8Array(blockBytes);
-  const put = (offset: number, text: string): void => {
-    header.set(new TextEncoder().encode(text), offset);
-  };
-  put(0, fieldText(entry.name));
-  put(100, octal(entry.mode ?? (kind === "file" ? 0o644 : 0o755), 8));
-  put(108, octal(0, 8));
-  put(116, octal(0, 8));
-  put(124, octal(kind === "file" ? (entry.sizeBytes ?? 0) : 0, 12));
-  put(136, octal(0, 12));
-  put(156, typeFlags[kind]);
-  put(157, fieldText(entry.linkTarget ?? ""));
-  put(257, "ustar\u000000");
-  put(148, `${octal(checksum(header), 7)} `);
+  const { name, kind = "file", sizeBytes = 0, linkTarget = "" } = entry;
+  for (const text of [name, linkTarget])
+    if (text.length > 100) throw new Error(`tar holds names of 100 bytes at most: ${text}`);
+  const header = Buffer.alloc(blockBytes);
+  const octal = (offset: number, value: number, width: number): unknown =>
+    header.write(`${value.toString(8).padStart(width - 1, "0")}\u0000`, offset);
+  header.write(name, 0);
+  octal(100, entry.mode ?? (kind === "file" ? 0o644 : 0o755), 8);
+  octal(108, 0, 8);
+  octal(116, 0, 8);
+  octal(124, kind === "file" ? sizeBytes : 0, 12);
+  octal(136, 0, 12);
+  // The sum of the header's bytes, with its own field read as spaces.
+  header.fill(" ", 148, 156);
+  header.write(typeFlags[kind], 156);
+  header.write(linkTarget, 157);
+  header.write("ustar\u000000", 257);
+  octal(
+    148,
+    header.reduce((total, byte) => total + byte, 0),
+    7,
+  );
   return header;
 }
 
 /** What rounds content of `sizeBytes` up to a whole block. */
-export function tarPadding(sizeBytes: number): Uint8Array {
-  return new Uint8Array((blockBytes - (sizeBytes % blockBytes)) % blockBytes);
+export const tarPadding = (sizeBytes: number): Uint8Array =>
+  new Uint8Array((blockBytes - (sizeBytes % blockBytes)) % blockBytes);
+
+export function tarFile(
+  name: string,
+  content: string | Uint8Array,
+  mode = 0o644,
+): readonly Uint8Array[] {
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  return [tarHeader({ name, mode, sizeBytes: bytes.length }), bytes, tarPadding(bytes.length)];
 }
 
 /** Two empty blocks. */
 export const tarEnd = new Uint8Array(2 * blockBytes);
 
-function fieldText(text: string): string {
-  if (text.length > 100) throw new Error(`tar holds names of 100 bytes at most: ${text}`);
-  return text;
-}
-
-function octal(value: number, width: number): string {
-  return `${value.toString(8).padStart(width - 1, "0")}\u0000`;
-}
-
-/** The sum of the header's bytes, with its own field read as spaces. */
-function checksum(header: Uint8Array): number {
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  return sum + 8 * 0x20;
-}
+/** A whole archive of files, by name. */
+export const tarOf = (
+  files: readonly (readonly [name: string, content: string | Uint8Array])[],
+): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(
+    Buffer.concat([...files.flatMap(([name, content]) => tarFile(name, content)), tarEnd]),
+  );
