@@ -1,9 +1,9 @@
-// What the executable writes for programs and for people: documents with exact figures, tables that no name can break.
+// What the executable writes for programs: documents with exact figures.
 import { expect, test } from "bun:test";
 
 import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
-import { type Json, removable, startNode } from "./node.ts";
+import { removable, startNode } from "./node.ts";
 
 const huge = 2n ** 60n;
 const node: NodeDescription = {
@@ -102,65 +102,3 @@ function faultsOf(text: string, kind: string): readonly string[] {
   if (kind !== "Snapshot" && /"\w+Ns":/.test(text)) faults.push("durations are in milliseconds");
   return faults;
 }
-
-test("names with control characters reach no terminal raw, and are in JSON as the runtime gave them, escaped", async () => {
-  const ESC = "\u001b";
-  const nasty = [
-    `${ESC}[2J${ESC}]0;owned\u0007`,
-    "\u009b31m",
-    "\u202egnp.exe\u202c",
-    "\u2066\u2067\u200f\u061c",
-    "two\r\nlines\tand\bback",
-    "\u0000nul\u007f",
-    "\u2028\u2029\u0085",
-  ];
-  const images = nasty.map((text, index) => ({
-    id: imageIdOf(`nasty ${index}`),
-    repoTags: [`r.example/x${index}${text}:1`],
-    repoDigests: [`r.example/y${text}@sha256:${"0".repeat(64)}`],
-    sizeBytes: 1_000,
-  }));
-  const hostile: NodeDescription = {
-    images,
-    sandboxes: nasty.map((text, index) => ({
-      id: `s${index}`,
-      name: `pod${text}`,
-      namespace: `ns${text}`,
-    })),
-    containers: nasty.map((text, index) => ({
-      id: `c${index}`,
-      sandboxId: `s${index}`,
-      name: `name${text}`,
-      image: index % 2 === 0 ? `r.example/x${index}${text}:1` : `nowhere${text}`,
-      state: index % 3 === 0 ? ("exited" as const) : ("running" as const),
-    })),
-  };
-  // Newlines and nothing else: neither C0, DEL and C1 nor what turns the direction of text or splits lines.
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  const CONTROL =
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/u;
-  const traits = { name: `run${ESC}[1mtime`, version: `1.7.24${ESC}[0m` };
-  await using it = await startNode({ node: hostile, flags: [...flags, "-v=5"], traits });
-  const printed: string[] = [];
-  const print = async (...words: readonly string[]): Promise<string> => {
-    const { stdout, stderr } = await it.crigc(...words);
-    printed.push(stdout, stderr);
-    return stdout;
-  };
-  const tags = JSON.parse(await print("images", "-o", "json")).images.flatMap(
-    (one: Json) => one.repoTags,
-  );
-  expect(tags.toSorted()).toEqual(images.flatMap(({ repoTags }) => repoTags).toSorted());
-  const message = `no${nasty.slice(0, 4).join("")}`;
-  const fault = { kind: "error", code: "UNKNOWN", message } as const;
-  it.runtime.fail("RemoveImage", fault, { times: 1 });
-  await print("plan", "--all-unused");
-  for (const words of [["explain", "c1"], ["gc", "--max-images=3"], ["audit"], ["doctor"]])
-    expect(await print(...words)).not.toBe("");
-  await using agent = it.start("run", "--image-gc-period=100ms", "--max-images=1");
-  await agent.untilSaid("r.example/x");
-  await agent.untilSaid("image-gc");
-  await print("status");
-  await agent.stop();
-  for (const text of [...printed, agent.said()]) expect(CONTROL.exec(text)).toBeNull();
-});
