@@ -12,7 +12,6 @@ export interface CertificateOptions {
   /** Common name. */
   readonly name: string;
   readonly dnsNames?: readonly string[];
-  readonly addresses?: readonly string[];
   /** `undefined`: signed by itself. */
   readonly issuer?: Certificate;
   readonly authority?: boolean;
@@ -41,15 +40,8 @@ export function makeCertificate(options: CertificateOptions): Certificate {
   };
 }
 
-function extensions({
-  dnsNames = [],
-  addresses = [],
-  authority = false,
-}: CertificateOptions): Buffer[] {
-  const names = [
-    ...dnsNames.map((name) => tagged(0x82, Buffer.from(name))),
-    ...addresses.map((address) => tagged(0x87, Buffer.from(address.split(".").map(Number)))),
-  ];
+function extensions({ dnsNames = [], authority = false }: CertificateOptions): Buffer[] {
+  const names = dnsNames.map((name) => tagged(0x82, Buffer.from(name)));
   const isAuthority = authority ? [tagged(0x01, Buffer.from([0xff]))] : [];
   return [
     extension([0x55, 0x1d, 0x13], sequence(...isAuthority)),

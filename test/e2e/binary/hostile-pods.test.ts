@@ -99,12 +99,16 @@ interface Evil {
   }[];
 }
 
-const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
+const dead = {
   pod: "evil",
   uid: "uid-evil",
   namespace: "default",
   ready: false,
   labels: null,
+} as const;
+
+const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
+  ...dead,
   logDirectory: path,
   containers: (["unknown", "exited"] as const).map((state) => ({
     name: `c${at}`,
@@ -118,11 +122,10 @@ const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
 }));
 
 const withNames: readonly Evil[] = NAMES.map((it) => ({
+  ...dead,
   pod: it,
   uid: it,
   namespace: it,
-  ready: false,
-  labels: null,
   logDirectory: it,
   containers: [
     { name: it, image: it, volume: null, state: "exited", log: it, hook: it, grace: it },
@@ -133,9 +136,9 @@ const withNames: readonly Evil[] = NAMES.map((it) => ({
 const impostors: readonly Evil[] = (["created", "running", "exited", "unknown"] as const).flatMap(
   (state, at) =>
     [false, true].map((isLabelled) => ({
+      ...dead,
       pod: "victim",
       uid: isLabelled ? "uid-evil" : "uid-victim",
-      namespace: "default",
       ready: state === "running",
       labels: isLabelled ? { "io.kubernetes.pod.uid": "uid-victim", __proto__x: "" } : null,
       logDirectory: "PODS/default_victim_uid-victim",

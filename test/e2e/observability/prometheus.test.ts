@@ -1,4 +1,4 @@
-// Prometheus and its promtool judge the metrics and the rules; rules-test.yaml says when each alert fires and when not.
+// promtool judges the metrics and the rules; rules-test.yaml says when each alert fires and when not.
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -7,9 +7,8 @@ import { Metrics } from "../../../src/agent/metrics.ts";
 import prometheusRules from "../../../src/agent/prometheus-rules.txt" with { type: "text" };
 import { forecast, measured, pass, runtime, status } from "../../report/build.ts";
 import { tryCommand } from "../../support/containerd/command.ts";
-import { until } from "../../support/containerd/until.ts";
 import { put, scratch } from "../../support/scratch.ts";
-import { type Json, startNode } from "../binary/node.ts";
+import type { Json } from "../binary/node.ts";
 
 const directory = scratch();
 
@@ -75,51 +74,3 @@ describe("the rules", () => {
       expect(cases).toContain(name);
   });
 });
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  using server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  return server.port;
-}
-
-test("Prometheus scrapes a running agent and evaluates its rules", async () => {
-  const [port, agentPort] = [freePort(), freePort()];
-  await using node = await startNode({ flags: [`--metrics-bind-address=127.0.0.1:${agentPort}`] });
-  await using _ = node.start("run");
-  await Bun.write(join(directory, "scraped/rules.yaml"), prometheusRules);
-  const config = `global: { scrape_interval: 1s, evaluation_interval: 1s }
-rule_files: [rules.yaml]
-scrape_configs:
-  - job_name: crigc
-    static_configs: [{ targets: ["127.0.0.1:${agentPort}"] }]
-`;
-  await Bun.write(join(directory, "scraped/prometheus.yml"), config);
-  const prometheus = Bun.spawn(
-    [
-      "prometheus",
-      `--config.file=${directory}/scraped/prometheus.yml`,
-      `--storage.tsdb.path=${directory}/scraped/data`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ],
-    { stdout: "ignore", stderr: "ignore" },
-  );
-  /** `undefined`: no sample yet. */
-  const valueOf = async (query: string): Promise<string | undefined> => {
-    const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(query)}`;
-    const answer = await fetch(url).catch(() => null);
-    if (answer?.ok !== true) return undefined;
-    const { data }: Json = await answer.json();
-    return data.result[0]?.value[1];
-  };
-  try {
-    const ratio = await until("the recorded ratio is there", 30_000, () =>
-      valueOf("crigc:imagefs_used:ratio"),
-    );
-    expect(Number(ratio)).toBeWithin(0.000_1, 1);
-    expect(await valueOf('up{job="crigc"}')).toBe("1");
-    expect(await valueOf("scrape_samples_scraped")).not.toBe("0");
-  } finally {
-    prometheus.kill("SIGKILL");
-    await prometheus.exited;
-  }
-}, 60_000);

@@ -14,56 +14,45 @@ export interface CriClient {
   readonly close: () => void;
 }
 
-const protoFile = resolve(import.meta.dir, "../fake-runtime/cri.proto");
-const maxMessageBytes = 16 * 1024 * 1024;
+const definition = loadSync(resolve(import.meta.dir, "../fake-runtime/cri.proto"), {
+  keepCase: true,
+  longs: String,
+  enums: String,
+  defaults: true,
+});
 
 export function connectCri(socket: string): CriClient {
-  const definition = loadSync(protoFile, {
-    keepCase: true,
-    longs: String,
-    enums: String,
-    defaults: true,
-  });
   const client = new grpc.Client(`unix://${socket}`, grpc.credentials.createInsecure(), {
-    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.max_receive_message_length": 16 * 1024 * 1024,
     // A runtime that restarts is asked again soon, not after grpc's growing pauses.
     "grpc.max_reconnect_backoff_ms": 200,
     "grpc.initial_reconnect_backoff_ms": 50,
   });
-  return {
-    call: (method, request, deadlineMs = 60_000) =>
-      callUnary(client, findMethod(definition, method), { request, deadlineMs }),
-    close: () => client.close(),
+  const call: CriClient["call"] = (name, request, deadlineMs = 60_000) => {
+    const { path, requestSerialize, responseDeserialize } = methodOf(name);
+    const options = { deadline: Date.now() + deadlineMs };
+    const { promise, resolve: answered, reject } = Promise.withResolvers<Answer>();
+    client.makeUnaryRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      options,
+      (error, answer) =>
+        error
+          ? reject(new Error(`${path} failed: ${error.message}`, { cause: error }))
+          : answered(answer),
+    );
+    return promise;
   };
+  return { call, close: () => client.close() };
 }
 
-type Method = grpc.MethodDefinition<object, object>;
-
-function findMethod(definition: ReturnType<typeof loadSync>, name: string): Method {
-  for (const service of ["runtime.v1.RuntimeService", "runtime.v1.ImageService"]) {
-    const methods = definition[service] as Readonly<Record<string, Method>> | undefined;
-    const method = methods?.[name];
+function methodOf(name: string): grpc.MethodDefinition<object, object> {
+  for (const service of ["RuntimeService", "ImageService"]) {
+    const methods = definition[`runtime.v1.${service}`] as grpc.ServiceDefinition;
+    const method = methods[name];
     if (method !== undefined) return method;
   }
   throw new Error(`cri.proto declares no method ${name}`);
-}
-
-function callUnary(
-  client: grpc.Client,
-  method: Method,
-  { request, deadlineMs }: { readonly request: object; readonly deadlineMs: number },
-): Promise<Answer> {
-  return new Promise((fulfil, reject) => {
-    client.makeUnaryRequest(
-      method.path,
-      method.requestSerialize,
-      method.responseDeserialize,
-      request,
-      { deadline: Date.now() + deadlineMs },
-      (error, answer) => {
-        if (error) reject(new Error(`${method.path} failed: ${error.message}`, { cause: error }));
-        else fulfil(answer);
-      },
-    );
-  });
 }
