@@ -5,11 +5,8 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, realpathSync } from "node:f
 import { basename, dirname } from "node:path";
 
 import { command, type CommandResult } from "../../support/containerd/command.ts";
-import { fillDiskTo, mebibyte } from "../../support/containerd/disk.ts";
-import { loadImages } from "../../support/containerd/import.ts";
-import { startNode } from "../../support/containerd/node.ts";
-import { nodeFlags } from "../../support/containerd/program.ts";
 import { put, scratch } from "../../support/scratch.ts";
+import { numberedImages, startNode } from "../binary/node.ts";
 import { muslLibraries, released, run, starting } from "./build.ts";
 
 setDefaultTimeout(120_000);
@@ -26,16 +23,11 @@ beforeAll(async () => {
   expect(expected).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
-/** A node with three images, recorded from a real containerd: its path. */
+/** A node with three images, recorded: its path. */
 async function recordSnapshot(): Promise<string> {
-  await using node = await startNode("1.7", { disk: { sizeBytes: 256 * mebibyte } });
-  for (const number of [1, 2, 3]) {
-    const layers = [{ seed: `unused-${number}`, sizeBytes: 8 * mebibyte }];
-    await loadImages(node, [{ names: [`docker.io/library/unused:${number}`], layers }]);
-  }
-  await fillDiskTo(node.disk, 60);
-  const taken = await run(...(await starting("x64")), "snapshot", ...nodeFlags(node));
-  if (taken.exitCode !== 0) throw new Error(`crigc snapshot failed: ${taken.stderr}`);
+  await using node = await startNode({ node: { images: numberedImages(3) } });
+  const taken = await run(...(await starting("x64")), "snapshot", ...node.flags);
+  expect(taken).toMatchObject({ exitCode: 0 });
   return put(work, "snapshot.json", taken.stdout);
 }
 

@@ -63,43 +63,36 @@ const CASES: readonly (readonly [string, string])[] = [
 
 const sorted = (words: readonly string[]): string => words.toSorted().join(" ");
 
-describe("bash", () => {
-  const proposals = (line: string): string =>
-    sorted(
-      run(["bash", "--norc", join(import.meta.dir, "type.bash"), script("bash")], `${line}\n`)
-        .trim()
-        .split(/\s+/),
-    );
+/** Those of a completed line, by shell. */
+const PROPOSALS = {
+  bash: (line: string): readonly string[] =>
+    run(["bash", "--norc", join(import.meta.dir, "type.bash"), script("bash")], `${line}\n`)
+      .trim()
+      .split(/\s+/),
+  fish: (line: string): readonly string[] =>
+    run(["fish", "--no-config", "-c", `source ${script("fish")}; complete -C '${line}'`])
+      .trim()
+      .split("\n")
+      .map((it) => it.split("\t")[0] ?? ""),
+};
+const ofBash = [
+  ["crigc --compat=k", "kubelet"] as const,
+  ["crigc --compat=", "kubelet none"] as const,
+];
 
-  test.each([...CASES, ["crigc --compat=k", "kubelet"], ["crigc --compat=", "kubelet none"]])(
-    "the line %s is completed with %j",
-    (line, wanted) => {
-      expect(proposals(line)).toBe(sorted(wanted.split(" ")));
-    },
-  );
+describe.each([
+  ["bash", [...CASES, ...ofBash], `${files}/folder`],
+  ["fish", CASES, `${files}/folder/`],
+] as const)("%s", (shell, cases, folderProposed) => {
+  const proposals = (line: string): string => sorted(PROPOSALS[shell](line));
 
-  test("paths are completed after a flag that takes one", () => {
-    expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder`);
-    expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder`);
-  });
-});
-
-describe("fish", () => {
-  const proposals = (line: string): string =>
-    sorted(
-      run(["fish", "--no-config", "-c", `source ${script("fish")}; complete -C '${line}'`])
-        .trim()
-        .split("\n")
-        .map((it) => it.split("\t")[0] ?? ""),
-    );
-
-  test.each(CASES)("the line %s is completed with %j", (line, wanted) => {
+  test.each(cases)("the line %s is completed with %j", (line, wanted) => {
     expect(proposals(line)).toBe(sorted(wanted.split(" ")));
   });
 
   test("paths are completed after a flag that takes one", () => {
-    expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder/`);
-    expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder/`);
+    expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${folderProposed}`);
+    expect(proposals(`crigc --state-dir ${files}/f`)).toBe(folderProposed);
   });
 });
 
