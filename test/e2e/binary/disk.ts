@@ -1,5 +1,5 @@
 // Disks for one test, each held by a shell that undoes everything when its stdin closes, also when the test is killed.
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,9 +11,6 @@ export const MiB = 1024 * 1024;
 export interface SmallDisk extends AsyncDisposable {
   /** A directory on it, seen through the process that holds the namespace. */
   readonly directory: string;
-  usedBytes(): number;
-  usedPercent(): number;
-  freeBytes(): number;
 }
 
 /** An ext4 on a loop device that can be frozen, like a disk that hangs. */
@@ -32,17 +29,7 @@ export async function smallDisk(sizeBytes: number): Promise<SmallDisk> {
     [`${sizeBytes}`],
   );
   const directory = join(`/proc/${holder.pid}/root`, holder.place);
-  const measure = () => {
-    const { blocks, bavail, bsize } = statfsSync(directory);
-    return { used: (blocks - bavail) * bsize, all: blocks * bsize };
-  };
-  return {
-    directory,
-    usedBytes: () => measure().used,
-    usedPercent: () => (100 * measure().used) / measure().all,
-    freeBytes: () => measure().all - measure().used,
-    [Symbol.asyncDispose]: holder.close,
-  };
+  return { directory, [Symbol.asyncDispose]: holder.close };
 }
 
 // Should the shell itself be killed, the session that it started thaws the disk.
