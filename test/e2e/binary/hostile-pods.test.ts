@@ -99,7 +99,7 @@ interface Evil {
   }[];
 }
 
-const dead = {
+const base = {
   pod: "evil",
   uid: "uid-evil",
   namespace: "default",
@@ -108,7 +108,7 @@ const dead = {
 } as const;
 
 const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
-  ...dead,
+  ...base,
   logDirectory: path,
   containers: (["unknown", "exited"] as const).map((state) => ({
     name: `c${at}`,
@@ -122,7 +122,7 @@ const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
 }));
 
 const withNames: readonly Evil[] = NAMES.map((it) => ({
-  ...dead,
+  ...base,
   pod: it,
   uid: it,
   namespace: it,
@@ -136,7 +136,7 @@ const withNames: readonly Evil[] = NAMES.map((it) => ({
 const impostors: readonly Evil[] = (["created", "running", "exited", "unknown"] as const).flatMap(
   (state, at) =>
     [false, true].map((isLabelled) => ({
-      ...dead,
+      ...base,
       pod: "victim",
       uid: isLabelled ? "uid-evil" : "uid-victim",
       ready: state === "running",

@@ -210,7 +210,7 @@ async function expectLeft(
   const gone = [
     ...[scene.gone.logDirectory, scene.orphan].map((tree) => `${tree}/`),
     ...scene.over.map(({ logFile }) => `${logFile}.`),
-    ...scene.over.map(({ legacyLink }) => `${legacyLink}`),
+    ...scene.over.map(({ legacyLink }) => legacyLink),
     ...scene.deadLinks,
     `${node.containerLogsDirectory}/gone_default_`,
   ];
