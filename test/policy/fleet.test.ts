@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 
 import { imageId } from "../../src/model/ids.ts";
-import type { Image } from "../../src/model/snapshot.ts";
 import { Fleet } from "../../src/policy/fleet.ts";
 import {
   compileKeepRules,
@@ -22,33 +21,24 @@ describe("a fleet", () => {
       const image = anImage(`app-${at}`, { sizeBytes: BigInt(random(1_000)) });
       return random(5) === 0 ? { ...image, repoTags: [] } : image;
     });
-    const holders = new Map<string, string[]>();
-    const users = new Map<string, number>();
-    const listed = new Map<string, readonly Image[]>();
-    const fleet = new Fleet();
-    for (let node = 0; node < 200; node += 1) {
-      const name = `node-${node}`;
+    const all = Array.from({ length: 200 }, (_, node) => {
       // Common images and rare ones.
-      const images = [
-        ...new Set(Array.from({ length: 12 }, () => random(random(2) === 0 ? 20 : 600))),
-      ].flatMap((at) => pool[at] ?? []);
-      const used = images.filter(() => random(3) === 0);
-      const containers = used.map(({ id }) =>
-        aContainer(`${name}-${id}`, { imageId: id, imageName: id }),
-      );
-      const volumes = new Map(
-        containers.map(({ id }) => [id, { kind: "known", references: [] } as const]),
-      );
-      fleet.add(name, aSnapshot({ images, containers, imageVolumes: volumes }));
-      listed.set(name, images);
-      for (const { id } of images) holders.set(id, [...(holders.get(id) ?? []), name]);
-      for (const { id } of used) users.set(id, (users.get(id) ?? 0) + 1);
+      const places = Array.from({ length: 12 }, () => random(random(2) === 0 ? 20 : 600));
+      const images = [...new Set(places)].flatMap((at) => pool[at] ?? []);
+      return { name: `node-${node}`, images, used: images.filter(() => random(3) === 0) };
+    });
+    const fleet = new Fleet();
+    for (const { name, images, used } of all) {
+      const containers = used.map(({ id }) => aContainer(`${name}-${id}`, { imageId: id }));
+      fleet.add(name, aSnapshot({ images, containers }));
     }
     const found = fleet.images();
     const counted = found.map((it) => `${it.id} ${it.nodes} ${it.usedOn} ${it.onlyOn}`);
-    const expected = Array.from(holders, ([id, names]) => {
-      const only = names.length === 1 ? names[0] : null;
-      return `${id} ${names.length} ${users.get(id) ?? 0} ${only}`;
+    const expected = pool.flatMap((image) => {
+      const holders = all.filter(({ images }) => images.includes(image));
+      const users = all.filter(({ used }) => used.includes(image)).length;
+      const only = holders.length === 1 ? holders[0]?.name : null;
+      return holders.length === 0 ? [] : [`${image.id} ${holders.length} ${users} ${only}`];
     });
     expect({ SEED, counted: counted.toSorted() }).toEqual({ SEED, counted: expected.toSorted() });
     const last = found.filter(({ nodes }) => nodes === 1);
@@ -58,7 +48,8 @@ describe("a fleet", () => {
     expect(problems).toEqual([]);
     const compiled = compileKeepRules(rules);
     for (const { id, onlyOn } of last) {
-      const image = listed.get(onlyOn ?? "")?.find((it) => it.id === id);
+      const { images = [] } = all.find(({ name }) => name === onlyOn) ?? {};
+      const image = images.find((it) => it.id === id);
       expect(image && matchKeepRules(compiled, image)).toBeTruthy();
     }
   });

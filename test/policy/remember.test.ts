@@ -81,11 +81,8 @@ describe("images", () => {
   });
 
   test("changed tags or digests restart the minimum age, and leave first seen and last used as they are", () => {
-    const record = aRecord({
-      names: "registry.example/app:v0",
-      lastUsedAt: NOW,
-      lastUsedWatched: watched(5n),
-    });
+    const used = { lastUsedAt: NOW, lastUsedWatched: watched(5n) };
+    const record = aRecord({ names: "registry.example/app:v0", ...used });
     const before = aLedger({ images: new Map([[app.id, record]]) });
     const containers = [aContainer("c", { imageId: idOf("x") })];
     const after = next(before, aSnapshot({ images: [app], containers }));
@@ -217,14 +214,10 @@ describe("containers, sandboxes, pods and directories", () => {
   const id = containerId("container-c");
 
   test("data of a container's status is kept while it is listed", () => {
-    const one = next(
-      aLedger(),
-      aSnapshot({
-        containers: [running],
-        imageVolumes: new Map([[id, { kind: "known", references: ["a/b:1"] }]]),
-        containerEnds: new Map([[id, NOW]]),
-      }),
-    );
+    const imageVolumes = new Map([[id, { kind: "known" as const, references: ["a/b:1"] }]]);
+    const containerEnds = new Map([[id, NOW]]);
+    const all = aSnapshot({ containers: [running], imageVolumes, containerEnds });
+    const one = next(aLedger(), all);
     const ended = new Map([[id, instant(NOW + 1n)]]);
     const again = next(one, later(minutes(5), { containers: [running], containerEnds: ended }));
     expect(again.containers.get(id)?.finishedAt).toBe(instant(NOW + 1n));
@@ -237,11 +230,10 @@ describe("containers, sandboxes, pods and directories", () => {
 
   test("a sandbox's image is recorded while the sandbox is listed, even if it names none", () => {
     const sandbox = sandboxId("sandbox-s");
-    const one = next(
-      aLedger(),
-      aSnapshot({ sandboxes: [aSandbox("s")], sandboxImages: new Map([[sandbox, ""]]) }),
-    );
-    const two = next(one, later(minutes(5), { sandboxes: [aSandbox("s")] }));
+    const sandboxes = [aSandbox("s")];
+    const sandboxImages = new Map([[sandbox, ""]]);
+    const one = next(aLedger(), aSnapshot({ sandboxes, sandboxImages }));
+    const two = next(one, later(minutes(5), { sandboxes }));
     expect(two.sandboxImages).toEqual(new Map([[sandbox, ""]]));
     expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
   });
@@ -283,16 +275,12 @@ describe("ghosts", () => {
     const rows: readonly [string, readonly GhostAttempt["end"][], readonly Duration[]][] = [
       [
         "doubles from an hour to a day",
-        ["unanswered", "unanswered", "unanswered", "unanswered", "unanswered", "unanswered"],
+        Array(6).fill("unanswered"),
         [1, 2, 4, 8, 16, 24].map(hours),
       ],
       ["is none after the first cut-off", ["cut-off", "cut-off", "cut-off"], [0, 1, 2].map(hours)],
       ["is none after a cut-off that follows others", ["unanswered", "cut-off"], [1, 0].map(hours)],
-      [
-        "is an hour if a cut-off is followed by an answer",
-        ["cut-off", "answered"],
-        [0, 1].map(hours),
-      ],
+      ["is an hour if an answer follows a cut-off", ["cut-off", "answered"], [0, 1].map(hours)],
     ];
     test.each(rows)("%s", (_, ends, pauses) => {
       let ledger = observed(aLedger(), hours(0));
@@ -302,39 +290,29 @@ describe("ghosts", () => {
       }
     });
 
+    const first = tried(observed(aLedger(), hours(0)), "unanswered");
+    const restarted = (instance: string) => ({ runtime: { ...runtime, instance } });
+
     test("ends at once if the runtime was restarted, the first time", () => {
-      let ledger = tried(observed(aLedger(), hours(0)), "unanswered");
-      expect(pauseIn(observed(ledger, minutes(5)))).toBe(minutes(55));
-      const restarted = { runtime: { ...runtime, instance: "2" } };
-      ledger = observed(ledger, minutes(5), restarted);
-      expect(pauseIn(ledger)).toBe(0n);
-      ledger = observed(tried(ledger, "unanswered", "2"), minutes(6), {
-        runtime: { ...runtime, instance: "3" },
-      });
-      expect(pauseIn(ledger)).toBe(minutes(59));
+      expect(pauseIn(observed(first, minutes(5)))).toBe(minutes(55));
+      const second = observed(first, minutes(5), restarted("2"));
+      expect(pauseIn(second)).toBe(0n);
+      const third = observed(tried(second, "unanswered", "2"), minutes(6), restarted("3"));
+      expect(pauseIn(third)).toBe(minutes(59));
     });
 
     test("doubles as ever if the runtime is restarted only once it is over", () => {
-      const tenMinutesBefore = observed(
-        tried(observed(aLedger(), hours(0)), "unanswered"),
-        minutes(50),
-      );
-      const restarted = { runtime: { ...runtime, instance: "2" } };
-      const due = observed(tenMinutesBefore, hours(1), restarted);
+      const due = observed(observed(first, minutes(50)), hours(1), restarted("2"));
       expect(pauseIn(due)).toBe(0n);
       expect(pauseIn(tried(due, "unanswered", "2"))).toBe(hours(2));
     });
 
-    test("goes on if crigc cannot tell whether the runtime was restarted", () => {
-      for (const instance of ["", "2"]) {
-        const ledger = tried(
-          observed(aLedger(), hours(0)),
-          "unanswered",
-          instance === "" ? "1" : "",
-        );
-        const unknown = { runtime: { ...runtime, instance } };
-        expect(pauseIn(observed(ledger, minutes(5), unknown))).toBe(minutes(55));
-      }
+    test.each([
+      ["1", ""],
+      ["", "2"],
+    ])("goes on if the runtime of instance %j now is of %j: it may be the same", (before, now) => {
+      const ledger = tried(observed(aLedger(), hours(0)), "unanswered", before);
+      expect(pauseIn(observed(ledger, minutes(5), restarted(now)))).toBe(minutes(55));
     });
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import type { KeptImage } from "../../../src/model/plan.ts";
+import type { Bounds, KeptImage } from "../../../src/model/plan.ts";
 import type { ImageKeepReason, ImageUser } from "../../../src/model/reason.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { hours, type Instant, instant } from "../../../src/model/time.ts";
@@ -31,37 +31,25 @@ const kept = (
   lastUsedAt: Instant | null = null,
 ): KeptImage => ({ image, record: aRecord({ lastUsedAt }), reason, tried: [] });
 
-const usageOf = (
-  images: readonly KeptImage[],
-  {
-    forest = NO_LAYERS,
-    snapshot = {},
-    inUseBytes = 1n << 60n,
-  }: { forest?: LayerForest; snapshot?: object; inUseBytes?: bigint } = {},
-) =>
+/** Of kept images, unless said otherwise, whose bytes are no more than the disk has in use. */
+const usageOf = (images: readonly KeptImage[], change: Partial<ImageUsageFacts> = {}) =>
   imageUsage({
     plan: { candidates: [], kept: images },
-    snapshot: { containers: [], sandboxes: [], ...snapshot },
-    forest,
-    inUseBytes,
+    snapshot: { containers: [], sandboxes: [] },
+    forest: NO_LAYERS,
+    inUseBytes: 1n << 60n,
+    ...change,
   });
 
 describe("disk usage of images", () => {
   test("is grouped by decision: images kept only by a missing trigger, a block or a change meanwhile count as removable", () => {
-    const usage = imageUsage({
-      plan: {
-        candidates: [aCandidate("goes")],
-        kept: [
-          kept(anImage("idle"), { kind: "no-trigger" }),
-          kept(anImage("held"), { kind: "blocked", block: "on-hold" }),
-          kept(anImage("moved"), { kind: "changed", what: "its tags changed" }),
-          kept(anImage("stays")),
-        ],
-      },
-      snapshot: { containers: [], sandboxes: [] },
-      forest: NO_LAYERS,
-      inUseBytes: 1n << 60n,
-    });
+    const all = [
+      kept(anImage("idle"), { kind: "no-trigger" }),
+      kept(anImage("held"), { kind: "blocked", block: "on-hold" }),
+      kept(anImage("moved"), { kind: "changed", what: "its tags changed" }),
+      kept(anImage("stays")),
+    ];
+    const usage = usageOf([], { plan: { candidates: [aCandidate("goes")], kept: all } });
     expect(usage.byState.map(({ name, images }) => [name, images])).toEqual([
       ["removable", 4],
       ["pinned", 1],
@@ -69,23 +57,19 @@ describe("disk usage of images", () => {
   });
 
   test("is split into unique and shared bytes", () => {
-    const [base, app] = [
-      anImage("base", { sizeBytes: 20n * MIB }),
-      anImage("app", { sizeBytes: 30n * MIB }),
-    ];
-    const forest = forestOf([base, "b"], [app, "b/a"]);
-    const usage = usageOf([kept(base), kept(app)], { forest });
-    expect(usage.byRepository.map(({ name, unique, shared }) => [name, unique, shared])).toEqual([
-      [
-        "registry.example/app",
-        { lowerBytes: 10n * MIB, estimateBytes: 10n * MIB, upperBytes: 10n * MIB + CONFIG },
-        { lowerBytes: 20n * MIB - CONFIG, estimateBytes: 20n * MIB, upperBytes: 20n * MIB },
-      ],
-      [
-        "registry.example/base",
-        { lowerBytes: 0n, estimateBytes: 0n, upperBytes: CONFIG },
-        { lowerBytes: 20n * MIB - CONFIG, estimateBytes: 20n * MIB, upperBytes: 20n * MIB },
-      ],
+    const base = anImage("base", { sizeBytes: 20n * MIB });
+    const app = anImage("app", { sizeBytes: 30n * MIB });
+    const usage = usageOf([kept(base), kept(app)], { forest: forestOf([base, "b"], [app, "b/a"]) });
+    const unique = (mib: bigint): Bounds => ({
+      lowerBytes: mib * MIB,
+      estimateBytes: mib * MIB,
+      upperBytes: mib * MIB + CONFIG,
+    });
+    const all = 20n * MIB;
+    const shared = { lowerBytes: all - CONFIG, estimateBytes: all, upperBytes: all };
+    expect(usage.byRepository).toMatchObject([
+      { name: "registry.example/app", unique: unique(10n), shared },
+      { name: "registry.example/base", unique: unique(0n), shared },
     ]);
     // All together share nothing with others.
     expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n });
@@ -110,13 +94,10 @@ test("images by family are named by the image with the fewest layers, and have n
     [root, child, loaded],
     [child, root, loaded],
   ]) {
-    const { byFamily } = usageOf(
-      images.map((image) => kept(image)),
-      { forest },
-    );
-    expect(byFamily.map(({ name, images: count }) => [name, count])).toEqual([
-      ["registry.example/root:v1", 2],
-      [null, 1],
+    const all = images.map((image) => kept(image));
+    expect(usageOf(all, { forest }).byFamily).toMatchObject([
+      { name: "registry.example/root:v1", images: 2 },
+      { name: null, images: 1 },
     ]);
   }
 });
@@ -125,15 +106,11 @@ describe("images by namespace", () => {
   const container = aContainer("web", { podNamespace: "shop" });
   const unnamed = aContainer("stray", { podNamespace: "" });
   const sandbox = aSandbox("dns", { namespace: "kube-system" });
-  const facts: ImageUsageFacts["snapshot"] = {
-    containers: [container, unnamed],
-    sandboxes: [sandbox],
-  };
-  const namespacesOf = (...users: readonly ImageUser[]) =>
-    usageOf([kept(anImage("used"), { kind: "in-use", users })], {
-      snapshot: facts,
-    }).byNamespace.map(({ name }) => name);
-
+  const snapshot = { containers: [container, unnamed], sandboxes: [sandbox] };
+  const namespacesOf = (...by: readonly ImageUser[]) =>
+    usageOf([kept(anImage("used"), { kind: "in-use", users: by })], { snapshot }).byNamespace.map(
+      ({ name }) => name,
+    );
   const pod = { name: "web", podName: "pod" };
   const users: Readonly<Record<string, ImageUser>> = {
     container: { kind: "container", id: container.id, ...pod, state: "running" },
@@ -163,18 +140,15 @@ describe("the rows of a view", () => {
       repoTags: name === null ? [] : [`registry.example/${name}:v1`],
       sizeBytes: sizeMib * MIB,
     });
-  const rows = (images: readonly Image[], forest?: LayerForest) =>
-    usageOf(
-      images.map((image) => kept(image)),
-      forest === undefined ? {} : { forest },
-    ).byRepository.map(({ name }) => name?.replace("registry.example/", "") ?? null);
+  const rows = (images: readonly Image[], forest = NO_LAYERS) => {
+    const all = images.map((image) => kept(image));
+    const { byRepository } = usageOf(all, { forest });
+    return byRepository.map(({ name }) => name?.replace("registry.example/", "") ?? null);
+  };
 
   test("are sorted by unique bytes, then by reported bytes", () => {
-    expect(rows([named("small", 1n), named("large", 9n), named("middle", 5n)])).toEqual([
-      "large",
-      "middle",
-      "small",
-    ]);
+    const sizes = [named("small", 1n), named("large", 9n), named("middle", 5n)];
+    expect(rows(sizes)).toEqual(["large", "middle", "small"]);
     // Both have the same layers, so neither frees anything alone.
     const [less, more] = [named("less", 10n), named("more", 11n)];
     const forest = forestOf([less, "b"], [more, "b"]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { chainId, type ImageId } from "../../../src/model/ids.ts";
+import { chainId } from "../../../src/model/ids.ts";
 import type { ImageCandidate, ImageTarget, KeptImage } from "../../../src/model/plan.ts";
 import type { ImageTrigger } from "../../../src/model/reason.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
@@ -137,37 +137,24 @@ describe("a base whose child is kept", () => {
     ]);
   });
 
-  test("names a child by its ID if no name is known", () => {
-    const [kept] = ordered([going(base)]).kept;
-    expect(kept?.reason).toMatchObject({ images: [{ id: child.id, name: child.id }] });
-    expect(kept).not.toHaveProperty("orderKey");
-  });
-
-  test("keeps its key in the order frequent", () => {
+  test("names a child by its ID if no name is known, and keeps its key of the order frequent", () => {
+    const [plain] = ordered([going(base)]).kept;
+    expect(plain?.reason).toMatchObject({ images: [{ id: child.id, name: child.id }] });
+    expect(plain).not.toHaveProperty("orderKey");
     expect(ordered([{ ...going(base), orderKey: 7 }]).kept).toMatchObject([{ orderKey: 7 }]);
   });
 });
 
-describe("during a pass, a base image", () => {
+test("during a pass a base image is kept while a child planned before it still exists, and no longer", () => {
   const following = aCandidate("base", { follows: [child.id] });
-  const stays = (
-    candidate: ImageCandidate,
-    removed: readonly ImageId[],
-    listed: readonly Image[],
-  ) => childStillThere(candidate, new Set(removed), listed);
-
-  test("is kept while a child planned before it still exists", () => {
-    expect(stays(following, [], [base, child])).toEqual({
-      kind: "shares-all-layers",
-      images: [{ id: child.id, name: "registry.example/child:v1" }],
-    });
+  const both = [base, child];
+  expect(childStillThere(following, new Set(), both)).toEqual({
+    kind: "shares-all-layers",
+    images: [{ id: child.id, name: "registry.example/child:v1" }],
   });
-
-  test("is removed if its children were removed, no longer exist, or never existed", () => {
-    expect(stays(following, [child.id], [base, child])).toBeNull();
-    expect(stays(following, [], [base])).toBeNull();
-    expect(stays(aCandidate("base"), [], [base, child])).toBeNull();
-  });
+  expect(childStillThere(following, new Set([child.id]), both)).toBeNull();
+  expect(childStillThere(following, new Set(), [base])).toBeNull();
+  expect(childStillThere(aCandidate("base"), new Set(), both)).toBeNull();
 });
 
 test("an image is named by its first tag, else its first digest, else its ID", () => {
