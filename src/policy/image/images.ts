@@ -185,11 +185,12 @@ function triggersFor(
   return [...age, ...(isBlocked || reason !== null ? [] : distinctTriggers(demand.targets))];
 }
 
-function unprotectedReason({ demand, aged, blocks: [first] }: Choosing): ImageKeepReason {
-  const isOfDisk =
-    first?.kind === "invalid-capacity" ||
-    first?.kind === "futile" ||
-    first?.kind === "nothing-freed";
+function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason {
+  const [first] = blocks;
+  // These take the targets away.
+  const isOfDisk = blocks.some(({ kind }) =>
+    ["invalid-capacity", "futile", "nothing-freed"].includes(kind),
+  );
   const isTriggered = demand.targets.length > 0 || aged.size > 0 || isOfDisk;
   return first === undefined || !isTriggered
     ? { kind: "no-trigger" }

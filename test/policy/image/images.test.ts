@@ -21,6 +21,7 @@ import {
 } from "../../support/build/values.ts";
 import { fateOf, planOf, WATCHED, words } from "../judging.ts";
 
+const HELD = { kind: "held", until: null, since: null, reason: "" } as const;
 const gib = (name: string, size = 1n) => anImage(name, { sizeBytes: size * GIB });
 const three = [gib("a"), gib("b"), gib("c")];
 /** 100 GiB, of which so many are available. */
@@ -331,6 +332,12 @@ describe("futility", () => {
       three.map(() => ({ kind: "blocked", block: "futile" })),
     );
     expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 90n * GIB } });
+    // A hold comes first, but a threshold is exceeded all the same.
+    const held = planOf({ images: three, snapshot: filled, facts: { hold: HELD } });
+    expect(held.blocks.map(({ kind }) => kind)).toEqual(["on-hold", "futile"]);
+    expect(held.kept.map(({ reason }) => reason)).toEqual(
+      three.map(() => ({ kind: "blocked", block: "on-hold" })),
+    );
     const all = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
     expect(all).toMatchObject({ candidates: [{}, {}, {}], futility: [{ futile: true }] });
   });
