@@ -124,10 +124,11 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
     targets.some((target) => target.kind !== "everything") ||
     kept.some(({ reason }) => reason.kind === "too-young"),
   blocked: ({ triggers }) => triggers.length > 0,
-  "dry-run": ({ triggers, blocks, notes }) =>
-    notes.some(({ kind }) => kind === "out-of-reach") ||
-    (triggers.length > 0 &&
-      blocks.some(({ kind }) => ["futile", "nothing-freed", "boot-grace"].includes(kind))),
+  "dry-run": (plan) =>
+    plan.notes.some(({ kind }) => kind === "out-of-reach") ||
+    (plan.triggers.length > 0 &&
+      plan.candidates.length === 0 &&
+      (plan.blocks.length > 0 || SHORT["candidates-exhausted"](plan))),
   futile: always,
   "nothing-freed": always,
   "settle-exhausted": always,

@@ -3,10 +3,14 @@ import { expect, test } from "bun:test";
 import { passExit, planExit } from "../../src/cli/exit.ts";
 import { HostError } from "../../src/model/errors.ts";
 import type { ImageOutcome } from "../../src/model/outcome.ts";
+import type { ImagePlan } from "../../src/model/plan.ts";
+import { minutes } from "../../src/model/time.ts";
 import {
   containerOutcome,
   containerPlan,
   imageOutcome,
+  imagePlan,
+  kept,
   pass,
   removedImage,
 } from "../report/build.ts";
@@ -28,6 +32,23 @@ test.each<[string, Partial<ImageOutcome> | null, number]>([
 ])("a pass that %s ends so", (_, images, code) => {
   const outcome = images && imageOutcome({ items: [], ...images });
   expect(passExit(pass({ images: outcome, containers: null }), null)).toBe(code);
+});
+
+test("a dry run exits 4 if its plan has a trigger and no candidate, as the pass would", () => {
+  const codeOf = (plan: Partial<ImagePlan>): number => {
+    const images = imageOutcome({ end: "dry-run", items: [] });
+    const planned = { images: imagePlan({ kept: [], ...plan }), containers: null };
+    return passExit(pass({ images, plan: planned, containers: null }), null);
+  };
+  const [trigger, young] = [{ kind: "space" }, { kind: "too-young" }] as const;
+  const short: Partial<ImagePlan> = { triggers: [trigger], candidates: [] };
+  expect(codeOf({ triggers: [trigger] })).toBe(0);
+  expect(codeOf(short)).toBe(4);
+  expect(codeOf({ ...short, triggers: [] })).toBe(0);
+  const everything = { ...short, targets: [{ kind: "everything", trigger }] } as const;
+  expect(codeOf(everything)).toBe(0);
+  const reason = { ...young, age: minutes(0), minimumAge: minutes(2) };
+  expect(codeOf({ ...everything, kept: [kept(1, reason)] })).toBe(4);
 });
 
 test("a pass or plan whose log directories cannot be read exits 3, whatever else was done", () => {
