@@ -125,9 +125,14 @@ const endUnknown = ({ container, input: { snapshot, limits } }: ContainerSubject
     ? null
     : keep({ kind: "end-unknown", message: "the runtime did not say when it ended" });
 
-/** From its end, if it has one. */
+/** From its end, if it has one. Without a minimum also if the clock was set back since: it may be a year until then. */
 const tooYoung = ({ container, input }: ContainerSubject) =>
-  youngerThanMinimum(input, input.snapshot.containerEnds.get(container.id) ?? container.createdAt);
+  input.limits.minimumAge === 0n
+    ? null
+    : youngerThanMinimum(
+        input,
+        input.snapshot.containerEnds.get(container.id) ?? container.createdAt,
+      );
 
 const tooYoungSinceCreation = ({ container, input }: ContainerSubject) =>
   youngerThanMinimum(input, container.createdAt);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container, Sandbox } from "../../../src/model/snapshot.ts";
-import { hours, minutes } from "../../../src/model/time.ts";
+import { duration, hours, minutes } from "../../../src/model/time.ts";
 import { decideContainersAgain, unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
@@ -112,6 +112,20 @@ describe("the minimum age of an hour", () => {
   ] as const)("%s", (_, container, ended, compat, reason) => {
     expect(decided(container, ended, compat)).toBe(reason);
   });
+
+  test.each([
+    ["goes without a minimum age", "none", 0n, "pod-gone"],
+    ["is too young for any", "none", 1n, "too-young"],
+    ["is too young with compat kubelet", "kubelet", 0n, "too-young"],
+  ] as const)(
+    "a container from the future, before the clock was set back, %s",
+    (_, compat, minimumAge, reason) => {
+      const later = created(-1);
+      const change = { limits: { ...limits(0), minimumAge: duration(minimumAge), compat } };
+      const plan = planOf({ containers: [later] }, { ...change, pods: gone });
+      expect(reasonOf(plan, later.id)).toBe(reason);
+    },
+  );
 
   test("fails an assertion if negative, because configuration refuses it", () => {
     const negative = { ...containerLimits, minimumAge: minutes(-1) };
