@@ -59,22 +59,22 @@ async function expectFailure(removal: Promise<unknown>, kind: string, message = 
 }
 
 describe("the log directories", () => {
-  test("have pod directories and other entries", async () => {
+  test("have pod directories, other entries, and dangling links, of which only those to pod logs count", async () => {
     log();
     for (const name of ["lost+found", "audit", "default_app_name_uid-b"])
       mkdirSync(join(pods, name));
     put(pods, "default_file_uid-c");
     symlinkSync(top, join(pods, "default_link_uid-d"));
-    expect(await reader()).toMatchObject({
-      podLogs: [{ entry: podA, uid: podUid("uid-a") }],
-      strays: [
-        "audit",
-        "default_app_name_uid-b",
-        "default_file_uid-c",
-        "default_link_uid-d",
-        "lost+found",
-      ],
-    });
+    const link = (target: string, name: string) =>
+      symlinkSync(target, join(links, `${name}-${hexId("c1")}.log`));
+    link(log(), "there_default_c");
+    link(join(pods, podA, "c", "1.log"), "app_default_c");
+    link("../pods/gone/c/0.log", "relative_default_c");
+    link(join(top, "elsewhere"), "other_default_c");
+    link(join(pods, "..", "elsewhere"), "dots_default_c");
+    symlinkSync("/nowhere", join(links, "current"));
+    put(links, `file_default_c-${hexId("c1")}.log`);
+    expect({ ...(await reader()), podLogsDirectory: "", sizeBytes: 0 }).toMatchSnapshot();
   });
 
   test("may be absent, and appear later", async () => {
@@ -98,53 +98,31 @@ describe("the log directories", () => {
       message: expect.stringContaining(`cannot open the log directory ${path}: ${why}`),
     });
   });
-
-  test("have dangling links, of which only those to pod logs count", async () => {
-    const id = hexId("c1");
-    const link = (target: string, name: string) => symlinkSync(target, join(links, name));
-    link(log(), `app_default_c-${hexId("there")}.log`);
-    link(join(pods, podA, "c", "1.log"), `app_default_c-${id}.log`);
-    link("../pods/gone/c/0.log", `relative_default_c-${id}.log`);
-    link(join(top, "elsewhere"), `other_default_c-${id}.log`);
-    link(join(pods, "..", "elsewhere"), `dots_default_c-${id}.log`);
-    link("/nowhere", "current");
-    put(links, `file_default_c-${id}.log`);
-    expect(await reader()).toMatchObject({
-      danglingLinks: [
-        { entry: `app_default_c-${id}.log`, containerId: id },
-        { entry: `relative_default_c-${id}.log`, containerId: id },
-      ],
-    });
-  });
 });
 
 describe("the place of a log", () => {
   const places = async (path: string, uid = "") =>
     (await deleter.placesOf([{ path, podUid: uid }])).flat();
 
-  test("is found by the text of its path and by links", async () => {
+  test("is found by the text of its path and by links, and nowhere for paths that lead elsewhere", async () => {
     log();
     put(pods, "default_other_uid-b/c/0.log");
     symlinkSync(join(pods, podA), join(top, "by-link"));
     symlinkSync(join(pods, "default_other_uid-b", "c"), join(pods, podA, "linked"));
     symlinkSync("0.log", join(pods, podA, "c", "1.log"));
+    const long = "x".repeat(1024 * 1024);
     for (const [path, ...expected] of [
       [`${top}/by-link/c/0.log`, `${podA}/c/0.log`],
       [`${pods}/${podA}/linked/0.log`, `${podA}/linked/0.log`, "default_other_uid-b/c/0.log"],
       [`${pods}/${podA}/c/1.log`, `${podA}/c/1.log`, `${podA}/c/0.log`],
       [`${pods}/${podA}/../default_dots_uid-d/c/0.log`, "default_dots_uid-d/c/0.log"],
       [`${pods}/default_absent_uid-c/c/0.log`, "default_absent_uid-c/c/0.log"],
+      [`${pods}/${long}/0.log`, `${long}/0.log`],
+      ...["/elsewhere/0.log", "relative/0.log", "", "/", pods].map((nowhere) => [nowhere]),
+      [`/elsewhere/${long}/0.log`],
+      [`${pods}/a\u0000b/0.log`],
     ])
       expect(await places(path ?? "")).toEqual(expected);
-  });
-
-  test("is nowhere for paths that lead elsewhere, or nowhere at all", async () => {
-    const long = "x".repeat(1024 * 1024);
-    for (const path of [`${top}/elsewhere/0.log`, "relative/0.log", "", "/", pods])
-      expect(await places(path)).toEqual([]);
-    expect(await places(`/elsewhere/${long}/0.log`)).toEqual([]);
-    expect(await places(`${pods}/a\u0000b/0.log`)).toEqual([]);
-    expect(await places(`${pods}/${long}/0.log`)).toEqual([`${long}/0.log`]);
   });
 
   test("in the directory of its own pod is found by the text alone", async () => {
@@ -335,9 +313,11 @@ describe("the legacy link of a container", () => {
     expect(await deleter.removeLegacyLink(entry)).toBe(false);
   });
 
-  test.each(["a link elsewhere", "a file"])("is refused if it is %s", async (what) => {
-    if (what === "a file") put(links, entry);
-    else symlinkSync(precious, join(links, entry));
+  test.each([
+    ["a link elsewhere", () => symlinkSync(precious, join(links, entry))],
+    ["a file", () => put(links, entry)],
+  ])("is refused if it is %s", async (_, make) => {
+    make();
     await expectFailure(deleter.removeLegacyLink(entry), "refused");
     expect(existsSync(join(links, entry))).toBe(true);
   });
