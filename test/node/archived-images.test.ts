@@ -51,11 +51,6 @@ function ociArchive(manifests: readonly object[], blobs: readonly string[]): Uin
 const manifest = JSON.stringify({ config: { digest: digestOf(config) }, layers: [] });
 
 const imagesIn = (bytes: Uint8Array) => archivedImages(put("archive.tar", bytes));
-const faultOf = (bytes: Uint8Array): Promise<unknown> => failureOf(imagesIn(bytes));
-const refused = (message: string) => ({
-  name: "HostError",
-  message: expect.stringContaining(message),
-});
 
 describe("an archive of docker save", () => {
   test.each([
@@ -68,12 +63,6 @@ describe("an archive of docker save", () => {
       expect(await imagesIn(bytes)).toEqual(dockerImages);
     },
   );
-
-  test("without a configuration is refused", async () => {
-    const list = JSON.stringify([{ Config: "gone.json", RepoTags: ["app:1"] }]);
-    const fault = await faultOf(tarOf([["manifest.json", list]]));
-    expect(fault).toMatchObject(refused('the configuration "gone.json", which is missing'));
-  });
 });
 
 describe("an archive in the OCI layout", () => {
@@ -124,14 +113,6 @@ describe("an archive in the OCI layout", () => {
     });
     const bytes = ociArchive([named("latest"), named("example.org/app:2")], [manifest]);
     expect(await imagesIn(bytes)).toEqual([{ id: digestOf(config), names: ["example.org/app:2"] }]);
-  });
-
-  test("whose manifest does not match its digest is refused", async () => {
-    const bytes = tarOf([
-      [`blobs/${digestOf(manifest).replace(":", "/")}`, manifest.replace("config", "confug")],
-      ["index.json", JSON.stringify({ manifests: [{ digest: digestOf(manifest) }] })],
-    ]);
-    expect(await faultOf(bytes)).toMatchObject(refused("does not match its digest"));
   });
 });
 
@@ -189,6 +170,19 @@ describe("an invalid archive is refused", () => {
     ["a list that is no JSON", tarOf([["manifest.json", "[{"]]), "is not valid JSON"],
     ["an unknown packing", new Uint8Array([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]), "with xz"],
     ["a damaged packing", gzipSync(savedByDocker).subarray(0, 40), "cannot read"],
+    [
+      "a list whose configuration is missing",
+      tarOf([["manifest.json", JSON.stringify([{ Config: "gone.json", RepoTags: ["app:1"] }])]]),
+      'the configuration "gone.json", which is missing',
+    ],
+    [
+      "a manifest that is not what its digest says",
+      tarOf([
+        [`blobs/${digestOf(manifest).replace(":", "/")}`, manifest.replace("config", "confug")],
+        ["index.json", JSON.stringify({ manifests: [{ digest: digestOf(manifest) }] })],
+      ]),
+      "does not match its digest",
+    ],
     ["half of it", savedByDocker.subarray(0, 2 << 20), "ends in the middle"],
     [
       "lists that would fill the memory",
@@ -196,7 +190,10 @@ describe("an invalid archive is refused", () => {
       "take more than",
     ],
   ])("a file with %s", async (_, bytes, message) => {
-    expect(await faultOf(bytes)).toMatchObject(refused(message));
+    expect(await failureOf(imagesIn(bytes))).toMatchObject({
+      name: "HostError",
+      message: expect.stringContaining(message),
+    });
   });
 });
 
