@@ -57,6 +57,10 @@ export const terminal: Screen = { width: 100, colour: false, unicode: true };
 
 export const hex = (seed: number): string => seed.toString(16).padStart(4, "0").repeat(16);
 
+const builder =
+  <Value extends object>(defaults: Value) =>
+  (differences: Partial<Value> = {}): Value => ({ ...defaults, ...differences });
+
 export const image = (seed: number, differences: Partial<Image> = {}): Image =>
   anImage("", {
     id: imageId(`sha256:${hex(seed)}`),
@@ -106,10 +110,9 @@ export const filesystem = (differences: Partial<Filesystem> = {}): Filesystem =>
     ...differences,
   });
 
-export const measured = (differences: Partial<MeasuredFilesystem> = {}): MeasuredFilesystem => ({
+export const measured = builder<MeasuredFilesystem>({
   ...filesystem(),
   measuredAt: NOW,
-  ...differences,
 });
 
 export const forecast: Forecast = {
@@ -120,13 +123,12 @@ export const forecast: Forecast = {
   untilFull: hours(21),
 };
 
-export const usage = (differences: Partial<DiskUsage> = {}): DiskUsage => ({
+export const usage = builder<DiskUsage>({
   filesystem: filesystem(),
   usedPercent: 88,
   inodesUsedPercent: null,
   highPercent: 85,
   lowPercent: 80,
-  ...differences,
 });
 
 export const runtime: RuntimeInfo = {
@@ -172,7 +174,7 @@ export const keptContainer = (seed: number): PlannedContainer => ({
   decision: { kind: "keep", reason: { kind: "running" }, tried: ["running"] },
 });
 
-export const imagePlan = (differences: Partial<ImagePlan> = {}): ImagePlan => ({
+export const imagePlan = builder<ImagePlan>({
   ...anImagePlan([
     candidate(1, { expected: true }),
     candidate(2, { expected: true }),
@@ -203,10 +205,9 @@ export const imagePlan = (differences: Partial<ImagePlan> = {}): ImagePlan => ({
     kept(23, { kind: "too-young", age: seconds(40), minimumAge: minutes(2) }),
   ],
   usage: [usage()],
-  ...differences,
 });
 
-export const containerPlan = (differences: Partial<ContainerPlan> = {}): ContainerPlan => ({
+export const containerPlan = builder<ContainerPlan>({
   purpose: "periodic",
   now: NOW,
   containers: [removedContainer(1), keptContainer(2), keptContainer(3)],
@@ -231,7 +232,6 @@ export const containerPlan = (differences: Partial<ContainerPlan> = {}): Contain
   logsError: null,
   blocks: [],
   podSource: { kind: "ready", source: "kubelet-dir" },
-  ...differences,
 });
 
 export const removedImage = (seed: number, differences: Partial<ImageItem> = {}): ImageItem => ({
@@ -248,7 +248,7 @@ export const removedImage = (seed: number, differences: Partial<ImageItem> = {})
   ...differences,
 });
 
-export const imageOutcome = (differences: Partial<ImageOutcome> = {}): ImageOutcome => ({
+export const imageOutcome = builder<ImageOutcome>({
   end: "target-reached",
   items: [removedImage(1), removedImage(2)],
   wantedBytes: 4n * GIB,
@@ -259,12 +259,9 @@ export const imageOutcome = (differences: Partial<ImageOutcome> = {}): ImageOutc
   capacityBytes: 50n * GIB,
   error: null,
   ghosts: [],
-  ...differences,
 });
 
-export const containerOutcome = (
-  differences: Partial<ContainerOutcome> = {},
-): ContainerOutcome => ({
+export const containerOutcome = builder<ContainerOutcome>({
   end: "done",
   containers: [
     {
@@ -289,10 +286,9 @@ export const containerOutcome = (
   ],
   measuredFreedBytes: 12n * MIB,
   errors: [],
-  ...differences,
 });
 
-export const pass = (differences: Partial<Pass> = {}): Pass => ({
+export const pass = builder<Pass>({
   id: passId("20260115T120000Z-0a1b2c"),
   kind: "gc",
   purpose: { kind: "periodic" },
@@ -309,10 +305,9 @@ export const pass = (differences: Partial<Pass> = {}): Pass => ({
     { name: "execute", startedAt: NOW, took: durationFromMs(1800), error: null },
   ],
   error: null,
-  ...differences,
 });
 
-export const status = (differences: Partial<StatusReport> = {}): StatusReport => ({
+export const status = builder<StatusReport>({
   version: "0.1.0",
   pid: 12,
   rootDirectoryId: "1:2",
@@ -360,10 +355,9 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
     { field: "imageGCHighThresholdPercent", value: 85, source: "default" },
     { field: "keep", value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
   ],
-  ...differences,
 });
 
-export const passRow = (differences: Partial<PassRow> = {}): PassRow => ({
+export const passRow = builder<PassRow>({
   id: passId("P1"),
   kind: "image-gc",
   purpose: "periodic",
@@ -383,10 +377,9 @@ export const passRow = (differences: Partial<PassRow> = {}): PassRow => ({
   availableAfterBytes: null,
   capacityBytes: null,
   steps: [{ name: "observe", startedAt: NOW, took: seconds(1), error: null }],
-  ...differences,
 });
 
-export const removalRow = (differences: Partial<Removal> = {}): Removal => ({
+export const removalRow = builder<Removal>({
   passId: passId("P1"),
   kind: "image",
   subject: `sha256:${hex(1)}`,
@@ -405,5 +398,4 @@ export const removalRow = (differences: Partial<Removal> = {}): Removal => ({
   settled: "at-once",
   at: NOW,
   took: seconds(1),
-  ...differences,
 });
