@@ -66,121 +66,70 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (na
   });
 });
 
-describe("precedence", () => {
-  const file = { [FILE]: ours("maxImages: 1") };
-  const dropIn = { [`${DROP_INS}/a.yml`]: ours("maxImages: 2") };
-  const variable = { CRIGC_MAX_IMAGES: "3" };
-  const flags = (...texts: readonly string[]) => texts.map((text) => ["max-images", text] as const);
+const file = (body: string) => ({ [FILE]: ours(body) });
+const dropIn = (body: string) => ({ [`${DROP_INS}/a.yaml`]: ours(body) });
+const flags = (name: string, ...texts: readonly string[]) =>
+  texts.map((text) => [name, text] as const);
+const variable = { CRIGC_MAX_IMAGES: "3" };
+const socket = "CONTAINER_RUNTIME_ENDPOINT";
+const images = "evictionHard: {imagefs.available: 20%, nodefs.available: 10%}";
+const others = "evictionHard: {imagefs.available: 30%, nodefs.available: null}";
 
-  test.each<[string, Sources, unknown]>([
-    ["the file over the default", { files: file }, [1, "file", [`${FILE}:3`]]],
-    [
-      "a drop-in over the file",
-      { files: { ...file, ...dropIn } },
-      [2, "drop-in", [`${DROP_INS}/a.yml:3`]],
-    ],
-    [
-      "a variable over a drop-in",
-      { files: dropIn, env: variable },
-      [3, "environment", ["CRIGC_MAX_IMAGES"]],
-    ],
-    ["a flag over a variable", { env: variable, flags: flags("4") }, [4, "flag", ["--max-images"]]],
-    ["the second of two flags", { flags: flags("4", "5") }, [5, "flag", ["--max-images"]]],
-    ["off over a number", { files: file, flags: flags("off") }, [null, "flag", ["--max-images"]]],
-    ["an empty variable as none", { env: { CRIGC_MAX_IMAGES: "" } }, [null, "default", []]],
-    [
-      "null in a drop-in as a reset of the file",
-      { files: { ...file, [`${DROP_INS}/a.yaml`]: ours("maxImages: null") } },
-      [null, "default", []],
-    ],
-  ])("%s", (_, sources, value) => {
-    expect(seen(sources, "maxImages")).toEqual(value);
-  });
+/** What several sources say of one field. */
+const combined: readonly (readonly [FieldName, Sources])[] = [
+  ["maxImages", { files: file("maxImages: 1") }],
+  ["maxImages", { files: { ...file("maxImages: 1"), ...dropIn("maxImages: 2") } }],
+  ["maxImages", { files: { ...file("maxImages: 1"), ...dropIn("maxImages: null") } }],
+  ["maxImages", { files: dropIn("maxImages: 2"), env: variable }],
+  ["maxImages", { env: variable, flags: flags("max-images", "4") }],
+  ["maxImages", { flags: flags("max-images", "4", "5") }],
+  ["maxImages", { files: file("maxImages: 1"), flags: flags("max-images", "off") }],
+  ["maxImages", { env: { CRIGC_MAX_IMAGES: "" } }],
+  ["containerRuntimeEndpoint", { env: { [socket]: "/shared.sock" } }],
+  ["containerRuntimeEndpoint", { env: { [socket]: "/a.sock", [`CRIGC_${socket}`]: "/own.sock" } }],
+  [
+    "keep",
+    {
+      files: { ...file("keep: [a, b]"), ...dropIn("keep: c") },
+      env: { CRIGC_KEEP: "d,e f" },
+      flags: flags("keep", "a", "g"),
+    },
+  ],
+  ["evictionHard", { files: file("evictionHard: {imagefs.available: 20%}") }],
+  ["evictionHard", { files: file("evictionHard: {}") }],
+  ["evictionHard", { files: { ...file(images), ...dropIn(others) } }],
+  [
+    "evictionHard",
+    {
+      files: file(images),
+      flags: flags("eviction-hard", "nodefs.available<1Gi", "nodefs.inodesFree<1k"),
+    },
+  ],
+  ["evictionHard", { files: file(images), flags: flags("eviction-hard", "") }],
+];
 
-  test("drop-ins apply in the order of their names, whatever their ending; other names are ignored", () => {
-    const files = {
-      [`${DROP_INS}/20.json`]:
-        '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","maxImages":20}',
-      [`${DROP_INS}/10.conf`]: ours("maxImages: 10"),
-      [`${DROP_INS}/30.yaml`]: ours("bootGrace: 1m"),
-      [`${DROP_INS}/99.yaml.bak`]: "not ours",
-      [`${DROP_INS}/.hidden.yaml`]: "not ours",
-    };
-    expect(seen({ files }, "maxImages")).toEqual([20, "drop-in", [`${DROP_INS}/20.json:1`]]);
-    expect(load({ files }).files).toEqual([
-      `${DROP_INS}/10.conf`,
-      `${DROP_INS}/20.json`,
-      `${DROP_INS}/30.yaml`,
-    ]);
-  });
-
-  test("crigc's own variable overrides the one shared with crictl", () => {
-    const env = {
-      CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock",
-      CRIGC_CONTAINER_RUNTIME_ENDPOINT: "/run/own.sock",
-    };
-    expect(load({ env }).values.containerRuntimeEndpoint).toBe("unix:///run/own.sock");
-    expect(
-      load({ env: { CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock" } }).values
-        .containerRuntimeEndpoint,
-    ).toBe("unix:///run/shared.sock");
-  });
+test("the stronger source wins; patterns add up, and maps in drop-ins are merged", () => {
+  const found = combined.map(([name, sources]) =>
+    [JSON.stringify(sources), `${name}: ${JSON.stringify(seen(sources, name))}`].join("\n  "),
+  );
+  expect(found.join("\n")).toMatchSnapshot();
+  expect(load({ files: file("evictionHard: {}") }).limits.pressure.thresholds).toEqual([]);
 });
 
-test("keep patterns of every source add up, each once", () => {
-  const sources = {
-    files: { [FILE]: ours("keep: [a, b]"), [`${DROP_INS}/a.yaml`]: ours("keep: c") },
-    env: { CRIGC_KEEP: "d,e f" },
-    flags: [
-      ["keep", "a"],
-      ["keep", "g"],
-    ],
-  } as const;
-  expect(seen(sources, "keep")).toEqual([
-    ["a", "b", "c", "d", "e", "f", "g"],
-    "flag",
-    [`${FILE}:3`, `${DROP_INS}/a.yaml:3`, "CRIGC_KEEP", "--keep"],
+test("drop-ins apply in the order of their names, whatever their ending; other names are ignored", () => {
+  const files = {
+    [`${DROP_INS}/20.json`]: '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","maxImages":20}',
+    [`${DROP_INS}/10.conf`]: ours("maxImages: 10"),
+    [`${DROP_INS}/30.yaml`]: ours("bootGrace: 1m"),
+    [`${DROP_INS}/99.yaml.bak`]: "not ours",
+    [`${DROP_INS}/.hidden.yaml`]: "not ours",
+  };
+  expect(seen({ files }, "maxImages")).toEqual([20, "drop-in", [`${DROP_INS}/20.json:1`]]);
+  expect(load({ files }).files.map((path) => path.slice(DROP_INS.length + 1))).toEqual([
+    "10.conf",
+    "20.json",
+    "30.yaml",
   ]);
-});
-
-describe("maps of signals", () => {
-  const dropIn = `${DROP_INS}/a.yaml`;
-
-  test("a map in the file replaces the default", () => {
-    const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
-    expect(load({ files }).values.evictionHard).toEqual({ "imagefs.available": "20%" });
-  });
-
-  test("an empty map in the file leaves no threshold", () => {
-    expect(
-      load({ files: { [FILE]: ours("evictionHard: {}") } }).limits.pressure.thresholds,
-    ).toEqual([]);
-  });
-
-  test("a map in a drop-in is merged signal by signal, and null removes one", () => {
-    const files = {
-      [FILE]: ours("evictionHard: {imagefs.available: 20%, nodefs.available: 10%}"),
-      [dropIn]: ours("evictionHard: {imagefs.available: 30%, nodefs.available: null}"),
-    };
-    expect(seen({ files }, "evictionHard")).toEqual([
-      { "imagefs.available": "30%" },
-      "drop-in",
-      [`${FILE}:3`, `${dropIn}:3`],
-    ]);
-  });
-
-  test("flags add up with each other and replace other sources; an empty flag clears the map", () => {
-    const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
-    const flags = [
-      ["eviction-hard", "nodefs.available<1Gi"],
-      ["eviction-hard", "nodefs.inodesFree<1k"],
-    ] as const;
-    expect(load({ files, flags }).values.evictionHard).toEqual({
-      "nodefs.available": "1Gi",
-      "nodefs.inodesFree": "1k",
-    });
-    expect(load({ files, flags: [["eviction-hard", ""]] }).values.evictionHard).toEqual({});
-  });
 });
 
 test.each<[FieldName, string]>([
