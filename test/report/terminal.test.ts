@@ -9,31 +9,28 @@ import { column, tableLines, wrapped } from "../../src/report/printer.ts";
 import { clean, cutFor, fitted, paint, type Screen, screenOf } from "../../src/report/terminal.ts";
 import { plainScreen, terminal } from "./build.ts";
 
-describe("the screen", () => {
-  const facts = { isTerminal: true, columns: 120, environment: { LANG: "en_US.UTF-8" } };
-
-  const whole = { width: 120, colour: true, unicode: true };
-  test.each([
-    ["a terminal", {}, whole],
-    ["NO_COLOR", { environment: { LANG: "C.utf8", NO_COLOR: "1" } }, { ...whole, colour: false }],
-    ["an empty NO_COLOR", { environment: { LANG: "C.utf8", NO_COLOR: "" } }, whole],
-    [
-      "a dumb terminal",
-      { environment: { TERM: "dumb" } },
-      { width: 120, colour: false, unicode: false },
-    ],
-    ["a pipe", { isTerminal: false }, { width: null, colour: false, unicode: true }],
-    ["no UTF-8 locale", { environment: { LANG: "C" } }, { ...whole, unicode: false }],
-    ["a terminal of unknown width", { columns: undefined }, { ...whole, width: 80 }],
-    ["a terminal that is too narrow", { columns: 3 }, { ...whole, width: 40 }],
-  ])("with %s, a screen has the right width, colours and characters", (_name, change, screen) => {
-    expect(screenOf({ ...facts, ...change })).toEqual(screen);
+test("a screen has the width, colours and characters of its terminal", () => {
+  const utf8 = { LANG: "C.utf8" };
+  const terminals: Readonly<Record<string, Partial<Parameters<typeof screenOf>[0]>>> = {
+    "a terminal": {},
+    NO_COLOR: { environment: { ...utf8, NO_COLOR: "1" } },
+    "an empty NO_COLOR": { environment: { ...utf8, NO_COLOR: "" } },
+    "a dumb terminal": { environment: { TERM: "dumb" } },
+    "a pipe": { isTerminal: false },
+    "no UTF-8 locale": { environment: { LANG: "C" } },
+    "a terminal of unknown width": { columns: undefined },
+    "a terminal that is too narrow": { columns: 3 },
+  };
+  const found = Object.entries(terminals).map(([name, change]) => {
+    const facts = { isTerminal: true, columns: 120, environment: utf8, ...change };
+    return `${name}: ${JSON.stringify(screenOf(facts))}`;
   });
+  expect(found.join("\n")).toMatchSnapshot();
+});
 
-  test("colours are written to screens with colours only", () => {
-    expect(paint({ ...terminal, colour: true }, "red", "x")).toBe("\u001b[31mx\u001b[0m");
-    expect(paint(plainScreen, "red", "x")).toBe("x");
-  });
+test("colours are written to screens with colours only", () => {
+  expect(paint({ ...terminal, colour: true }, "red", "x")).toBe("\u001b[31mx\u001b[0m");
+  expect(paint(plainScreen, "red", "x")).toBe("x");
 });
 
 describe("text of the runtime", () => {
@@ -101,20 +98,13 @@ describe("the disk bar", () => {
   const bar = (usedPercent: number, screen: Screen): readonly string[] =>
     diskBar({ usedPercent, lowPercent: 80, highPercent: 85 }, screen);
 
-  test("the disk bar marks both thresholds and says which is which", () => {
-    expect(bar(50, { ...terminal, width: 44 })).toEqual([
-      "▕████████████████████░░░░░░░░░░░░│░│░░░░░▏",
-      "marks: low 80%, high 85%",
-    ]);
-    expect(bar(50, { ...terminal, width: 64 })[1]).toBe(
-      "                                         low 80% ┘  └ high 85%",
-    );
-  });
-
-  test("the disk bar is drawn in ASCII without block characters, and in colours by its thresholds", () => {
-    expect(bar(100, { ...plainScreen, width: 44 })[0]).toBe(
-      "[################################|#|#####]",
-    );
+  test("the disk bar marks both thresholds and says which is which, in ASCII without block characters", () => {
+    const bars = [
+      ...bar(50, { ...terminal, width: 44 }),
+      ...bar(50, { ...terminal, width: 64 }),
+      ...bar(100, { ...plainScreen, width: 44 }),
+    ];
+    expect(bars.join("\n")).toMatchSnapshot();
     const coloured: Screen = { ...terminal, colour: true };
     expect(bar(90, coloured)[0]).toContain("\u001b[31m");
     expect(bar(10, coloured)[0]).toContain("\u001b[32m");
