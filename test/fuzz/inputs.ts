@@ -46,11 +46,6 @@ export function textOf({ words, samples }: Language): fc.Arbitrary<string> {
   );
   const fromWords = fc.array(word, { maxLength: 12 }).map((parts) => parts.join(""));
   const sample = fc.constantFrom(...samples);
-  const damaged = fc
-    .tuple(sample, fc.array(fc.tuple(edit, word, sample), { minLength: 1, maxLength: 4 }))
-    .map(([text, edits]) =>
-      edits.reduce((so, [how, added, other]) => edited(so, { how, added, other }), text),
-    );
   const repeated = fc
     .tuple(fc.oneof(fromWords, sample), word, often, fc.oneof(word, fc.constant("")), fromWords)
     .map(([before, one, count, two, after]) => {
@@ -60,83 +55,56 @@ export function textOf({ words, samples }: Language): fc.Arbitrary<string> {
     });
   return fc.oneof(
     { weight: 4, arbitrary: fromWords },
-    { weight: 6, arbitrary: damaged },
+    { weight: 6, arbitrary: damaged(sample, word) },
     { weight: 1, arbitrary: repeated },
     { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 40 }) },
   );
 }
 
-interface Edit {
-  readonly kind: "insert" | "delete" | "replace" | "double" | "cut" | "splice";
-  /** Where, as shares of the text. */
-  readonly from: number;
-  readonly length: number;
-}
-
-const edit: fc.Arbitrary<Edit> = fc.record({
-  kind: fc.constantFrom("insert", "delete", "replace", "double", "cut", "splice"),
-  from: fc.nat(4_095),
-  length: fc.oneof(fc.nat(3), fc.nat(200)),
-});
-
-function edited(
-  text: string,
-  { how, added, other }: { readonly how: Edit; readonly added: string; readonly other: string },
-): string {
-  const at = Math.floor((how.from / 4_096) * (text.length + 1));
-  const end = at + how.length;
-  const [before, middle, after] = [text.slice(0, at), text.slice(at, end), text.slice(end)];
-  switch (how.kind) {
-    case "insert":
-      return before + added + text.slice(at);
-    case "delete":
-      return before + after;
-    case "replace":
-      return before + added + after;
-    case "double":
-      return before + middle + middle + after;
-    case "cut":
-      return before;
-    case "splice":
-      return before + other.slice(Math.min(at, other.length));
-  }
-}
-
 /** Right bytes with some of them changed, cut, doubled or moved; and noise. */
 export function bytesOf(samples: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> {
-  const change = fc.record({
-    kind: fc.constantFrom("set", "set", "cut", "insert", "double", "delete"),
-    from: fc.nat(65_535),
-    length: fc.oneof(fc.nat(4), fc.nat(1_024)),
-    value: fc.oneof(fc.constantFrom(0, 0x20, 0x30, 0x37, 0x7f, 0x80, 0xff), fc.nat(255)),
-  });
-  const damaged = fc
-    .tuple(fc.constantFrom(...samples), fc.array(change, { minLength: 1, maxLength: 6 }))
-    .map(([sample, changes]) =>
-      changes.reduce<Uint8Array>((bytes, { kind, from, length, value }) => {
-        const at = Math.floor((from / 65_536) * (bytes.length + 1));
-        const filled = new Uint8Array(Math.min(length, 64)).fill(value);
-        const end = Math.min(bytes.length, at + length);
-        if (kind === "cut") return bytes.slice(0, at);
-        if (kind === "delete") return joined(bytes.subarray(0, at), bytes.subarray(end));
-        if (kind === "double") return joined(bytes.subarray(0, end), bytes.subarray(at));
-        if (kind === "insert") return joined(bytes.subarray(0, at), filled, bytes.subarray(at));
-        return joined(
-          bytes.subarray(0, at),
-          Uint8Array.of(value),
-          bytes.subarray(Math.min(bytes.length, at + 1)),
-        );
-      }, sample),
-    );
-  return fc.oneof(
-    { weight: 8, arbitrary: damaged },
-    { weight: 1, arbitrary: fc.constantFrom(...samples) },
-    { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }) },
+  const sample = fc.constantFrom(...samples.map((it) => Buffer.from(it).toString("latin1")));
+  const byte = fc.oneof(fc.constantFrom(0, 0x20, 0x30, 0x37, 0x7f, 0x80, 0xff), fc.nat(255));
+  const filled = fc
+    .tuple(byte, fc.constantFrom(1, 1, 4, 64))
+    .map(([value, times]) => String.fromCodePoint(value).repeat(times));
+  const bytes = fc.oneof(
+    { weight: 8, arbitrary: damaged(sample, filled) },
+    { weight: 1, arbitrary: sample },
+    {
+      weight: 1,
+      arbitrary: fc.string({ unit: byte.map((it) => String.fromCodePoint(it)), maxLength: 300 }),
+    },
   );
+  return bytes.map((text) => new Uint8Array(Buffer.from(text, "latin1")));
 }
 
-const joined = (...parts: readonly Uint8Array[]): Uint8Array =>
-  new Uint8Array(Buffer.concat(parts));
+const edit = fc.record({
+  kind: fc.constantFrom("insert", "delete", "replace", "double", "cut", "splice"),
+  /** Where, as a share of the text. */
+  from: fc.nat(65_535),
+  length: fc.oneof(fc.nat(3), fc.nat(1_024)),
+});
+
+/** Samples with a few mistakes. */
+const damaged = (sample: fc.Arbitrary<string>, word: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc
+    .tuple(sample, fc.array(fc.tuple(edit, word, sample), { minLength: 1, maxLength: 6 }))
+    .map(([whole, edits]) =>
+      edits.reduce((text, [{ kind, from, length }, added, other]) => {
+        const at = Math.floor((from / 65_536) * (text.length + 1));
+        const [before, end] = [text.slice(0, at), text.slice(at + length)];
+        const rest = {
+          insert: added + text.slice(at),
+          delete: end,
+          replace: added + end,
+          double: text.slice(at, at + length) + text.slice(at),
+          cut: "",
+          splice: other.slice(Math.min(at, other.length)),
+        };
+        return before + rest[kind];
+      }, whole),
+    );
 
 /** JSON whose shape is nearly right: the values of samples put in other places, and fields taken away or made something else. */
 export function jsonOf(
@@ -148,57 +116,35 @@ export function jsonOf(
     noise,
   );
   const step = fc.record({
-    at: fc.nat(40),
+    at: fc.nat(4_095),
     value: fc.oneof(scalar, fc.constantFrom(...samples), fc.jsonValue({ maxDepth: 2 })),
     key: fc.oneof(fc.constantFrom(...fields), noise),
-    kind: fc.constantFrom("set", "drop", "rename", "wrap"),
+    kind: fc.constantFrom<Step["kind"]>("set", "drop", "rename", "wrap"),
   });
   return fc
     .tuple(fc.constantFrom(...samples), fc.array(step, { maxLength: 4 }))
-    .map(([sample, steps]) =>
-      JSON.stringify(
-        steps.reduce<unknown>(
-          (value, each) => changed(value, each, { left: each.at % (nodesIn(value) + 1) }),
-          sample,
-        ),
-      ),
-    );
+    .map(([sample, steps]) => steps.reduce(changed, JSON.stringify(sample)));
 }
 
 interface Step {
+  readonly at: number;
   readonly value: unknown;
   readonly key: string;
   readonly kind: "set" | "drop" | "rename" | "wrap";
 }
 
-const nodesIn = (value: unknown): number =>
-  typeof value === "object" && value !== null
-    ? 1 + Object.values(value).reduce((sum: number, inner) => sum + nodesIn(inner), 0)
-    : 1;
-
-/** The `left`-th node from the top, in the order of a walk, is changed. */
-function changed(value: unknown, step: Step, count: { left: number }): unknown {
-  count.left -= 1;
-  if (count.left < 0) return value;
-  if (count.left === 0) {
-    if (step.kind === "wrap") return [value];
-    if (step.kind === "set" || typeof value !== "object" || value === null) return step.value;
-  }
-  if (typeof value !== "object" || value === null) return value;
-  const isHere = count.left === 0;
-  if (Array.isArray(value)) {
-    const items = value.map((inner: unknown) => changed(inner, step, count));
-    return isHere && step.kind === "drop"
-      ? items.slice(1)
-      : isHere
-        ? [...items, step.value]
-        : items;
-  }
-  const entries = Object.entries(value).map(
-    ([key, inner]) => [key, changed(inner, step, count)] as const,
-  );
-  if (!isHere) return Object.fromEntries(entries);
-  const [first, ...rest] = entries;
-  if (first === undefined || step.kind === "drop") return Object.fromEntries(rest);
-  return Object.fromEntries([...rest, [step.key, first[1]]]);
+/** One node of the document, counted from its leaves, is changed. */
+function changed(text: string, { at, value, key, kind }: Step): string {
+  let nodes = 0;
+  JSON.parse(text, () => void (nodes += 1));
+  let left = at % nodes;
+  const next: unknown = JSON.parse(text, (_, node: unknown) => {
+    if ((left -= 1) !== -1) return node;
+    if (kind === "drop") return undefined;
+    if (kind === "wrap") return [node];
+    if (kind === "set" || typeof node !== "object" || node === null) return value;
+    const [first, ...rest] = Object.entries(node);
+    return Object.fromEntries([...rest, [key, first?.[1]]]);
+  });
+  return JSON.stringify(next) ?? "null";
 }

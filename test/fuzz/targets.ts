@@ -3,7 +3,6 @@
 import type { Target } from "./target.ts";
 import { nameTargets } from "./targets/names.ts";
 import { nodeTargets } from "./targets/node.ts";
-import { outputTargets } from "./targets/output.ts";
 import { runtimeTargets } from "./targets/runtime.ts";
 import { settingTargets } from "./targets/settings.ts";
 import { stateTargets } from "./targets/state.ts";
@@ -16,5 +15,4 @@ export const targets: readonly Target[] = [
   ...nodeTargets,
   ...runtimeTargets,
   ...stateTargets,
-  ...outputTargets,
 ];

@@ -1,4 +1,4 @@
-// What other programs of the node write: the kubelet's pods and flags, manifests, archives, hooks of pods, HTTP requests.
+// What other programs of the node write: the kubelet's pods and flags, manifests, archives, hooks of pods.
 
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,6 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 
 import fc from "fast-check";
 
-import { answered, type HttpProviders } from "../../../src/agent/control.ts";
 import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-pod.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { archivedImages } from "../../../src/node/archive.ts";
@@ -225,33 +224,4 @@ const hook = textTarget(
   },
 );
 
-const nothing = (): never => {
-  throw new Error("the document is not asked for here");
-};
-const providers: HttpProviders = {
-  metrics: () => "# metrics\n",
-  health: () => [{ name: "loop", problem: "hangs\r\nset-cookie: x" }],
-  readiness: () => [],
-  status: nothing,
-  images: nothing,
-};
-
-const http = textTarget(
-  "http-request",
-  textOf({
-    words: "/ /metrics /healthz /readyz /status ?width=1 %0d%0a .. // # \\r\\n".split(" "),
-    samples: ["/metrics", "/healthz?verbose=1", "//metrics", "/../readyz"],
-  }),
-  (given) => {
-    if (!URL.canParse(`http://crigc/${given}`)) return;
-    const url = new URL(`http://crigc/${given}`);
-    if (/^\/(?:status|images)(?:\.txt)?$/.test(url.pathname)) return;
-    for (const surface of ["metrics", "control"] as const) {
-      const { status, headers } = answered({ method: "GET", url }, surface, providers);
-      holds([200, 404, 503].includes(status), `status ${status}`);
-      holds(!/[\r\n]/.test(Object.entries(headers).join()), "another header");
-    }
-  },
-);
-
-export const nodeTargets: readonly Target[] = [pods, manifests, tar, kubeletFlags, hook, http];
+export const nodeTargets: readonly Target[] = [pods, manifests, tar, kubeletFlags, hook];

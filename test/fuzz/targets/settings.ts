@@ -56,6 +56,9 @@ const settled = ({ limits, periods, values }: Config) => ({
   values: { ...values, dryRun: false, runDir: "", "logging.format": "", "logging.verbosity": 0 },
 });
 
+const head = { apiVersion: "crigc/v1", kind: "CrigcConfiguration" };
+const kubeletWords = 'imageGCHighThresholdPercent: ,evictionHard:\n,85,0s,null,"10%"'.split(",");
+
 const yaml = textTarget(
   "configuration-yaml",
   textOf({
@@ -63,6 +66,7 @@ const yaml = textTarget(
       ...yamlSigns,
       ...samplesYaml,
       ...fieldNames.map((name) => `${name}: `),
+      ...kubeletWords,
       "keep:\n- a\n",
       "---\n",
     ],
@@ -70,12 +74,15 @@ const yaml = textTarget(
       ours(samplesYaml.join("")),
       ours("keep:\n  - registry.local/**\n  - pause\nevictionHard:\n  nodefs.available: 10%\n"),
       ours("logging:\n  format: json\n  verbosity: 3\n# end\n"),
+      kubelets("imageMinimumGCAge: 0s\nevictionHard:\n  imagefs.available: 15%\n"),
+      kubelets(
+        "evictionSoft: {nodefs.available: 12%}\nevictionSoftGracePeriod: {nodefs.available: 1m}\n",
+      ),
     ],
   }),
   (text) => checkConfig(FILE, text),
 );
 
-const head = { apiVersion: "crigc/v1", kind: "CrigcConfiguration" };
 const json = textTarget(
   "configuration-json",
   jsonOf(
@@ -86,25 +93,6 @@ const json = textTarget(
     fieldNames,
   ),
   (text) => checkConfig(`${DROP_INS}/10.json`, text),
-);
-
-const kubelet = textTarget(
-  "configuration-kubelet",
-  textOf({
-    words: [
-      ...yamlSigns,
-      ...'imageGCHighThresholdPercent: ,evictionHard:\n,85,0s,null,"10%"'.split(","),
-    ],
-    samples: [
-      kubelets(
-        "imageGCHighThresholdPercent: 85\nimageMinimumGCAge: 0s\nevictionHard:\n  imagefs.available: 15%\n",
-      ),
-      kubelets(
-        "evictionSoft: {nodefs.available: 12%}\nevictionSoftGracePeriod: {nodefs.available: 1m}\n",
-      ),
-    ],
-  }),
-  (text) => checkConfig(FILE, text),
 );
 
 const flagWords = [...fieldByFlag.keys()].map((flag) => `--${flag}`);
@@ -159,7 +147,8 @@ const hold = textTarget(
     if (state.kind === "held") return;
     // Only what says when it ended has ended.
     const value = JSON.parse(text) as typeof aHold;
-    const byUptime = value.bootId === "boot-1" && value.untilUptimeMs <= 3_600_000;
+    const { untilUptimeMs = 0 } = value as Partial<typeof aHold>;
+    const byUptime = value.bootId === "boot-1" && untilUptimeMs <= 3_600_000;
     const byWall =
       value.bootId !== "boot-1" && Date.parse(value.until) * 1e6 <= Number(plus(NOW, duration(0n)));
     holds(byUptime || byWall, "a hold ended before its time");
@@ -189,11 +178,4 @@ const agentStatus = textTarget(
   },
 );
 
-export const settingTargets: readonly Target[] = [
-  yaml,
-  json,
-  kubelet,
-  commandLine,
-  hold,
-  agentStatus,
-];
+export const settingTargets: readonly Target[] = [yaml, json, commandLine, hold, agentStatus];
