@@ -63,13 +63,6 @@ function planAt(availableBytes: bigint, change: Partial<ImagePlan> = {}): ImageP
 describe("a disk that images cannot help", () => {
   const futile = () => [anEvent("ImageGCFutile")];
 
-  test("is reported once, while the disk and the bound do not change", () => {
-    const { announcer, events } = listener();
-    for (const availableGib of [3n, 4n, 3n, 2n, 3n])
-      announcer.passed(futile(), planAt(availableGib * GIB));
-    expect(events).toHaveLength(1);
-  });
-
   test("is reported again when the disk has changed by two percent, or the bound has changed", () => {
     const { announcer, events } = listener();
     announcer.passed(futile(), planAt(5n * GIB));
@@ -78,18 +71,6 @@ describe("a disk that images cannot help", () => {
     const bound = futilityAt(3n * GIB, { boundBytes: 4n * GIB });
     announcer.passed(futile(), planAt(3n * GIB, { futility: [bound] }));
     expect(events).toHaveLength(3);
-  });
-
-  test("is reported once for passes under pressure and periodic ones together", () => {
-    const { announcer, events } = listener();
-    const one = futilityAt(3n * GIB);
-    for (let round = 0; round < 5; round += 1) {
-      announcer.passed(futile(), planAt(3n * GIB, { futility: [one] }));
-      announcer.passed(futile(), planAt(3n * GIB, { futility: [one, one, one] }));
-      // A pass that has nothing to say of the disk, because no trigger of its own is met.
-      announcer.passed([], planAt(3n * GIB, { futility: [], triggers: [] }));
-    }
-    expect(events).toHaveLength(1);
   });
 
   test("is reported again after it was in another state for a while", () => {
@@ -130,17 +111,6 @@ test("a budget that cannot be met is reported once, and again after it was met",
   announcer.passed([], planAt(50n * GIB, { futility: [], triggers: [] }));
   announcer.passed(short(), over);
   expect(events).toHaveLength(2);
-});
-
-test("invalid keep rules are reported once, again for another error, and again if they were valid in between", () => {
-  const { announcer, events } = listener();
-  const plan = planAt(50n * GIB);
-  const counts = [1, 1, 2, null, 2].map((line) => {
-    const wrong = line === null ? [] : [anEvent("KeepRulesInvalid", `base.list:${line} is wrong`)];
-    announcer.passed(wrong, plan);
-    return events.length;
-  });
-  expect(counts).toEqual([1, 1, 2, 2, 3]);
 });
 
 test("invalid figures of two filesystems are reported once each, and of one again after they were valid", () => {

@@ -131,17 +131,6 @@ describe("log paths of containers", () => {
     return { users, ask, asked, clock };
   }
 
-  test("are read once while the container is listed, and again once it was not", async () => {
-    const { users, ask, asked } = usersOf([one], () => ({}));
-    for (const listed of [[one.id], [one.id], []]) {
-      expect(await ask()).toMatchObject([{ use: { kind: "path", path } }]);
-      users.retain(new Set(listed));
-    }
-    expect(asked).toHaveLength(1);
-    await ask();
-    expect(asked).toHaveLength(2);
-  });
-
   test("that failed are read again after a minute, and not before", async () => {
     const { ask, asked, clock } = usersOf([one], fails("failed"));
     for (const seconds of [0n, 59n, 60n]) {

@@ -12,7 +12,6 @@ import type { Pass } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { forgetImages } from "../../src/policy/remember.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -135,25 +134,6 @@ describe("a pass", () => {
     },
   );
 
-  const hold = { kind: "held", until: null, since: null, reason: "an upgrade" } as const;
-  const emptyList: FakeWorld["lies"] = (method) => (method === "ListContainers" ? "empty" : null);
-
-  test.each<[string, Partial<FakeWorld>, Partial<Pass>]>([
-    ["on hold, which is not a failure", { hold }, { error: null }],
-    ["on an empty list of containers, however often it comes", { lies: emptyList }, {}],
-  ])("removes nothing %s", async (_, change, expected) => {
-    const fake = aNode(change);
-    for (const _pass of [1, 2]) {
-      const { pass } = await run(fake, { containers: "all", ...ALL });
-      expect(pass).toMatchObject({
-        ...expected,
-        images: { end: "blocked" },
-        containers: { end: "blocked" },
-      });
-    }
-    expect(fake.writes).toEqual([]);
-  });
-
   test("that removed images in vain remembers how many in a row freed nothing", async () => {
     const fake = aNode({ freed: () => 0n });
     await run(fake, ALL);
@@ -189,12 +169,6 @@ describe("a pass", () => {
     expect(fake.events).toMatchObject([
       { reason: "KeepRulesInvalid", message: expect.stringContaining("base.list:3") },
     ]);
-  });
-
-  test("that is stopped before it begins does nothing", async () => {
-    const fake = aNode();
-    await run(fake, {}, AbortSignal.abort());
-    expect(fake.writes).toEqual([]);
   });
 
   test("reports an image that is still listed after its removal once, and leaves it alone for an hour", async () => {
@@ -240,26 +214,6 @@ describe("the record of an image during its removal", () => {
   });
 
   test.each([
-    ["not removed", defaultLimits, removed("a")],
-    [
-      "removed under the kubelet's rules, which know of no such thing",
-      limitsWith({ compat: "kubelet" }),
-      removed("a", "b"),
-    ],
-  ] as const)(
-    "ends if the image was missing while another one was removed, and then the image is %s",
-    async (_, limits, writes) => {
-      const fake = aNode({ limits });
-      const { memory } = fake.engine;
-      // As the list that is refreshed beside the pass does; by the next look of the pass the image is back.
-      const forget = () => memory.replace(forgetImages(memory.current(), [idOf("b")]));
-      const pass = await removing(fake, "a", forget);
-      expect(fake.writes.slice(0, writes.length)).toEqual([...writes]);
-      expect(resultOf(pass, "b")).toBe(limits.images.compat === "none" ? "skipped" : "removed");
-    },
-  );
-
-  test.each([
     ["pulled", "removed"],
     ["no-record", "skipped"],
   ] as const)(
@@ -289,23 +243,6 @@ describe("containers first, then images", () => {
   };
   const both = { containers: "all", ...ALL } as const;
 
-  test("an image used only by a removed container is removed in the same pass", async () => {
-    const fake = aNode({ containers: [running, dead("a")], limits });
-    await run(fake, both);
-    expect(fake.writes.slice(0, 1)).toEqual(["RemoveContainer container-dead-a"]);
-    expect(fake.writes).toContain(removed("a")[0] ?? "");
-  });
-
-  test("an image whose container could not be removed is kept", async () => {
-    const fake = aNode({ containers: [running, dead("a")], limits });
-    fake.world.before = (method) => {
-      if (method === "RemoveContainer") throw new RuntimeError("failed", "device is busy");
-    };
-    await run(fake, both);
-    expect(fake.writes).toContain(removed("b")[0] ?? "");
-    expect(fake.writes).not.toContain(removed("a")[0] ?? "");
-  });
-
   test("an image that came after the plan is kept, although nothing protects it", async () => {
     const fake = aNode({ containers: [running, dead("a")], limits });
     fake.world.before = (method) => {
@@ -316,17 +253,6 @@ describe("containers first, then images", () => {
     expect(fake.writes).toContain(removed("a")[0] ?? "");
     const planned = (pass.plan.images?.candidates ?? []).map(({ image }) => image.id);
     expect(planned).not.toContain(idOf("new"));
-  });
-
-  test("an image that came into use while containers were removed is kept", async () => {
-    const fake = aNode({ containers: [running, dead("a")], limits });
-    fake.world.before = (method) => {
-      if (method !== "RemoveContainer") return;
-      const late = aContainer("late", { imageId: idOf("b") });
-      fake.world.containers = [...fake.world.containers, late];
-    };
-    await run(fake, both);
-    expect(fake.writes).not.toContain(removed("b")[0] ?? "");
   });
 
   test("no grace period begins if the pass removed all containers of the node", async () => {
@@ -352,24 +278,6 @@ describe("containers first, then images", () => {
 
 describe("events of passes", () => {
   const full = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 2n * GIB });
-
-  test("a disk filled by other data costs no image, and what fills it is reported once", async () => {
-    const fake = aNode({
-      filesystem: full,
-      images: [anImage("a"), anImage("used")],
-    });
-    const announcer = new Announcer(fake.engine.journal);
-    const first = await run(fake, { announcer });
-    const second = await run(fake, { announcer });
-    expect(fake.writes).toEqual([]);
-    expect(first.pass.images?.end).toBe("futile");
-    expect(fake.events).toHaveLength(1);
-    expect(fake.events[0]?.message).toContain(
-      "images 2.0 GiB to 2.2 GiB, other data at least 94.8 GiB",
-    );
-    expect(first.pass.events).toHaveLength(1);
-    expect(second.pass.events).toEqual([]);
-  });
 
   test("a pass that reached its target while a disk filled by other data stays full is futile, and reports what fills it", async () => {
     const fake = aNode({
@@ -452,16 +360,6 @@ function aSlowNode(change: Partial<FakeWorld> = {}): FakeEngine {
   return fake;
 }
 
-test("a pass that is not under pressure removes its first image after its last container, however long that takes", async () => {
-  const fake = aSlowNode();
-  await run(fake, { ...ALL, containers: "all" });
-  expect(fake.writes).toEqual([
-    "RemoveContainer container-dead-1",
-    "answered",
-    ...removed(...WORDS),
-  ]);
-});
-
 const pressing: ImageTarget = {
   kind: "available-bytes",
   trigger: { kind: "pressure", signal: "imagefs.available" },
@@ -483,13 +381,14 @@ const underPressureOf = ({ world }: FakeEngine) => ({
 });
 
 test.each([
-  ["with compat kubelet", { compat: "kubelet" }],
-  ["with a limit of removals", { maximumRemovals: 5 }],
+  ["that is not under pressure", {}, { ...ALL, containers: "all" }],
+  ["under pressure with compat kubelet", { compat: "kubelet" }, underPressure],
+  ["under pressure with a limit of removals", { maximumRemovals: 5 }, underPressure],
 ] as const)(
-  "a pass under pressure %s removes its first image after its last container, however long that takes",
-  async (_, limits) => {
+  "a pass %s removes its first image after its last container, however long that takes",
+  async (_, limits, request) => {
     const fake = aSlowNode({ limits: limitsWith(limits) });
-    await run(fake, underPressure);
+    await run(fake, request);
     expect(fake.writes.slice(0, 3)).toEqual([
       "RemoveContainer container-dead-1",
       "answered",

@@ -180,14 +180,6 @@ describe("a pass while a container is being created", () => {
       expect.stringMatching(/^Image removal waits: 1 container being created \(web in sandbox/),
     );
   });
-
-  test("ends at once when it is stopped", async () => {
-    const stop = new AbortController();
-    const fake = aNode();
-    const waits = (): void => stop.abort();
-    const done = await pass(fake, { ...ALL, waits }, stop.signal);
-    expect([waitedMs(done), fake.writes]).toEqual([0, []]);
-  });
 });
 
 test("where the kubelet's pods cannot be read, a new sandbox holds up a pass until crigc has known it for 10 s", async () => {

@@ -141,15 +141,6 @@ describe("a pass that lasts", () => {
     expect(await next()).toBe(absent);
   });
 
-  test("reads keep rules again with each list", async () => {
-    const { look, world, timer } = lookAt();
-    const rules = [{ pattern: "registry.example/a", source: "base.list:1" }];
-    await look(never);
-    world.keep = { ...world.keep, rules };
-    await timer.sleep(1_000, never);
-    expect((await look(never)).keep.rules).toEqual(rules);
-  });
-
   test("reads pods again when they are older than a minute", async () => {
     const { look, world, timer } = lookAt();
     const before = (await look(never)).pods;

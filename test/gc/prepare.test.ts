@@ -90,23 +90,6 @@ const anOldImage = { ledger: aLedger({ images: recordsOf(["idle"]) }) };
 const ageOf = (ledger: Ledger, word: string): Duration =>
   duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
 
-test("each step of the way to a plan is told when it has ended", async () => {
-  const fake = aNode();
-  const seen: (readonly [listed: number, remembered: number])[] = [];
-  const stepDone = () =>
-    void seen.push([
-      fake.calls.filter((call) => call === "ListImages").length,
-      fake.world.ledger.images.size,
-    ]);
-  await prepared({ ...fake, engine: { ...fake.engine, stepDone } });
-  const images = fake.world.images.length;
-  expect(seen).toEqual([
-    [1, 0],
-    [1, images],
-    [1, images],
-  ]);
-});
-
 describe("the ledger", () => {
   test("counts an image that comes while a slow runtime lists as first seen when it came", async () => {
     const fake = aNode();
@@ -151,14 +134,6 @@ describe("the ledger", () => {
     };
     expect(await created(true)).toContain("web");
     expect(await created(false)).toEqual([]);
-  });
-
-  test("is not changed by a read-only command", async () => {
-    const fake = aNode();
-    const before = fake.world.ledger;
-    const { ledger } = await prepared(fake, { remembers: false });
-    expect(ledger.images.size).toBe(2);
-    expect(fake.world.ledger).toBe(before);
   });
 
   test("does not lose what another process recorded meanwhile", async () => {
@@ -341,27 +316,6 @@ describe("observed time", () => {
     expect(await candidates(fake)).toEqual([]);
     pass(fake, minutes(1));
     expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
-  });
-
-  test("gives the same order of removal before and after a restart", async () => {
-    const words = ["a", "b", "c", "d"];
-    let fake = aNode({ images: words.map((word) => anImage(word)), containers: [] });
-    await detect(fake.engine, never);
-    for (const word of ["c", "a", "d", "b"]) {
-      fake.world.containers = [
-        aContainer("always", { imageName: "registry.example/none:v1" }),
-        aContainer("c", { imageId: idOf(word) }),
-      ];
-      pass(fake, minutes(3));
-      await detect(fake.engine, never);
-    }
-    fake.world.containers = [aContainer("always", { imageName: "registry.example/none:v1" })];
-    pass(fake, minutes(3));
-    const before = await candidates(fake);
-    fake = restarted(fake);
-    pass(fake, minutes(3));
-    expect(await candidates(fake)).toEqual(before);
-    expect(before).toEqual(["c", "a", "d", "b"].map((word) => `registry.example/${word}:v1`));
   });
 });
 

@@ -13,7 +13,6 @@ import {
   aLedger,
   anImage,
   aRecord,
-  aSnapshot,
   MIB,
   spaceTarget,
 } from "../support/build/values.ts";
@@ -73,15 +72,6 @@ describe("a measured pass", () => {
       "stops early if an image frees far more than reported",
       { to: 1_350, of: "ab", frees: () => 400 },
       { end: "target-reached", removals: "a" },
-    ],
-    [
-      "ends when its own removals freed the initial target, while another program writes",
-      {
-        to: 1_400,
-        of: "abcdefghijklmnopqrstuvwxyz",
-        meanwhile: (now) => void (now.others += 20),
-      },
-      { end: "own-gain-reached", removals: "abcd", measuredFreedBytes: 400n * MIB },
     ],
     [
       "does not credit an image that is still listed, and removes the next one instead",
@@ -189,26 +179,9 @@ describe("a measured pass", () => {
       { end: "futile", removals: "ab" },
     ],
     [
-      "ends after the removal in flight when it is stopped",
-      {
-        to: 1_900,
-        of: "abc",
-        change: () => {
-          const stop = new AbortController();
-          return { signal: stop.signal, done: () => stop.abort() };
-        },
-      },
-      { end: "stopped", removals: "a" },
-    ],
-    [
       "pauses between removals, refused ones too, and not before the first",
       { to: 1_900, of: "abc", fails: "b", limits: { removalInterval: seconds(7) } },
       { removals: "abc", waitedMs: 14_000 },
-    ],
-    [
-      "does not use up the removal limit with refused removals, so that no image starves behind one",
-      { to: 1_900, of: "abc", fails: "a", limits: { maximumRemovals: 1 } },
-      { end: "removal-limit", removals: "ab" },
     ],
     [
       "counts removals that time out towards the limit, because they may be under way",
@@ -297,11 +270,6 @@ describe("an image removed for its age before others are removed for space", () 
       { end: "target-reached", removals: "o" },
     ],
     [
-      "is removed although the disk has enough space, and no other is",
-      { to: 900, of: "ob", aged: 1 },
-      { end: "target-reached", removals: "o" },
-    ],
-    [
       "alone makes the pass reach its target",
       { to: 1_000, of: "o", aged: 1, targets: [] },
       { end: "target-reached", removals: "o" },
@@ -359,11 +327,6 @@ describe("a pass without candidates", () => {
       "that cannot measure has failed",
       { to: 1_100, of: "", change },
       { end: "observation-failed" },
-    ],
-    [
-      "is futile if only that blocks it",
-      { to: 1_900, of: "", plan: { blocks: [futile] } },
-      { end: "futile", removals: "" },
     ],
     [
       "is blocked if it is futile and on hold",
@@ -430,17 +393,6 @@ describe("an image that others are built on", () => {
 
 describe("while other programs change the images", () => {
   claims([
-    [
-      "an image missing from one list of the pass counts as new and is kept",
-      {
-        to: 1_100,
-        of: "ab",
-        change: ({ look }) => ({
-          look: async () => ({ ...(await look()), missed: new Set([anImage("a").id]) }),
-        }),
-      },
-      { items: [itemOf("skipped"), {}], removals: "b" },
-    ],
     [
       "images removed by others count towards the number of images",
       {
@@ -525,16 +477,4 @@ describe("what a pass credits itself with", () => {
       { wantedBytes: 200n * MIB, measuredFreedBytes: 200n * MIB },
     ],
   ]);
-});
-
-test("images that free nothing because others have their layers do not end the pass", async () => {
-  const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 4_096n };
-  const ended = await imagePass({
-    to: 1_900,
-    of: "abcde",
-    facts: { snapshot: aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] }) },
-    frees: (name) => (name === "d" ? 900 : 0),
-    candidates: (one, index) => (index < 3 ? { ...one, frees } : one),
-  });
-  expect(ended).toMatchObject({ end: "target-reached", removals: "abcd" });
 });

@@ -62,11 +62,6 @@ describe("space that appears late", () => {
       { items: [{}, {}, { result: { settled: "afterwards", measuredBytes: 200n * MIB } }] },
     ],
     [
-      "is waited for as long as each half second brings a MiB",
-      { frees: () => 0, known: true, written: (ms) => -Math.min(300, ms / 100) },
-      { end: "target-reached", count: 3, waitedMs: 30_000 },
-    ],
-    [
       "is waited for a minute in all, and the rest is left to the next pass",
       { frees: () => 0, written: (ms) => -ms / 500 },
       { end: "settle-exhausted", count: 3, waitedMs: 60_000 },
@@ -88,11 +83,6 @@ describe("space that appears late", () => {
       { end: "own-gain-reached", count: 7, waitedMs: 300 },
     ],
     [
-      "is not waited for again in a pass in which nothing came late: the images share layers",
-      { frees: () => 20 },
-      { end: "target-reached", count: 15, waitedMs: 500 },
-    ],
-    [
       "is waited for after removals for age, if these should have been enough",
       { lateMs: 400, aged: 3 },
       { end: "target-reached", count: 3 },
@@ -106,11 +96,6 @@ describe("space that appears late", () => {
       "is not waited for in a pass for a number of images",
       { ...everySecondLate, targets: [count] },
       { count: 10, waitedMs: 0 },
-    ],
-    [
-      "belongs to the removal before if it appears while a pass waits for its lists and takes new targets",
-      { to: 1_900, known: true, lateMs: 1_200, lookMs: 2_000 },
-      { end: "target-reached", count: 9 },
     ],
   ]);
 });
@@ -134,11 +119,6 @@ describe("on a filesystem that frees space with its next commit", () => {
       "a pass whose target is met by another program asks for no commit",
       { onCommit: "works", written: (clockMs) => (clockMs > 20 ? -300 : 0) },
       { end: "target-reached", count: 1, commits: 0 },
-    ],
-    [
-      "a pass goes on by what the commit showed, and asks again",
-      { onCommit: "works", frees: () => 60 },
-      { end: "target-reached", count: 5, commits: 2, waitedMs: 500 },
     ],
     [
       "known removals do not end a pass whose space a commit shows",
@@ -178,7 +158,6 @@ describe("removals that give nothing back", () => {
   });
 
   claims([
-    ["end a pass for an age too", { ...inVain, aged: 20 }, { end: "nothing-freed", count: 3 }],
     [
       "do not end a pass if their space comes half a second later",
       { known: true, to: 1_900, lateMs: 400, callMs: 1 },

@@ -53,13 +53,6 @@ test("a detection tells each image, and its uses by the names that containers as
   ]);
 });
 
-test.each(["ListImages", "ListContainers", "ListPodSandbox"])(
-  "a detection whose %s fails tells nothing, so that a list cut short ends no interval",
-  async (method) => {
-    expect(await told({ images, fails: new Set([method]) })).toBeNull();
-  },
-);
-
 test("uses are incomplete while a reference cannot be resolved", async () => {
   const lost = aContainer("a", { imageId: "", imageRef: "", imageName: "registry.example/lost:1" });
   const seen = await told({ images, containers: [lost], fails: new Set(["ImageStatus"]) });
