@@ -248,22 +248,6 @@ test("disk pressure is over once no eviction threshold is left, and its grace pe
   expect(sim.record.removals).not.toBeEmpty();
 });
 
-test("while the runtime is away the agent retries, reports why, and reports the recovery", async () => {
-  const sim = aNode();
-  sim.start();
-  await sim.run(10 * MINUTE);
-  sim.weather.runtimeIsAway = true;
-  await sim.run(12 * MINUTE);
-  expect(sim.agent.state().runtimeError).toContain("the runtime is away");
-  expect(loopOf(sim, "container-gc").consecutiveFailures).toBe(12);
-  expect(sim.record.events.map(({ reason }) => reason)).toContain("ImageGCFailed");
-  sim.weather.runtimeIsAway = false;
-  await sim.run(6 * MINUTE);
-  expect(sim.agent.state().runtimeError).toBeNull();
-  for (const { lastError, consecutiveFailures } of sim.agent.state().loops)
-    expect({ lastError, consecutiveFailures }).toEqual({ lastError: null, consecutiveFailures: 0 });
-});
-
 test("a disk that cannot be measured is reported as such, not as a silent runtime", async () => {
   const sim = aNode();
   sim.start();

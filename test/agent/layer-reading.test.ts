@@ -43,24 +43,6 @@ describe("the reading of layers", () => {
     expect([statuses(node), spoken(node)]).toEqual([0, []]);
   });
 
-  test("makes sixteen calls at once at most", async () => {
-    let open = 0;
-    let most = 0;
-    const node = fakeEngine({
-      images: [...images],
-      before: async (method) => {
-        if (method !== "ImageStatus") return;
-        open += 1;
-        most = Math.max(most, open);
-        await Bun.sleep(1);
-        open -= 1;
-      },
-    });
-    await looks(node, new LayerReading(), 1);
-    expect(statuses(node)).toBe(40);
-    expect(most).toBeWithin(2, 17);
-  });
-
   test("reports once which images have no layers, again if one comes back, and a new one", async () => {
     const node = fakeEngine({ images: images.slice(0, 5) });
     const reading = new LayerReading();

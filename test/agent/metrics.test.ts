@@ -74,32 +74,25 @@ describe("metrics of a pass", () => {
     expect(lines.filter((line) => !/^# |^(?!crigc_pass).*_bucket/.test(line))).toMatchSnapshot();
   });
 
-  test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", () => {
+  test("metrics count failed removals by cause, skipped ones by reason, and ghosts", () => {
     const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
-    const image = { kind: "failed", message: late.message, code: failureCode(late) } as const;
+    const items = [
+      removedImage(1, { result: { kind: "failed", message: "x", code: failureCode(late) } }),
+      removedImage(2, { result: { kind: "ghost" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
+    ];
     const stuck = {
       sandbox: sandbox(1),
       reason: { kind: "pod-gone" },
       result: failedStep("stop", late),
     } as const;
     const ended = pass({
-      images: imageOutcome({ items: [removedImage(1, { result: image })] }),
+      images: imageOutcome({ items }),
       containers: containerOutcome({ containers: [], sandboxes: [stuck], logs: [] }),
     });
     expectSeries(after(ended).expose(node()), {
       'crigc_removal_failures_total{kind="image",cause="deadline"}': 1,
       'crigc_removal_failures_total{kind="sandbox",cause="deadline"}': 1,
-    });
-  });
-
-  test("metrics count failed removals by cause, skipped ones by reason, and ghosts", () => {
-    const items = [
-      removedImage(1, { result: { kind: "failed", message: "x", code: "unreachable" } }),
-      removedImage(2, { result: { kind: "ghost" } }),
-      removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
-    ];
-    expectSeries(after(images({ items })).expose(node()), {
-      'crigc_removal_failures_total{kind="image",cause="unreachable"}': 1,
       'crigc_removal_skipped_total{kind="image",reason="in-use"}': 1,
       crigc_ghost_images_total: 1,
       'crigc_removed_total{kind="image",trigger="space",reason="space"}': null,
@@ -273,11 +266,12 @@ describe("the text of metrics", () => {
 describe("the table of metrics", () => {
   const rows = Object.entries<MetricDefinition>(METRICS);
 
-  test("every metric is named after its program and unit, and has a sentence of help", () => {
+  test("every metric is named after its program, unit and type, and has a sentence of help", () => {
     for (const [name, { type, help }] of rows) {
       expect(name).toMatch(/^(crigc|process)_[a-z_]+$/);
-      expect(name.endsWith("_total")).toBe(type === "counter");
-      if (type === "histogram") expect(name).toEndWith("_seconds");
+      const isTimed = name.endsWith("_duration_seconds");
+      const byName = name.endsWith("_total") ? "counter" : isTimed ? "histogram" : "gauge";
+      expect([name, type]).toEqual([name, byName]);
       expect(help).toMatch(/^[A-Z0-9].*\.$/);
     }
   });

@@ -104,15 +104,6 @@ describe("docs/operations.md", () => {
     expect(rows).toContain(row);
   });
 
-  test("the type of each metric follows from its name, as the page says", () => {
-    const typeOf = (name: string): string => {
-      if (name.endsWith("_total")) return "counter";
-      return name.endsWith("_duration_seconds") ? "histogram" : "gauge";
-    };
-    for (const [name, { type }] of Object.entries<MetricDefinition>(METRICS))
-      expect([name, type]).toEqual([name, typeOf(name)]);
-  });
-
   test.each(ALERTS.map((it) => [it.annotations.runbook_url, it]))(
     "%s is a section about its alert",
     (runbook, it) => {

@@ -53,19 +53,6 @@ function lookAt(setting: Setting = {}) {
 }
 
 describe("how old a look may be", () => {
-  test("lists serve for less than a second, and then the node is listed again", async () => {
-    const { look, lists, timer } = lookAt({ takes: { ListContainers: 2 } });
-    const first = await look(never);
-    // Not those of the plan.
-    expect(lists()).toBe(1);
-    await timer.sleep(700, never);
-    expect(await look(never)).toBe(first);
-    expect(lists()).toBe(1);
-    await timer.sleep(50, never);
-    expect(await look(never)).not.toBe(first);
-    expect(lists()).toBe(2);
-  });
-
   test("where asking about one container took longer than a second, containers are listed once more", async () => {
     const { look, lists, world, said } = lookAt({
       version: "2.1.0",

@@ -357,11 +357,6 @@ describe("a pass under pressure that waits between two removals", () => {
       { end: "target-reached", wantedBytes: 500n * MIB, removals: "abcde" },
     ],
     [
-      "for less keeps its target",
-      { to: 1_200, of: "abcdef", ...waiting(999) },
-      { end: "own-gain-reached", wantedBytes: 200n * MIB, removals: "ab" },
-    ],
-    [
       "for a second ends if the pressure is over by then",
       { to: 1_200, of: "abcdef", ...waiting(1_000, true) },
       { end: "target-reached", wantedBytes: 200n * MIB, removals: "a" },

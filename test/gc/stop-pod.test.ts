@@ -79,12 +79,6 @@ describe("the grace period", () => {
   ])("of %j is %d s", (annotations: Readonly<Record<string, string>>, expected) => {
     expect(graceSecondsOf(annotations, 86_400)).toBe(expected);
   });
-
-  test("is all there is where no handler is recorded", async () => {
-    const annotations = { [GRACE]: "30" };
-    for (const recorded of [annotations, { ...annotations, [HANDLER]: "" }])
-      expect(await stop(recorded)).toEqual({ calls: [stopped(30)], error: null });
-  });
 });
 
 describe("the pre-stop handler", () => {
@@ -127,11 +121,6 @@ describe("the pre-stop handler", () => {
     const { calls, error } = await stop({ [HANDLER]: handler, [GRACE]: "30" });
     expect(calls).toEqual([stopped(18)]);
     expect(error).toBeNull();
-  });
-
-  test("that would sleep longer than the grace period does not", async () => {
-    const handler = JSON.stringify({ sleep: { seconds: 1000 } });
-    expect((await stop({ [HANDLER]: handler, [GRACE]: "30" })).calls).toEqual([stopped(2)]);
   });
 
   test("is not run in a grace period of 0", async () => {

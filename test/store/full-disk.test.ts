@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { until } from "../support/containerd/until.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, read, write } from "./fixture.ts";
 import { idOf, imageItem } from "./history-fixture.ts";
@@ -93,8 +94,7 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       store.saveLedger(ledgerOf(10, 2));
       await Bun.sleep(5);
       makeRoom();
-      const deadlineMs = performance.now() + 10_000;
-      while (notices.length < 2 && performance.now() < deadlineMs) await Bun.sleep(20);
+      await until("it is written", 10_000, () => notices.length === 2);
       expect(notices.map((it) => it.kind)).toEqual(["memory-only", "write-recovered"]);
       await store.close();
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));

@@ -5,18 +5,13 @@ import { join } from "node:path";
 import { openStore } from "../../src/store/open.ts";
 import { RECORDS_MAX, WriteThrottle } from "../../src/store/pending.ts";
 import type { LedgerWrite, StateChannel } from "../../src/store/state-request.ts";
+import { until } from "../support/containerd/until.ts";
 import { directChannel } from "../support/direct-channel.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, now, read, write } from "./fixture.ts";
 import { idOf, imageItem, pass } from "./history-fixture.ts";
 
-async function until(isTrue: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + 10_000;
-  while (!isTrue()) {
-    if (performance.now() > deadlineMs) throw new Error("it did not happen within 10 s");
-    await Bun.sleep(2);
-  }
-}
+const happens = (isTrue: () => boolean): Promise<boolean> => until("it happens", 10_000, isTrue);
 
 describe("writing", () => {
   test("waits for its throttle, and does not touch a file in the caller's step", async () => {
@@ -26,7 +21,7 @@ describe("writing", () => {
     store.saveLedger(ledgerOf(500, 1));
     for (let turn = 0; turn < 100; turn += 1) store.imageDone(idOf("p"), imageItem(turn));
     expect(listing(directory)).toEqual(before);
-    await until(() => read(directory).reader.removals({ limit: 200 }).length === 100);
+    await happens(() => read(directory).reader.removals({ limit: 200 }).length === 100);
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(500, 1));
     await store.close();
   });
@@ -47,7 +42,7 @@ describe("writing", () => {
     const store = await openStore({ channel, directory: "", notify: () => undefined });
     for (const turn of [1, 2]) {
       store.saveLedger(ledgerOf(3, turn));
-      await until(() => sent.length === turn);
+      await happens(() => sent.length === turn);
     }
     expect(sent[1]?.from).toBe(sent[0]?.to);
     disk.resolve();
@@ -106,7 +101,7 @@ describe("writing", () => {
       await store.flush();
     }
     store.passEnded(pass("p", { startedAt: now }), null);
-    await until(() => Bun.file(wal).size < 1024 * 1024);
+    await happens(() => Bun.file(wal).size < 1024 * 1024);
     expect(read(directory).reader.passes({ limit: 9 })).toHaveLength(1);
     await store.close();
   });
@@ -120,7 +115,7 @@ describe("a throttle", () => {
     throttle.ask();
     const startedMs = performance.now();
     throttle.succeeded();
-    await until(() => writes === 1);
+    await happens(() => writes === 1);
     expect(performance.now() - startedMs).toBeLessThan(4_000);
   });
 });
