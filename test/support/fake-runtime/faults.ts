@@ -13,9 +13,7 @@ export type Fault =
   /** Whatever the runtime would have answered, changed; of a stream, each batch. What it throws is the answer. */
   | { readonly kind: "edit"; readonly edit: (answer: object) => object }
   /** Does what was asked, then breaks the connection instead of answering. */
-  | { readonly kind: "drop" }
-  /** The runtime crashes before it does anything, and is back at once. */
-  | { readonly kind: "crash" };
+  | { readonly kind: "drop" };
 
 export interface FaultScope {
   /** Calls that pass before; 0 by default. */

@@ -214,7 +214,7 @@ interface Answering {
 async function serve(
   method: string,
   request: object,
-  { faults, calls, drop }: Context,
+  { faults, calls }: Context,
   { refuse, answer }: Answering,
 ): Promise<void> {
   const received: ReceivedCall = { method, request, atMs: performance.now(), code: null };
@@ -223,7 +223,6 @@ async function serve(
     await faults.runHooks(method, request);
     const fault = faults.take(method, request);
     if (fault?.kind === "hang") return;
-    if (fault?.kind === "crash") return await drop();
     if (fault?.kind === "delay") await Bun.sleep(fault.ms);
     if (fault?.kind === "error")
       throw new Refusal(fault.code, fault.message ?? `${method} was made to fail`);
