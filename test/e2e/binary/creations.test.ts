@@ -1,6 +1,6 @@
 // Containers that are being created, as the kubelet's directory shows them, hold up image removal; pods without one do not.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
@@ -37,31 +37,29 @@ const create = (it: TestNode): void =>
     createdAt: new Date().toISOString(),
   });
 
-describe("an agent under pressure", () => {
-  test("waits for a container that is being created, says so, and keeps its image", async () => {
-    await using it = await aPod();
-    begin(it);
-    await using agent = it.start("run");
-    const { waiting } = await it.status("the pass waits", (status) => status.waiting !== null);
-    expect(waiting).toMatchObject({
-      code: "pod-starting",
-      containers: [{ sandbox: "pod", name: "web" }],
-    });
-    const metrics = await (await it.ask("/metrics")).text();
-    expect(metrics).toContain('crigc_image_removal_blocked{block="pod-starting"} 1');
-    expect(it.removedImages()).toEqual([]);
-    create(it);
-    await it.untilRemoved(2);
-    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf("a")]);
-    const ofPressure = ({ passKind }: Json): boolean => passKind === "pressure";
-    const { lastPasses } = await it.status("the pass has ended", (status) =>
-      status.lastPasses.some(ofPressure),
-    );
-    expect(lastPasses.find(ofPressure).steps.map((step: Json) => step.name)).toContain("creation");
-    await agent.stop();
-    expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
-  }, 60_000);
-});
+test("an agent under pressure waits for a container that is being created, says so, and keeps its image", async () => {
+  await using it = await aPod();
+  begin(it);
+  await using agent = it.start("run");
+  const { waiting } = await it.status("the pass waits", (status) => status.waiting !== null);
+  expect(waiting).toMatchObject({
+    code: "pod-starting",
+    containers: [{ sandbox: "pod", name: "web" }],
+  });
+  const metrics = await (await it.ask("/metrics")).text();
+  expect(metrics).toContain('crigc_image_removal_blocked{block="pod-starting"} 1');
+  expect(it.removedImages()).toEqual([]);
+  create(it);
+  await it.untilRemoved(2);
+  expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf("a")]);
+  const ofPressure = ({ passKind }: Json): boolean => passKind === "pressure";
+  const { lastPasses } = await it.status("the pass has ended", (status) =>
+    status.lastPasses.some(ofPressure),
+  );
+  expect(lastPasses.find(ofPressure).steps.map((step: Json) => step.name)).toContain("creation");
+  await agent.stop();
+  expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
+}, 60_000);
 
 test("plan shows a creation as a block until 150 s after crigc first saw it", async () => {
   await using it = await aPod();

@@ -50,17 +50,12 @@ export class FakeNode {
   }
 
   setContainerState(id: string, state: NonNullable<ContainerDescription["state"]>): void {
-    const container = this.container(id);
+    const container = this.containers.get(id);
+    if (container === undefined) throw new Error(`the node has no container ${id}`);
     const changed = { ...container, state };
     this.containers.set(id, changed);
     if (state === "running") this.#emit("started", changed);
     if (state === "exited") this.#emit("stopped", changed);
-  }
-
-  container(id: string): ContainerDescription {
-    const found = this.containers.get(id);
-    if (found === undefined) throw new Error(`the node has no container ${id}`);
-    return found;
   }
 
   /** By ID, tag or digest. */
