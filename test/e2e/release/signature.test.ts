@@ -106,12 +106,6 @@ const untouched = () => undefined;
 
 test.each<[string, string, string, (copy: string) => unknown]>([
   ["of a changed file", "ssh", "differs from SHA256SUMS", (copy) => put(copy, "LICENSE", "other")],
-  [
-    "of a file that has no sum",
-    "ssh",
-    "SHA256SUMS does not name: added",
-    (copy) => put(copy, "added"),
-  ],
   ["of no release", "ssh", "is not a release", (copy) => rmSync(`${copy}/SHA256SUMS`)],
   ["with no key", "release/LICENSE", "neither a key of OpenSSH nor of minisign", untouched],
   ["with a key that is missing", "absent", "cannot read the key", untouched],
