@@ -20,29 +20,19 @@ spec:
 `;
 
 describe("manifests of static pods", () => {
-  test("name the images of init and main containers and of volumes, in YAML and JSON", async () => {
+  test("name the images of init and main containers and of volumes, in YAML and JSON, whatever their names", async () => {
     const directory = scratch();
     put(directory, "etcd.yaml", etcd);
-    put(
-      directory,
-      "without-an-ending",
-      JSON.stringify({ kind: "Pod", spec: { containers: [{ image: "r.example/json:1" }] } }),
-    );
-    expect(await readManifests([directory])).toEqual([
-      {
-        path: join(directory, "etcd.yaml"),
-        images: ["r.example/prepare:1", "r.example/etcd:3", "r.example/data:1"],
-        fault: null,
-      },
-      { path: join(directory, "without-an-ending"), images: ["r.example/json:1"], fault: null },
-    ]);
-  });
-
-  test("are read whatever bytes their names have", async () => {
-    const directory = scratch();
-    writeFileSync(Buffer.from(`${directory}/etcd\u00ff`, "latin1"), etcd);
-    const [manifest] = await readManifests([directory]);
-    expect(manifest?.images).toContain("r.example/etcd:3");
+    const json = { kind: "Pod", spec: { containers: [{ image: "r.example/json:1" }] } };
+    put(directory, "without-an-ending", JSON.stringify(json));
+    writeFileSync(Buffer.from(`${directory}/\u00ff.yaml`, "latin1"), etcd);
+    // Ignored: hidden files, directories and broken links.
+    put(directory, ".etcd.yaml.swp", etcd);
+    mkdirSync(join(directory, "old"));
+    symlinkSync("/nowhere", join(directory, "gone.yaml"));
+    symlinkSync("loop.yaml", join(directory, "loop.yaml"));
+    const read = await readManifests([directory]);
+    expect(JSON.stringify(read, null, 1).replaceAll(directory, "")).toMatchSnapshot();
   });
 
   test("may be one file or a link to one, and there may be none", async () => {
@@ -50,15 +40,6 @@ describe("manifests of static pods", () => {
     symlinkSync(put(scratch(), "pod.yaml", etcd), path);
     const read = await readManifests([path, "/nowhere", scratch()]);
     expect(read).toMatchObject([{ path, fault: null }]);
-  });
-
-  test("ignore hidden files, directories and broken links", async () => {
-    const directory = scratch();
-    put(directory, ".etcd.yaml.swp", etcd);
-    mkdirSync(join(directory, "old"));
-    symlinkSync("/nowhere", join(directory, "gone.yaml"));
-    symlinkSync("loop.yaml", join(directory, "loop.yaml"));
-    expect(await readManifests([directory])).toEqual([]);
   });
 
   test("in a directory with too many files to read are unreadable, not a part of them", async () => {

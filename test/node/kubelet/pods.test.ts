@@ -63,16 +63,14 @@ test.each([
 });
 
 describe("pod source auto", () => {
-  test("uses the kubelet's directory if it has pods, and fails if that cannot be read", async () => {
+  test("uses the kubelet's directory if it has pods, fails if that cannot be read, and uses cri without a sign", async () => {
     const [root, broken] = [scratch(), scratch()];
     mkdirSync(join(root, "pods", "uid-a"), { recursive: true });
     symlinkSync("/nowhere", join(broken, "pods"));
     const source = "kubelet-dir";
     expect(await read({ rootDirectory: root })).toMatchObject({ kind: "ready", source });
     expect(await read({ rootDirectory: broken })).toMatchObject({ kind: "failed", source });
-  });
-
-  test("uses cri if nothing suggests a kubelet, whatever /pods of the node is", async () => {
+    // Whatever /pods of the node is.
     for (const rootDirectory of ["/nowhere", "/"])
       expect(await read({ rootDirectory })).toEqual({ kind: "ready", source: "cri", pods: [] });
   });
