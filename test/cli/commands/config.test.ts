@@ -48,6 +48,11 @@ describe("as a table", () => {
   });
 });
 
+test("patterns that are none are errors with their places, and say nothing to the terminal", async () => {
+  const words = ["config", "--keep", "a\u001b[31m", "--pod-infra-container-image", "b c"];
+  expect(await crigc(words, { files })).toMatchSnapshot();
+});
+
 describe("--check", () => {
   test("a valid file is valid whatever the node's own configuration says", async () => {
     const around = {
