@@ -114,14 +114,7 @@ describe("writing", () => {
     await writer.removeSandbox(sandboxId("sandbox"));
     await writer.removeImage(imageId(imageIdOf(1)));
     expect(fake.node.containers.size + fake.node.sandboxes.size + fake.node.images.length).toBe(0);
-    expect(fake.calls.map(({ method, request }) => ({ method, ...request }))).toMatchObject([
-      { method: "ExecSync", cmd: ["sh", "-c", "exit 42"], timeout: "5" },
-      { method: "StopContainer", container_id: "container", timeout: "30" },
-      { method: "RemoveContainer", container_id: "container" },
-      { method: "StopPodSandbox", pod_sandbox_id: "sandbox" },
-      { method: "RemovePodSandbox", pod_sandbox_id: "sandbox" },
-      { method: "RemoveImage", image: { image: imageIdOf(1) } },
-    ]);
+    expect(fake.calls.map(({ method, request }) => ({ method, ...request }))).toMatchSnapshot();
   });
 
   test("of what no longer exists is a success", async () => {

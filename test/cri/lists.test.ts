@@ -77,15 +77,9 @@ describe("streaming lists", () => {
       await runtime.reader.listSandboxes(signal);
       await runtime.reader.listImages(signal);
     }
-    expect(fake.calls.map(({ method }) => method)).toEqual([
-      "StreamContainers",
-      "ListContainers",
-      "ListPodSandbox",
-      "StreamImages",
-      "ListContainers",
-      "ListPodSandbox",
-      "StreamImages",
-    ]);
+    const once = "StreamContainers ListContainers ListPodSandbox StreamImages";
+    const later = "ListContainers ListPodSandbox StreamImages";
+    expect(fake.calls.map(({ method }) => method).join(" ")).toBe(`${once} ${later}`);
   });
 
   test("that break off are an error, not a partial list", async () => {

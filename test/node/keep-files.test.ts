@@ -46,16 +46,8 @@ describe("readKeepRules", () => {
     const directory = scratch();
     put(directory, "b.list", "from b");
     put(directory, "a.list", "from a");
-    expect(await rules(directory, { patterns: ["x", "y"] })).toEqual({
-      rules: [
-        { pattern: "x", source: "--keep" },
-        { pattern: "y", source: "--keep" },
-        { pattern: "from a", source: `${directory}/a.list:1` },
-        { pattern: "from b", source: `${directory}/b.list:1` },
-      ],
-      problems: [],
-      directoriesRead: [directory],
-    });
+    const read = await rules(directory, { patterns: ["x", "y"] });
+    expect(JSON.stringify(read, null, 1).replaceAll(directory, "DIR")).toMatchSnapshot();
   });
 
   test("an invalid pattern of a flag or file is a problem with its place, next to valid ones", async () => {
@@ -64,12 +56,7 @@ describe("readKeepRules", () => {
     put(directory, "b.list", "right");
     const infraImages = ["right", "wrong"];
     const read = await rules(directory, { patterns: ["wrong"], infraImages });
-    expect(read.problems).toEqual([
-      { source: "--keep", message: "it is wrong" },
-      { source: "--pod-infra-container-image", message: "it is wrong" },
-      { source: `${directory}/a.list:1`, message: "it is wrong" },
-    ]);
-    expect(read.rules).toHaveLength(1);
+    expect(JSON.stringify(read, null, 1).replaceAll(directory, "DIR")).toMatchSnapshot();
   });
 
   test("leftovers of editors and packages are ignored; what may be meant as a list is a problem", async () => {

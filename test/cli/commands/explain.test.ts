@@ -45,11 +45,8 @@ test("rm finds an image without a tag as tables show it, and not by another dige
 
 test("rm refuses a short digest that two images have", () => {
   const other = `${digest.slice(0, 19)}${imageIdOf("else").slice(19)}`;
-  const twin = anImage("twin", {
-    repoTags: [],
-    repoDigests: [`registry.example/untagged@${other}`],
-  });
-  expect(() => imageNamed([untagged, twin], shown)).toThrow("names 2 images");
+  const names = { repoTags: [], repoDigests: [`registry.example/untagged@${other}`] };
+  expect(() => imageNamed([untagged, anImage("twin", names)], shown)).toThrow("names 2 images");
 });
 
 test("-o name has the whole digest, for other programs", async () => {
