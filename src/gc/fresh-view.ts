@@ -147,8 +147,10 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
     };
     const previous = await withRules(signal);
     const next = await observer.refresh({ previous, announced }, signal);
-    if (next.containers.length === 0 && previous.containers.length > 0)
-      throw new RuntimeError("failed", vanishedWords(previous));
+    // Under pressure the containers of the same pass go meanwhile.
+    const others = previous.containers.filter(({ id }) => !observer.pods.removed.has(id));
+    if (next.containers.length === 0 && others.length > 0)
+      throw new RuntimeError("failed", vanishedWords(others.length, previous));
     if (next.pods !== previous.pods) podsNs = timer.monotonicNs();
     [snapshot, containersNs] = [next, listedNs];
     const listed = new Set(next.images.map(({ id }) => id));
@@ -168,8 +170,8 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
   });
 }
 
-const vanishedWords = ({ containers, runtime }: Snapshot): string =>
-  `the runtime at ${runtime.endpoint} lists no container, but listed ${containers.length} a moment ago; crigc removes no image on such a list, and the next pass tries again`;
+const vanishedWords = (count: number, { runtime }: Snapshot): string =>
+  `the runtime at ${runtime.endpoint} lists no container, but listed ${count} a moment ago; crigc removes no image on such a list, and the next pass tries again`;
 
 export interface JudgementInput {
   /** What the plan was decided from. */

@@ -22,6 +22,8 @@ export class PodLists {
   readonly #containers: CheckedList<ContainerId>;
   readonly #sandboxes: CheckedList<SandboxId>;
   readonly #runtime: ListedRuntime;
+  /** Containers that this pass has removed, so that they did not vanish. */
+  readonly removed = new Set<ContainerId>();
 
   constructor(runtime: ListedRuntime) {
     this.#runtime = runtime;
@@ -63,6 +65,7 @@ export class PodLists {
   /** Its removal was answered, so a list may lack it. */
   containerRemoved(id: ContainerId): void {
     this.#containers.forget([id]);
+    this.removed.add(id);
   }
 
   sandboxRemoved(id: SandboxId): void {

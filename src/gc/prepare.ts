@@ -11,7 +11,7 @@ import { baselineOf } from "../policy/keep/baseline.ts";
 import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { metTargets } from "../policy/pressure/judge.ts";
-import { remember } from "../policy/remember.ts";
+import { forgetRemoved, remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
 import { Observer, readCreations } from "./observe.ts";
@@ -67,6 +67,7 @@ export async function prepare(
   const snapshot = await steps.run("observe", () =>
     look(engine, { observer, logs: parts.containers !== "none" }, signal),
   );
+  forgetGoing(engine, observer);
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const limits = engine.limits();
   const decided: PlanInput = {
@@ -175,6 +176,14 @@ async function withLayers(
   });
   if (request.remembers) replaceIfChanged(engine, learn);
   return decidedAgain(prepared, learn);
+}
+
+/** Under pressure the containers of the same pass go meanwhile, and have not vanished. */
+function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): void {
+  if (removed.size === 0) return;
+  const before = memory.current();
+  const remaining = [...before.containers.keys()].filter((id) => !removed.has(id)).length;
+  memory.replace(forgetRemoved(before, { containers: [...removed], sandboxes: [], remaining }));
 }
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */

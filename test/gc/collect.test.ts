@@ -492,6 +492,41 @@ describe("a pass under pressure whose containers are removed beside its images",
     expect(slept.filter((span) => span >= 1_000)).toEqual(Array(looks).fill(1_000));
   });
 
+  const mark = { podUid: aSandbox("a").podUid, name: "web", at: instant(NOW - seconds(1)) };
+
+  test.each([
+    ["goes on after the last container of the node", []],
+    ["begins no grace period then, while it waits for one that is being created", [mark]],
+  ])("%s", async (_, marks) => {
+    const pod = aSandbox("gone", { state: "not-ready" });
+    const at = { podUid: pod.podUid, sandboxId: pod.id };
+    const fake = aNode({
+      containers: [1, 2, 3].map((attempt) => ({ ...dead(attempt), ...at })),
+      sandboxes: [pod, aSandbox("a")],
+      pods: reading("cri"),
+      marks,
+    });
+    const { engine, world } = fake;
+    const pods = new Map([[pod.podUid, aPodRecord({ deadSinceWatched: watched(0n) })]]);
+    engine.memory.replace({ ...world.ledger, pods, hadContainers: true });
+    // The first image goes after the last container, and the sandbox after the last image.
+    const waits: Record<string, () => boolean> = {
+      RemoveImage: () => world.containers.length > 0,
+      RemovePodSandbox: () => world.images.length > 3,
+    };
+    world.before = async (method) => {
+      if (method === "RemoveContainer" || method === "RemoveImage")
+        await engine.timer.sleep(1_000, never);
+      for (let ms = 0; waits[method]?.() === true && ms < 20_000; ms += 100)
+        await engine.timer.sleep(100, never);
+    };
+    const { pass } = await run(fake, underPressureOf(fake));
+    expect(pass.containers?.containers).toHaveLength(3);
+    expect(pass.images).toMatchObject({ end: "target-reached", error: null });
+    expect(fake.writes.filter((write) => write.startsWith("RemoveImage"))).toHaveLength(2);
+    expect(world.ledger.graceUntil).toBeNull();
+  });
+
   test("removes no image if its containers ended the pressure", async () => {
     const fake = aNode({ containers: [dead(1), dead(2)] });
     const targets = [[pressing]];
