@@ -272,7 +272,7 @@ describe("ghosts", () => {
     (ghostIn(ledger)?.retryWatched ?? 0n) - ledger.watched;
 
   describe("the pause after each attempt", () => {
-    const rows: readonly [string, readonly GhostAttempt["end"][], readonly Duration[]][] = [
+    test.each<[string, readonly GhostAttempt["end"][], readonly Duration[]]>([
       [
         "doubles from an hour to a day",
         Array(6).fill("unanswered"),
@@ -281,8 +281,7 @@ describe("ghosts", () => {
       ["is none after the first cut-off", ["cut-off", "cut-off", "cut-off"], [0, 1, 2].map(hours)],
       ["is none after a cut-off that follows others", ["unanswered", "cut-off"], [1, 0].map(hours)],
       ["is an hour if an answer follows a cut-off", ["cut-off", "answered"], [0, 1].map(hours)],
-    ];
-    test.each(rows)("%s", (_, ends, pauses) => {
+    ])("%s", (_, ends, pauses) => {
       let ledger = observed(aLedger(), hours(0));
       for (const [index, end] of ends.entries()) {
         ledger = tried(ledger, end);

@@ -110,7 +110,6 @@ export interface Lived extends FakeEngine {
 /** Puts the node into an engine whose calls are answered as the faults say, and judged by the truth. */
 export function live(node: FaultyNode): Lived {
   const violations: string[] = [];
-  const judge = new Judge(node, violations);
   const fake = fakeEngine({
     images: WORDS.map((word, at) => anImage(word, { pinned: node.images[at]?.pinned === true })),
     containers: node.containers.map(containerOf),
@@ -144,10 +143,10 @@ export function live(node: FaultyNode): Lived {
         ),
       ),
     }),
-    before: (method, about) => judge.before(method, about),
-    lies: (method) => judge.lie(method),
   });
-  judge.fake = fake;
+  const judge = new Judge(node, fake, violations);
+  fake.world.before = (method, about) => judge.before(method, about);
+  fake.world.lies = (method) => judge.lie(method);
   return { ...fake, node, violations };
 }
 
@@ -206,10 +205,11 @@ function readingOf({ source, pods }: FaultyNode): PodReading {
 
 /** Answers as the faults say, and judges each removal by what is true and what the runtime has told. */
 class Judge {
-  fake: FakeEngine | null = null;
   /** By method, because calls of several are under way at once. */
   readonly #lies = new Map<string, Lie>();
   readonly #node: FaultyNode;
+  readonly #world: FakeEngine["world"];
+  readonly #engine: FakeEngine["engine"];
   readonly #violations: string[];
   readonly #counts = new Map<string, number>();
   /** Containers that any list of this pass named. */
@@ -218,8 +218,10 @@ class Judge {
   readonly #read = new Set<string>();
   #calls = 0;
 
-  constructor(node: FaultyNode, violations: string[]) {
+  constructor(node: FaultyNode, { world, engine }: FakeEngine, violations: string[]) {
     this.#node = node;
+    this.#world = world;
+    this.#engine = engine;
     this.#violations = violations;
   }
 
@@ -229,7 +231,7 @@ class Judge {
 
   async before(method: string, about: string): Promise<void> {
     this.#startContainers(about);
-    if (this.#node.slow) await this.#engine().timer.sleep(11_000, new AbortController().signal);
+    if (this.#node.slow) await this.#engine.timer.sleep(11_000, new AbortController().signal);
     if (method === "RemoveImage") this.#judgeImage(about);
     if (method === "RemoveContainer") this.#judgeContainer(about);
     if (method === "RemovePodSandbox") this.#judgeSandbox(about);
@@ -242,11 +244,11 @@ class Judge {
     if (planned !== undefined) await this.#carryOut(planned, about);
     if (method === "ContainerStatus") this.#read.add(about);
     if (method === "ListContainers" && this.lie(method) === null)
-      for (const { id } of this.#world().containers) this.#told.add(id);
+      for (const { id } of this.#world.containers) this.#told.add(id);
   }
 
   async #carryOut({ kind, method }: PlannedFault, about: string): Promise<void> {
-    const world = this.#world();
+    const world = this.#world;
     switch (kind) {
       case "half":
         // Half of the containers in the very first list is all that a pass without a memory can know of.
@@ -261,7 +263,7 @@ class Judge {
         world.containers = world.containers.filter(({ id }) => id !== about);
         return;
       case "hang":
-        await this.#engine().timer.sleep(120_000, new AbortController().signal);
+        await this.#engine.timer.sleep(120_000, new AbortController().signal);
         throw new RuntimeError("deadline", `${method} was not answered in time`);
       case "error":
       case "malformed":
@@ -273,7 +275,7 @@ class Judge {
   }
 
   #startContainers(about: string): void {
-    const world = this.#world();
+    const world = this.#world;
     for (const [index, { at, image, dead }] of this.#node.starts.entries()) {
       if (at !== this.#calls) continue;
       const new_ = aContainer(`new${index}`, {
@@ -292,8 +294,7 @@ class Judge {
   }
 
   #judgeImage(id: string): void {
-    const world = this.#world();
-    const node = this.#node;
+    const [world, node] = [this.#world, this.#node];
     const at = WORDS.findIndex((word) => anImage(word).id === id);
     const fault = (what: string): void => void this.#violations.push(`image ${WORDS[at]}: ${what}`);
     const known = world.containers.filter((one) => this.#told.has(one.id));
@@ -310,7 +311,7 @@ class Judge {
   }
 
   #judgeContainer(id: string): void {
-    const { containers } = this.#world();
+    const { containers } = this.#world;
     const container = containers.find((one) => one.id === id);
     if (container === undefined) return;
     const fault = (what: string): void => void this.#violations.push(`${id}: ${what}`);
@@ -329,7 +330,7 @@ class Judge {
   }
 
   #judgeSandbox(id: string): void {
-    const { containers } = this.#world();
+    const { containers } = this.#world;
     const at = PODS.findIndex((pod) => aSandbox(pod).id === id);
     const fault = (what: string): void => void this.#violations.push(`${id}: ${what}`);
     if (this.#node.pods[at]?.ready === true) fault("it is ready");
@@ -344,20 +345,10 @@ class Judge {
     const at = PODS.findIndex((pod) => `uid-${pod}` === uid);
     const pod = this.#node.pods[at];
     if (pod === undefined || this.#node.source !== "ready") return false;
-    const { containers, uptime } = this.#world();
+    const { containers, uptime } = this.#world;
     const runs = containers.some((one) => one.podUid === uid && one.state === "running");
     const since = pod.absentSeconds === null ? null : seconds(pod.absentSeconds) - hours(48);
     return !pod.listed && !pod.ready && !runs && since !== null && since + uptime >= seconds(10);
-  }
-
-  #engine(): FakeEngine["engine"] {
-    if (this.fake === null) throw new Error("the engine comes first");
-    return this.fake.engine;
-  }
-
-  #world(): FakeEngine["world"] {
-    if (this.fake === null) throw new Error("the engine comes first");
-    return this.fake.world;
   }
 }
 

@@ -34,6 +34,9 @@ import {
 /** What an arbitrary makes. */
 export type Drawn<From> = From extends fc.Arbitrary<infer Value> ? Value : never;
 
+export const inSomeOrder = <Item>(list: readonly Item[]): fc.Arbitrary<Item[]> =>
+  fc.shuffledSubarray([...list], { minLength: list.length });
+
 export const WATCHED = watched(minutes(100_000));
 export const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
 export const rarely = fc.nat(5).map((roll) => roll === 0);

@@ -105,9 +105,8 @@ describe("a new pod", () => {
   });
 
   test("from the far future does not count as new", () => {
-    expect(stateOf(withNew(seconds(-59))).kind).toBe("ready");
-    for (const age of [minutes(-1), hours(-1)])
-      expect(stateOf(withNew(age)).kind).toBe("not-ready");
+    const states = [seconds(-59), minutes(-1), hours(-1)].map((age) => stateOf(withNew(age)).kind);
+    expect(states).toEqual(["ready", "not-ready", "not-ready"]);
   });
 });
 
@@ -199,25 +198,23 @@ describe("a static pod", () => {
 });
 
 describe("kubelet-dir on a root directory that the kubelet has left", () => {
-  test("is not ready although a static pod has the same directory in both", () => {
-    const node = { sandboxes: [staticPod, sandboxOf("a"), completed] };
-    expect(stateOf(viewOf(node, reading("kubelet-dir", HASH))).kind).toBe("not-ready");
-    const idle = { sandboxes: [staticPod, completed] };
-    expect(stateOf(viewOf(idle, reading("kubelet-dir", HASH))).kind).toBe("not-ready");
-  });
-
-  test("is ready where it knows a pod beside the static ones", () => {
-    const node = { sandboxes: [staticPod, sandboxOf("a")] };
-    expect(stateOf(viewOf(node, reading("kubelet-dir", HASH, "uid-a"))).kind).toBe("ready");
+  const intruder = dead("x", "c", { state: "running", sandboxId: completed.id });
+  test.each([
+    [
+      "is not ready although it has a static pod",
+      [staticPod, sandboxOf("a"), completed],
+      [HASH],
+      "not-ready",
+    ],
+    ["is not ready if only static pods live", [staticPod, completed], [HASH], "not-ready"],
+    ["is ready where it knows another pod", [staticPod, sandboxOf("a")], [HASH, "uid-a"], "ready"],
+  ] as const)("%s", (_, sandboxes, uids, kind) => {
+    expect(stateOf(viewOf({ sandboxes }, reading("kubelet-dir", ...uids))).kind).toBe(kind);
   });
 
   test("is right about what left something here where it knows a pod that lives, in whose sandbox ever", () => {
-    const intruder = dead("x", "c", { state: "running", sandboxId: completed.id });
-    const view = viewOf(
-      { sandboxes: [completed], containers: [intruder] },
-      reading("kubelet-dir", "uid-x"),
-    );
-    expect(stateOf(view).kind).toBe("ready");
+    const node = { sandboxes: [completed], containers: [intruder] };
+    expect(stateOf(viewOf(node, reading("kubelet-dir", "uid-x"))).kind).toBe("ready");
   });
 
   test("does not block images", () => {

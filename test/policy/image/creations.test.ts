@@ -95,7 +95,7 @@ describe("a marked container of a ready sandbox", () => {
     containers: [listed(change)],
   });
   const unlabelled = { ...pod, podUid: podUid(""), metadataUid: pod.podUid };
-  const rows: readonly [string, Look, number][] = [
+  test.each<[string, Look, number]>([
     ["is being created until it is listed", { marks }, IN_FULL],
     ["is not being created once it is listed", beside({ createdAt: ago(seconds(0.5)) }), 0],
     ["is being created again beside an older instance", beside(), IN_FULL],
@@ -121,8 +121,7 @@ describe("a marked container of a ready sandbox", () => {
       { marks, sandboxes: [unlabelled] },
       IN_FULL,
     ],
-  ];
-  test.each(rows)("%s", (_, look, heldMs) => {
+  ])("%s", (_, look, heldMs) => {
     expect(new Node().look(look)).toBe(heldMs);
   });
 });
@@ -150,22 +149,18 @@ describe("where the kubelet's pods cannot be read", () => {
 
 describe("a pod that the kubelet lists", () => {
   const known = { uid: pod.podUid, finished: false, evicted: false, images: [] };
-  const pods = (
-    source: "kubelet-api" | "kubelet-dir",
-    origin: "api" | "directory",
-  ): PodReading => ({
-    kind: "ready",
-    source,
-    pods: [{ ...known, origin }],
-  });
 
-  test("holds up nothing, because its specification names its images", () => {
-    const held = (reading: PodReading): number =>
-      new Node().look({ marks: [aMark()], pods: reading });
-    expect(held(pods("kubelet-api", "api"))).toBe(0);
-    expect(held(pods("kubelet-api", "directory"))).toBe(IN_FULL);
-    expect(held(pods("kubelet-dir", "directory"))).toBe(IN_FULL);
-  });
+  test.each([
+    ["kubelet-api", "api", 0],
+    ["kubelet-api", "directory", IN_FULL],
+    ["kubelet-dir", "directory", IN_FULL],
+  ] as const)(
+    "by %s as of %s holds up images for %p ms: a specification names them",
+    (source, origin, ms) => {
+      const pods: PodReading = { kind: "ready", source, pods: [{ ...known, origin }] };
+      expect(new Node().look({ marks: [aMark()], pods })).toBe(ms);
+    },
+  );
 });
 
 test("of two ready sandboxes of a pod the newer one counts, in any order", () => {

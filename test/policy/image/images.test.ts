@@ -87,6 +87,14 @@ describe("space", () => {
   });
 });
 
+test("a high threshold of 100 turns it off unless a maximum age is set", () => {
+  const met = (limits: Partial<ImageLimits>) =>
+    planOf({ images: three, snapshot: onDisk(0n), limits: { highPercent: 100, ...limits } })
+      .triggers;
+  expect(met({})).toEqual([]);
+  expect(met({ maximumAge: hours(9_000) })).toEqual([{ kind: "space" }]);
+});
+
 describe("other triggers", () => {
   test("a number of images, which counts an ID once", () => {
     const limits = { maximumImages: 2 };
@@ -162,9 +170,7 @@ describe("age", () => {
       },
       facts: {
         startedAt: instant(0n),
-        hold: stops.includes("hold")
-          ? { kind: "held", until: null, since: null, reason: "" }
-          : { kind: "none" },
+        hold: stops.includes("hold") ? HELD : { kind: "none" },
       },
     });
     expect(fateOf(plan, gib("old"))).toBe(fate);
@@ -298,6 +304,19 @@ describe("futility", () => {
       expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
     });
 
+    test("are noted while another disk costs images", () => {
+      const other = { ...disk(10n, 4n), device: "8:2", path: "/other" };
+      const filesystems = [disk(14n, 50n), other];
+      const free = [disk(50n, 50n), other];
+      const notesOn = (those: typeof filesystems) =>
+        at(12n * minute, { snapshot: { filesystems: those }, limits: { whenFutile: "collect" } });
+      expect(notesOn(filesystems)).toMatchObject({
+        targets: [{ path: "/other" }],
+        notes: [{ kind: "out-of-reach", block: { kind: "nothing-freed" } }],
+      });
+      expect(notesOn(free)).toMatchObject({ targets: [{ path: "/other" }], notes: [] });
+    });
+
     test("let one image be expected when the pause is over", () => {
       const plan = at(10n * minute);
       expect(plan.blocks).toEqual([]);
@@ -339,7 +358,14 @@ describe("futility", () => {
       three.map(() => ({ kind: "blocked", block: "on-hold" })),
     );
     const all = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
-    expect(all).toMatchObject({ candidates: [{}, {}, {}], futility: [{ futile: true }] });
+    expect(all).toMatchObject({
+      candidates: [{}, {}, {}],
+      futility: [{ futile: true }],
+      notes: [],
+    });
+    const counted = planOf({ images: three, snapshot: filled, limits: { maximumImages: 1 } });
+    expect(counted).toMatchObject({ blocks: [], targets: [{ kind: "image-count" }] });
+    expect(counted.notes).toEqual([{ kind: "out-of-reach", block: plan.blocks[0] as never }]);
   });
 
   test("inodes of the same disk are freed all the same, where no pressure has to end", () => {
@@ -350,12 +376,13 @@ describe("futility", () => {
   });
 });
 
-describe("a filesystem whose figures cannot be judged", () => {
-  test.each([
-    ["a capacity of 0", { capacityBytes: 0n, availableBytes: 0n }, "/var/lib/containerd"],
-    ["more available than there is", { availableBytes: 200n * GIB }, "/var/lib/containerd"],
-    ["no role of images", { roles: ["nodefs"] }, ""],
-  ] as const)("and has %s stops every image, for every purpose", (_, change, path) => {
+test.each([
+  ["a capacity of 0", { capacityBytes: 0n, availableBytes: 0n }, "/var/lib/containerd"],
+  ["more available than there is", { availableBytes: 200n * GIB }, "/var/lib/containerd"],
+  ["no role of images", { roles: ["nodefs"] }, ""],
+] as const)(
+  "a filesystem whose figures cannot be judged and has %s stops every image, for every purpose",
+  (_, change, path) => {
     for (const kind of ["periodic", "all-unused"] as const) {
       const plan = planOf({
         images: three,
@@ -365,8 +392,8 @@ describe("a filesystem whose figures cannot be judged", () => {
       expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "invalid-capacity", path }] });
       expect(fateOf(plan, gib("a"))).toBe("blocked");
     }
-  });
-});
+  },
+);
 
 test("for the kubelet a young image that was never used is too old once the agent is, without an image filesystem too", () => {
   const at = (ran: bigint) =>

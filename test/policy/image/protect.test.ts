@@ -81,9 +81,9 @@ const pulling = (image: string): Snapshot["pulls"] => ({
   intents: [{ image, markedAt: NOW }],
 });
 
-describe("each rule keeps its image and names the cause", () => {
+describe("each rule", () => {
   const keep = keepOf([{ pattern: "**/app:v*", source: "/k/a.list:2" }]);
-  const rows: readonly [string, Case, object][] = [
+  test.each<[string, Case, object]>([
     [
       "in-use",
       { snapshot: { containers: [aContainer("c", { imageId: idOf("app"), state: "exited" })] } },
@@ -122,12 +122,9 @@ describe("each rule keeps its image and names the cause", () => {
     ["keep-preloaded", { limits: preloaded }, { pull: "unknown", message: "a test" }],
     // An image that stays does not become removable with age.
     ["keep-preloaded", { limits: preloaded, record: young }, { pull: "unknown" }],
-  ];
-  for (const [kind, given, fields] of rows) {
-    test(`${kind} ${JSON.stringify(Object.keys(given))}`, () => {
-      expect(protection(given).reason).toMatchObject({ kind, ...fields });
-    });
-  }
+  ])("keeps its image and names the cause: %s", (kind, given, fields) => {
+    expect(protection(given).reason).toMatchObject({ kind, ...fields });
+  });
 });
 
 test("rules are tried in order and the deciding one is last", () => {

@@ -90,36 +90,34 @@ const imported = {
 const unreadable: Seen = { record: "unreadable" };
 const pullings = (count: number, seen: Seen): readonly Seen[] => Array(count).fill(seen);
 
-describe("an image that is first seen", () => {
-  test.each<[string, readonly Seen[], string | null]>([
-    ["with a record was pulled", [withRecord], "pulled"],
-    ["without a record has none", [{}], "no-record"],
-    ["while its name is pulled is not settled", [{ intent: true }], "pulling"],
-    ["while records cannot be read is unknown", [{ unread: true }], null],
-    ["with a record of 0 bytes is unknown", [unreadable], null],
-    ["stays pulled when the kubelet prunes its record", [withRecord, {}], "pulled"],
-    ["stays without when the kubelet makes a record for it", [{}, withRecord], "no-record"],
-    ["was pulled once its intent became a record", [{ intent: true }, withRecord], "pulled"],
-    ["has no record if its intent ended without one", [{ intent: true }, {}], "no-record"],
-    ["is not settled for an hour of its pull", pullings(12, { intent: true }), "pulling"],
-    ["has no record afterwards, as after a crash", pullings(13, { intent: true }), "no-record"],
-    ["is settled once records can be read", [{ unread: true }, withRecord], "pulled"],
-    ["is settled once its record is valid", [unreadable, withRecord], "pulled"],
-    ["stays settled while records cannot be read", [{}, { unread: true }], "no-record"],
-    ["stays pulled without a name, as after a removal without effect", [whole, nameless], "pulled"],
-    ["has no record once it has the made-up name of an import", [whole, imported], "no-record"],
-    ["stays pulled when its tag changes, without a digest", [withRecord, retagged], "pulled"],
-    ["stays pulled on CRI-O without a digest", [{ ...onCrio, image: pulled }, onCrio], "pulled"],
-    [
-      "while an intent that had ended is there again is not settled",
-      [{ image: null, intent: true }, { image: null }, { intent: true }],
-      "pulling",
-    ],
-    ["has no record if its record was seen before", [absent, withRecord], "no-record"],
-  ])("%s", (_, seen, state) => {
-    const node = new Node();
-    expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
-  });
+test.each<[string, readonly Seen[], string | null]>([
+  ["with a record was pulled", [withRecord], "pulled"],
+  ["without a record has none", [{}], "no-record"],
+  ["while its name is pulled is not settled", [{ intent: true }], "pulling"],
+  ["while records cannot be read is unknown", [{ unread: true }], null],
+  ["with a record of 0 bytes is unknown", [unreadable], null],
+  ["stays pulled when the kubelet prunes its record", [withRecord, {}], "pulled"],
+  ["stays without when the kubelet makes a record for it", [{}, withRecord], "no-record"],
+  ["was pulled once its intent became a record", [{ intent: true }, withRecord], "pulled"],
+  ["has no record if its intent ended without one", [{ intent: true }, {}], "no-record"],
+  ["is not settled for an hour of its pull", pullings(12, { intent: true }), "pulling"],
+  ["has no record afterwards, as after a crash", pullings(13, { intent: true }), "no-record"],
+  ["is settled once records can be read", [{ unread: true }, withRecord], "pulled"],
+  ["is settled once its record is valid", [unreadable, withRecord], "pulled"],
+  ["stays settled while records cannot be read", [{}, { unread: true }], "no-record"],
+  ["stays pulled without a name, as after a removal without effect", [whole, nameless], "pulled"],
+  ["has no record once it has the made-up name of an import", [whole, imported], "no-record"],
+  ["stays pulled when its tag changes, without a digest", [withRecord, retagged], "pulled"],
+  ["stays pulled on CRI-O without a digest", [{ ...onCrio, image: pulled }, onCrio], "pulled"],
+  [
+    "while an intent that had ended is there again is not settled",
+    [{ image: null, intent: true }, { image: null }, { intent: true }],
+    "pulling",
+  ],
+  ["has no record if its record was seen before", [absent, withRecord], "no-record"],
+])("an image that is first seen %s", (_, seen, state) => {
+  const node = new Node();
+  expect(seen.map((it) => node.sees(it)).at(-1)).toBe(state as never);
 });
 
 describe("an image that comes back", () => {

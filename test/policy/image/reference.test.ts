@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import {
   isImportName,
@@ -9,31 +9,29 @@ import {
 
 const HEX = "a1".repeat(32);
 
-describe("a name is parsed without taking a port for a tag", () => {
-  const rows: readonly [string, string, string | null][] = [
-    ["nginx", "docker.io/library/nginx", null],
-    ["nginx:1.27", "docker.io/library/nginx", "1.27"],
-    ["grafana/loki:3", "docker.io/grafana/loki", "3"],
-    ["docker.io/nginx", "docker.io/library/nginx", null],
-    ["index.docker.io/nginx:1", "docker.io/library/nginx", "1"],
-    ["host:5000/app", "host:5000/app", null],
-    ["host:5000/app:v1", "host:5000/app", "v1"],
-    ["host:5000/team/app:v1", "host:5000/team/app", "v1"],
-    ["localhost/app", "localhost/app", null],
-    ["localhost:5000/app", "localhost:5000/app", null],
-    ["Registry/app", "Registry/app", null],
-    ["[2001:db8::1]:5000/app:v1", "[2001:db8::1]:5000/app", "v1"],
-    ["host:5000", "docker.io/library/host", "5000"],
-    ["localhosts", "docker.io/library/localhosts", null],
-    [`${HEX}a`, `docker.io/library/${HEX}a`, null],
-    [`r.example/${"a".repeat(502)}`, `r.example/${"a".repeat(502)}`, null],
-  ];
-  for (const [text, repository, tag] of rows) {
-    test(`${text} is ${repository} with ${tag === null ? "no tag" : `the tag ${tag}`}`, () => {
-      expect(parseReference(text)).toEqual({ kind: "name", repository, tag, digest: null });
-    });
-  }
-});
+test.each<[string, string, string | null]>([
+  ["nginx", "docker.io/library/nginx", null],
+  ["nginx:1.27", "docker.io/library/nginx", "1.27"],
+  ["grafana/loki:3", "docker.io/grafana/loki", "3"],
+  ["docker.io/nginx", "docker.io/library/nginx", null],
+  ["index.docker.io/nginx:1", "docker.io/library/nginx", "1"],
+  ["host:5000/app", "host:5000/app", null],
+  ["host:5000/app:v1", "host:5000/app", "v1"],
+  ["host:5000/team/app:v1", "host:5000/team/app", "v1"],
+  ["localhost/app", "localhost/app", null],
+  ["localhost:5000/app", "localhost:5000/app", null],
+  ["Registry/app", "Registry/app", null],
+  ["[2001:db8::1]:5000/app:v1", "[2001:db8::1]:5000/app", "v1"],
+  ["host:5000", "docker.io/library/host", "5000"],
+  ["localhosts", "docker.io/library/localhosts", null],
+  [`${HEX}a`, `docker.io/library/${HEX}a`, null],
+  [`r.example/${"a".repeat(502)}`, `r.example/${"a".repeat(502)}`, null],
+])(
+  "the name %s is parsed as %s with the tag %p, without taking a port for one",
+  (text, repository, tag) => {
+    expect(parseReference(text)).toEqual({ kind: "name", repository, tag, digest: null });
+  },
+);
 
 test("an ID is a digest, with or without its algorithm and the schemes of old runtimes", () => {
   const digest = { kind: "digest", digest: `sha256:${HEX}` } as const;

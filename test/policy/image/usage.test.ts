@@ -47,26 +47,21 @@ const manifest = (image: string, fault: Manifest["fault"] = null): Manifest => (
   fault,
 });
 
-describe("every way to name an image counts", () => {
-  const rows: readonly [string, Partial<Container>][] = [
-    ["image_id", { imageId: app.id }],
-    [
-      "image_id without its algorithm, as CRI-O spells it",
-      { imageId: app.id.slice("sha256:".length) },
-    ],
-    ["image_ref that is an ID", { imageRef: app.id }],
-    ["image_ref that is a digest", { imageRef: `registry.example/app@${DIGEST}` }],
-    ["image_ref that is a digest of another name", { imageRef: `mirror.example/app@${DIGEST}` }],
-    ["image_ref that is a bare digest", { imageRef: DIGEST }],
-    ["the name it was created from", { imageName: "registry.example/app:v1" }],
-    ["the name with tag and digest", { imageName: `registry.example/app:v0@${DIGEST}` }],
-  ];
-  for (const [what, container] of rows) {
-    test(what, () => {
-      expect(used(node(container))).toEqual([app.id]);
-      expect(usageOf(node(container)).unknown).toEqual([]);
-    });
-  }
+test.each<[string, Partial<Container>]>([
+  ["image_id", { imageId: app.id }],
+  [
+    "image_id without its algorithm, as CRI-O spells it",
+    { imageId: app.id.slice("sha256:".length) },
+  ],
+  ["image_ref that is an ID", { imageRef: app.id }],
+  ["image_ref that is a digest", { imageRef: `registry.example/app@${DIGEST}` }],
+  ["image_ref that is a digest of another name", { imageRef: `mirror.example/app@${DIGEST}` }],
+  ["image_ref that is a bare digest", { imageRef: DIGEST }],
+  ["the name it was created from", { imageName: "registry.example/app:v1" }],
+  ["the name with tag and digest", { imageName: `registry.example/app:v0@${DIGEST}` }],
+])("an image is in use by %s", (_, container) => {
+  expect(used(node(container))).toEqual([app.id]);
+  expect(usageOf(node(container)).unknown).toEqual([]);
 });
 
 test.each([

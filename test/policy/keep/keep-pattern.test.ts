@@ -25,43 +25,38 @@ function matched(pattern: string, image: Partial<Image>): string | null {
 
 const tagged = (...repoTags: readonly string[]): Partial<Image> => ({ repoTags });
 
-describe("what a pattern matches", () => {
-  const rows: readonly [string, string, boolean][] = [
-    ["nginx", "docker.io/library/nginx:1.27", true],
-    ["nginx:1.27", "docker.io/library/nginx:1.27", true],
-    ["nginx:1.2", "docker.io/library/nginx:1.27", false],
-    ["nginx:1.*", "docker.io/library/nginx:1.27", true],
-    ["nginx", "quay.io/library/nginx:1.27", false],
-    ["docker.io/nginx", "docker.io/library/nginx:1", true],
-    ["docker.io/*", "docker.io/library/nginx:1", true],
-    ["docker.io/*", "docker.io/grafana/loki:1", false],
-    ["docker.io/**", "docker.io/grafana/loki:1", true],
-    ["rancher/*", "docker.io/rancher/k3s:v1", true],
-    ["rancher/*", "docker.io/rancher/mirrored/x:v1", false],
-    ["nginx*", "docker.io/library/nginx:1", false],
-    ["nginx*", "nginx:1", true],
-    ["**/nginx*", "docker.io/library/nginx-unprivileged:1", true],
-    ["*/pause:*", "registry.k8s.io/pause:3.10", true],
-    ["registry.k8s.io/*", "registry.k8s.io/coredns/coredns:v1", false],
-    ["registry.k8s.io/**", "registry.k8s.io/coredns/coredns:v1", true],
-    ["host:5000/app", "host:5000/app:v1", true],
-    ["[fd00::1]:5000/app", "[fd00::1]:5000/app:v1", true],
-    ["a".repeat(65), `docker.io/library/${"a".repeat(65)}:v1`, true],
-    ["host:5000/app:*", "host:5000/app:v1", true],
-    ["host:5000/app:*", "host:5000/other:v1", false],
-    ["host:5000/app:*", "host:6000/app:v1", false],
-    ["host:5000/app:*", "host/app:v1", false],
-    ["host:5000/app:*", "docker.io/library/host:5000", false],
-    ["host:*/app", "host:5000/app:v1", true],
-    ["host:*/app", "host:5000/other:v1", false],
-    ["**:latest", "quay.io/a/b:latest", true],
-    ["**:latest", "quay.io/a/b:v1", false],
-  ];
-  for (const [pattern, name, expected] of rows) {
-    test(`${pattern} ${expected ? "keeps" : "does not keep"} ${name}`, () => {
-      expect(matched(pattern, tagged(name))).toBe(expected ? name : null);
-    });
-  }
+test.each<[string, string, boolean]>([
+  ["nginx", "docker.io/library/nginx:1.27", true],
+  ["nginx:1.27", "docker.io/library/nginx:1.27", true],
+  ["nginx:1.2", "docker.io/library/nginx:1.27", false],
+  ["nginx:1.*", "docker.io/library/nginx:1.27", true],
+  ["nginx", "quay.io/library/nginx:1.27", false],
+  ["docker.io/nginx", "docker.io/library/nginx:1", true],
+  ["docker.io/*", "docker.io/library/nginx:1", true],
+  ["docker.io/*", "docker.io/grafana/loki:1", false],
+  ["docker.io/**", "docker.io/grafana/loki:1", true],
+  ["rancher/*", "docker.io/rancher/k3s:v1", true],
+  ["rancher/*", "docker.io/rancher/mirrored/x:v1", false],
+  ["nginx*", "docker.io/library/nginx:1", false],
+  ["nginx*", "nginx:1", true],
+  ["**/nginx*", "docker.io/library/nginx-unprivileged:1", true],
+  ["*/pause:*", "registry.k8s.io/pause:3.10", true],
+  ["registry.k8s.io/*", "registry.k8s.io/coredns/coredns:v1", false],
+  ["registry.k8s.io/**", "registry.k8s.io/coredns/coredns:v1", true],
+  ["host:5000/app", "host:5000/app:v1", true],
+  ["[fd00::1]:5000/app", "[fd00::1]:5000/app:v1", true],
+  ["a".repeat(65), `docker.io/library/${"a".repeat(65)}:v1`, true],
+  ["host:5000/app:*", "host:5000/app:v1", true],
+  ["host:5000/app:*", "host:5000/other:v1", false],
+  ["host:5000/app:*", "host:6000/app:v1", false],
+  ["host:5000/app:*", "host/app:v1", false],
+  ["host:5000/app:*", "docker.io/library/host:5000", false],
+  ["host:*/app", "host:5000/app:v1", true],
+  ["host:*/app", "host:5000/other:v1", false],
+  ["**:latest", "quay.io/a/b:latest", true],
+  ["**:latest", "quay.io/a/b:v1", false],
+])("the pattern %s keeps %s: %p", (pattern, name, expected) => {
+  expect(matched(pattern, tagged(name))).toBe(expected ? name : null);
 });
 
 test("a name without a tag means every digest too, one with a tag does not", () => {
@@ -118,38 +113,33 @@ test.each([384, 512])(
   },
 );
 
-describe("an invalid pattern is refused with the error", () => {
-  const rows: readonly [string, RegExp][] = [
-    ["", /empty/],
-    ["a b", /space/],
-    ["a\tb", /U\+0009/],
-    ["app\u001b[31m", /U\+001B/],
-    ["app\u007f", /U\+007F/],
-    ["app\u009f", /U\+009F/],
-    ["app?", /"\?"/],
-    ["app\u{FFFD}", /invalid in image names/],
-    ["app[0-9]", /invalid image name/],
-    ["sha256:0123456789a", /12 hex digits/],
-    ["sha256:", /12 hex digits/],
-    ["app@", /12 hex digits/],
-    ["app@SHA*", /12 hex digits/],
-    ["app@*]", /12 hex digits/],
-    ["app@asha256:0123456789ab", /12 hex digits/],
-    [`${ID}0`, /12 hex digits/],
-    ["app:", /tag/],
-    [`app:${"v".repeat(129)}`, /tag/],
-    ["registry.example//app", /invalid image name/],
-    ["/app", /invalid image name/],
-    ["a:b:c", /invalid image name/],
-  ];
-  for (const [text, message] of rows) {
-    test(JSON.stringify(text), () => {
-      expect(parseKeepPattern(text)).toEqual({
-        kind: "invalid",
-        message: expect.stringMatching(message),
-      });
-    });
-  }
+test.each<[string, RegExp]>([
+  ["", /empty/],
+  ["a b", /space/],
+  ["a\tb", /U\+0009/],
+  ["app\u001b[31m", /U\+001B/],
+  ["app\u007f", /U\+007F/],
+  ["app\u009f", /U\+009F/],
+  ["app?", /"\?"/],
+  ["app\u{FFFD}", /invalid in image names/],
+  ["app[0-9]", /invalid image name/],
+  ["sha256:0123456789a", /12 hex digits/],
+  ["sha256:", /12 hex digits/],
+  ["app@", /12 hex digits/],
+  ["app@SHA*", /12 hex digits/],
+  ["app@*]", /12 hex digits/],
+  ["app@asha256:0123456789ab", /12 hex digits/],
+  [`${ID}0`, /12 hex digits/],
+  ["app:", /tag/],
+  [`app:${"v".repeat(129)}`, /tag/],
+  ["registry.example//app", /invalid image name/],
+  ["/app", /invalid image name/],
+  ["a:b:c", /invalid image name/],
+])("the invalid pattern %j is refused", (text, message) => {
+  expect(parseKeepPattern(text)).toEqual({
+    kind: "invalid",
+    message: expect.stringMatching(message),
+  });
 });
 
 test("an ID that is not a digest matches no digest pattern", () => {

@@ -88,23 +88,17 @@ describe("a keep file", () => {
     },
   );
 
-  describe("a damaged file is a problem that names its place", () => {
-    test("0 bytes", () => {
-      expect(parseKeepFile("", PATH).problems).toEqual([
-        { source: PATH, message: expect.stringContaining("0 bytes") },
-      ]);
-      expect(parseKeepFile("\u{FEFF}", PATH).problems).toHaveLength(1);
-    });
-
-    test("a last line that ends in the middle of a name", () => {
-      expect(parseKeepFile("nginx\nregistry.k8s.io/", PATH).problems[0]?.source).toBe(`${PATH}:2`);
-      expect(parseKeepFile("nginx\napp@sha256:0123", PATH).problems[0]?.source).toBe(`${PATH}:2`);
-    });
-
-    test("two names on one line, and text that is not a list", () => {
-      expect(parseKeepFile("nginx redis\n", PATH).problems).toHaveLength(1);
-      expect(parseKeepFile("<html>\n<body>502</body>\n", PATH).problems).toHaveLength(2);
-    });
+  test.each([
+    ["0 bytes", "", [""]],
+    ["a byte order mark alone", "\u{FEFF}", [""]],
+    ["a last line that ends in the middle of a name", "nginx\nregistry.k8s.io/", [":2"]],
+    ["a last line that ends in the middle of a digest", "nginx\napp@sha256:0123", [":2"]],
+    ["two names on one line", "nginx redis\n", [":1"]],
+    ["text that is not a list", "<html>\n<body>502</body>\n", [":1", ":2"]],
+  ])("of %s is damaged, and each problem names its place", (_, text, places) => {
+    const { problems } = parseKeepFile(text, PATH);
+    expect(problems.map(({ source }) => source)).toEqual(places.map((place) => `${PATH}${place}`));
+    if (places[0] === "") expect(problems[0]?.message).toContain("0 bytes");
   });
 
   test("a promise is a whole line, of as many patterns as its number says", () => {

@@ -59,18 +59,16 @@ function shown(points: readonly DiskPoint[], highPercent: number | null = 85) {
 
 const steady = (rate: number, now: number) => (ago: number) => now - rate * ago;
 
-describe("with steady growth", () => {
-  test.each([
-    ["has a forecast of its threshold and of being full", 1, 75, 85, [2.9, 10, 25]],
-    ["has one by the last hours where these reach to its threshold", 0.5, 75, 85, [2.9, 20, null]],
-    ["has one by more than these where it is over it", 0.2, 90, 85, [5.9, 0, 50]],
-    ["has none beyond ten times the measured span, but a rate", 0.01, 60, 85, [23.9, null, null]],
-    ["without a threshold has the time until it is full", 1, 90, null, [2.9, null, 10]],
-    ["with a threshold of 100 has that time too", 1, 90, 100, [2.9, null, 10]],
-  ] as const)("a disk %s", (_, rate, now, highPercent, [over, high, full]) => {
-    const it = shown(pointsOf({ usedGib: steady(rate, now) }), highPercent);
-    expect(it).toEqual({ rate, over, high, full });
-  });
+test.each([
+  ["has a forecast of its threshold and of being full", 1, 75, 85, [2.9, 10, 25]],
+  ["has one by the last hours where these reach to its threshold", 0.5, 75, 85, [2.9, 20, null]],
+  ["has one by more than these where it is over it", 0.2, 90, 85, [5.9, 0, 50]],
+  ["has none beyond ten times the measured span, but a rate", 0.01, 60, 85, [23.9, null, null]],
+  ["without a threshold has the time until it is full", 1, 90, null, [2.9, null, 10]],
+  ["with a threshold of 100 has that time too", 1, 90, 100, [2.9, null, 10]],
+] as const)("with steady growth a disk %s", (_, rate, now, highPercent, [over, high, full]) => {
+  const it = shown(pointsOf({ usedGib: steady(rate, now) }), highPercent);
+  expect(it).toEqual({ rate, over, high, full });
 });
 
 describe("the least data for a forecast", () => {
@@ -93,42 +91,38 @@ describe("the least data for a forecast", () => {
   });
 });
 
-describe("without a clear trend", () => {
-  test.each([
-    ["stays as it is", () => 60],
-    ["shrinks", steady(-1, 60)],
-    ["grew once, by a burst", (ago: number) => (ago < 12 ? 70 : 60)],
-    ["grows to what it had that day before", (ago: number) => (ago > 12 ? 75 : 75 - ago)],
-    ["grew in the last half hour alone", (ago: number) => (ago < 0.5 ? 70 - 10 * ago : 65)],
-  ])("there is no forecast for a disk that %s", (_, usedGib) => {
-    expect(shown(pointsOf({ usedGib }))).toBeNull();
-  });
+test.each([
+  ["stays as it is", () => 60],
+  ["shrinks", steady(-1, 60)],
+  ["grew once, by a burst", (ago: number) => (ago < 12 ? 70 : 60)],
+  ["grows to what it had that day before", (ago: number) => (ago > 12 ? 75 : 75 - ago)],
+  ["grew in the last half hour alone", (ago: number) => (ago < 0.5 ? 70 - 10 * ago : 65)],
+])("without a clear trend there is no forecast for a disk that %s", (_, usedGib) => {
+  expect(shown(pointsOf({ usedGib }))).toBeNull();
 });
 
 const NOISE = { minLength: 289, maxLength: 289 };
 
-describe("the present rate", () => {
-  test("is not changed by noise and single wrong measurements", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), NOISE),
-        fc.array(fc.nat(288), { maxLength: 8 }),
-        (noise, wrong) => {
-          const points = pointsOf({
-            usedGib: (ago) => 70 - 2 * ago + (noise[Math.round(ago * 12)] ?? 0),
-          }).map((point, index) =>
-            wrong.includes(index) ? { ...point, availableBytes: 0n } : point,
-          );
-          const filesystem = pointAt(NOW, 70);
-          const foreseen = forecastOf({ points, filesystem, highPercent: 85, now: NOW });
-          const rate = Number(foreseen?.bytesPerHour) / GIB;
-          expect(rate).toBeGreaterThan(1.5);
-          expect(rate).toBeLessThan(2.6);
-        },
-      ),
-      { numRuns: 50 },
-    );
-  });
+test("the present rate is not changed by noise and single wrong measurements", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), NOISE),
+      fc.array(fc.nat(288), { maxLength: 8 }),
+      (noise, wrong) => {
+        const points = pointsOf({
+          usedGib: (ago) => 70 - 2 * ago + (noise[Math.round(ago * 12)] ?? 0),
+        }).map((point, index) =>
+          wrong.includes(index) ? { ...point, availableBytes: 0n } : point,
+        );
+        const filesystem = pointAt(NOW, 70);
+        const foreseen = forecastOf({ points, filesystem, highPercent: 85, now: NOW });
+        const rate = Number(foreseen?.bytesPerHour) / GIB;
+        expect(rate).toBeGreaterThan(1.5);
+        expect(rate).toBeLessThan(2.6);
+      },
+    ),
+    { numRuns: 50 },
+  );
 });
 
 describe("space that crigc frees", () => {

@@ -46,18 +46,16 @@ const none = { images, filesystems: [], logs: null, users: new Map(), layers: nu
 
 const few = { used: null, unused: 3n, mostPerMille: null, inUse: 1_000n };
 
-describe("the bound", () => {
-  test.each([
-    ["what the layers can take", { mostPerMille: 2500n }, 7n],
-    ["what the layers can take, even beyond five times", { mostPerMille: 6250n }, 18n],
-    ["the layers where they are tighter than the figure", { used: 10n, mostPerMille: 1000n }, 3n],
-    ["the figure where it is tighter than the layers", { used: 10n, mostPerMille: 5000n }, 13n],
-    ["no more than is in use, by the figure", { used: 10n, inUse: 12n }, 12n],
-    ["no more than is in use, without one", { inUse: 14n }, 14n],
-    ["no more than is in use, by the layers", { mostPerMille: 5000n, inUse: 14n }, 14n],
-  ])("is %s", (_, change, most) => {
-    expect(boundOf("bytes", { ...few, ...change })).toBe(most);
-  });
+test.each([
+  ["what the layers can take", { mostPerMille: 2500n }, 7n],
+  ["what the layers can take, even beyond five times", { mostPerMille: 6250n }, 18n],
+  ["the layers where they are tighter than the figure", { used: 10n, mostPerMille: 1000n }, 3n],
+  ["the figure where it is tighter than the layers", { used: 10n, mostPerMille: 5000n }, 13n],
+  ["no more than is in use, by the figure", { used: 10n, inUse: 12n }, 12n],
+  ["no more than is in use, without one", { inUse: 14n }, 14n],
+  ["no more than is in use, by the layers", { mostPerMille: 5000n, inUse: 14n }, 14n],
+])("the bound is %s", (_, change, most) => {
+  expect(boundOf("bytes", { ...few, ...change })).toBe(most);
 });
 
 test("layers of an image in use do not count in the bound, and an image of unknown layers counts in full", () => {
