@@ -4,10 +4,9 @@ import { describe, expect, test } from "bun:test";
 
 import { LayerReading } from "../../src/agent/layer-reading.ts";
 import { detect } from "../../src/gc/prepare.ts";
-import type { Limits } from "../../src/model/limits.ts";
 import { aRelease } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, Simulation, withThresholds } from "../sim/simulation.ts";
-import { anImage, defaultLimits } from "../support/build/values.ts";
+import { anImage, withLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine } from "../support/fake-engine.ts";
 
 const { signal } = new AbortController();
@@ -37,8 +36,7 @@ describe("the reading of layers", () => {
   });
 
   test("reads none with compat kubelet", async () => {
-    const limits = { ...defaultLimits, images: { ...defaultLimits.images, compat: "kubelet" } };
-    const node = fakeEngine({ images: [...images], limits: limits as Limits });
+    const node = fakeEngine({ images: [...images], limits: withLimits({ compat: "kubelet" }) });
     await looks(node, new LayerReading(), 2);
     expect([statuses(node), spoken(node)]).toEqual([0, []]);
   });

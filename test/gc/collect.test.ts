@@ -9,7 +9,6 @@ import { type ImageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
@@ -24,15 +23,12 @@ import {
   GIB,
   idOf,
   NOW,
+  spaceTarget,
+  withLimits,
 } from "../support/build/values.ts";
 import { aNodeOf, type FakeEngine, type FakeWorld, runFakePass } from "../support/fake-engine.ts";
 
 const WORDS = ["a", "b", "c", "d"] as const;
-
-const limitsWith = (images: Partial<Limits["images"]>): Limits => ({
-  ...defaultLimits,
-  images: { ...defaultLimits.images, ...images },
-});
 
 const aNode = (change: Partial<FakeWorld> = {}): FakeEngine => aNodeOf(WORDS, change);
 
@@ -72,7 +68,7 @@ describe("a pass", () => {
     ["for a target, in the order recent, does not raise it", "recent", {}, null],
     ["of all unused images does not raise it", "frequent", ALL, null],
   ] as const)("%s", async (_, order, change, agingTerm) => {
-    const fake = aNode({ limits: limitsWith({ order }) });
+    const fake = aNode({ limits: withLimits({ order }) });
     const uses = [8, 7, 5, 6];
     const known = WORDS.map((word, at): [ImageId, ImageRecord] => {
       const frequency = { uses: uses[at] ?? 0, agingTerm: 0, dayBegunWatched: null };
@@ -219,7 +215,7 @@ describe("the record of an image during its removal", () => {
   ] as const)(
     "decides under the kubelet's rules where preloaded images are kept: %s, %s",
     async (pull, kind) => {
-      const fake = aNode({ limits: limitsWith({ compat: "kubelet", keepPreloaded: true }) });
+      const fake = aNode({ limits: withLimits({ compat: "kubelet", keepPreloaded: true }) });
       const pulled = [...fake.world.ledger.images];
       for (const [, record] of pulled) Object.assign(record, { pull: "pulled" });
       const pass = await removing(fake, "a", (own) => replace(fake, "b", { ...own, pull }));
@@ -238,7 +234,7 @@ describe("containers first, then images", () => {
     });
   const running = aContainer("web", { name: "web", imageId: idOf("used") });
   const limits: Limits = {
-    ...limitsWith({ minimumAge: seconds(0) }),
+    ...withLimits({ minimumAge: seconds(0) }),
     containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
   };
   const both = { containers: "all", ...ALL } as const;
@@ -283,7 +279,7 @@ describe("events of passes", () => {
     const fake = aNode({
       filesystem: full,
       images: [anImage("a"), anImage("b"), anImage("used")],
-      limits: limitsWith({ maximumImages: 2 }),
+      limits: withLimits({ maximumImages: 2 }),
     });
     const { pass } = await run(fake);
     expect(pass.images).toMatchObject({ end: "futile", items: [{ result: { kind: "removed" } }] });
@@ -299,7 +295,7 @@ describe("events of passes", () => {
         imageInodesUsed: 20n,
       }),
       images: [anImage("a"), anImage("used")],
-      limits: limitsWith({ inodeHighPercent: 85, inodeLowPercent: 80 }),
+      limits: withLimits({ inodeHighPercent: 85, inodeLowPercent: 80 }),
     });
     await run(fake);
     expect(fake.writes).toEqual([]);
@@ -360,15 +356,10 @@ function aSlowNode(change: Partial<FakeWorld> = {}): FakeEngine {
   return fake;
 }
 
-const pressing: ImageTarget = {
-  kind: "available-bytes",
+const pressing = {
+  ...spaceTarget(17n * GIB, 7n * GIB),
   trigger: { kind: "pressure", signal: "imagefs.available" },
-  device: aFilesystem().device,
-  path: aFilesystem().path,
-  availableBytes: 17n * GIB,
-  wantedBytes: 7n * GIB,
-  relievedBytes: 17n * GIB,
-};
+} as const;
 const underPressure = {
   purpose: { kind: "pressure", signals: ["imagefs.available"] },
   containers: "all",
@@ -387,7 +378,7 @@ test.each([
 ] as const)(
   "a pass %s removes its first image after its last container, however long that takes",
   async (_, limits, request) => {
-    const fake = aSlowNode({ limits: limitsWith(limits) });
+    const fake = aSlowNode({ limits: withLimits(limits) });
     await run(fake, request);
     expect(fake.writes.slice(0, 3)).toEqual([
       "RemoveContainer container-dead-1",

@@ -12,11 +12,11 @@ import {
   aFilesystem,
   anImage,
   aSandbox,
-  defaultLimits,
   GIB,
   idOf,
   NOW,
   spaceTarget,
+  withLimits,
 } from "../support/build/values.ts";
 import { aNodeOf, type FakeEngine, type FakeWorld, runFakePass } from "../support/fake-engine.ts";
 
@@ -28,10 +28,7 @@ const aNode = (change: Partial<FakeWorld> = {}): FakeEngine =>
   aNodeOf(["a", "b", "c"], {
     sandboxes: [aSandbox("a"), pod],
     marks: [mark],
-    limits: {
-      ...defaultLimits,
-      images: { ...defaultLimits.images, minimumAge: duration(0n) },
-    },
+    limits: withLimits({ minimumAge: duration(0n) }),
     ...change,
   });
 

@@ -3,15 +3,10 @@ import { expect, test } from "bun:test";
 
 import { Meter } from "../../src/gc/meter.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
-import { aFilesystem, spaceTarget } from "../support/build/values.ts";
+import { aFilesystem, countTarget, spaceTarget } from "../support/build/values.ts";
 
 const target = spaceTarget(1_000n, 100n);
-const count: ImageTarget = {
-  kind: "image-count",
-  trigger: { kind: "count" },
-  maximumImages: 1,
-  wantedImages: 1,
-};
+const count = countTarget(1);
 
 function meterOf(availableBytes: bigint, capacityBytes: bigint) {
   return new Meter({

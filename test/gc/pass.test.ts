@@ -7,12 +7,12 @@ import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import {
   aContainer,
-  aFilesystem,
   anImage,
   aSandbox,
   defaultLimits,
   GIB,
   NOW,
+  spaceTarget,
 } from "../support/build/values.ts";
 import {
   type FakeEngine,
@@ -85,15 +85,12 @@ describe("the limit of removals in one pass", () => {
   });
 
   test("is half for images under pressure, so that containers that die all the time do not use it up in each pass", async () => {
-    const { device, path } = aFilesystem();
-    const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
-    const [availableBytes, wantedBytes] = [20n * GIB, 10n * GIB];
-    const relievedBytes = availableBytes;
-    const target = { kind: "available-bytes", trigger, device, path, relievedBytes } as const;
-    const pressure = {
-      purpose: { kind: "pressure", signals: [trigger.signal] },
-      retarget: async () => [{ ...target, availableBytes, wantedBytes }],
-    } as const;
+    const signal = "imagefs.available" as const;
+    const target = spaceTarget(20n * GIB, 10n * GIB);
+    const pressure: Partial<PassRequest> = {
+      purpose: { kind: "pressure", signals: [signal] },
+      retarget: async () => [{ ...target, trigger: { kind: "pressure", signal } }],
+    };
     const fake = fakeEngine(crowded(2));
     await gc(fake, pressure);
     expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveImage"]);

@@ -7,7 +7,14 @@ import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
-import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
+import {
+  aContainer,
+  aLedger,
+  anImage,
+  aSandbox,
+  defaultLimits,
+  withLimits,
+} from "../support/build/values.ts";
 import {
   type FakeEngine,
   fakeEngine,
@@ -117,7 +124,7 @@ describe("a first list that lacks entries of an earlier pass", () => {
         aContainer("d", { imageRef: "sha256:other" }),
       ],
       sandboxes: [aSandbox("a", { state: "ready" })],
-      limits: { ...defaultLimits, images: { ...defaultLimits.images, minimumAge: minutes(0) } },
+      limits: withLimits({ minimumAge: minutes(0) }),
       lies: (asked) => (lies && asked === "ListContainers" ? "half" : null),
     });
     await collect(node);

@@ -5,7 +5,6 @@ import { volatileMemory } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { HoldState } from "../../src/model/pass.ts";
-import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import { seconds, watched } from "../../src/model/time.ts";
 import {
@@ -13,30 +12,15 @@ import {
   aLedger,
   anImage,
   aRecord,
+  countTarget,
   MIB,
   spaceTarget,
 } from "../support/build/values.ts";
-import { imagePass, type ImagePassSetting, STORE } from "../support/image-pass.ts";
+import { claimsOf, imagePass, type ImagePassSetting, STORE } from "../support/image-pass.ts";
 
-type Expected = Omit<Partial<Awaited<ReturnType<typeof imagePass>>>, "items"> & {
-  readonly items?: readonly object[];
-};
+const claims = (rows: Parameters<typeof claimsOf<ImagePassSetting>>[1]): void =>
+  claimsOf(imagePass, rows);
 
-/** Each row is a test: its claim, the setting, and what comes of it. */
-function claims(
-  rows: readonly (readonly [claim: string, setting: ImagePassSetting, expected: Expected])[],
-): void {
-  test.each([...rows])("%s", async (_, setting, expected) => {
-    expect(await imagePass(setting)).toMatchObject(expected);
-  });
-}
-
-const imageCount = (maximumImages: number): ImageTarget => ({
-  kind: "image-count",
-  trigger: { kind: "count" },
-  maximumImages,
-  wantedImages: 1,
-});
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 const kubelet = { accounting: "reported", compat: "kubelet" } as const;
 const held = { kind: "held", until: null, since: null, reason: "" } as const;
@@ -393,7 +377,7 @@ describe("while other programs change the images", () => {
       {
         to: 1_000,
         of: "abc",
-        targets: [imageCount(1)],
+        targets: [countTarget(1)],
         meanwhile: (now) => {
           if (now.removals === "a") now.listed.delete(anImage("b").id);
         },
@@ -405,7 +389,7 @@ describe("while other programs change the images", () => {
       {
         to: 1_000,
         of: "abcd",
-        targets: [imageCount(2)],
+        targets: [countTarget(2)],
         change: ({ look }) => {
           const first = look();
           return { look: () => first };
@@ -452,7 +436,7 @@ describe("what a pass credits itself with", () => {
     ],
     [
       "is measured on the image filesystem in a pass for the number of images",
-      { to: 1_000, of: "abc", targets: [imageCount(1)] },
+      { to: 1_000, of: "abc", targets: [countTarget(1)] },
       {
         end: "target-reached",
         measuredFreedBytes: 200n * MIB,

@@ -2,8 +2,14 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageTarget } from "../../src/model/plan.ts";
-import { aFilesystem, MIB, spaceTarget } from "../support/build/values.ts";
-import { imagePass, type ImagePassSetting } from "../support/image-pass.ts";
+import {
+  aFilesystem,
+  countTarget,
+  inodeTarget,
+  MIB,
+  spaceTarget,
+} from "../support/build/values.ts";
+import { claimsOf, imagePass, type ImagePassSetting } from "../support/image-pass.ts";
 
 const TWENTY = "abcdefghijklmnopqrst";
 const PATH = aFilesystem().path;
@@ -12,32 +18,14 @@ const PATH = aFilesystem().path;
 const passOver = (setting: Partial<ImagePassSetting>) =>
   imagePass({ to: 1_300, of: TWENTY, callMs: 10, lookMs: 20, retargets: true, ...setting });
 
-type Expected = Omit<Partial<Awaited<ReturnType<typeof imagePass>>>, "items"> & {
-  readonly items?: readonly object[];
-};
+const claims = (rows: Parameters<typeof claimsOf<Partial<ImagePassSetting>>>[1]): void =>
+  claimsOf(passOver, rows);
 
-/** Each row is a test: its claim, the setting, and what comes of it. */
-function claims(rows: readonly (readonly [string, Partial<ImagePassSetting>, Expected])[]): void {
-  test.each([...rows])("%s", async (_, setting, expected) => {
-    expect(await passOver(setting)).toMatchObject(expected);
-  });
-}
-
-const inodesTarget = (wantedInodes: bigint): ImageTarget => ({
-  kind: "free-inodes",
-  trigger: { kind: "space" },
-  device: aFilesystem().device,
-  path: PATH,
-  inodesFree: (aFilesystem().inodesFree ?? 0n) + wantedInodes - 1n,
-  wantedInodes,
-  relievedInodes: wantedInodes,
+const inodesTarget = (wanted: bigint): ImageTarget => ({
+  ...inodeTarget((aFilesystem().inodesFree ?? 0n) + wanted - 1n, wanted),
+  relievedInodes: wanted,
 });
-const count: ImageTarget = {
-  kind: "image-count",
-  trigger: { kind: "count" },
-  maximumImages: 10,
-  wantedImages: 10,
-};
+const count: ImageTarget = { ...countTarget(10), wantedImages: 10 };
 const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
 const everySecondLate = { frees: (_: string, at: number) => (at % 2 === 0 ? 0 : 100), lateMs: 10 };
 const settledAs = (...kinds: readonly string[]) =>

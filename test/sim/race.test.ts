@@ -8,7 +8,7 @@ import { openRuntime } from "../../src/cri/client.ts";
 import { minutes } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { diskOf } from "../../src/node/disk.ts";
-import { aFilesystem, defaultLimits } from "../support/build/values.ts";
+import { aFilesystem, withLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, runFakePass } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { noAnnouncements } from "../support/no-creations.ts";
@@ -110,11 +110,7 @@ async function oneRound({ runtime, fake, tally, random }: Round): Promise<void> 
 
 /** The fake world, whose engine asks the real runtime and disk. */
 function onRuntime(client: ReturnType<typeof openRuntime>, events: boolean): FakeEngine {
-  const limits = {
-    ...defaultLimits,
-    images: { ...defaultLimits.images, minimumAge: minutes(0) },
-  };
-  const fake = fakeEngine({ limits });
+  const fake = fakeEngine({ limits: withLimits({ minimumAge: minutes(0) }) });
   const root = diskOf(() => "/");
   const disk = {
     filesystems: async () => [aFilesystem({ path: "/", ...(await root.measure("/")) })],

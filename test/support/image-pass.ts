@@ -1,5 +1,7 @@
 /** A pass over images of one letter and 100 MiB each, with 1,000 MiB available, on a disk and a clock in memory. */
 
+import { expect, test } from "bun:test";
+
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { type ImageExecution, removeImages } from "../../src/gc/remove-images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -207,4 +209,18 @@ function removeImage(id: ImageId, world: ImageWorld, disk: Disk, setting: ImageP
   world.listed.delete(id);
   const atMs = setting.onCommit === undefined ? world.clockMs + (setting.lateMs ?? 0) : Infinity;
   disk.due.push({ atMs, bytes: mib(setting.frees?.(name, removal) ?? 100) });
+}
+
+type Expected = Omit<Partial<Awaited<ReturnType<typeof imagePass>>>, "items"> & {
+  readonly items?: readonly object[];
+};
+
+/** Each row is a test: its claim, the setting, and what comes of it. */
+export function claimsOf<Setting>(
+  pass: (setting: Setting) => ReturnType<typeof imagePass>,
+  rows: readonly (readonly [claim: string, setting: Setting, expected: Expected])[],
+): void {
+  test.each([...rows])("%s", async (_, setting, expected) => {
+    expect(await pass(setting)).toMatchObject(expected);
+  });
 }

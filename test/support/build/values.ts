@@ -239,6 +239,11 @@ export const defaultLimits: Limits = {
   pressure: { thresholds: [], transitionPeriod: minutes(5) },
 };
 
+export const withLimits = (images: Partial<ImageLimits>): Limits => ({
+  ...defaultLimits,
+  images: { ...defaultImageLimits, ...images },
+});
+
 /** Of a periodic pass under these limits of images, which nothing holds back. */
 export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits): Facts => ({
   snapshot,
