@@ -41,8 +41,8 @@ async function check(context: CommandContext, path: string): Promise<number> {
   return exit.done;
 }
 
-/** A pass treats these as invalid keep rules and removes no image, so `config` reports them. */
-function rejectInvalidPatterns({ values, sources }: Config): void {
+/** A pass treats these as invalid keep rules and removes no image, so `config` and `print` reject them. */
+export function rejectInvalidPatterns({ values, sources }: Config): void {
   const issues = (["keep", "podInfraContainerImage"] as const).flatMap((name) =>
     values[name].flatMap((text) => {
       const parsed = parseKeepPattern(text);

@@ -23,6 +23,7 @@ import {
   option,
 } from "../command.ts";
 import { matching, numberUpTo, optionError, valueOf } from "../values.ts";
+import { rejectInvalidPatterns } from "./config.ts";
 import { PATH } from "./install.ts";
 import { SCENARIO_OPTIONS, scenarioArguments } from "./simulate.ts";
 
@@ -37,6 +38,7 @@ const printing = ({ text, ...words }: Printer): Command =>
     ...words,
     run: async (context) => {
       const given = context.given();
+      rejectInvalidPatterns(given);
       for (const warning of given.warnings) context.note(`warning: ${warning}`);
       context.stdout(text(given, context));
     },

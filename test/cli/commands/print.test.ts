@@ -31,6 +31,8 @@ describe("print", () => {
     // A unit would expand it.
     ["systemd-unit", "--bin-dir", "/a%b"],
     ["prometheus-rules", "--runbooks", "a page"],
+    // With an invalid keep rule, each machine would remove no image.
+    ["cloud-config", "--keep", "not a pattern"],
   ];
 
   test("what contradicts, is incomplete or cannot stand in a manifest is refused", async () => {
@@ -71,9 +73,9 @@ describe("print", () => {
       "/site/conf.d/10.yaml": ours("maxImages: 41\nimageStoreBudget: off\n"),
       "/etc/crigc/crigc.yaml": ours("maxImages: 1\n"),
     };
-    const flags = ["--config=/site/crigc.yaml", "--config-dir=/site/conf.d", "--keep=a/$x*"];
-    const thresholds = "--eviction-hard=nodefs.available<5%";
-    const argv = ["print", ...line.split(" "), ...flags, "--keep=b", thresholds];
+    const flags = ["--config=/site/crigc.yaml", "--config-dir=/site/conf.d", "--keep=a/x*"];
+    const quoted = ["--eviction-hard=nodefs.available<5%", "--event-hook=/a/$x*"];
+    const argv = ["print", ...line.split(" "), ...flags, "--keep=b", ...quoted];
     const ran = await crigc(argv, { files });
     expect(ran.code).toBe(0);
     expect(ran.stdout.replaceAll(sum, "SUM")).toMatchSnapshot();
@@ -179,7 +181,8 @@ describe("version", () => {
 });
 
 test("print simulate-job gives each pod its share, the varied flags and the settings", async () => {
-  const words = "--claim=t --shares=3 --bound --max-images=9 --keep=a/$x* --vary capacity=40%,60%";
+  const words =
+    "--claim=t --shares=3 --bound --max-images=9 --event-hook=/a/$x* --vary capacity=40%,60%";
   const argv = ["print", "simulate-job", "--image", image, ...words.split(" ")];
   const { code, stdout } = await crigc(argv);
   expect(code).toBe(0);
