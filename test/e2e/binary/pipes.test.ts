@@ -105,11 +105,9 @@ describe("a result that cannot be written", () => {
     await using it = await startNode({ node: { images: many }, flags });
     const { bavail, bsize } = statfsSync(disk.directory);
     writeFileSync(join(disk.directory, "full"), Buffer.alloc((bavail - 16) * bsize));
-    for (const words of ["images --all", "snapshot"]) {
-      const { stderr, exitCode } = await shell(it, `crigc ${words} "$@" >${disk.directory}/answer`);
-      expect(stderr).toContain("the filesystem is full");
-      expect(exitCode).toBe(1);
-    }
+    const { stderr, exitCode } = await shell(it, `crigc snapshot "$@" >${disk.directory}/answer`);
+    expect(stderr).toContain("the filesystem is full");
+    expect(exitCode).toBe(1);
   });
 });
 

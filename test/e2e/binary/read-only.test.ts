@@ -108,7 +108,7 @@ test("no command changes anything with --dry-run, and each accepts the flag", as
   }
   expect(wrong).toEqual({});
   expect(it.changes()).toEqual([]);
-}, 20_000);
+});
 
 test("read-only commands do not wait for a pass that holds the lock", async () => {
   await using it = await startNode({ node, flags });
