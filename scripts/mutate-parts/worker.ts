@@ -1,4 +1,4 @@
-// Runs in the mutated tree under `bun test`: every test once without a mutant, then those that reach a mutant against it.
+// Runs in the mutated tree under `bun test`: every test once without a mutant (and once more, where asked), then those that reach a mutant against it.
 
 import { test } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
@@ -14,6 +14,8 @@ export type Job = {
   readonly log: string;
   /** `alone`: the mutant is on from the start, since modules run it as they are loaded. */
   readonly alone: boolean;
+  /** First every test runs twice: one that keeps something between its runs would kill every mutant. */
+  readonly twice: boolean;
   /** Names of tests that fail without any mutant. */
   readonly left: readonly string[];
 };
@@ -25,6 +27,7 @@ export type Line =
   | { readonly kind: "survived"; readonly id: string; readonly reached: number }
   | { readonly kind: "static"; readonly id: string }
   | { readonly kind: "broken"; readonly name: string; readonly why: string }
+  | { readonly kind: "unrepeatable"; readonly name: string; readonly why: string }
   | { readonly kind: "ready"; readonly tests: number };
 
 type Hits = Record<string, number>;
@@ -98,6 +101,11 @@ async function runAll(job: Job, say: (line: Line) => void): Promise<void> {
     const fault = await faultOf(one, PATIENCE_MS);
     if (fault === null) costs.set(one, performance.now() - start);
     else say({ kind: "broken", name: one.name, why: fault.message });
+    if (!job.twice || fault !== null) continue;
+    // Its hits are not those of the first run.
+    state().currentTestId = `${index} again`;
+    const again = await faultOf(one, PATIENCE_MS);
+    if (again !== null) say({ kind: "unrepeatable", name: one.name, why: again.message });
   }
   state().currentTestId = undefined;
   say({ kind: "ready", tests: tests.length });

@@ -20,6 +20,10 @@ export type Work = {
   /** Of `performance.now()`. */
   readonly deadlineMs: number;
 };
+type Lane = Work & {
+  /** The first worker of one lane finds tests that fail when they are run again. */
+  readonly twice: boolean;
+};
 
 const WORKERS = 2;
 /** Without a word for so long, a worker hangs in a loop; until its first mutant it runs every test once. */
@@ -34,18 +38,25 @@ export async function verdictsOf(work: Work): Promise<ReadonlyMap<Mutant, Verdic
   const lanes = Array.from({ length: WORKERS }, (_, lane) =>
     work.mutants.filter((_mutant, index) => index % WORKERS === lane),
   );
-  await Promise.all(lanes.map((mutants) => runLane({ ...work, mutants }, found)));
+  await Promise.all(
+    lanes.map((mutants, lane) => runLane({ ...work, mutants, twice: lane === 0 }, found)),
+  );
   return found;
 }
 
-async function runLane(work: Work, found: Map<Mutant, Verdict>): Promise<void> {
+async function runLane({ twice, ...work }: Lane, found: Map<Mutant, Verdict>): Promise<void> {
   const alone: Mutant[] = [];
   const broken = new Map<string, string>();
   let left = [...work.mutants];
-  while (left.length > 0 && performance.now() < work.deadlineMs) {
+  for (let first = true; left.length > 0 && performance.now() < work.deadlineMs; first = false) {
     const before = left.length;
-    const lines = await runWorker(work, left);
+    const lines = await runWorker({ ...work, twice: twice && first }, left);
     for (const line of lines) if (line.kind === "broken") broken.set(line.name, line.why);
+    const unrepeatable = lines.filter((line) => line.kind === "unrepeatable");
+    if (unrepeatable.length > 0)
+      throw new Error(
+        `tests fail when run again: ${unrepeatable.map(({ name, why }) => `${name}: ${why}`).join("; ")}`,
+      );
     if (broken.size > BROKEN_MAX)
       throw new Error(`tests fail without any mutant: ${[...broken].flat().join("; ")}`);
     alone.push(...take(lines, left, found));
@@ -64,7 +75,11 @@ async function runLane(work: Work, found: Map<Mutant, Verdict>): Promise<void> {
     const beside = dirname(mutant.file).replace(/^src/, "test");
     for (const tests of [work.tests.filter((path) => path.startsWith(beside)), work.tests]) {
       if (tests.length === 0) continue;
-      take(await runWorker({ ...work, tests }, [mutant], [...broken.keys()]), [mutant], found);
+      take(
+        await runWorker({ ...work, tests, twice: false }, [mutant], [...broken.keys()]),
+        [mutant],
+        found,
+      );
       if (found.get(mutant)?.kind === "killed") break;
     }
   }
@@ -79,7 +94,7 @@ function take(
   const byId = new Map(mutants.map((mutant) => [mutant.id, mutant]));
   const alone: Mutant[] = [];
   for (const [index, line] of lines.entries()) {
-    if (line.kind === "ready" || line.kind === "broken") continue;
+    if (!("id" in line)) continue;
     const mutant = byId.get(line.id);
     if (mutant === undefined) continue;
     if (line.kind === "static") alone.push(mutant);
@@ -92,7 +107,7 @@ function take(
 }
 
 async function runWorker(
-  { tree, tests, deadlineMs }: Work,
+  { tree, tests, deadlineMs, twice }: Lane,
   mutants: readonly Mutant[],
   left?: readonly string[],
 ): Promise<readonly Line[]> {
@@ -105,6 +120,7 @@ async function runWorker(
     mutants: mutants.map(({ id }) => id),
     log,
     alone,
+    twice,
     left: left ?? [],
   };
   writeFileSync(join(folder, "job"), JSON.stringify(job));
