@@ -84,7 +84,7 @@ async function play(release: Release, options: NodeOptions): Promise<void> {
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, resolve);
   });
-  const node = await startNode(release, { disk: { sizeBytes: options.sizeBytes } });
+  const node = await startNode(release, { disk: { sizeBytes: options.sizeBytes, flushes: true } });
   try {
     await populate(node, options);
     console.log(invitation(node));

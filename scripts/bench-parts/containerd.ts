@@ -29,7 +29,9 @@ export async function measureContainerd(version: string, rounds: number): Promis
     console.error(`bench: unknown containerd ${version}; use one of ${releases.join(", ")}`);
     process.exit(2);
   }
-  const node = await startNode(release, { disk: { sizeBytes: 1024 * mebibyte } });
+  const node = await startNode(release, {
+    disk: { sizeBytes: 1024 * mebibyte, flushes: true },
+  });
   const measured: Round[] = [];
   try {
     for (let round = 0; round < rounds; round += 1) {
