@@ -28,7 +28,7 @@ test.each([
   expect(JSON.parse(planned.stdout).images.candidates).toMatchObject([{ id: imageIdOf("unused") }]);
 
   // So long is waited for records that cannot be written.
-  const collect = ["gc", "--images", "--all-unused", "-v", "2", "--runtime-request-timeout=20s"];
+  const collect = ["gc", "--images", "--all-unused", "-v", "2", "--runtime-request-timeout=10s"];
   const { exitCode, stderr } = await crigc(...collect);
   // Where the kernel cannot start a program of that processor, neither can crigc, so its records are lost.
   const isDone = exitCode === 0 || stderr.includes("could not be written to the state directory");
