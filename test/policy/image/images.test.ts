@@ -5,7 +5,7 @@ import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
 import { estimate } from "../../../src/policy/image/images.ts";
 import {
   aCandidate,
@@ -395,18 +395,22 @@ test.each([
   },
 );
 
-test("for the kubelet a young image that was never used is too old once the agent is, without an image filesystem too", () => {
-  const at = (ran: bigint) =>
-    planOf({
+test("for the kubelet an image, however young, is too old once its last use and the agent's start are, without an image filesystem too", () => {
+  const at = (ran: bigint, unused: bigint | null, startedAt: Instant | null = instant(0n)) => {
+    const used = { lastUsedAt: instant(0n), lastUsedWatched: watched(ran - (unused ?? 0n)) };
+    const seen = { firstSeenAt: NOW, firstSeenWatched: watched(ran) };
+    return planOf({
       images: [gib("a")],
-      records: [{ firstSeenAt: NOW, firstSeenWatched: watched(ran) }],
+      records: [{ ...seen, ...(unused !== null && used) }],
       ledger: { watched: watched(ran) },
       limits: { compat: "kubelet", maximumAge: hours(1) },
       snapshot: { filesystems: [] },
-      facts: { startedAt: instant(0n) },
-    }).candidates;
-  expect(at(hours(1))).toEqual([]);
-  expect(at(hours(1) + 1n).map(({ tried }) => tried.at(-1))).toEqual(["ghost"]);
+      facts: { startedAt },
+    }).candidates.map(({ tried }) => tried.at(-1));
+  };
+  expect([at(hours(1), null), at(hours(1) + 1n, null)]).toEqual([[], ["ghost"]]);
+  expect([at(hours(2), hours(1)), at(hours(2), hours(1) + 1n)]).toEqual([[], ["ghost"]]);
+  expect(at(hours(2), null, null)).toEqual([]);
 });
 
 test("containers removed first do not make their images count as just used for the kubelet", () => {

@@ -194,34 +194,30 @@ describe("just before a removal", () => {
 
   const gone = (tag: string) => aContainer(tag, { imageName: `registry.example/gone:${tag}` });
   const source = "/keep.d/site.list:2";
+  const invalid = [{ source, message: "it is no pattern" }];
+  const bothNamed = expect.stringMatching(
+    / "registry.example\/gone:a".*; .* "registry.example\/gone:b"/,
+  );
+  const retagged = (...repoTags: readonly string[]) => ({ images: [{ ...app, repoTags }, other] });
+  const blockedBy = (block: ImageBlock["kind"], change: object = {}) => ({
+    kind: "blocked",
+    block,
+    ...change,
+  });
   test.each<[string, Partial<Snapshot>, object]>([
-    ["a tag that moved from the image", { images: [{ ...app, repoTags: [] }, other] }, changed],
-    [
-      "a tag that moved to the image",
-      { images: [{ ...app, repoTags: [...app.repoTags, "registry.example/app:v2"] }, other] },
-      changed,
-    ],
+    ["a tag that moved from the image", retagged(), changed],
+    ["a tag that moved to the image", retagged(...app.repoTags, "r.example/app:v2"), changed],
     ["the image's disappearance", { images: [other] }, changed],
     [
       "a keep rule that became invalid, with its file and line",
-      { keep: keepOf([], [{ source, message: "it is no pattern" }]) },
-      { kind: "blocked", block: "keep-rules-invalid", detail: `${source}: it is no pattern` },
+      { keep: keepOf([], invalid) },
+      blockedBy("keep-rules-invalid", { detail: `${source}: it is no pattern` }),
     ],
-    [
-      "pods that can no longer be read",
-      { pods: failedApi },
-      { kind: "blocked", block: "pods-unknown" },
-    ],
+    ["pods that can no longer be read", { pods: failedApi }, blockedBy("pods-unknown")],
     [
       "containers whose image is unknown",
       { containers: ["a", "b"].map(gone) },
-      {
-        kind: "blocked",
-        block: "usage-unknown",
-        detail: expect.stringMatching(
-          / "registry.example\/gone:a".*; .* "registry.example\/gone:b"/,
-        ),
-      },
+      blockedBy("usage-unknown", { detail: bothNamed }),
     ],
   ])("%s stops a removal", (_, fresh, reason) => {
     expect(again(fresh)).toMatchObject(reason);

@@ -82,24 +82,19 @@ const pulling = (image: string): Snapshot["pulls"] => ({
 });
 
 describe("each rule", () => {
-  const keep = keepOf([{ pattern: "**/app:v*", source: "/k/a.list:2" }]);
+  const PAUSE = "registry.k8s.io/pause:3.10";
+  const containers = [aContainer("c", { imageId: idOf("app"), state: "exited" })];
+  const rule = { pattern: "**/app:v*", source: "/k/a.list:2" };
+  const waiting = aGhost({ attempts: 2, retryWatched: watched(WATCHED + 1n) });
   test.each<[string, Case, object]>([
-    [
-      "in-use",
-      { snapshot: { containers: [aContainer("c", { imageId: idOf("app"), state: "exited" })] } },
-      { users: [{ kind: "container", state: "exited" }] },
-    ],
+    ["in-use", { snapshot: { containers } }, { users: [{ kind: "container", state: "exited" }] }],
     ["pinned", { image: { pinned: true } }, {}],
-    [
-      "sandbox-image",
-      { image: { repoTags: ["registry.k8s.io/pause:3.10"] } },
-      { by: "pattern", name: "registry.k8s.io/pause:3.10" },
-    ],
+    ["sandbox-image", { image: { repoTags: [PAUSE] } }, { by: "pattern", name: PAUSE }],
     ["sandbox-image", { limits: { infraImages: ["registry.example/app:v1"] } }, { by: "flag" }],
     [
       "keep-rule",
-      { snapshot: { keep } },
-      { pattern: "**/app:v*", source: "/k/a.list:2", name: "registry.example/app:v1" },
+      { snapshot: { keep: keepOf([rule]) } },
+      { ...rule, name: "registry.example/app:v1" },
     ],
     ["keep-loaded", { image: { repoDigests: [] }, limits: { keepLoaded: true } }, {}],
     [
@@ -107,11 +102,7 @@ describe("each rule", () => {
       { limits: { keepPerRepository: 1 } },
       { repository: "registry.example/app", place: 1, limit: 1 },
     ],
-    [
-      "ghost",
-      { record: { ghost: aGhost({ attempts: 2, retryWatched: watched(WATCHED + 1n) }) } },
-      { since: NOW, attempts: 2, isFinal: false },
-    ],
+    ["ghost", { record: { ghost: waiting } }, { since: NOW, attempts: 2, isFinal: false }],
     ["ghost", { record: { ghost: aGhost({ isFinal: true }) } }, { isFinal: true }],
     ["too-young", { record: young }, { age: minutes(1), minimumAge: minutes(2) }],
     ["pulling", { snapshot: { pulls: pulling("registry.example/app:v1") } }, {}],
@@ -146,14 +137,8 @@ test("rules are tried in order and the deciding one is last", () => {
     snapshot: { pulls: pulling("other:1") },
     others: [anImage("other", { repoTags: ["other:1"] })],
   }).tried;
-  expect(all).toEqual(
-    PROTECTION_ORDER.filter(
-      (code) =>
-        !(["not-selected", "keep-per-repository", "just-used", "shares-all-layers"] as const).some(
-          (other) => other === code,
-        ),
-    ),
-  );
+  const off = ["not-selected", "keep-per-repository", "just-used", "shares-all-layers"];
+  expect(all).toEqual(PROTECTION_ORDER.filter((code) => !off.includes(code)));
 });
 
 /** Since when the kubelet pulls the image's name, and whether that has ended. */

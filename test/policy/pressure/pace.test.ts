@@ -21,52 +21,31 @@ const containers = (end: ContainerOutcome["end"], ...kinds: readonly string[]) =
     logs: [],
   }) as never;
 
-const removed = item("removed");
-const passes: readonly (readonly [PassEffect, string, Parameters<typeof effectOf>[0]])[] = [
-  ["removed", "own gain", { images: images("own-gain-reached", removed), containers: null }],
-  [
-    "removed",
-    "no candidate left",
-    { images: images("candidates-exhausted", removed), containers: null },
-  ],
-  [
-    "removed",
-    "a container",
-    { images: images("candidates-exhausted"), containers: containers("done", "removed") },
-  ],
-  [
-    "nothing",
-    "no candidate",
-    { images: images("candidates-exhausted"), containers: containers("done") },
-  ],
-  ["ruled-out", "held containers", { images: null, containers: containers("blocked", "removed") }],
-  [
-    "nothing",
-    "a refused removal",
-    { images: images("candidates-exhausted", item("failed")), containers: null },
-  ],
-  ["nothing", "a failed list", { images: null, containers: null }],
-  [
-    "ruled-out",
-    "futility",
-    { images: images("futile"), containers: containers("done", "removed") },
-  ],
-  ["ruled-out", "nothing freed", { images: images("nothing-freed", removed), containers: null }],
-  ["ruled-out", "a block", { images: images("blocked", removed), containers: null }],
-  [
-    "ruled-out",
-    "the limit of removals",
-    { images: images("removal-limit", removed), containers: null },
-  ],
+const [removed, refused] = [item("removed"), item("failed")];
+const noContainers = containers("done");
+const oneContainer = containers("done", "removed");
+type Pass = Parameters<typeof effectOf>[0];
+
+test.each<[PassEffect, string, Pass["images"], Pass["containers"]]>([
+  ["removed", "own gain", images("own-gain-reached", removed), null],
+  ["removed", "no candidate left", images("candidates-exhausted", removed), null],
+  ["removed", "a container", images("candidates-exhausted"), oneContainer],
+  ["nothing", "no candidate", images("candidates-exhausted"), noContainers],
+  ["ruled-out", "held containers", null, containers("blocked", "removed")],
+  ["nothing", "a refused removal", images("candidates-exhausted", refused), null],
+  ["nothing", "a failed list", null, null],
+  ["ruled-out", "futility", images("futile"), oneContainer],
+  ["ruled-out", "nothing freed", images("nothing-freed", removed), null],
+  ["ruled-out", "a block", images("blocked", removed), null],
+  ["ruled-out", "the limit of removals", images("removal-limit", removed), null],
   [
     "ruled-out",
     "that limit among containers",
-    { images: images("nothing-to-do"), containers: containers("removal-limit", "removed") },
+    images("nothing-to-do"),
+    containers("removal-limit", "removed"),
   ],
-];
-
-test.each(passes)("the effect of a pass is %s after %s", (effect, _, pass) => {
-  expect(effectOf(pass)).toBe(effect);
+])("the effect of a pass is %s after %s", (effect, _, ofImages, ofContainers) => {
+  expect(effectOf({ images: ofImages, containers: ofContainers })).toBe(effect);
 });
 
 test.each([
