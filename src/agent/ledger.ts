@@ -90,10 +90,11 @@ export function kubeletMemory(
   return {
     current: () => memory.current(),
     replace: (next) => {
-      const { keepDirectories, pods, outlivedPulls } = memory.current();
+      const { keepDirectories, pods, outlivedPulls, heldUpPasses } = memory.current();
       const learned =
         next.keepDirectories.length > keepDirectories.length ||
         next.pods !== pods ||
+        next.heldUpPasses !== heldUpPasses ||
         next.outlivedPulls !== outlivedPulls;
       memory.replace(next);
       const before = recorder.ledger();
@@ -104,6 +105,7 @@ export function kubeletMemory(
           ...clocksOf(before, next, start.limits),
           images,
           keepDirectories: next.keepDirectories,
+          heldUpPasses: next.heldUpPasses,
           outlivedPulls: since(next.outlivedPulls, before.watched),
           pods: podsOnClock(
             next.pods,
@@ -141,6 +143,7 @@ export function newProcessLedger(ledger: Ledger, { clocks, limits }: KubeletStar
   return {
     ...emptyLedger,
     keepDirectories: ledger.keepDirectories,
+    heldUpPasses: ledger.heldUpPasses,
     outlivedPulls: since(ledger.outlivedPulls, emptyLedger.watched),
     images: namesOnly(ledger.images, clocks.wall),
     pods: podsOnClock(ledger.pods, () => watched(emptyLedger.watched - ago)),

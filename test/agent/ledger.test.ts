@@ -136,6 +136,13 @@ test("with compat kubelet only pods and keep directories are written to disk, an
   expect(saved).toEqual({ ...known, keepDirectories });
 });
 
+test("with compat kubelet passes in a row that containers being created held up count across processes", () => {
+  const saved = leftOnDisk(() => ({ heldUpPasses: 1 }));
+  expect(saved).toEqual({ ...known, heldUpPasses: 1 });
+  const next = newProcessLedger(saved, { clocks: clocksAt(seconds(102)), limits });
+  expect(next.heldUpPasses).toBe(1);
+});
+
 test("with compat kubelet a vanished image is dropped from the disk", () => {
   expect(leftOnDisk(() => ({ images: new Map() })).images.size).toBe(0);
 });
