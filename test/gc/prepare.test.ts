@@ -303,20 +303,6 @@ describe("observed time", () => {
     }
     expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(30));
   });
-
-  test.each([
-    ["forward by a year", hours(24 * 365)],
-    ["back by a year", hours(-24 * 365)],
-  ])("is not changed by a wall clock that jumps %s", async (_, jump) => {
-    const fake = aNode();
-    await detect(fake.engine, never);
-    pass(fake, minutes(1));
-    fake.world.wall = instant(fake.world.wall + jump);
-    // One minute old by the watched clock, whatever the wall says.
-    expect(await candidates(fake)).toEqual([]);
-    pass(fake, minutes(1));
-    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
-  });
 });
 
 describe("the grace period", () => {
@@ -388,11 +374,5 @@ describe("with compat kubelet, whose process counts time as it passes,", () => {
       "registry.example/idle:v1",
       "registry.example/used:v1",
     ]);
-  });
-
-  test("a clock set forward ends no maximum age", async () => {
-    const fake = await afterClockSet(YEAR, minutes(5));
-    fake.world.filesystem = aFilesystem({ availableBytes: 50n * GIB });
-    expect(await going(fake)).toEqual([]);
   });
 });

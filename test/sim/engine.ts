@@ -11,7 +11,6 @@ import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { reading } from "../support/build/pods.ts";
-import { aSnapshot } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 import { noPulls } from "../support/no-creations.ts";
 import type { Random } from "../support/random.ts";
@@ -191,7 +190,8 @@ type Call = (signal?: AbortSignal) => Promise<void>;
 
 function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runtime"] {
   return {
-    info: async () => aSnapshot().runtime,
+    // What a life asks for and never changes.
+    ...fakeEngine().engine.observe.runtime,
     listImages: async () => [...node.images.values()].map(({ image }) => image),
     listContainers: async () => (record.listed = [...node.containers.values()]),
     listSandboxes: async () => (record.listedSandboxes = [...node.sandboxes.values()]),
@@ -212,11 +212,8 @@ function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runti
       const sandbox = node.sandboxes.get(id);
       return sandbox === undefined ? null : { id, state: sandbox.state, address: "" };
     },
-    sandboxImage: async () => null,
-    sandboxLogDirectory: async () => "",
     imageStatus: async (reference) =>
       [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null,
-    writableLayers: async () => null,
     imageOrigin: async (_, signal) => {
       if (weather.layersHang) {
         await node.clock.sleep(DEADLINE_MS, signal);
@@ -224,7 +221,6 @@ function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runti
       }
       return { chain: null, builtAt: null };
     },
-    reportedFilesystems: async () => ({ images: [], containers: [] }),
   };
 }
 
