@@ -155,7 +155,7 @@ export async function inLanes<T>(
 type PaceVerdict = "go" | "stopped" | "removal-limit";
 
 interface PaceOptions {
-  readonly maximumRemovals: number | null;
+  readonly maxRemovalsPerPass: number | null;
   readonly removalInterval: Duration;
   readonly timer: Timer;
   readonly signal: AbortSignal;
@@ -179,9 +179,9 @@ export class Pace {
 
   /** Asked before each removal; call `begin` when it happens. */
   async allows(): Promise<PaceVerdict> {
-    const { maximumRemovals, removalInterval, timer, signal } = this.#options;
+    const { maxRemovalsPerPass, removalInterval, timer, signal } = this.#options;
     if (signal.aborted) return "stopped";
-    if (maximumRemovals !== null && this.#counted >= maximumRemovals) return "removal-limit";
+    if (maxRemovalsPerPass !== null && this.#counted >= maxRemovalsPerPass) return "removal-limit";
     if (this.#begun > 0 && removalInterval > 0n) await timer.sleep(toMs(removalInterval), signal);
     return signal.aborted ? "stopped" : "go";
   }

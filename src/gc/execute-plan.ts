@@ -64,7 +64,7 @@ export async function collectContainers(
     held: () => engine.hold().kind !== "none",
     measureAvailable:
       path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,
-    maximumRemovals: shareOf(images.maximumRemovals, all.images),
+    maxRemovalsPerPass: shareOf(images.maxRemovalsPerPass, all.images),
     removalInterval: images.removalInterval,
     stopGraceMax: containers.stopGraceMax,
     inOrder: containers.compat === "kubelet",
@@ -86,10 +86,10 @@ export async function collectContainers(
 }
 
 /** Under pressure, half of the limit is left to images: new containers die all the time, and would use all of it in each pass. */
-const shareOf = (maximumRemovals: number | null, images: ImagePlan | null): number | null =>
-  maximumRemovals !== null && images?.purpose === "pressure" && images.candidates.length > 0
-    ? Math.floor(maximumRemovals / 2)
-    : maximumRemovals;
+const shareOf = (maxRemovalsPerPass: number | null, images: ImagePlan | null): number | null =>
+  maxRemovalsPerPass !== null && images?.purpose === "pressure" && images.candidates.length > 0
+    ? Math.floor(maxRemovalsPerPass / 2)
+    : maxRemovalsPerPass;
 
 export async function collectImages(
   engine: Engine,
@@ -154,15 +154,15 @@ export const withoutImageGain = (
 
 /** The limit of removals per pass, less what was removed before. */
 function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
-  const { maximumRemovals } = limits.images;
-  if (maximumRemovals === null || before === null) return limits;
+  const { maxRemovalsPerPass } = limits.images;
+  if (maxRemovalsPerPass === null || before === null) return limits;
   const counted = [
     ...before.containers,
     ...before.sandboxes,
     ...before.logs.filter(({ kind }) => kind === "pod-logs"),
   ].filter(({ result }) => isCounted(result)).length;
-  const left = Math.max(0, maximumRemovals - counted);
-  return { ...limits, images: { ...limits.images, maximumRemovals: left } };
+  const left = Math.max(0, maxRemovalsPerPass - counted);
+  return { ...limits, images: { ...limits.images, maxRemovalsPerPass: left } };
 }
 
 const containerPath = (snapshot: Snapshot): string | null =>

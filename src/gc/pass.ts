@@ -187,9 +187,9 @@ class RunningPass {
 
   /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
   #imagesWaitBriefly({ plan }: Prepared): boolean {
-    const { maximumRemovals } = this.#engine.limits().images;
+    const { maxRemovalsPerPass } = this.#engine.limits().images;
     // A limit of removals counts both, so they run one after the other.
-    return this.#isUnderPressure() && plan.images !== null && maximumRemovals === null;
+    return this.#isUnderPressure() && plan.images !== null && maxRemovalsPerPass === null;
   }
 
   #isUnderPressure(): boolean {

@@ -51,7 +51,7 @@ export interface ContainerExecution extends Pick<
   /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
   readonly measureAvailable: (() => Promise<bigint>) | null;
   /** Containers, sandboxes and log directories together; `null`: no limit. */
-  readonly maximumRemovals: number | null;
+  readonly maxRemovalsPerPass: number | null;
   readonly removalInterval: Duration;
   /** The longest grace period of a container that has to be stopped. */
   readonly stopGraceMax: Duration;

@@ -43,7 +43,7 @@ class ContainerRemovals {
   #stoppingNs = 0n;
 
   constructor(execution: ContainerExecution) {
-    const { plan, timer, signal, logUsers: users, maximumRemovals } = execution;
+    const { plan, timer, signal, logUsers: users, maxRemovalsPerPass } = execution;
     // If the directories could not be read, nothing is known about the files in them either.
     const logs = plan.logsError === null ? execution.logs : null;
     this.#execution = { ...execution, logs };
@@ -52,7 +52,7 @@ class ContainerRemovals {
     this.#others = new OthersRemovals(timer, signal);
     this.#logUse = logs === null ? null : new LogUse({ users, logs }, this.#removed, signal);
     // With a pace, or with a limit, removals follow the order of the plan.
-    const inOrder = execution.inOrder || maximumRemovals !== null;
+    const inOrder = execution.inOrder || maxRemovalsPerPass !== null;
     this.#lanes = inOrder || execution.removalInterval > 0n ? 1 : LANES;
     this.#errors = [...unjudged(plan)];
   }

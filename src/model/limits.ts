@@ -20,7 +20,7 @@ export interface ImageLimits {
   /** Maximum size of the image store in bytes; `null`: off. */
   readonly storeBudgetBytes: bigint | null;
   /** Maximum number of images on the node; `null`: off. */
-  readonly maximumImages: number | null;
+  readonly maxImages: number | null;
   /** Keep images that came from an archive. */
   readonly keepLoaded: boolean;
   /** Keep images that the kubelet is not known to have pulled. */
@@ -33,7 +33,7 @@ export interface ImageLimits {
   readonly whenFutile: "keep" | "collect";
   readonly accounting: "measured" | "reported";
   /** Maximum removals per pass; `null`: no limit. */
-  readonly maximumRemovals: number | null;
+  readonly maxRemovalsPerPass: number | null;
   readonly removalInterval: Duration;
   readonly compat: Compat;
 }

@@ -39,7 +39,7 @@ export function removeByPlan(
   const aged = plan.candidates.filter(isAged);
   const others = plan.candidates.filter((candidate) => !isAged(candidate));
   const run = new Run(facts, plan, node);
-  const room = limits.maximumRemovals ?? Infinity;
+  const room = limits.maxRemovalsPerPass ?? Infinity;
   for (const candidate of aged) {
     if (run.items.length >= room) return run.items;
     run.remove(candidate);

@@ -161,7 +161,7 @@ test("a container pass interrupted by one under pressure is not a failure, neith
 });
 
 test("a container pass that waits for its turn yields too to one under pressure that waits behind it", async () => {
-  const limits = { ...simLimits, images: { ...simLimits.images, maximumImages: 57 } };
+  const limits = { ...simLimits, images: { ...simLimits.images, maxImages: 57 } };
   const sim = aNode(60, {
     refit: (engine, { clock, record }) => ({
       ...engine,

@@ -81,7 +81,7 @@ describe("after a pass that leaves a threshold met", () => {
 
   test.each([
     ["is futile", 2, {}],
-    ["is at the limit of removals", 40, { maximumRemovals: 1 }],
+    ["is at the limit of removals", 40, { maxRemovalsPerPass: 1 }],
     [
       "has the kubelet's rules",
       2,

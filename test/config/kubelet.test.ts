@@ -77,7 +77,7 @@ test("a drop-in of one kind overrides a file of the other", () => {
   };
   const config = load({ files });
   expect(config.limits.images.highPercent).toBe(91);
-  expect(config.limits.images.maximumImages).toBe(7);
+  expect(config.limits.images.maxImages).toBe(7);
 });
 
 const SOURCE = "/var/lib/kubelet/config.yaml";

@@ -279,7 +279,7 @@ describe("events of passes", () => {
     const fake = aNode({
       filesystem: full,
       images: [anImage("a"), anImage("b"), anImage("used")],
-      limits: withLimits({ maximumImages: 2 }),
+      limits: withLimits({ maxImages: 2 }),
     });
     const { pass } = await run(fake);
     expect(pass.images).toMatchObject({ end: "futile", items: [{ result: { kind: "removed" } }] });
@@ -374,7 +374,7 @@ const underPressureOf = ({ world }: FakeEngine) => ({
 test.each([
   ["that is not under pressure", {}, { ...ALL, containers: "all" }],
   ["under pressure with compat kubelet", { compat: "kubelet" }, underPressure],
-  ["under pressure with a limit of removals", { maximumRemovals: 5 }, underPressure],
+  ["under pressure with a limit of removals", { maxRemovalsPerPass: 5 }, underPressure],
 ] as const)(
   "a pass %s removes its first image after its last container, however long that takes",
   async (_, limits, request) => {

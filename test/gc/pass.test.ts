@@ -28,15 +28,15 @@ const gc = async (
 ): Promise<Pass> =>
   (await runFakePass(fake, { purpose: { kind: "all-unused" }, ...change }, signal)).pass;
 
-const limitsOf = (maximumRemovals: number | null): Limits => ({
+const limitsOf = (maxRemovalsPerPass: number | null): Limits => ({
   ...defaultLimits,
-  images: { ...defaultLimits.images, minimumAge: 0n as never, maximumRemovals },
+  images: { ...defaultLimits.images, minimumAge: 0n as never, maxRemovalsPerPass },
   containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
 });
 
 /** Two dead instances beside a running one, and three images that nothing uses. */
-const crowded = (maximumRemovals: number | null): Partial<FakeWorld> => ({
-  limits: limitsOf(maximumRemovals),
+const crowded = (maxRemovalsPerPass: number | null): Partial<FakeWorld> => ({
+  limits: limitsOf(maxRemovalsPerPass),
   images: ["used", "a", "b", "c"].map((name) => anImage(name)),
   sandboxes: [aSandbox("pod")],
   containers: (["running", "exited", "exited"] as const).map((state, index) =>

@@ -111,7 +111,7 @@ describe("a hold that begins in the middle of a pass", () => {
   const containers = [one, two, three];
   const danglingLinks = [{ entry: "web_a_b-0.log", containerId: hexId("0") }];
   const logs: LogFacts = { ...noLogs, danglingLinks };
-  const options = { maximumRemovals: 10 };
+  const options = { maxRemovalsPerPass: 10 };
   const scene = { containers, sandboxes: [sandbox], logs, options };
 
   claims([
@@ -308,7 +308,7 @@ describe("a container", () => {
     ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1, {}],
     ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2, {}],
     ["one after another with a pause", "", ["x", "y"], 1, { removalInterval: seconds(1) }],
-    ["one after another with a limit", "", ["x", "y"], 1, { maximumRemovals: 9 }],
+    ["one after another with a limit", "", ["x", "y"], 1, { maxRemovalsPerPass: 9 }],
   ])("is removed, like others, %s", async (_, uid, sandboxes, most, options) => {
     const containers = sandboxes.map((name, index) =>
       dead("a", `c${index}`, { podUid: podUid(uid), sandboxId: sandboxId(name) }),
@@ -876,7 +876,7 @@ describe("execution", () => {
     ],
     [
       "ends at the limit of removals, which counts containers",
-      { containers: [one, two, three], options: { maximumRemovals: 2 } },
+      { containers: [one, two, three], options: { maxRemovalsPerPass: 2 } },
       { end: "removal-limit", containers: [itemOf("removed"), itemOf("removed")] },
     ],
     [
@@ -887,7 +887,7 @@ describe("execution", () => {
           podLogs: uids.map((uid) => ({ entry: `default_p_${uid}`, uid: podUid(uid) })),
         },
         input: twoPods,
-        options: { maximumRemovals: 1 },
+        options: { maxRemovalsPerPass: 1 },
       },
       { calls: ["remove-pod-logs"], end: "removal-limit" },
     ],

@@ -169,7 +169,7 @@ describe("a measured pass", () => {
     ],
     [
       "counts removals that time out towards the limit, because they may be under way",
-      { to: 1_900, of: "ab", fails: "a", failure: deadline, limits: { maximumRemovals: 1 } },
+      { to: 1_900, of: "ab", fails: "a", failure: deadline, limits: { maxRemovalsPerPass: 1 } },
       { end: "removal-limit", removals: "a" },
     ],
     [

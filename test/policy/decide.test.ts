@@ -103,9 +103,9 @@ describe("what is removed before images", () => {
   });
 
   test("counts towards the limit of removals: containers, sandboxes and log directories", () => {
-    const expected = (maximumRemovals: number) =>
+    const expected = (maxRemovalsPerPass: number) =>
       decide(
-        withImageLimits({ ...both, snapshot: node, ledger }, { maximumRemovals }) as PlanInput,
+        withImageLimits({ ...both, snapshot: node, ledger }, { maxRemovalsPerPass }) as PlanInput,
       ).images?.candidates.map((candidate) => candidate.expected);
     expect([expected(3), expected(4)]).toEqual([[false], [true]]);
   });

@@ -107,7 +107,7 @@ const limits: fc.Arbitrary<ImageLimits> = fc
     below: fc.integer({ min: 1, max: 30 }),
     minimumAge: fc.constantFrom(minutes(0), minutes(2), minutes(20)),
     maximumAge: fc.constantFrom(minutes(0), minutes(30)),
-    maximumImages: fc.option(fc.integer({ min: 0, max: 8 })),
+    maxImages: fc.option(fc.integer({ min: 0, max: 8 })),
     keepLoaded: rarely,
     keepPerRepository: fc.constantFrom(0, 0, 0, 1, 2),
     order: fc.constantFrom("recent", "frequent"),

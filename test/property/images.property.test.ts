@@ -98,7 +98,7 @@ test("a higher threshold never removes more", () => {
       // 100 with no maximum age is the switch, and a count asks for images beside the thresholds.
       const limits = {
         ...input.limits.images,
-        maximumImages: null,
+        maxImages: null,
         whenFutile: "collect" as const,
       };
       const highPercent = Math.min(100, limits.highPercent + high);

@@ -31,7 +31,7 @@ async function live(seed: number): Promise<Simulation> {
       // With a limit of one, whatever is not protected goes.
       limits: {
         ...simLimits,
-        images: { ...defaultImageLimits, maximumImages: dice.pick([null, 1, 1]) },
+        images: { ...defaultImageLimits, maxImages: dice.pick([null, 1, 1]) },
       },
     },
   });

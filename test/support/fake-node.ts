@@ -158,7 +158,7 @@ export class FakeNode {
       decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
       signal: new AbortController().signal,
       held: () => false,
-      maximumRemovals: null,
+      maxRemovalsPerPass: null,
       stopGraceMax: seconds(30),
       inOrder: false,
       listedNs: 0n,

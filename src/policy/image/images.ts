@@ -84,7 +84,7 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   // Where removals gave nothing back, one image is tried.
   const expecting =
     demand.tried.length > 0
-      ? { compat: limits.compat, maximumRemovals: 1 }
+      ? { compat: limits.compat, maxRemovalsPerPass: 1 }
       : { ...limits, removedBefore: before.removals };
   return { ...plan, candidates: estimate(candidates, demand.targets, expecting), kept };
 }
@@ -200,7 +200,7 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
   const { purpose, startedAt } = facts;
   const limits = facts.limits.images;
-  const { maximumRemovals, compat } = limits;
+  const { maxRemovalsPerPass, compat } = limits;
   const periodic = purpose.kind === "periodic";
   const kubelet = compat === "kubelet";
   return [
@@ -208,9 +208,9 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
     // Otherwise they are blocks.
     ...(isIdle ? [] : demand.outOfReach.map((block) => ({ kind: "out-of-reach" as const, block }))),
     ...demand.tried.map((path) => ({ kind: "one-tried" as const, path })),
-    ...(maximumRemovals === null
+    ...(maxRemovalsPerPass === null
       ? []
-      : [{ kind: "removal-limit" as const, limit: maximumRemovals }]),
+      : [{ kind: "removal-limit" as const, limit: maxRemovalsPerPass }]),
     ...(periodic && !kubelet && !watchesSpace(limits) ? [{ kind: "space-off" as const }] : []),
     ...(periodic && limits.maximumAge > 0n && startedAt === null
       ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
@@ -218,7 +218,7 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
   ];
 }
 
-export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maximumRemovals"> {
+export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maxRemovalsPerPass"> {
   /** Removals before the images, which count towards the same limit. */
   readonly removedBefore?: number;
 }
@@ -233,9 +233,9 @@ export function estimate(
   // The kubelet does not count removals for age, and once triggered removes at least one image.
   const separate = limits.compat === "kubelet";
   const room =
-    limits.maximumRemovals === null
+    limits.maxRemovalsPerPass === null
       ? Infinity
-      : limits.maximumRemovals - (limits.removedBefore ?? 0);
+      : limits.maxRemovalsPerPass - (limits.removedBefore ?? 0);
   return candidates.map((candidate, index) => {
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     const first = separate && sum.images === 0;

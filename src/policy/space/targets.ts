@@ -145,12 +145,12 @@ export const collectsImages = (limits: ImageLimits): boolean =>
   watchesSpace(limits) ||
   limits.inodeHighPercent !== null ||
   limits.storeBudgetBytes !== null ||
-  limits.maximumImages !== null;
+  limits.maxImages !== null;
 
 /** Targets independent of a filesystem's thresholds: the size of the store, and the number of images. */
 export function storeTargets(
   snapshot: Pick<Snapshot, "filesystems" | "images">,
-  { storeBudgetBytes: maximumBytes, maximumImages }: ImageLimits,
+  { storeBudgetBytes: maximumBytes, maxImages }: ImageLimits,
   forest: LayerForest | null,
 ): readonly ImageTarget[] {
   const targets: ImageTarget[] = [];
@@ -162,9 +162,14 @@ export function storeTargets(
     const trigger = { kind: "budget" } as const;
     if (wantedBytes > 0n) targets.push({ kind: "store-bytes", trigger, maximumBytes, wantedBytes });
   }
-  if (maximumImages !== null && images.length > maximumImages) {
-    const wantedImages = images.length - maximumImages;
-    targets.push({ kind: "image-count", trigger: { kind: "count" }, maximumImages, wantedImages });
+  if (maxImages !== null && images.length > maxImages) {
+    const wantedImages = images.length - maxImages;
+    targets.push({
+      kind: "image-count",
+      trigger: { kind: "count" },
+      maximumImages: maxImages,
+      wantedImages,
+    });
   }
   return targets;
 }

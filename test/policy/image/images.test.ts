@@ -97,7 +97,7 @@ test("a high threshold of 100 turns it off unless a maximum age is set", () => {
 
 describe("other triggers", () => {
   test("a number of images, which counts an ID once", () => {
-    const limits = { maximumImages: 2 };
+    const limits = { maxImages: 2 };
     const plan = planOf({ images: [...three, gib("a")], limits, snapshot: onDisk(50n) });
     expect(plan.targets).toEqual([
       { kind: "image-count", trigger: { kind: "count" }, maximumImages: 2, wantedImages: 1 },
@@ -108,7 +108,7 @@ describe("other triggers", () => {
   test("several at once: each is named, and the strictest decides how far", () => {
     const plan = planOf({
       images: three,
-      limits: { maximumImages: 0, storeBudgetBytes: 59n * GIB },
+      limits: { maxImages: 0, storeBudgetBytes: 59n * GIB },
       snapshot: onDisk(15n),
     });
     expect(plan.triggers).toEqual([{ kind: "space" }, { kind: "budget" }, { kind: "count" }]);
@@ -125,7 +125,7 @@ test("the evaluated rules are listed, the deciding one last, and none that is of
   const idle = [...always, "too-young", "no-trigger"] as const;
   expect(new Set(kept)).toEqual(new Set<(typeof kept)[number]>([["in-use", "pinned"], idle]));
   const triedWith = (compat: ImageLimits["compat"]) =>
-    planOf({ images, limits: { maximumImages: 0, compat } }).candidates[0]?.tried;
+    planOf({ images, limits: { maxImages: 0, compat } }).candidates[0]?.tried;
   expect(triedWith("none")).toEqual([...always, "too-young"]);
   expect(triedWith("kubelet")).toEqual([...always, "just-used", "too-young"]);
 });
@@ -207,7 +207,7 @@ describe("pressure", () => {
     planOf({
       images: three,
       snapshot: { filesystems },
-      limits: { maximumImages: 0 },
+      limits: { maxImages: 0 },
       facts: {
         purpose: { kind: "pressure", signals: ["imagefs.available"] },
         pressureTargets,
@@ -260,8 +260,8 @@ describe("pressure", () => {
 });
 
 test("a limit of removals is noted in the plan if one is set", () => {
-  const notes = (maximumRemovals: number | null) =>
-    planOf({ images: three, limits: { maximumRemovals } }).notes;
+  const notes = (maxRemovalsPerPass: number | null) =>
+    planOf({ images: three, limits: { maxRemovalsPerPass } }).notes;
   expect(notes(2)).toEqual([{ kind: "removal-limit", limit: 2 }]);
   expect(notes(null)).toEqual([]);
 });
@@ -298,7 +298,7 @@ describe("futility", () => {
         remaining: minutes(2),
       };
       expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block], notes: [] });
-      const counted = at(12n * minute, { limits: { maximumImages: 1 } });
+      const counted = at(12n * minute, { limits: { maxImages: 1 } });
       expect(counted).toMatchObject({ candidates: [], blocks: [block] });
       const aged = at(12n * minute, { snapshot: onDisk(50n), limits: { maximumAge: minutes(5) } });
       expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
@@ -363,7 +363,7 @@ describe("futility", () => {
       futility: [{ futile: true }],
       notes: [],
     });
-    const counted = planOf({ images: three, snapshot: filled, limits: { maximumImages: 1 } });
+    const counted = planOf({ images: three, snapshot: filled, limits: { maxImages: 1 } });
     expect(counted).toMatchObject({ blocks: [], targets: [{ kind: "image-count" }] });
     expect(counted.notes).toEqual([{ kind: "out-of-reach", block: plan.blocks[0] as never }]);
   });
@@ -461,7 +461,7 @@ test("the order frequent removes by key, and shows it of each image; other order
     planOf({
       images: [...images, anImage("pinned", { pinned: true })],
       records: [used(5), used(2, 2), {}, used(1)],
-      limits: { maximumImages: 0, order, compat },
+      limits: { maxImages: 0, order, compat },
     });
   const { candidates, kept } = of("frequent", "none");
   expect(words(candidates)).toEqual(["once", "late", "often"]);
@@ -476,7 +476,7 @@ describe("the estimated stop", () => {
   const five = ["a", "b", "c", "d", "e"].map((name) =>
     aCandidate(name, { image: anImage(name, { sizeBytes: 100n * MIB }) }),
   );
-  const unlimited = { compat: "none", maximumRemovals: null } as const;
+  const unlimited = { compat: "none", maxRemovalsPerPass: null } as const;
   const reached = (...input: Parameters<typeof estimate>): number =>
     estimate(...input).filter(({ expected }) => expected).length;
 

@@ -81,7 +81,7 @@ test.each([
   ["a maximum age", { highPercent: 100, maximumAge: minutes(1) }, true],
   ["inodes", { highPercent: 100, inodeHighPercent: 90 }, true],
   ["a budget", { highPercent: 100, storeBudgetBytes: 1n }, true],
-  ["a number of images", { highPercent: 100, maximumImages: 1 }, true],
+  ["a number of images", { highPercent: 100, maxImages: 1 }, true],
 ] as const)("the image GC loop knows whether it has work if %s is set", (_, limits, has) => {
   expect(collectsImages({ ...defaultImageLimits, ...limits })).toBe(has);
 });
@@ -120,12 +120,12 @@ describe("a budget and a maximum number of images", () => {
   };
 
   test("trigger only if exceeded", () => {
-    expect(limited({ storeBudgetBytes: 299n, maximumImages: 2 }, null)).toMatchObject([
+    expect(limited({ storeBudgetBytes: 299n, maxImages: 2 }, null)).toMatchObject([
       { kind: "store-bytes", maximumBytes: 299n, wantedBytes: 1n },
       { kind: "image-count", maximumImages: 2, wantedImages: 1 },
     ]);
-    expect(limited({ storeBudgetBytes: 300n, maximumImages: 3 }, null)).toEqual([]);
-    expect(limited({ storeBudgetBytes: 301n, maximumImages: 4 }, null)).toEqual([]);
+    expect(limited({ storeBudgetBytes: 300n, maxImages: 3 }, null)).toEqual([]);
+    expect(limited({ storeBudgetBytes: 301n, maxImages: 4 }, null)).toEqual([]);
   });
 });
 

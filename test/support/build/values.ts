@@ -202,7 +202,7 @@ export const defaultImageLimits: ImageLimits = {
   inodeHighPercent: null,
   inodeLowPercent: null,
   storeBudgetBytes: null,
-  maximumImages: null,
+  maxImages: null,
   keepLoaded: false,
   keepPreloaded: false,
   keepPerRepository: 0,
@@ -210,7 +210,7 @@ export const defaultImageLimits: ImageLimits = {
   infraImages: [],
   whenFutile: "keep",
   accounting: "measured",
-  maximumRemovals: null,
+  maxRemovalsPerPass: null,
   removalInterval: duration(0n),
   compat: "none",
 };
