@@ -15,7 +15,7 @@ import { numberUpTo, valueOf, type ValueType } from "../values.ts";
 export const fleet = command({
   name: "fleet",
   summary: "compare the snapshots of many nodes",
-  doc: "Reads files that crigc snapshot wrote, and directories of them (.json, .json.gz), without a runtime. Lists the nodes with their disks and images that came back, and every image (by its ID) with the number of nodes that have it and use it. A node is named as in its snapshot, else by the file. -q and -o name print IDs or names as a keep list. Exits 2 if a snapshot cannot be read or a node occurs twice, and 8 if NODE is not among them.",
+  doc: "Reads files that crigc snapshot wrote, and directories of them (.json, .json.gz), without a runtime. Lists the nodes with their disks and images that came back, and every image (by its ID) with the number of nodes that have it and use it. A node is named as in its snapshot, else by the file. -q and -o name print IDs or names as a keep list. Exits 2 if a snapshot cannot be read, a directory has none or a node occurs twice, and 8 if NODE is not among them.",
   operands: [
     operand("SNAPSHOT…", "a snapshot, or a directory of snapshots", { completes: "file" }),
   ],
@@ -64,7 +64,14 @@ async function readFleet(context: CommandContext) {
   const all = new Fleet();
   const nodes: Omit<FleetNode, "onlyCopies" | "onlyCopiesBytes">[] = [];
   const seen = new Map<string, string>();
-  for (const path of operands.flatMap((it) => open.filesIn(it, SNAPSHOTS))) {
+  const filesOf = (given: string): readonly string[] => {
+    const files = open.filesIn(given, SNAPSHOTS);
+    const message = `no snapshots in ${quoted(given)}: they are named *.json or *.json.gz`;
+    // Without them, an empty list of only copies would be a valid keep file.
+    if (files.length === 0) throw usageError("SNAPSHOT", given, message);
+    return files;
+  };
+  for (const path of operands.flatMap(filesOf)) {
     const { snapshot, host } = await open.recorded(path, "SNAPSHOT");
     const name = host?.name ?? nameOf(path);
     const { bootId } = snapshot.clocks;

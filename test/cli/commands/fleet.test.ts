@@ -25,7 +25,7 @@ const nodes: Readonly<Record<string, RecordedNode>> = {
 const fleet = (...words: readonly string[]) =>
   crigc(["fleet", ...words], {
     open: {
-      filesIn: (path) => (path === "/s" ? ["/s/a.json", "/s/b.json.gz"] : [path]),
+      filesIn: (path) => ({ "/s": ["/s/a.json", "/s/b.json.gz"], "/empty": [] })[path] ?? [path],
       recorded: async (path) => nodes[path] ?? nodeOf("", []),
     },
   });
@@ -41,6 +41,7 @@ test.each([
   ["rejects two snapshots of a name", "/s /again.json"],
   ["rejects two snapshots of a boot", "/s /same-boot.json"],
   ["rejects two files of a name", "/x.json /y/x.json.gz"],
+  ["rejects a directory without snapshots", "/s /empty --copies 1"],
   ["rejects an unknown node", "/s --only-on c"],
   ["rejects no copies", "/s --copies 0"],
   ["rejects a number of copies that is none", "/s --copies x"],
