@@ -143,7 +143,7 @@ const unclear = (path: string, what: string): HoldState => ({
   kind: "held",
   until: null,
   since: null,
-  reason: `the hold ${path} ${what}; it stays in force until crigc release`,
+  reason: `the hold ${path} ${what}`,
 });
 
 /**
