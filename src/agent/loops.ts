@@ -2,6 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { Announcer } from "../gc/announcer.ts";
+import { HURRY } from "../gc/calls.ts";
 import { failureOf } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
@@ -178,7 +179,7 @@ export class Agent {
     const loop = this.#loops[request.kind];
     const { engine } = loop;
     const isUrgent = request.kind === "pressure";
-    if (isUrgent) this.#yield.abort();
+    if (isUrgent) this.#yield.abort(HURRY);
     const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.

@@ -1,8 +1,8 @@
 /** Calls of a runtime that may be slow or silent: how many at once and how fast, when to stop, and what to ask again later. */
 
-import { failureCode, isUnanswered, wasUnanswered } from "../model/errors.ts";
+import { failureCode, isUnanswered, RuntimeError, wasUnanswered } from "../model/errors.ts";
 import type { ImageResult, RemovalResult } from "../model/outcome.ts";
-import type { Timer } from "../model/ports.ts";
+import type { RuntimeWriter, Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
 import { mapBounded } from "../model/values.ts";
 
@@ -150,6 +150,37 @@ export async function inLanes<T>(
   const failed = ends.find((end) => end.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return unanswered;
+}
+
+/** Why a pass over containers is aborted: disk pressure waits for it. After another reason (SIGTERM) what was requested is awaited. */
+export const HURRY = new DOMException("disk pressure cannot wait", "AbortError");
+
+/** How long removals of containers are awaited then. */
+const HURRIED_MS = 5_000;
+
+/**
+ * The writer of a pass over containers. While disk pressure waits, a removal that hangs counts as unanswered after seconds,
+ * not after its deadline of minutes; the runtime may go on with it, and a later pass sees what came of it.
+ */
+export function hurried(writer: RuntimeWriter, timer: Timer, signal: AbortSignal): RuntimeWriter {
+  const inTime = async (call: Promise<void>): Promise<void> => {
+    const [late, answered] = [Promise.withResolvers<never>(), new AbortController()];
+    const hurry = (): void => {
+      if (signal.reason !== HURRY) return;
+      const message = `no answer within ${HURRIED_MS / 1000} s, and ${HURRY.message}`;
+      void timer
+        .sleep(HURRIED_MS, answered.signal)
+        .then(() => late.reject(new RuntimeError("deadline", message)));
+    };
+    if (signal.aborted) hurry();
+    signal.addEventListener("abort", hurry, { signal: answered.signal });
+    return Promise.race([call, late.promise]).finally(() => answered.abort());
+  };
+  return {
+    ...writer,
+    removeContainer: async (id) => inTime(writer.removeContainer(id)),
+    removeSandbox: async (id) => inTime(writer.removeSandbox(id)),
+  };
 }
 
 type PaceVerdict = "go" | "stopped" | "removal-limit";

@@ -17,7 +17,7 @@ import { raiseAgingTerm } from "../policy/image/frequency.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { storeFilesystem } from "../policy/space/disk.ts";
 import { rememberGain, rememberNothingFreed } from "../policy/space/freed.ts";
-import { isCounted } from "./calls.ts";
+import { hurried, isCounted } from "./calls.ts";
 import type { CreationWait } from "./creation-wait.ts";
 import { freshNode } from "./fresh-view.ts";
 import type { Meter } from "./meter.ts";
@@ -53,6 +53,7 @@ export async function collectContainers(
     ...engine,
     plan,
     runtime: engine.observe.runtime,
+    writer: hurried(engine.writer, engine.timer, run.signal),
     logs: snapshot.logs === null ? null : engine.remover,
     lists: run.observer.pods,
     listedNs,

@@ -10,6 +10,7 @@ import type { Parts } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
+import { HURRY } from "./calls.ts";
 import { CreationWait } from "./creation-wait.ts";
 import {
   collectContainers,
@@ -179,7 +180,7 @@ class RunningPass {
       await steps.wait("containers", () => this.#untilImagesNeeded(ended.signal, patienceMs));
     } finally {
       // Something that hangs must not delay the next pass.
-      enough.abort();
+      enough.abort(HURRY);
       await collecting;
       if (isParallel) this.#containers = withoutImageGain(this.#containers, this.#images);
     }

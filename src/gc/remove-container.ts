@@ -57,7 +57,7 @@ export interface ContainerExecution extends Pick<
   readonly stopGraceMax: Duration;
   /** Sequentially and in the order of the plan, as in the kubelet. */
   readonly inOrder: boolean;
-  /** Cancels a status or a stop; a requested removal is awaited. */
+  /** Cancels a status or a stop; a requested removal is awaited, unless disk pressure waits. */
   readonly signal: AbortSignal;
   /** Receives messages of the pass about its lists. */
   readonly say: (message: string) => void;

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { healthOf } from "../../src/agent/status-server.ts";
+import type { Sandbox } from "../../src/model/snapshot.ts";
 import { hours, minutes } from "../../src/model/time.ts";
 import { surrounded } from "../sim/around.ts";
 import { aRelease, available, imageOf } from "../sim/node.ts";
@@ -183,6 +184,35 @@ test("a container pass that waits for its turn yields too to one under pressure 
     ["image-gc", undefined],
     ["container-gc", "stopped"],
     ["pressure", "done"],
+  ]);
+});
+
+test("a container pass whose removals hang yields to one under pressure after seconds", async () => {
+  const sim = aNode(60, {
+    refit: (engine) => ({
+      ...engine,
+      writer: surrounded(engine.writer, async (name, _, ask) =>
+        name === "removeContainer" ? new Promise(() => undefined) : ask(),
+      ),
+    }),
+  });
+  const runs = (pod: string): Sandbox => {
+    const sandbox = sim.node.addSandbox(pod, imageOf(aRelease("image1", 1)));
+    sim.node.addContainer(sandbox, imageOf(aRelease("image1", 1)));
+    return sandbox;
+  };
+  const [, deleted] = [runs("live"), runs("deleted")];
+  sim.start();
+  await sim.run(6 * MINUTE);
+  sim.node.endPod(deleted);
+  sim.node.pods.delete(deleted.podUid);
+  await sim.run(2 * MINUTE + 30 * SECOND);
+  expect(sim.record.kind).toBe("container-gc");
+  sim.fill(9);
+  await sim.run(20 * SECOND);
+  expect(sim.record.passes.slice(-2)).toMatchObject([
+    { kind: "container-gc", containers: { end: "stopped" } },
+    { kind: "pressure", images: { end: "target-reached" } },
   ]);
 });
 

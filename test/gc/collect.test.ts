@@ -483,6 +483,24 @@ describe("a pass under pressure whose containers are removed beside its images",
     expect(slept.filter((span) => span >= 1_000)).toEqual(Array(looks).fill(1_000));
   });
 
+  test("leaves the removal of a container that is never answered to the runtime after ten seconds", async () => {
+    const fake = aNode({ containers: [dead(1), dead(2)] });
+    const { timer } = fake.engine;
+    fake.world.before = async (method) => {
+      if (method === "RemoveContainer") await new Promise(() => undefined);
+    };
+    const { containers } = (await run(fake, underPressureOf(fake))).pass;
+    expect(containers?.containers.map(({ result }) => result)).toEqual([
+      {
+        kind: "failed",
+        step: "remove",
+        message: "no answer within 5 s, and disk pressure cannot wait",
+        code: "deadline",
+      },
+    ]);
+    expect(timer.monotonicNs()).toBeLessThan(11_000_000_000n);
+  });
+
   const mark = { podUid: aSandbox("a").podUid, name: "web", at: instant(NOW - seconds(1)) };
 
   test.each([
