@@ -37,7 +37,7 @@ const HoldFile = v.object({
   until: Time,
   reason: v.optional(v.string(), ""),
   bootId: v.optional(v.string(), ""),
-  untilUptimeMs: v.optional(v.pipe(v.number(), v.safeInteger()), 0),
+  untilUptimeMs: v.optional(v.pipe(v.number(), v.safeInteger())),
 });
 
 /**
@@ -156,7 +156,7 @@ export function judgeHold(text: string, path: string, clocks: Clocks): HoldState
   if (!file.success) return unclear(path, "is invalid");
   const { since, until, reason, bootId, untilUptimeMs } = file.output;
   const isOver =
-    bootId !== "" && bootId === clocks.bootId
+    bootId !== "" && bootId === clocks.bootId && untilUptimeMs !== undefined
       ? Number(clocks.uptime / 1_000_000n) >= untilUptimeMs
       : clocks.wall >= until;
   return isOver ? { kind: "none" } : { kind: "held", until, since, reason };

@@ -171,4 +171,11 @@ describe("the end of a hold", () => {
     const { path } = writeHold(places(), request, { ...clocks, bootId });
     expect(judgeHold(readFileSync(path, "utf8"), path, at).kind).toBe(expected);
   });
+
+  test("by the wall clock if the file does not say when it ends since the boot", () => {
+    const { path } = writeHold(places(), request, clocks);
+    const { untilUptimeMs: _, ...rest } = JSON.parse(readFileSync(path, "utf8"));
+    const kindAt = (at: Clocks) => judgeHold(JSON.stringify(rest), path, at).kind;
+    expect([kindAt(later(hours(1))), kindAt(later(hours(2)))]).toEqual(["held", "none"]);
+  });
 });

@@ -147,11 +147,11 @@ const hold = textTarget(
     if (state.kind === "held") return;
     // Only what says when it ended has ended.
     const value = JSON.parse(text) as typeof aHold;
-    const { untilUptimeMs = 0 } = value as Partial<typeof aHold>;
-    const byUptime = value.bootId === "boot-1" && untilUptimeMs <= 3_600_000;
-    const byWall =
-      value.bootId !== "boot-1" && Date.parse(value.until) * 1e6 <= Number(plus(NOW, duration(0n)));
-    holds(byUptime || byWall, "a hold ended before its time");
+    const isOfThisBoot = value.bootId === "boot-1" && "untilUptimeMs" in value;
+    const isOver = isOfThisBoot
+      ? value.untilUptimeMs <= 3_600_000
+      : Date.parse(value.until) * 1e6 <= Number(plus(NOW, duration(0n)));
+    holds(isOver, "a hold ended before its time");
   },
 );
 
