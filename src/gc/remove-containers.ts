@@ -24,6 +24,13 @@ const LANES = 4;
 /** All stops of a pass together take at most this many times the longest grace period. */
 const STOPS_IN_SUCCESSION_MAX = 4;
 
+interface Call {
+  readonly id: string;
+  readonly unanswered: boolean;
+  /** The pass was stopped before the answer. */
+  readonly isGivenUp?: boolean;
+}
+
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
 export const removeContainers = (execution: ContainerExecution): Promise<ContainerOutcome> =>
   new ContainerRemovals(execution).run();
@@ -135,7 +142,7 @@ class ContainerRemovals {
     if (item.result.kind === "removed") this.#removed.add(id);
     if (note !== undefined) this.#errors.push(note);
     this.#record(items, item);
-    return { id, unanswered };
+    return { id, unanswered, isGivenUp: unanswered && item.result.kind === "skipped" };
   }
 
   #record<Item extends ContainerItem | SandboxItem | LogItem>(items: Item[], item: Item): void {
@@ -204,11 +211,13 @@ class ContainerRemovals {
   async #stage<T>(
     name: string,
     groups: readonly (readonly T[])[],
-    work: (item: T) => Promise<{ readonly id: string; readonly unanswered: boolean } | null>,
+    work: (item: T) => Promise<Call | null>,
   ): Promise<void> {
     const unanswered = await inLanes(groups, this.#lanes, async (item) => {
       const call = await work(item);
       if (call !== null) this.#execution.backoff.note(call.id, call.unanswered);
+      // Not a call that timed out, even if every lane has one.
+      if (call?.isGivenUp === true) throw new Ended("stopped");
       return call?.unanswered === true;
     });
     if (unanswered >= UNANSWERED_MAX)

@@ -535,6 +535,13 @@ describe("a runtime that does not answer", () => {
     expect(second.node.called("remove-sandbox")).toHaveLength(10);
     expect(second.outcome.errors).toEqual([]);
   });
+
+  test("is not blamed for calls that a stopped pass gave up", async () => {
+    const fails = sandboxes.map(({ id }) => `stop-sandbox ${id}`);
+    const { node, outcome } = await collect({ sandboxes, fails, stops: true });
+    expect(node.called("stop-sandbox").length).toBeGreaterThan(1);
+    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
+  });
 });
 
 describe("a container that has to be stopped", () => {
