@@ -24,9 +24,11 @@ export interface RemovalDemand {
   readonly futility: readonly Futility[];
   /** Conditions of the disk that block removal. */
   readonly blocks: readonly ImageBlock[];
+  /** Targets that no image is removed for; reported if nothing else triggers. */
+  readonly futile: readonly OutOfReach[];
   /** Where removals gave no space back: no image is removed there for now; reported if nothing else triggers. */
   readonly paused: readonly Extract<ImageBlock, { readonly kind: "nothing-freed" }>[];
-  /** The same, and those that are futile, of disks that trigger and have no target. */
+  /** Both, of disks that trigger and have no target. */
   readonly outOfReach: readonly OutOfReach[];
   /** Paths of those on which one image may be tried. */
   readonly tried: readonly string[];
@@ -69,6 +71,7 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
     .filter(({ remaining }) => remaining > 0n)
     .map((one) => ({ kind: "nothing-freed" as const, ...one }));
   const left = wanted.filter((one) => !useful.includes(one));
+  const futile = collects ? [] : futileBlocks(left.flatMap(({ futility }) => futility ?? []));
   // The kubelet looks at no disk when it removes everything unused.
   const countsDisks = limits.images.compat === "none" || purpose.kind === "periodic";
   return {
@@ -77,9 +80,10 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
     targets: useful.map(({ target }) => target),
     futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
     blocks: countsDisks ? disks.blocks : [],
+    futile,
     paused,
     outOfReach: [
-      ...futileBlocks(left.flatMap(({ futility }) => futility ?? [])),
+      ...futile,
       ...paused.filter(({ filesystem }) =>
         left.some(({ target }) => "path" in target && target.path === filesystem),
       ),
@@ -89,11 +93,8 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
   };
 }
 
-/**
- * The blocks to report if every target is futile and there is no other trigger: one for each filesystem and unit, with
- * the largest need.
- */
-export function futileBlocks(futility: readonly Futility[]): readonly OutOfReach[] {
+/** One for each filesystem and unit, with the largest need. */
+function futileBlocks(futility: readonly Futility[]): readonly OutOfReach[] {
   const needOf = (one: Futility): bigint => one.inodes?.needed ?? one.neededBytes;
   const largest = new Map<string, Futility>();
   for (const one of futility) {

@@ -19,7 +19,7 @@ import { evictionMarks } from "../pressure/judge.ts";
 import { selectionOf } from "../selection.ts";
 import { gainOf } from "../space/freed.ts";
 import { watchesSpace } from "../space/targets.ts";
-import { distinctTriggers, futileBlocks, type RemovalDemand, removalDemand } from "./demand.ts";
+import { distinctTriggers, type RemovalDemand, removalDemand } from "./demand.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
 import { type Protection, protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
@@ -47,7 +47,7 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const blocks = [
     ...judgement.blocks,
     ...demand.blocks,
-    ...(isIdle ? futileBlocks(demand.futility) : []),
+    ...(isIdle ? demand.futile : []),
     ...(isIdle && isTriggered ? demand.paused : []),
   ];
   const pressure = {

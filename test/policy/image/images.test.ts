@@ -315,6 +315,10 @@ describe("futility", () => {
         notes: [{ kind: "out-of-reach", block: { kind: "nothing-freed" } }],
       });
       expect(notesOn(free)).toMatchObject({ targets: [{ path: "/other" }], notes: [] });
+      // Nothing is futile that is removed all the same.
+      expect(notesOn([disk(3n, 4n), other]).notes).toMatchObject([
+        { block: { kind: "nothing-freed" } },
+      ]);
     });
 
     test("let one image be expected when the pause is over", () => {
@@ -322,8 +326,12 @@ describe("futility", () => {
       expect(plan.blocks).toEqual([]);
       expect(plan.notes).toEqual([{ kind: "one-tried", path: "/var/lib/containerd" }]);
       expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-      const futile = at(10n * minute, { snapshot: { filesystems: [disk(3n, 4n)] } });
-      expect(futile.blocks.map(({ kind }) => kind)).toEqual(["futile"]);
+      const snapshot = { filesystems: [disk(3n, 4n)] };
+      const kindsAt = (retry: bigint, whenFutile: "keep" | "collect") =>
+        at(retry, { snapshot, limits: { whenFutile } }).blocks.map(({ kind }) => kind);
+      expect(kindsAt(10n * minute, "keep")).toEqual(["futile"]);
+      expect(kindsAt(12n * minute, "keep")).toEqual(["futile", "nothing-freed"]);
+      expect(kindsAt(12n * minute, "collect")).toEqual(["nothing-freed"]);
     });
 
     test("pause nothing that is removed by hand, nothing without a trigger, and no reported sizes", () => {
