@@ -121,7 +121,7 @@ export const imageFields = {
     type: optional(integer(1)),
     defaultWords: "no limit",
     help: "maximum removals per pass",
-    doc: "Images, containers, sandboxes and log directories together, without failed removals.",
+    doc: "Images, containers, sandboxes and log directories together, without failed removals. Under disk pressure half of it is left to images, if any can be removed.",
   },
   removalInterval: {
     type: duration("0s"),
