@@ -72,7 +72,7 @@ export class Agent {
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
-  /** Ends a container pass, and the reading of layers, while pressure is due. */
+  /** Ends any other pass, after its removal in flight, while pressure is due. */
   #yield = new AbortController();
 
   constructor(engine: Engine, config: () => AgentConfig) {
@@ -131,10 +131,13 @@ export class Agent {
 
   #pauseMs(name: LoopName): number {
     const { periods } = this.#config();
-    if (name === "pressure") return this.#pace.pauseMs(this.#state.pressure);
+    const { seen, pressure, lastPasses } = this.#state;
+    if (name === "pressure") return this.#pace.pauseMs(pressure);
     // Without an observation there are no filesystems to check for pressure.
-    const isBlind = name === "image-detection" && this.#state.seen === null;
-    return isBlind ? Math.min(periods[name], periods.pressure) : periods[name];
+    const isBlind = name === "image-detection" && seen === null;
+    // Pressure that lasts must not cut off an image pass once a period.
+    const isCutOff = name === "image-gc" && lastPasses.get(name)?.images?.end === "stopped";
+    return isBlind || isCutOff ? Math.min(periods[name], periods.pressure) : periods[name];
   }
 
   #isEnabled(name: LoopName): boolean {
@@ -187,7 +190,7 @@ export class Agent {
       // Not before: passes that were waiting ahead of it yield too.
       if (isUrgent) this.#yield = new AbortController();
       const hurry = this.#yield.signal;
-      const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
+      const stop = isUrgent ? signal : AbortSignal.any([signal, hurry]);
       const { dryRun, runtimeRequestTimeout } = this.#config().values;
       const whole: PassRequest = {
         ...request,
