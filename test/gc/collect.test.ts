@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/gc/announcer.ts";
 import type { PassEnd, PassRequest } from "../../src/gc/pass.ts";
+import type { Journal } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { type ImageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
@@ -108,6 +109,39 @@ describe("a pass", () => {
     };
     expect(await kinds()).toEqual(["remove"]);
     expect(await kinds("default_gone_uid-gone/0.log")).toEqual(["keep"]);
+  });
+
+  test("as a dry run has no outcome for what it was not to look at", async () => {
+    const { pass } = await run(aNode(), { containers: "all", images: false, dryRun: true });
+    expect(pass).toMatchObject({ containers: { end: "dry-run" }, images: null });
+    expect((await run(aNode(), { dryRun: true })).pass.containers).toBeNull();
+  });
+
+  test("that is stopped while it observes the node says so of the parts it had, and has not failed", async () => {
+    const fake = aNode({ fails: new Set(["ListImages"]) });
+    const stopped = async (change: Partial<PassRequest>) =>
+      (await run(fake, change, AbortSignal.abort())).pass;
+    const both = await stopped({ containers: "all" });
+    expect(both).toMatchObject({
+      error: null,
+      containers: { end: "stopped", errors: [] },
+      images: { end: "stopped" },
+    });
+    expect((await stopped({})).containers).toBeNull();
+    expect((await stopped({ containers: "all", images: false })).images).toBeNull();
+    expect(fake.writes).toEqual([]);
+  });
+
+  test.each(["", "ListImages"])("gives its lock back, also if %p fails", async (method) => {
+    const fake = aNode({ fails: new Set([method]) });
+    let held = 0;
+    const acquire = async () => {
+      held += 1;
+      return () => void (held -= 1);
+    };
+    await run({ ...fake, engine: { ...fake.engine, lock: { acquire } } });
+    expect(held).toBe(0);
+    expect(fake.calls).not.toEqual([]);
   });
 
   test("without the lock reads nothing and touches nothing", async () => {
@@ -251,24 +285,96 @@ describe("containers first, then images", () => {
     expect(planned).not.toContain(idOf("new"));
   });
 
-  test("no grace period begins if the pass removed all containers of the node", async () => {
-    // Dead for longer than a day, as watched.
-    const record = aPodRecord({ deadSinceWatched: watched(0n) });
-    const fake = aNode({
-      containers: [dead("a")],
-      sandboxes: [aSandbox("a", { state: "not-ready" })],
-      pods: { kind: "ready", source: "cri", pods: [] },
-      limits,
-    });
-    fake.world.ledger = {
-      ...fake.world.ledger,
-      pods: new Map([[running.podUid, record]]),
+  test.each([true, false])(
+    "no grace period begins if the pass removed all containers of the node; with images: %p",
+    async (images) => {
+      // Dead for longer than a day, as watched.
+      const record = aPodRecord({ deadSinceWatched: watched(0n) });
+      const fake = aNode({
+        containers: [dead("a")],
+        sandboxes: [aSandbox("a", { state: "not-ready" })],
+        pods: { kind: "ready", source: "cri", pods: [] },
+        limits,
+      });
+      fake.world.ledger = {
+        ...fake.world.ledger,
+        pods: new Map([[running.podUid, record]]),
+      };
+      fake.engine.memory.replace(fake.world.ledger);
+      const { pass } = await run(fake, { ...both, images });
+      expect(fake.writes).toContain("RemoveContainer container-dead-a");
+      expect(fake.world.ledger).toMatchObject({ graceUntil: null, hadContainers: false });
+      expect(pass.images?.end).toBe(images ? "candidates-exhausted" : undefined);
+    },
+  );
+});
+
+const dead = (attempt: number): Container =>
+  aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
+
+describe("the containers of a pass", () => {
+  const three = [1, 2, 3, 4].map((attempt) => dead(attempt));
+  const onlyContainers = { containers: "all", images: false } as const;
+
+  test("are kept from the moment a hold begins", async () => {
+    const fake = aNode({ containers: three });
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer")
+        fake.world.hold = { kind: "held", until: null, since: null, reason: "an upgrade" };
     };
-    fake.engine.memory.replace(fake.world.ledger);
-    const { pass } = await run(fake, both);
-    expect(fake.writes).toContain("RemoveContainer container-dead-a");
-    expect(fake.world.ledger.graceUntil).toBeNull();
-    expect(pass.images?.end).toBe("candidates-exhausted");
+    const { pass } = await run(fake, onlyContainers);
+    expect(pass.containers?.end).toBe("blocked");
+    expect(fake.writes).toEqual(["RemoveContainer container-dead-1"]);
+  });
+
+  test("are forgotten once they are removed, and told of one by one whatever comes of them", async () => {
+    const living = aSandbox("pod");
+    const olds = ["old", "older"].map((id, at) => ({
+      ...living,
+      id: sandboxId(id),
+      state: "not-ready" as const,
+      createdAt: instant(living.createdAt - BigInt(at + 1)),
+    }));
+    const fake = aNode({ containers: three, sandboxes: [living, ...olds] });
+    fake.world.before = (method, about) => {
+      if (["container-dead-2", "older"].includes(about) && method.startsWith("Remove"))
+        throw new RuntimeError("failed", "device is busy");
+    };
+    const told: string[] = [];
+    const containerDone: Journal["containerDone"] = (_, { result }) => void told.push(result.kind);
+    const { engine } = fake;
+    const journal = { ...engine.journal, containerDone };
+    engine.observe.runtime.sandboxImage = async () => "registry.k8s.io/pause:3.8";
+    await run({ ...fake, engine: { ...engine, journal } }, onlyContainers);
+    const { containers, sandboxImages, hadContainers } = fake.world.ledger;
+    expect([...containers.keys()].map(String)).toEqual(["container-dead-2", "container-dead-4"]);
+    expect([...sandboxImages.keys()].map(String)).toEqual([living.id, "older"].map(String));
+    expect(hadContainers).toBe(true);
+    expect(told.toSorted()).toEqual(["failed", "failed", "removed", "removed", "removed"]);
+  });
+
+  test("go with the log directories of deleted pods", async () => {
+    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
+    const podLogs = [{ entry: "default_gone_uid-gone", uid: podUid("uid-gone") }];
+    const fake = aNode({
+      logs: { ...noLogs, podLogs },
+      pods: reading("kubelet-dir", "uid-a"),
+      ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
+    });
+    await run(fake, onlyContainers);
+    expect(fake.writes).toEqual(["remove logs default_gone_uid-gone"]);
+  });
+
+  test("cost the pass no second look at the node if none of them was tried", async () => {
+    const looks = async (...containers: readonly Container[]) => {
+      const fake = aNode({
+        containers: [aContainer("web", { imageId: idOf("used") }), ...containers],
+      });
+      const { pass } = await run(fake, { containers: "all", ...ALL });
+      return pass.steps.filter(({ name }) => name === "observe").length;
+    };
+    expect(await looks()).toBe(1);
+    expect(await looks(dead(1), dead(2))).toBe(2);
   });
 });
 
@@ -340,9 +446,6 @@ describe("events of passes", () => {
     ]);
   });
 });
-
-const dead = (attempt: number): Container =>
-  aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
 
 /** A container may go, and the runtime answers for it after ten seconds. */
 function aSlowNode(change: Partial<FakeWorld> = {}): FakeEngine {
@@ -534,6 +637,32 @@ describe("a pass under pressure whose containers are removed beside its images",
     expect(pass.images).toMatchObject({ end: "target-reached", error: null });
     expect(fake.writes.filter((write) => write.startsWith("RemoveImage"))).toHaveLength(2);
     expect(world.ledger.graceUntil).toBeNull();
+  });
+
+  test("waits for a slow container as long as it takes if it has no image to remove", async () => {
+    const fake = aNode({
+      containers: [dead(1), dead(2)],
+      filesystem: aFilesystem({ availableBytes: 20n * GIB }),
+    });
+    fake.world.before = async (method) => {
+      if (method !== "RemoveContainer") return;
+      for (let waits = 0; waits < 4; waits += 1) await fake.engine.timer.sleep(1_000, never);
+    };
+    const { containers } = (await run(fake, { ...underPressureOf(fake), images: false })).pass;
+    expect(containers).toMatchObject({
+      end: "done",
+      containers: [{ result: { kind: "removed" } }],
+    });
+  });
+
+  test("goes on with them if it has run out of images, although the disk needs more", async () => {
+    const fake = aNode({ containers: [1, 2, 3, 4, 5, 6, 7].map(dead), freed: () => 0n });
+    fake.world.before = async (method) => {
+      if (method === "RemoveContainer") await fake.engine.timer.sleep(2_000, never);
+    };
+    const { containers, images } = (await run(fake, underPressure)).pass;
+    expect(images?.end).toBe("candidates-exhausted");
+    expect(containers).toMatchObject({ end: "done" });
   });
 
   test("removes no image if its containers ended the pressure", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { Observer } from "../../src/gc/observe.ts";
 import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src/gc/prepare.ts";
-import { assumingSeen } from "../../src/gc/read-only.ts";
+import { assumingSeen, readOnlyPass } from "../../src/gc/read-only.ts";
 import { Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
@@ -19,7 +19,7 @@ import {
   watched,
 } from "../../src/model/time.ts";
 import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
-import { aPodRecord } from "../support/build/pods.ts";
+import { aPodRecord, noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
   aFilesystem,
@@ -33,6 +33,7 @@ import {
   NOW,
   recordsOf,
   spaceTarget,
+  withLimits,
 } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
@@ -106,6 +107,38 @@ describe("the ledger", () => {
     expect(ageOf(ledger, "idle")).toBe(minutes(1));
   });
 
+  test("is not changed by a plan that is only shown", async () => {
+    const fake = aNode({ uptime: hours(49) });
+    const before = fake.world.ledger;
+    const shown = {
+      purpose: { kind: "all-unused" },
+      parts: { containers: "none", images: true },
+    } as const;
+    const { ledger } = await readOnlyPass(fake.engine, shown, never);
+    expect(ledger.images.size).toBe(2);
+    expect(fake.world.ledger).toBe(before);
+  });
+
+  test.each([
+    ["one that the pass removes has not vanished", ["a"], null],
+    [
+      "beside one that the pass removes, another one has vanished",
+      ["a", "b"],
+      "containers-vanished",
+    ],
+  ] as const)("of containers: %s", async (_, words, expected) => {
+    const ids = words.map((word) => aContainer(word).id);
+    const known = new Map(ids.map((id) => [id, { imageVolumes: null, finishedAt: null }]));
+    const fake = aNode({
+      containers: [],
+      ledger: aLedger({ containers: known, hadContainers: true }),
+    });
+    const observer = new Observer(fake.engine.observe);
+    for (const id of ids.slice(0, 1)) observer.pods.containerRemoved(id);
+    await prepared(fake, {}, { observer });
+    expect(fake.world.ledger.graceReason).toBe(expected);
+  });
+
   test("is unchanged if a list fails", async () => {
     const fake = aNode({ fails: new Set(["ListContainers"]) });
     const before = fake.world.ledger;
@@ -116,7 +149,8 @@ describe("the ledger", () => {
 
   test("has a record of each pod after a pass that judges them, and no other one", async () => {
     const pods = new Map([[podUid("uid-b"), aPodRecord({ absentSinceWatched: watched(0n) })]]);
-    const fake = aNode({ ledger: aLedger({ pods }), sandboxes: [aSandbox("a")] });
+    const world = { ledger: aLedger({ pods }), sandboxes: [aSandbox("a")], logs: noLogs };
+    const fake = aNode(world);
     await detect(fake.engine, never);
     await prepared(fake);
     expect(fake.world.ledger.pods).toBe(pods);
@@ -152,6 +186,7 @@ describe("the ledger", () => {
 describe("the layers of images", () => {
   const withFree = (availableBytes: bigint) => ({ filesystem: aFilesystem({ availableBytes }) });
   const isFull = withFree(GIB);
+  const kubelet = { limits: withLimits({ compat: "kubelet" }) };
   const periodic = { purpose: { kind: "periodic" } } as const;
   const underPressure = {
     purpose: { kind: "pressure", signals: ["imagefs.available"] },
@@ -162,12 +197,15 @@ describe("the layers of images", () => {
     ["are read before a pass for space", isFull, periodic, true],
     ["are not read before a pass under pressure", isFull, underPressure, false],
     ["are not read before a removal of all unused images", isFull, {}, false],
+    ["are not read under the kubelet's rules", { ...isFull, ...kubelet }, periodic, false],
     ["are read for a plan that shows them all", isFull, { allLayers: true }, true],
     ["are not read before a pass that removes nothing", withFree(90n * GIB), periodic, false],
   ])("%s", async (_, change, request, isRead) => {
     const fake = aNode({ ...anOldImage, ...change });
     const { plan } = await prepared(fake, request);
-    expect(plan.images?.candidates).toHaveLength(change === isFull ? 1 : 0);
+    expect(plan.images?.candidates).toHaveLength(
+      "filesystem" in change && change.filesystem === isFull.filesystem ? 1 : 0,
+    );
     expect(fake.world.ledger.origins.size > 0).toBe(isRead);
     expect(fake.calls.includes("ImageStatus")).toBe(isRead);
   });

@@ -344,6 +344,7 @@ describe("the plan", () => {
     );
     expect(goingLogs(plan)).toEqual(["12345678"]);
     expect(plan.strays).toEqual(["lost+found"]);
+    expect(planOf({ logs: null }, { limits: kubelet }).podLogs).toEqual([]);
   });
 
   test.each([

@@ -304,6 +304,14 @@ describe("futility", () => {
       expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
     });
 
+    test("keep no image from its maximum age while another disk that holds images gives space back", () => {
+      const other = { ...disk(50n), device: "8:2", path: "/other" };
+      const snapshot = { filesystems: [disk(50n), other] };
+      const plan = at(12n * minute, { snapshot, limits: { maximumAge: minutes(5) } });
+      expect(plan.blocks).toEqual([]);
+      expect(plan.candidates).not.toEqual([]);
+    });
+
     test("are noted while another disk costs images", () => {
       const other = { ...disk(10n, 4n), device: "8:2", path: "/other" };
       const filesystems = [disk(14n, 50n), other];

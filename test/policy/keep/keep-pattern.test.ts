@@ -44,6 +44,7 @@ test.each<[string, string, boolean]>([
   ["registry.k8s.io/*", "registry.k8s.io/coredns/coredns:v1", false],
   ["registry.k8s.io/**", "registry.k8s.io/coredns/coredns:v1", true],
   ["host:5000/app", "host:5000/app:v1", true],
+  ["host:5000/team/app", "host:5000/team/app:v1", true],
   ["[fd00::1]:5000/app", "[fd00::1]:5000/app:v1", true],
   ["a".repeat(65), `docker.io/library/${"a".repeat(65)}:v1`, true],
   ["host:5000/app:*", "host:5000/app:v1", true],

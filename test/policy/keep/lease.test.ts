@@ -62,6 +62,7 @@ describe("the words of a lease", () => {
     ["until", "until 0d", "until 7", "until 7y", "until used 7d", "until 7d please"].concat(
       "until 12345d",
       "until 7d or used",
+      "until until 7d",
       "until used or",
     ),
   )("%s is invalid, so the file is, and no image is removed", (text) => {
