@@ -75,10 +75,16 @@ function filesystemCheck(
   );
 }
 
-const blockChecks = ({ blocks }: ImagePlan): Verdicts =>
-  blocks.length === 0
+/** Also of a disk that no image is removed for, although some are removed for something else. */
+function blockChecks({ blocks, notes }: ImagePlan): Verdicts {
+  const all = [
+    ...blocks,
+    ...notes.flatMap((note) => (note.kind === "out-of-reach" ? [note.block] : [])),
+  ];
+  return all.length === 0
     ? [["blocks", ok("nothing blocks removal")]]
-    : blocks.map((block) => [`block-${block.kind}`, blockCheck(block)]);
+    : all.map((block) => [`block-${block.kind}`, blockCheck(block)]);
+}
 
 function blockCheck(block: ImageBlock): Verdict | null {
   switch (block.kind) {

@@ -70,6 +70,10 @@ const disk = (change: Parameters<typeof aFilesystem>[0]) => ({
 
 const nodes: Readonly<Record<string, Node>> = {
   "over its high threshold": { seen: disk({ availableBytes: 10n * GIB }) },
+  "with too many images and a disk that other data fill": {
+    seen: disk({ availableBytes: 3n * GIB, imageUsedBytes: 4n * GIB }),
+    limits: { ...defaultLimits, images: { ...defaultLimits.images, maxImages: 1 } },
+  },
   "of capacity 0": { seen: disk({ capacityBytes: 0n, availableBytes: 0n }) },
   "whose images in use are unknown": {
     seen: { containers: [aContainer("web", { imageName: "registry.example/x:1" })] },
