@@ -87,21 +87,25 @@ export async function collectContainers(
 }
 
 /** Under pressure, half of the limit is left to images: new containers die all the time, and would use all of it in each pass. */
-const shareOf = (maxRemovalsPerPass: number | null, images: ImagePlan | null): number | null =>
+const shareOf = <Limit extends number | null>(
+  maxRemovalsPerPass: Limit,
+  images: ImagePlan | null,
+): Limit | number =>
   maxRemovalsPerPass !== null && images?.purpose === "pressure" && images.candidates.length > 0
     ? Math.floor(maxRemovalsPerPass / 2)
     : maxRemovalsPerPass;
 
 export async function collectImages(
   engine: Engine,
-  { plan: { images: plan }, snapshot, decided }: Prepared,
+  { plan: { containers, images: plan }, snapshot, decided }: Prepared,
   run: PassContext & {
     readonly signal: AbortSignal;
-    /** The outcome for containers in the same pass: their removals count towards the same limit. */
+    /** What came of containers in the same pass, whose removals count towards the same limit; `null`: they go on. */
     readonly before: ContainerOutcome | null;
   },
 ): Promise<ImageOutcome> {
   if (plan === null) throw new Error("an image plan is executed only where there is one");
+  const { limits } = decided;
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
   const node = freshNode({ ...run, engine, events, first: snapshot });
@@ -110,7 +114,7 @@ export async function collectImages(
     ...engine.observe,
     ...run,
     plan,
-    facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
+    facts: { ...decided, limits: containers === null ? limits : limitsBeside(limits, plan, run) },
     now: () => run.steps.now(),
     look: () => node.get(run.signal),
     done: (item: ImageItem) => {
@@ -153,18 +157,23 @@ export const withoutImageGain = (
     ? containers
     : { ...containers, measuredFreedBytes: null };
 
-/** The limit of removals per pass, less what was removed before. */
-function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
+/** The limit of removals per pass, less what containers used, or may still use. */
+function limitsBeside(
+  limits: Limits,
+  plan: ImagePlan,
+  { before }: { readonly before: ContainerOutcome | null },
+): Limits {
   const { maxRemovalsPerPass } = limits.images;
-  if (maxRemovalsPerPass === null || before === null) return limits;
-  const counted = [
-    ...before.containers,
-    ...before.sandboxes,
-    ...before.logs.filter(({ kind }) => kind === "pod-logs"),
-  ].filter(({ result }) => isCounted(result)).length;
-  const left = Math.max(0, maxRemovalsPerPass - counted);
+  if (maxRemovalsPerPass === null) return limits;
+  const used = before === null ? shareOf(maxRemovalsPerPass, plan) : countedOf(before);
+  const left = Math.max(0, maxRemovalsPerPass - used);
   return { ...limits, images: { ...limits.images, maxRemovalsPerPass: left } };
 }
+
+const countedOf = ({ containers, sandboxes, logs }: ContainerOutcome): number =>
+  [...containers, ...sandboxes, ...logs.filter(({ kind }) => kind === "pod-logs")].filter(
+    ({ result }) => isCounted(result),
+  ).length;
 
 const containerPath = (snapshot: Snapshot): string | null =>
   snapshot.filesystems.find(({ roles }) => roles.includes("containerfs"))?.path ??

@@ -189,8 +189,9 @@ class RunningPass {
   /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
   #imagesWaitBriefly({ plan }: Prepared): boolean {
     const { maxRemovalsPerPass } = this.#engine.limits().images;
-    // A limit of removals counts both, so they run one after the other.
-    return this.#isUnderPressure() && plan.images !== null && maxRemovalsPerPass === null;
+    // A limit of removals counts both; images without candidates yet have no share of it.
+    const hasShare = maxRemovalsPerPass === null || (plan.images?.candidates.length ?? 0) > 0;
+    return this.#isUnderPressure() && plan.images !== null && hasShare;
   }
 
   #isUnderPressure(): boolean {

@@ -477,7 +477,6 @@ const underPressureOf = ({ world }: FakeEngine) => ({
 test.each([
   ["that is not under pressure", {}, { ...ALL, containers: "all" }],
   ["under pressure with compat kubelet", { compat: "kubelet" }, underPressure],
-  ["under pressure with a limit of removals", { maxRemovalsPerPass: 5 }, underPressure],
 ] as const)(
   "a pass %s removes its first image after its last container, however long that takes",
   async (_, limits, request) => {
@@ -492,6 +491,13 @@ test.each([
 );
 
 describe("a pass under pressure whose containers are removed beside its images", () => {
+  test("leaves each of them its half of the limit of removals", async () => {
+    const fake = aSlowNode({ limits: withLimits({ maxRemovalsPerPass: 2 }) });
+    const { images } = (await run(fake, underPressure)).pass;
+    expect(fake.writes).toEqual(["RemoveContainer container-dead-1", ...removed("a")]);
+    expect(images?.end).toBe("removal-limit");
+  });
+
   test("goes on with them after its images, for as long as another one is done now and then", async () => {
     const fake = aNode({ containers: [1, 2, 3, 4, 5].map(dead) });
     fake.world.before = async (method) => {
