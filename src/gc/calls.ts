@@ -43,10 +43,20 @@ export class NotAsked extends Error {
 const FIRST_BACKOFF_MS = 5 * 60_000;
 const LONGEST_BACKOFF_MS = 60 * 60_000;
 
-/** Containers and sandboxes that timed out: skipped for a while, longer each time. Lasts as long as the process. */
+interface Silence {
+  readonly untilNs: bigint;
+  readonly waitMs: number;
+  readonly triedAtOnce: boolean;
+}
+
+/**
+ * Containers and sandboxes that timed out: skipped for a while, longer each time. Lasts as long as the process. A restart of
+ * the runtime ends it once for each, no further time: the call may be what makes the runtime crash.
+ */
 export class Backoff {
   readonly #timer: Pick<Timer, "monotonicNs">;
-  readonly #silent = new Map<string, { readonly untilNs: bigint; readonly waitMs: number }>();
+  readonly #silent = new Map<string, Silence>();
+  #instance = "";
 
   constructor(timer: Pick<Timer, "monotonicNs">) {
     this.#timer = timer;
@@ -63,16 +73,26 @@ export class Backoff {
     return `the runtime did not answer; crigc tries again in ${Math.ceil(leftMs / 60_000)} min`;
   }
 
+  /** `instance`: of the runtime as it runs now; "" if unknown. */
+  observed(instance: string): void {
+    const isRestarted = this.#instance !== "" && instance !== "" && this.#instance !== instance;
+    this.#instance = instance || this.#instance;
+    for (const [id, silence] of isRestarted ? this.#silent : [])
+      if (!silence.triedAtOnce)
+        this.#silent.set(id, { ...silence, untilNs: 0n, triedAtOnce: true });
+  }
+
   /** Records whether a call about the ID was answered. */
   note(id: string, isSilent: boolean): void {
     if (!isSilent) {
       this.#silent.delete(id);
       return;
     }
-    const before = this.#silent.get(id)?.waitMs ?? FIRST_BACKOFF_MS / 2;
+    const { waitMs: before = FIRST_BACKOFF_MS / 2, triedAtOnce = false } =
+      this.#silent.get(id) ?? {};
     const waitMs = Math.min(before * 2, LONGEST_BACKOFF_MS);
     const untilNs = this.#timer.monotonicNs() + BigInt(waitMs) * 1_000_000n;
-    this.#silent.set(id, { untilNs, waitMs });
+    this.#silent.set(id, { untilNs, waitMs, triedAtOnce });
   }
 
   /** Drops IDs that are no longer listed. */

@@ -49,6 +49,7 @@ export async function collectContainers(
   if (plan === null) throw new Error("a container plan is executed only where there is one");
   const { images, containers } = decided.limits;
   const path = containerPath(snapshot);
+  engine.backoff.observed(snapshot.runtime.instance);
   const outcome = await removeContainers({
     ...engine,
     plan,

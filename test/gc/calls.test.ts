@@ -47,6 +47,24 @@ describe("a container that timed out", () => {
     happens(backoff);
     expect(["a", "b"].map((id) => backoff.leftAlone(id))).toEqual([undefined, LATER(5)]);
   });
+
+  test("is tried again at once after the first restart of the runtime, but not after each", () => {
+    const backoff = new Backoff({ monotonicNs: () => 1n });
+    const after = (instance: string) => {
+      backoff.observed(instance);
+      const left = backoff.leftAlone("a");
+      if (left === undefined) backoff.note("a", true);
+      return left;
+    };
+    expect(["1", "1", "", "2", "2", "3"].map(after)).toEqual([
+      undefined,
+      LATER(5),
+      LATER(5),
+      undefined,
+      LATER(10),
+      LATER(10),
+    ]);
+  });
 });
 
 /** Records the IDs asked for, and answers a turn later. */

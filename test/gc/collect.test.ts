@@ -490,6 +490,23 @@ test.each([
   },
 );
 
+test("a container whose removal timed out is tried again once the runtime was restarted", async () => {
+  const fake = aNode({ containers: [dead(1), dead(2)] });
+  const { world } = fake;
+  world.runtime = { ...world.runtime, instance: "1" };
+  world.before = async (method) => {
+    if (method === "RemoveContainer" && world.runtime.instance === "1")
+      throw new RuntimeError("deadline", "no answer");
+  };
+  const removals = async () => {
+    await run(fake, { containers: "all", images: false });
+    return fake.writes.length;
+  };
+  const counts = [await removals(), await removals()];
+  world.runtime = { ...world.runtime, instance: "2" };
+  expect([...counts, await removals()]).toEqual([1, 1, 2]);
+});
+
 describe("a pass under pressure whose containers are removed beside its images", () => {
   test("leaves each of them its half of the limit of removals", async () => {
     const fake = aSlowNode({ limits: withLimits({ maxRemovalsPerPass: 2 }) });
