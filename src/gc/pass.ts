@@ -18,6 +18,7 @@ import {
   dryContainers,
   dryImages,
   hasTried,
+  nextMayRemove,
   type PassContext,
   STOPPED_CONTAINERS,
   withoutImageGain,
@@ -203,19 +204,14 @@ class RunningPass {
   async #untilImagesNeeded(ended: AbortSignal, patienceMs: number): Promise<void> {
     const { timer } = this.#engine;
     const stop = AbortSignal.any([ended, this.#signal]);
-    let done = this.#containersDone;
+    let [done, waitedMs] = [this.#containersDone, 0];
     for (let idleMs = 0; idleMs < patienceMs && !stop.aborted;) {
       await timer.sleep(LOOK_MS, stop);
+      waitedMs += LOOK_MS;
       idleMs = done === this.#containersDone ? idleMs + LOOK_MS : 0;
       done = this.#containersDone;
-      if (this.#mayRemoveImages() && (await this.#targets()).length > 0) return;
+      if (nextMayRemove(this.#images, waitedMs) && (await this.#targets()).length > 0) return;
     }
-  }
-
-  /** Whether the pass removed no image, or stopped because the disks needed no more. */
-  #mayRemoveImages(): boolean {
-    const end = this.#images?.end;
-    return end === undefined || end === "target-reached" || end === "own-gain-reached";
   }
 
   async #removeContainers(prepared: Prepared, enough: AbortSignal): Promise<void> {
