@@ -122,6 +122,20 @@ describe("statuses of sandboxes", () => {
   });
 });
 
+test("a stop while the statuses of sandboxes are read ends the look", async () => {
+  const stop = new AbortController();
+  const sandboxImage = async (): Promise<string> => {
+    stop.abort();
+    throw new RuntimeError("cancelled", "the call was cancelled");
+  };
+  const look = readSandboxImages(
+    { sandboxImage },
+    { sandboxes: [aSandbox("one")], known: new Map(), silent: new Set() },
+    stop.signal,
+  );
+  expect(String(await look.catch((thrown: unknown) => thrown))).toContain("was cancelled");
+});
+
 describe("log paths of containers", () => {
   const path = "/var/log/pods/default_pod-a_uid-a/c/0.log";
   const one = dead("a", "c");

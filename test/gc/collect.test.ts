@@ -49,7 +49,18 @@ const ALL = { purpose: { kind: "all-unused" } } as const;
 describe("a pass", () => {
   test("frees down to the low threshold, and says so in its record", async () => {
     const fake = aNode();
-    const { pass } = await run(fake);
+    const { journal, events } = fake.engine;
+    const listeners: AbortSignal[] = [];
+    const told: string[] = [];
+    const listen: typeof events.listen = (signal) => {
+      listeners.push(signal);
+      return events.listen(signal);
+    };
+    const imageDone: Journal["imageDone"] = (_, { result }) => void told.push(result.kind);
+    const engine = { ...fake.engine, events: { listen }, journal: { ...journal, imageDone } };
+    const { pass } = await run({ ...fake, engine });
+    expect(told).toEqual(Array(3).fill("removed"));
+    expect(listeners.map(({ aborted }) => aborted)).toEqual([true]);
     // 10 GiB are free and 20 wanted: three images of 4 GiB.
     expect(fake.writes).toHaveLength(3);
     expect(pass).toMatchObject({ error: null, images: { end: "target-reached" } });
@@ -65,11 +76,12 @@ describe("a pass", () => {
   });
 
   test.each([
-    ["for a target, in the order frequent, raises the aging term", "frequent", {}, 7],
-    ["for a target, in the order recent, does not raise it", "recent", {}, null],
-    ["of all unused images does not raise it", "frequent", ALL, null],
-  ] as const)("%s", async (_, order, change, agingTerm) => {
-    const fake = aNode({ limits: withLimits({ order }) });
+    ["for a target, in the order frequent, raises the aging term", "frequent", {}, 7, []],
+    ["whose removals are refused does not raise it", "frequent", {}, null, WORDS],
+    ["for a target, in the order recent, does not raise it", "recent", {}, null, []],
+    ["of all unused images does not raise it", "frequent", ALL, null, []],
+  ] as const)("%s", async (_, order, change, agingTerm, refused) => {
+    const fake = aNode({ limits: withLimits({ order }), refuses: new Set(refused.map(idOf)) });
     const uses = [8, 7, 5, 6];
     const known = WORDS.map((word, at): [ImageId, ImageRecord] => {
       const frequency = { uses: uses[at] ?? 0, agingTerm: 0, dayBegunWatched: null };
@@ -370,11 +382,13 @@ describe("the containers of a pass", () => {
       const fake = aNode({
         containers: [aContainer("web", { imageId: idOf("used") }), ...containers],
       });
+      fake.engine.backoff.note(dead(3).id, true);
       const { pass } = await run(fake, { containers: "all", ...ALL });
       return pass.steps.filter(({ name }) => name === "observe").length;
     };
     expect(await looks()).toBe(1);
     expect(await looks(dead(1), dead(2))).toBe(2);
+    expect(await looks(dead(3), dead(4))).toBe(1);
   });
 });
 
@@ -683,7 +697,7 @@ describe("a pass under pressure whose containers are removed beside its images",
     });
     fake.world.before = async (method) => {
       if (method !== "RemoveContainer") return;
-      for (let waits = 0; waits < 4; waits += 1) await fake.engine.timer.sleep(1_000, never);
+      for (let waits = 0; waits < 12; waits += 1) await fake.engine.timer.sleep(1_000, never);
     };
     const { containers } = (await run(fake, { ...underPressureOf(fake), images: false })).pass;
     expect(containers).toMatchObject({

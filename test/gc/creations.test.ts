@@ -155,9 +155,23 @@ describe("a pass while a container is being created", () => {
   });
 
   test("collects containers first", async () => {
-    const fake = aNode();
+    const dead = [1, 2].map((attempt) =>
+      aContainer(`dead-${attempt}`, {
+        name: "job",
+        state: "exited",
+        attempt,
+        imageId: idOf("used"),
+      }),
+    );
+    const fake = aNode({ containers: [aContainer("always", { imageId: idOf("used") }), ...dead] });
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer") expect(elapsed(fake)).toBe(seconds(0));
+    };
     const done = await pass(fake, { ...ALL, containers: "all" });
-    expect(done.containers?.end).toBe("done");
+    expect(done.containers).toMatchObject({
+      end: "done",
+      containers: [{ result: { kind: "removed" } }],
+    });
     expect(waitedMs(done)).toBe(30_000);
   });
 

@@ -96,6 +96,18 @@ test("a pass in which a removal failed tells of that, not of too little space", 
   expect(imageEvents(imagePlan(), outcome, about)).toEqual([]);
 });
 
+test("a disk of invalid capacity is told of only by a pass that ended because of it", () => {
+  const blocks = [{ kind: "invalid-capacity", path: "/", message: "it reports 0 bytes" }] as const;
+  const told = (end: "invalid-capacity" | "age-removal-errors") =>
+    imageEvents(imagePlan({ blocks }), imageOutcome({ end, items: [] }), {
+      id: pass().id,
+      now: NOW,
+      accounting: "measured",
+    }).map(({ reason }) => reason);
+  expect(told("invalid-capacity")).toEqual(["InvalidDiskCapacity"]);
+  expect(told("age-removal-errors")).toEqual([]);
+});
+
 test("a pass that frees too few inodes says so", () => {
   const inodes: ImageTarget = {
     kind: "free-inodes",

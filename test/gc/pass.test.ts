@@ -5,8 +5,11 @@ import type { PassRequest } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
+import { watched } from "../../src/model/time.ts";
+import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
   aContainer,
+  aLedger,
   anImage,
   aSandbox,
   defaultLimits,
@@ -82,6 +85,19 @@ describe("the limit of removals in one pass", () => {
     const pass = await gc(fake);
     expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
     expect(pass.images?.end).toBe("removal-limit");
+  });
+
+  test("counts log directories, too", async () => {
+    const podLogs = [{ entry: "default_gone_uid-gone", uid: aSandbox("gone").podUid }];
+    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
+    const fake = fakeEngine({
+      ...crowded(3),
+      logs: { ...noLogs, podLogs },
+      pods: reading("kubelet-dir", aSandbox("pod").podUid),
+      ledger: aLedger({ pods: new Map([[aSandbox("gone").podUid, absent]]) }),
+    });
+    await gc(fake);
+    expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "remove"]);
   });
 
   test("is half for images under pressure, so that containers that die all the time do not use it up in each pass", async () => {

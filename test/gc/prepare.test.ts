@@ -197,7 +197,12 @@ describe("the layers of images", () => {
     ["are read before a pass for space", isFull, periodic, true],
     ["are not read before a pass under pressure", isFull, underPressure, false],
     ["are not read before a removal of all unused images", isFull, {}, false],
-    ["are not read under the kubelet's rules", { ...isFull, ...kubelet }, periodic, false],
+    [
+      "are not read under the kubelet's rules",
+      { ...isFull, ...kubelet },
+      { ...periodic, allLayers: true },
+      false,
+    ],
     ["are read for a plan that shows them all", isFull, { allLayers: true }, true],
     ["are not read before a pass that removes nothing", withFree(90n * GIB), periodic, false],
   ])("%s", async (_, change, request, isRead) => {
@@ -209,6 +214,22 @@ describe("the layers of images", () => {
     expect(fake.world.ledger.origins.size > 0).toBe(isRead);
     expect(fake.calls.includes("ImageStatus")).toBe(isRead);
   });
+
+  test.each([
+    [3, "measured", true],
+    [2, "measured", false],
+    [3, "reported", false],
+  ] as const)(
+    "of %d unused images, with %s sizes, are read before they are removed: %p",
+    async (count, accounting, isRead) => {
+      const words = ["a", "b", "c"].slice(0, count);
+      const images = words.map((word) => anImage(word));
+      const limits = withLimits({ accounting });
+      const fake = aNode({ images, limits, ledger: aLedger({ images: recordsOf(words) }) });
+      expect((await prepared(fake)).plan.images?.candidates).toHaveLength(count);
+      expect(fake.world.ledger.origins.size > 0).toBe(isRead);
+    },
+  );
 
   test("take no step of a pass that knows those of every image", async () => {
     const fake = aNode({ ...anOldImage, ...isFull });

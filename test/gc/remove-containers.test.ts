@@ -90,6 +90,7 @@ function claims(rows: readonly Row[]) {
 const one = dead("a", "c", { createdAt: ago(30) });
 const two = dead("a", "c", { createdAt: ago(20) });
 const three = dead("a", "c", { createdAt: ago(10) });
+const ofB = dead("b", "c", { createdAt: ago(25) });
 const sandbox = sandboxOf("a", { state: "not-ready" });
 const directory = "/var/log/pods/default_pod-a_uid-a/c";
 const logPath = `${directory}/0.log`;
@@ -100,7 +101,11 @@ const podLogs: LogFacts = {
 const onHold = [{ kind: "on-hold", until: null, reason: "" }] as const;
 const noPodIsGone = { pods: judged({}) };
 const { writer, reader } = new FakeNode({ containers: [], sandboxes: [] });
-const aBackoff = () => new Backoff({ monotonicNs: () => 0n });
+const aBackoff = (...silent: readonly string[]) => {
+  const backoff = new Backoff({ monotonicNs: () => 0n });
+  for (const id of silent) backoff.note(id, true);
+  return backoff;
+};
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
   outcome.containers.map((item) => item.result.kind);
@@ -885,6 +890,27 @@ describe("execution", () => {
       "ends at the limit of removals, which counts containers",
       { containers: [one, two, three], options: { maxRemovalsPerPass: 2 } },
       { end: "removal-limit", containers: [itemOf("removed"), itemOf("removed")] },
+    ],
+    [
+      "with a limit of removals follows the order of the plan, whatever pod comes next",
+      {
+        containers: [one, ofB, two],
+        input: twoPods,
+        options: { maxRemovalsPerPass: 9 },
+      },
+      {
+        containers: [one, ofB, two].map((planned) => ({
+          planned: { container: { id: planned.id } },
+        })),
+      },
+    ],
+    [
+      "counts nothing that it leaves alone towards the limit of removals",
+      {
+        containers: [one, two],
+        options: { maxRemovalsPerPass: 1, backoff: aBackoff(two.id) },
+      },
+      { containers: [itemOf("removed"), itemOf("skipped")], end: "done" },
     ],
     [
       "counts log directories towards the limit of removals",

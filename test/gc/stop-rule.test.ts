@@ -88,6 +88,24 @@ describe("space that appears late", () => {
   ]);
 });
 
+test("a stop ends the wait for space, and the pass", async () => {
+  const stop = new AbortController();
+  const done = await passOver({
+    lateMs: 10_000,
+    change: ({ timer }) => ({
+      signal: stop.signal,
+      timer: {
+        ...timer,
+        sleep: (ms, signal) => {
+          stop.abort();
+          return timer.sleep(ms, signal);
+        },
+      },
+    }),
+  });
+  expect(done).toMatchObject({ end: "stopped", count: 3, waitedMs: 100 });
+});
+
 describe("on a filesystem that frees space with its next commit", () => {
   claims([
     [
