@@ -23,6 +23,8 @@ import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove
 const LANES = 4;
 /** All stops of a pass together take at most this many times the longest grace period. */
 const STOPS_IN_SUCCESSION_MAX = 4;
+/** A sandbox whose stop is given up after so long is left alone in the next passes. */
+const HANGING_NS = 5_000_000_000n;
 
 interface Call {
   readonly id: string;
@@ -214,10 +216,16 @@ class ContainerRemovals {
     work: (item: T) => Promise<Call | null>,
   ): Promise<void> {
     const unanswered = await inLanes(groups, this.#lanes, async (item) => {
+      const { backoff, timer } = this.#execution;
+      const startNs = timer.monotonicNs();
       const call = await work(item);
-      if (call !== null) this.#execution.backoff.note(call.id, call.unanswered);
+      const isGivenUp = call?.isGivenUp === true;
+      const isLong = timer.monotonicNs() - startNs >= HANGING_NS;
+      // The stop of a sandbox might have been answered in time; pre-stop handlers are not to begin anew in each pass.
+      if (call !== null && (!isGivenUp || isLong || name === "containers"))
+        backoff.note(call.id, call.unanswered);
       // Not a call that timed out, even if every lane has one.
-      if (call?.isGivenUp === true) throw new Ended("stopped");
+      if (isGivenUp) throw new Ended("stopped");
       return call?.unanswered === true;
     });
     if (unanswered >= UNANSWERED_MAX)

@@ -514,12 +514,20 @@ describe("a sandbox", () => {
     ],
   ]);
 
-  test("whose stop is given up stays, and the next pass leaves it alone for a while", async () => {
+  test.each([
+    ["long after it began stays, and the next pass leaves it alone for a while", 5, []],
+    ["early stays, and the next pass tries it again", 2, ["stop-sandbox", "remove-sandbox"]],
+  ] as const)("whose stop is given up %s", async (_, after, next) => {
     const options = { backoff: aBackoff() };
-    const fails = [`stop-sandbox ${sandbox.id}`];
-    const { node } = await collect({ sandboxes: [sandbox], options, fails, stops: true });
+    const { node } = await collect({
+      sandboxes: [sandbox],
+      options,
+      fails: [`stop-sandbox ${sandbox.id}`],
+      stops: true,
+      node: { callNs: BigInt(after) * 1_000_000_000n },
+    });
     expect(kinds(node)).toEqual(["stop-sandbox"]);
-    expect((await collect({ sandboxes: [sandbox], options })).node.calls).toEqual([]);
+    expect(kinds((await collect({ sandboxes: [sandbox], options })).node)).toEqual([...next]);
   });
 });
 
