@@ -169,7 +169,8 @@ export class StopRule {
     const laterBytes = this.#meter.creditRest();
     this.begin();
     if (this.#settler.isExhausted) this.#end = "settle-exhausted";
-    if (this.#givesNothing()) {
+    // A wait that was cut short shows nothing.
+    if (!this.#input.signal.aborted && this.#givesNothing()) {
       this.#end = "nothing-freed";
       this.#noGainDevices = this.#relevantDevices();
     }
