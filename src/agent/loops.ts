@@ -187,7 +187,7 @@ export class Agent {
     const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
-      // Not before: passes that were waiting ahead of it yield too.
+      // Only now: passes that waited ahead of it yield too.
       if (isUrgent) this.#yield = new AbortController();
       const hurry = this.#yield.signal;
       const stop = isUrgent ? signal : AbortSignal.any([signal, hurry]);
@@ -259,7 +259,7 @@ export class Agent {
   }
 
   #noteSeen(seen: Seen): void {
-    // Nothing checks it any more, and a threshold that comes back has not been met since.
+    // Without thresholds nothing is checked, and one that comes back has not been met meanwhile.
     this.#noteAnswer(this.#isEnabled("pressure") ? { seen } : { seen, pressure: null });
     this.#announcer.baseline(seen.baseline, seen.observedAt);
   }

@@ -172,10 +172,10 @@ export async function inLanes<T>(
   return unanswered;
 }
 
-/** Why a pass over containers is aborted: disk pressure waits for it. After another reason (SIGTERM) what was requested is awaited. */
+/** Abort reason of a container pass that disk pressure waits for. With any other reason (SIGTERM) requested removals are awaited. */
 export const HURRY = new DOMException("disk pressure cannot wait", "AbortError");
 
-/** How long removals of containers are awaited then. */
+/** How long requested removals are still awaited then. */
 const HURRIED_MS = 5_000;
 
 /**

@@ -87,7 +87,7 @@ export async function collectContainers(
   return outcome;
 }
 
-/** Under pressure, half of the limit is left to images: new containers die all the time, and would use all of it in each pass. */
+/** Under pressure, half of the limit is left to images: where containers die all the time, they would use all of it in each pass. */
 const shareOf = <Limit extends number | null>(
   maxRemovalsPerPass: Limit,
   images: ImagePlan | null,

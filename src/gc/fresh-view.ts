@@ -147,7 +147,7 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
     };
     const previous = await withRules(signal);
     const next = await observer.refresh({ previous, announced }, signal);
-    // Under pressure the containers of the same pass go meanwhile.
+    // Under pressure the pass removes containers meanwhile.
     const others = previous.containers.filter(({ id }) => !observer.pods.removed.has(id));
     if (next.containers.length === 0 && others.length > 0)
       throw new RuntimeError("failed", vanishedWords(others.length, previous));

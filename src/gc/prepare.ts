@@ -178,7 +178,7 @@ async function withLayers(
   return decidedAgain(prepared, learn);
 }
 
-/** Under pressure the containers of the same pass go meanwhile, and have not vanished. */
+/** Under pressure the pass removes containers meanwhile; these have not vanished. */
 function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): void {
   if (removed.size === 0) return;
   const before = memory.current();

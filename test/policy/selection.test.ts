@@ -44,7 +44,7 @@ const usedIn = (name: string): Criterion => ({ kind: "namespace", name });
 
 test.each<[string, readonly Criterion[], readonly string[]]>([
   ["of an ID takes that image alone", [anId("web")], ["web"]],
-  ["of a pattern goes by the names", [named("registry.example/a*")], ["app"]],
+  ["of a pattern matches names", [named("registry.example/a*")], ["app"]],
   ["of a pattern that is none takes nothing", [named("")], []],
   ["of time unused counts from the last use", [unused(minutes(2))], ["bare", "web"]],
   ["of time unused is met at its very end", [unused(minutes(1))], ["app", "bare", "web"]],

@@ -13,7 +13,7 @@ const FATES = [
   "failed",
   "malformed",
   "unreachable",
-  /** Answered by nobody: the deadline ends it. */
+  /** Never answered: its deadline ends it. */
   "never",
   "late",
   /** As it was when it was asked for, after a long time. */

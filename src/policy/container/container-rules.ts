@@ -125,7 +125,7 @@ const endUnknown = ({ container, input: { snapshot, limits } }: ContainerSubject
     ? null
     : keep({ kind: "end-unknown", message: "the runtime did not say when it ended" });
 
-/** From its end, if it has one. Without a minimum also if the clock was set back since: it may be a year until then. */
+/** Counts from its end, if it has one. Without a minimum age not even an end in the future, by a clock set back since, keeps it. */
 const tooYoung = ({ container, input }: ContainerSubject) =>
   input.limits.minimumAge === 0n
     ? null

@@ -1,5 +1,5 @@
 // Pods whose authors mean harm, in every field that is theirs: nobody else's image, container, log or file is touched, the
-// rest of the node is collected all the same, and what is printed is harmless.
+// rest of the node is still collected, and what is printed is harmless.
 import { expect, test } from "bun:test";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

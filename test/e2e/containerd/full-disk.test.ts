@@ -13,7 +13,7 @@ import { gc, removedImages, ripen, youngAge } from "../../support/containerd/rep
 setDefaultTimeout(120_000);
 
 describe.each([...releases])("a full disk under containerd %s", (release) => {
-  test("without a byte left is collected all the same", async () => {
+  test("without a free byte is still collected", async () => {
     await using node = await startNode(release, {
       disk: { sizeBytes: 256 * mebibyte, reservedPercent: 0 },
     });

@@ -332,7 +332,7 @@ describe("futility", () => {
         notes: [{ kind: "out-of-reach", block: { kind: "nothing-freed" } }],
       });
       expect(notesOn(free)).toMatchObject({ targets: [{ path: "/other" }], notes: [] });
-      // Nothing is futile that is removed all the same.
+      // With `collect` images are removed anyway, so nothing is futile.
       expect(notesOn([disk(3n, 4n), other]).notes).toMatchObject([
         { block: { kind: "nothing-freed" } },
       ]);
@@ -376,7 +376,7 @@ describe("futility", () => {
       three.map(() => ({ kind: "blocked", block: "futile" })),
     );
     expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 90n * GIB } });
-    // A hold comes first, but a threshold is exceeded all the same.
+    // The hold comes first, but a threshold is still exceeded.
     const held = planOf({ images: three, snapshot: filled, facts: { hold: HELD } });
     expect(held.blocks.map(({ kind }) => kind)).toEqual(["on-hold", "futile"]);
     expect(held.kept.map(({ reason }) => reason)).toEqual(

@@ -79,7 +79,7 @@ export async function takeBytes(file: string, bytes: number): Promise<void> {
 
 /**
  * Fills the disk with one file until `percent` of it is in use, as the kubelet counts: what is not available to
- * unprivileged users. It is no image, and nothing but the test removes it.
+ * unprivileged users. It is not an image, and only the test removes it.
  */
 export async function fillDiskTo(disk: Disk, percent: number): Promise<void> {
   const use = readDisk(disk.path);
