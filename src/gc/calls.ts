@@ -175,8 +175,8 @@ export async function inLanes<T>(
 /** Abort reason of a container pass that disk pressure waits for. With any other reason (SIGTERM) requested removals are awaited. */
 export const HURRY = new DOMException("disk pressure cannot wait", "AbortError");
 
-/** How long requested removals are still awaited then. */
-const HURRIED_MS = 5_000;
+/** How long requested removals are still awaited then. A call given up after as long counts as unanswered. */
+export const HANGING_MS = 5_000;
 
 /**
  * The writer of a pass over containers. While disk pressure waits, a removal that hangs counts as unanswered after seconds,
@@ -187,9 +187,9 @@ export function hurried(writer: RuntimeWriter, timer: Timer, signal: AbortSignal
     const [late, answered] = [Promise.withResolvers<never>(), new AbortController()];
     const hurry = (): void => {
       if (signal.reason !== HURRY) return;
-      const message = `no answer within ${HURRIED_MS / 1000} s, and ${HURRY.message}`;
+      const message = `no answer within ${HANGING_MS / 1000} s, and ${HURRY.message}`;
       void timer
-        .sleep(HURRIED_MS, answered.signal)
+        .sleep(HANGING_MS, answered.signal)
         .then(() => late.reject(new RuntimeError("deadline", message)));
     };
     if (signal.aborted) hurry();

@@ -80,6 +80,8 @@ export interface Removed<Item> {
 
 export interface RemovalPorts extends ContainerExecution {
   readonly others: OthersRemovals;
+  /** Called if a status contradicts the lists, which say too little about its pod then. */
+  readonly outdated: () => void;
   /** Names of files next to this container's log that other containers write to. */
   readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
 }
@@ -110,7 +112,10 @@ export async function removeContainer(
   }
   if (detail === null) return ended({ kind: "already-gone" });
   const what = changed(container, detail);
-  if (what !== null) return ended({ kind: "skipped", what });
+  if (what !== null) {
+    ports.outdated();
+    return ended({ kind: "skipped", what });
+  }
 
   const stopFirst = planned.stopFirst && detail.state === "unknown";
   let noted: Pick<Removed<ContainerItem>, "note"> = {};
@@ -215,7 +220,7 @@ function linkOf(container: Container, { labels }: ContainerDetail): string | nul
 export async function removeSandbox(
   sandbox: Sandbox,
   reason: SandboxRemoveReason,
-  ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "others">,
+  ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "others" | "outdated">,
 ): Promise<Removed<SandboxItem>> {
   const { id } = sandbox;
   const { runtime, writer, signal } = ports;
@@ -227,7 +232,10 @@ export async function removeSandbox(
   let detail: SandboxDetail | null = null;
   try {
     detail = await runtime.sandboxDetail(id, signal);
-    if (detail?.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
+    if (detail?.state === "ready") {
+      ports.outdated();
+      return ended({ kind: "skipped", what: "it is ready now" });
+    }
     step = "stop";
     await writer.stopSandbox(id, signal);
     step = "remove";

@@ -5,7 +5,7 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../m
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { inLanes, OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
+import { HANGING_MS, inLanes, OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
 import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
 import type { Fresh } from "./fresh-view.ts";
 import { LogUse } from "./log-users.ts";
@@ -23,8 +23,6 @@ import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove
 const LANES = 4;
 /** All stops of a pass together take at most this many times the longest grace period. */
 const STOPS_IN_SUCCESSION_MAX = 4;
-/** A sandbox whose stop is given up after so long is left alone in the next passes. */
-const HANGING_NS = 5_000_000_000n;
 
 interface Call {
   readonly id: string;
@@ -50,6 +48,7 @@ class ContainerRemovals {
   readonly #errors: string[];
   readonly #removed = new Set<string>();
   #stoppingNs = 0n;
+  #isOutdated = false;
 
   constructor(execution: ContainerExecution) {
     const { plan, timer, signal, logUsers: users, maxRemovalsPerPass } = execution;
@@ -123,6 +122,7 @@ class ContainerRemovals {
     return {
       ...this.#execution,
       others: this.#others,
+      outdated: () => void (this.#isOutdated = true),
       namesBeside: async (container: PlannedContainer["container"], path: string) =>
         (await this.#logUse?.namesBeside(container, path, this.#fresh.value.lists)) ?? [],
     };
@@ -220,7 +220,7 @@ class ContainerRemovals {
       const startNs = timer.monotonicNs();
       const call = await work(item);
       const isGivenUp = call?.isGivenUp === true;
-      const isLong = timer.monotonicNs() - startNs >= HANGING_NS;
+      const isLong = timer.monotonicNs() - startNs >= BigInt(HANGING_MS) * 1_000_000n;
       // The stop of a sandbox might have been answered in time; pre-stop handlers are not to begin anew in each pass.
       if (call !== null && (!isGivenUp || isLong || name === "containers"))
         backoff.note(call.id, call.unanswered);
@@ -245,9 +245,11 @@ class ContainerRemovals {
     return mayGo();
   }
 
-  /** Lists may be a second old; a hold counts at once. */
+  /** Lists may be a second old, unless a status contradicts them; a hold counts at once. */
   async #stayFresh(): Promise<void> {
-    await this.#fresh.get(this.#execution.signal);
+    const read = this.#isOutdated ? "again" : "get";
+    this.#isOutdated = false;
+    await this.#fresh[read](this.#execution.signal);
     this.#endIfHeld();
   }
 

@@ -270,6 +270,30 @@ describe("the record of an image during its removal", () => {
   );
 });
 
+test("a container that runs by its own status makes its pod live: nothing else of it goes by the lists before", async () => {
+  const { id: pod, podUid: uid } = aSandbox("deleted");
+  const [web, init] = [0, 1].map((at) =>
+    aContainer(`c${at}`, { name: `c${at}`, state: "exited", podUid: uid, sandboxId: pod }),
+  ) as [Container, Container];
+  const live = aContainer("live", { podUid: podUid("uid-live") });
+  const fake = aNode({
+    containers: [web, init, live],
+    sandboxes: [aSandbox("deleted", { state: "not-ready" })],
+    pods: reading("kubelet-dir", "uid-live"),
+    ledger: aLedger({
+      watched: watched(minutes(10)),
+      pods: new Map([[uid, aPodRecord({ absentSinceWatched: watched(0n) })]]),
+    }),
+  });
+  fake.world.before = (method, about) => {
+    if (method === "ContainerStatus" && about === web.id)
+      fake.world.containers = [{ ...web, state: "running" }, init, live];
+  };
+  const { pass } = await run(fake, { containers: "all" });
+  expect(fake.writes).toEqual([]);
+  expect(pass.containers?.containers[0]?.result).toMatchObject({ what: "it is running now" });
+});
+
 describe("containers first, then images", () => {
   const dead = (image: string): Container =>
     aContainer(`dead-${image}`, {
