@@ -2,10 +2,15 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Backoff } from "../../src/gc/calls.ts";
-import { knownFromLedger, readContainerDetails, readSandboxImages } from "../../src/gc/details.ts";
+import { Backoff, hurried, HURRY } from "../../src/gc/calls.ts";
+import {
+  knownFromLedger,
+  readContainerDetails,
+  readOrigins,
+  readSandboxImages,
+} from "../../src/gc/details.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
-import { Steps } from "../../src/gc/steps.ts";
+import { makePassId, Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
@@ -15,7 +20,7 @@ import { toMs } from "../../src/model/time.ts";
 import { ownership } from "../../src/policy/container/ownership.ts";
 import { SimClock } from "../sim/clock.ts";
 import { dead } from "../support/build/pods.ts";
-import { aSandbox } from "../support/build/values.ts";
+import { anImage, aSandbox, NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
 const { signal } = new AbortController();
@@ -209,4 +214,39 @@ test("the waits of one name within a pass are one step with their total, and wai
     ["lists", 700],
     ["creation", 50],
   ]);
+});
+
+test.each([
+  ["disk pressure waits", HURRY, 5_000],
+  ["the pass was stopped", undefined, 60_000],
+])("a removal that begins once %s is awaited accordingly", async (_, reason, expectedMs) => {
+  const clock = new SimClock();
+  const stop = new AbortController();
+  stop.abort(reason);
+  const { writer } = fakeEngine().engine;
+  const slow = { ...writer, removeContainer: async () => clock.sleep(60_000) };
+  const startNs = clock.monotonicNs();
+  let tookMs = 0;
+  const ended = () => void (tookMs = Number(clock.monotonicNs() - startNs) / 1e6);
+  const call = hurried(slow, clock, stop.signal).removeContainer(containerId("a"));
+  const removing = call.then(ended, ended);
+  await clock.run(61_000);
+  await removing;
+  expect(tookMs).toBe(expectedMs);
+});
+
+test("a pass is named after the second in which it began", () => {
+  expect(makePassId(NOW)).toMatch(/^20260101T\d{6}Z-[0-9a-f]{6}$/);
+});
+
+test("layers that the runtime refuses to tell are asked for of a few images only", async () => {
+  const images = Array.from({ length: 100 }, (_, at) => anImage(`image${at}`));
+  let asked = 0;
+  const imageOrigin = async (): Promise<never> => {
+    asked += 1;
+    throw new RuntimeError("failed", "no such snapshot");
+  };
+  const read = await readOrigins({ imageOrigin }, { images, known: new Map() }, signal);
+  expect(asked).toBeWithin(16, 33);
+  expect(read.failed).toHaveLength(asked);
 });

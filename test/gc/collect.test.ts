@@ -401,6 +401,12 @@ describe("the containers of a pass", () => {
     expect(fake.writes).toEqual(["remove logs default_gone_uid-gone"]);
   });
 
+  test("leave the whole limit of removals to the images of a pass that removes no container", async () => {
+    const fake = aNode({ limits: withLimits({ maxRemovalsPerPass: 2 }) });
+    await run(fake, { ...underPressureOf(fake), containers: "none" });
+    expect(fake.writes).toHaveLength(2);
+  });
+
   test("cost the pass no second look at the node if none of them was tried", async () => {
     const looks = async (...containers: readonly Container[]) => {
       const fake = aNode({

@@ -6,7 +6,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { HoldState } from "../../src/model/pass.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
-import { seconds, watched } from "../../src/model/time.ts";
+import { duration, seconds, watched } from "../../src/model/time.ts";
 import {
   aContainer,
   aLedger,
@@ -299,6 +299,11 @@ describe("a pass without candidates", () => {
     boundBytes: 0n,
     neededBytes: 900n * MIB,
   };
+  const paused: ImageBlock = {
+    kind: "nothing-freed",
+    filesystem: STORE.path,
+    remaining: duration(1n),
+  };
   const onHold: ImageBlock = { kind: "on-hold", until: null, reason: "" };
 
   claims([
@@ -311,6 +316,11 @@ describe("a pass without candidates", () => {
       "that cannot measure has failed",
       { to: 1_100, of: "", change },
       { end: "observation-failed" },
+    ],
+    [
+      "gives nothing back if its disks are paused or futile",
+      { to: 1_900, of: "", plan: { blocks: [paused, futile] } },
+      { end: "nothing-freed", removals: "" },
     ],
     [
       "is blocked if it is futile and on hold",

@@ -36,10 +36,12 @@ const container = (name: string, imageName: string) =>
   aContainer(name, { imageId: idOf("used"), imageName });
 
 test("a detection tells each image, and its uses by the names that containers asked for, each once", async () => {
+  const byDigest = `registry.example/used@${idOf("digest")}`;
   const containers = [
     container("a", "registry.example/used:1"),
     container("b", "registry.example/used:1"),
     container("c", used.id),
+    container("d", byDigest),
   ];
   const seen = await told({ images, containers });
   expect(seen?.at).toBe(NOW);
@@ -49,6 +51,7 @@ test("a detection tells each image, and its uses by the names that containers as
     used.id,
     useKey(used.id, "registry.example/used:1"),
     useKey(used.id, ""),
+    useKey(used.id, byDigest),
     idOf("idle"),
   ]);
 });

@@ -284,10 +284,10 @@ class Judge {
       });
       const id = dead === null ? null : idOfContainer(dead);
       if (id === null) world.containers = [...world.containers, new_];
-      // Between the last look at a container and its removal nothing can help.
+      // Between the last look at a container and its removal nothing can help; nor does a pod start one once it is deleted.
       else if (id !== about && !this.#read.has(id))
         world.containers = world.containers.map((one) =>
-          one.id === id ? { ...one, state: "running" } : one,
+          one.id === id && !this.#isGone(one) ? { ...one, state: "running" } : one,
         );
     }
     this.#calls += 1;
