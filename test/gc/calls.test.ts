@@ -239,7 +239,7 @@ test("a pass is named after the second in which it began", () => {
   expect(makePassId(NOW)).toMatch(/^20260101T\d{6}Z-[0-9a-f]{6}$/);
 });
 
-test("layers that the runtime refuses to tell are asked for of a few images only", async () => {
+test("layers that the runtime refuses to report are read for a few images only", async () => {
   const images = Array.from({ length: 100 }, (_, at) => anImage(`image${at}`));
   let asked = 0;
   const imageOrigin = async (): Promise<never> => {

@@ -270,7 +270,7 @@ describe("the record of an image during its removal", () => {
   );
 });
 
-test("a container that runs by its own status makes its pod live: nothing else of it goes by the lists before", async () => {
+test("a container that runs by its own status makes its pod live, so the rest of the pod is kept", async () => {
   const { id: pod, podUid: uid } = aSandbox("deleted");
   const [web, init] = [0, 1].map((at) =>
     aContainer(`c${at}`, { name: `c${at}`, state: "exited", podUid: uid, sandboxId: pod }),

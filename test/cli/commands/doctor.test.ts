@@ -99,7 +99,7 @@ const crio = { ...answering, endpoint: "unix:///run/crio/crio.sock" };
 
 test.each<[string, number, Machine]>([
   ["that is healthy", 0, {}],
-  // No runtime is asked.
+  // No call reaches a runtime.
   ["with several runtimes", 8, { sockets: [answering, crio], node: failing(new Error("asked")) }],
   ["with an unreadable ledger and no runtime", 8, { sockets: [], state: broken }],
   ["whose list fails", 8, { node: failing(new RuntimeError("failed", "cannot list images: x")) }],
