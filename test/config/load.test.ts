@@ -61,7 +61,7 @@ test.each<[string, () => string | Uint8Array | null, string?]>([
   expect(said.join("\n").replaceAll(folder, "")).toMatchSnapshot();
 });
 
-test("a file that is no regular one, or has 50 MB, is refused without being read", () => {
+test("a file that is not a regular one, or has 50 MB, is refused without being read", () => {
   const large = join(folder, "large.yaml");
   writeFileSync(large, "");
   truncateSync(large, 50_000_000);
