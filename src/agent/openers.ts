@@ -17,7 +17,7 @@ import { readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
-import { boundedBytes, reasonOf, writeAnswerFile } from "../node/files.ts";
+import { boundedBytes, compressionOf, reasonOf, writeAnswerFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
@@ -285,6 +285,7 @@ async function resultText(path: string): Promise<string> {
 async function textOf(path: string, maximum: number): Promise<string> {
   const bytes = await boundedBytes(createReadStream(path), maximum);
   // As a stream, a torn file can keep the process busy for ever.
-  const plain = path.endsWith(".gz") ? gunzipSync(bytes, { maxOutputLength: maximum }) : bytes;
+  const isGzip = compressionOf(bytes) === "gzip";
+  const plain = isGzip ? gunzipSync(bytes, { maxOutputLength: maximum }) : bytes;
   return new TextDecoder().decode(plain);
 }

@@ -1,10 +1,15 @@
 /** Lists the IDs and names of the images in an archive of `docker save`, `ctr images export`, skopeo or a distribution. */
 
 import { createHash } from "node:crypto";
+import { type FileHandle, open } from "node:fs/promises";
+import { pipeline } from "node:stream";
+import { createGunzip, createZstdDecompress } from "node:zlib";
 
-import { HostError } from "../model/errors.ts";
+import { extract } from "tar-stream";
+
+import { HostError, messageOf } from "../model/errors.ts";
 import { isMap } from "../model/values.ts";
-import { extractFromTar } from "./tar.ts";
+import { boundedBytes, codeOf, compressionOf, hostError } from "./files.ts";
 
 export interface ArchivedImage {
   /** The digest of its configuration: the ID under which a runtime lists it after the import. */
@@ -16,11 +21,7 @@ export interface ArchivedImage {
 
 /** Each image once, in the order of the archive. Throws `HostError` `read` or `parse`. */
 export async function archivedImages(path: string): Promise<readonly ArchivedImage[]> {
-  const files = await extractFromTar(path, {
-    wanted: (name) => name.endsWith(".json") || /^blobs\/[a-z0-9]+\/[0-9a-f]+$/.test(name),
-    fileBytesMax: 4 << 20,
-    bytesMax: 64 << 20,
-  });
+  const files = await documentsIn(path);
   const failure = (what: string): HostError =>
     new HostError(
       "parse",
@@ -127,3 +128,63 @@ const mapsOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? valu
 
 const sha256 = (bytes: Uint8Array): string =>
   `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+
+/** Larger ones are layers. */
+const DOCUMENT_BYTES_MAX = 4 << 20;
+const DOCUMENTS_BYTES_MAX = 64 << 20;
+
+/** Of the archive's files those that may be lists, manifests or configurations, by names without a leading `./`. */
+async function documentsIn(path: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const files = new Map<string, Uint8Array>();
+  const failure = (what: string): HostError =>
+    new HostError(
+      "parse",
+      `cannot read the archive ${path}: ${what}; create it again with docker save or ctr images export`,
+    );
+  let keptBytes = 0;
+  try {
+    await using file = await open(path, "r");
+    const entries = extract();
+    // Its errors reach the loop, because they end the entries, too.
+    pipeline([...(await unpacked(path, file)), entries], () => undefined);
+    for await (const entry of entries) {
+      const { type, size } = entry.header;
+      const name = entry.header.name.replace(/^(?:\.?\/)+/, "");
+      if (!FILE_TYPES.includes(type) || size > DOCUMENT_BYTES_MAX || !mayBeDocument(name)) {
+        entry.resume();
+        continue;
+      }
+      keptBytes += size + HEADER_BYTES;
+      if (keptBytes > DOCUMENTS_BYTES_MAX)
+        throw failure(`its lists of images take more than ${DOCUMENTS_BYTES_MAX} bytes`);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- declared as `unknown`
+      files.set(name, await boundedBytes(entry as AsyncIterable<Uint8Array>, size));
+    }
+    return files;
+  } catch (error) {
+    if (error instanceof HostError) throw error;
+    if (codeOf(error) === "") throw failure(messageOf(error));
+    throw hostError("read", error, (why) => `cannot read ${path}: ${why}`);
+  }
+}
+
+const FILE_TYPES: readonly string[] = ["file", "contiguous-file"];
+/** Of a tar entry, so that empty files count, too. */
+const HEADER_BYTES = 512;
+
+const mayBeDocument = (name: string): boolean =>
+  name.endsWith(".json") || /^blobs\/[a-z0-9]+\/[0-9a-f]+$/.test(name);
+
+/** The file as a stream, and the one that decompresses it if it is compressed. */
+async function unpacked(path: string, file: FileHandle): Promise<readonly NodeJS.ReadableStream[]> {
+  const { buffer } = await file.read(new Uint8Array(6), 0, 6, 0);
+  const compression = compressionOf(buffer);
+  const bytes = file.createReadStream({ start: 0, autoClose: false, highWaterMark: 1 << 20 });
+  if (compression === undefined) return [bytes];
+  if (compression === "gzip") return [bytes, createGunzip()];
+  if (compression === "zstd") return [bytes, createZstdDecompress()];
+  throw new HostError(
+    "parse",
+    `cannot read ${path}: it is compressed with ${compression}, which crigc cannot read; decompress it first`,
+  );
+}

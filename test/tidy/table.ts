@@ -21,7 +21,11 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     // The macro that reads the schema.
     oneFile: ["node:fs", "node:path", "protobufjs"],
   },
-  node: { folders: ["model"], packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"] },
+  node: {
+    folders: ["model"],
+    packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"],
+    oneFile: ["tar-stream"],
+  },
   store: {
     folders: ["model"],
     packages: ["bun:sqlite", "Bun"],

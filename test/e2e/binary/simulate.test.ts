@@ -34,8 +34,8 @@ test("many traces give the same figures side by side as one by one", async () =>
   expect(left[0]).toMatchObject([{ node: "node-1", pulls: 3, pullsAgain: 1 }]);
 });
 
-test("a page is written, and a trace may be packed", async () => {
-  const packed = join(scratch(), "packed.trace.gz");
+test("a page is written, and a trace may be gzip by any name", async () => {
+  const packed = join(scratch(), "packed.trace");
   await Bun.write(packed, gzipSync(TRACE));
   const page = join(traces, "page.html");
   const { exitCode, stdout } = await simulate("--trace", packed, "--html", page);
