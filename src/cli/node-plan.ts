@@ -15,7 +15,7 @@ import {
 import type { Purpose } from "../model/plan.ts";
 import type { Duration } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
-import { imageUsage, usageTree } from "../policy/layer/disk-usage.ts";
+import { imageUsage } from "../policy/layer/disk-usage.ts";
 import { forestOf } from "../policy/layer/origins.ts";
 import { inUseOf } from "../policy/space/disk.ts";
 import { gainOf } from "../policy/space/freed.ts";
@@ -137,7 +137,6 @@ export function imageUsageReport({ plan, snapshot, ledger }: Prepared): ImageUsa
   const inUseBytes = stores.reduce((sum, one) => sum + inUseOf(one), 0n);
   return {
     images: imageUsage({ plan: images, snapshot, forest, inUseBytes }),
-    families: usageTree({ plan: images, forest, inUseBytes }),
     imagesWithoutLayers: snapshot.images.filter(({ id }) => !forest.has(id)).length,
     measuredPerEstimated: typical === null ? null : Number(typical) / 1000,
   };

@@ -34,6 +34,8 @@ export interface ImageShare {
   /** A repository, a namespace, a family by its smallest image, or a state; `null` if unknown. */
   readonly name: string | null;
   readonly images: number;
+  /** Those that no use and no rule keeps. */
+  readonly removable: number;
   /** Reported sizes, added up: shared layers count for each image. */
   readonly reportedBytes: bigint;
   /** Layers that no other image has, so that removing all of these would free them. In the unit of reported sizes. */
@@ -52,26 +54,6 @@ export interface ImageUsage {
   /** An image that pods of two namespaces use is in both. */
   readonly byNamespace: readonly ImageShare[];
   readonly byFamily: readonly ImageShare[];
-}
-
-/** Images with the same first layer, by repository. Families share nothing with each other. */
-export interface FamilyUsage {
-  /** Its smallest image; `null`: images with unknown layers, each of which counts as if it shared nothing. */
-  readonly name: string | null;
-  /** All of its layers, each once. */
-  readonly bytes: bigint;
-  /** Layers that images of several repositories have. */
-  readonly sharedBytes: bigint;
-  readonly repositories: readonly RepositoryUsage[];
-}
-
-/** The images of a repository within a family. */
-export interface RepositoryUsage {
-  readonly name: string | null;
-  readonly images: number;
-  readonly removable: number;
-  /** Layers that no image of another repository has. */
-  readonly uniqueBytes: bigint;
 }
 
 export interface ChainLayer {

@@ -3,7 +3,6 @@
 import type {
   DirectorySize,
   DirectoryWalk,
-  FamilyUsage,
   ImageShare,
   ImageUsage,
   WritableLayers,
@@ -24,7 +23,6 @@ export type View = "repository" | "namespace" | "base";
 
 export interface ImageUsageReport {
   readonly images: ImageUsage;
-  readonly families: readonly FamilyUsage[];
   /** Images with unknown layers: each counts as if it shared nothing. */
   readonly imagesWithoutLayers: number;
   /** Measured bytes per estimated byte, learned from removals; `null`: not learned yet. */
@@ -71,7 +69,7 @@ export const imageUsageJson = ({ images, ...report }: ImageUsageReport) => ({
 type ShareJson = ReturnType<typeof shareJson>;
 
 const shareJson = ({ unique, shared, ...row }: ImageShare) => ({
-  ...jsonOf(row, "name", "images", "reportedBytes", "lastUsedAt"),
+  ...jsonOf(row, "name", "images", "removable", "reportedBytes", "lastUsedAt"),
   uniqueBytes: unique.estimateBytes,
   uniqueAtLeastBytes: unique.lowerBytes,
   uniqueAtMostBytes: unique.upperBytes,

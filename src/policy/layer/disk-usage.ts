@@ -1,5 +1,5 @@
 /** Disk usage of images, by decision, repository, namespace and layer family. */
-import type { FamilyUsage, ImageShare, ImageUsage } from "../../model/disk-usage.ts";
+import type { ImageShare, ImageUsage } from "../../model/disk-usage.ts";
 import type { ChainId } from "../../model/ids.ts";
 import type { Bounds, ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
@@ -35,35 +35,6 @@ export function imageUsage(facts: ImageUsageFacts): ImageUsage {
     byNamespace: by(({ reason }) => namespaces(reason)),
     byFamily: by(({ image }) => [families.get(facts.forest.familyOf(image.id)) ?? null]),
   };
-}
-
-/**
- * The same as a tree: layer families, the largest first, their repositories with unique bytes, and the bytes that these
- * share. Families share nothing with each other.
- */
-export function usageTree(facts: Omit<ImageUsageFacts, "snapshot">): readonly FamilyUsage[] {
-  const subjects = subjectsOf(facts.plan);
-  const names = familyNames(subjects, facts.forest);
-  return grouped(subjects, ({ image }) => [facts.forest.familyOf(image.id)])
-    .map(([family, members]): FamilyUsage => {
-      const repositories = grouped(members, (subject) => [repositoryOf(subject)])
-        .map(([name, images]) => ({
-          name,
-          images: images.length,
-          removable: images.filter(isRemovable).length,
-          uniqueBytes: shareOf(name, images, facts).unique.estimateBytes,
-        }))
-        .toSorted((one, other) => compared(other.uniqueBytes, one.uniqueBytes));
-      const bytes = shareOf(null, members, facts).unique.estimateBytes;
-      const unique = repositories.reduce((sum, { uniqueBytes }) => sum + uniqueBytes, 0n);
-      return {
-        name: names.get(family) ?? null,
-        bytes,
-        sharedBytes: atLeastZero(bytes - unique),
-        repositories,
-      };
-    })
-    .toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
 interface Subject extends Ranked {
@@ -119,6 +90,7 @@ function shareOf(
   return {
     name,
     images: group.length,
+    removable: group.filter(isRemovable).length,
     reportedBytes,
     unique: within(unique),
     shared: shares

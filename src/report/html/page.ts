@@ -6,7 +6,7 @@ import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
 import { bytesCell, counted, humanBytes, instantOf, secondOf } from "../bytes.ts";
-import type { ImageUsageReport } from "../disk-usage.ts";
+import { imageUsageJson, type ImageUsageReport } from "../disk-usage.ts";
 import {
   type HistoryDocument,
   historyDocument,
@@ -65,7 +65,7 @@ export function htmlReport({ plan, runtime, usage, planError, ...report }: HtmlR
         : notice("Cannot read the node", `${planError}. This page shows the history only.`),
       images && blockNotices(images),
       diskSection(report, history, plan?.images?.usage ?? []),
-      usage && treemapSection(usage),
+      usage && treemapSection(imageUsageJson(usage)),
       images && nextSection(images),
       removedSection(history),
       plan?.images

@@ -1,19 +1,17 @@
-/** Disk usage of images by repository: a treemap with shared layers, and a table of the same figures. */
+/** Disk usage of images by repository: a treemap of the layers of each and of those that several share, and a table. */
 
-import type { FamilyUsage, RepositoryUsage } from "../../model/disk-usage.ts";
 import { compared } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
-import { imageUsageJson, type ImageUsageReport, shareColumns, usageNotes } from "../disk-usage.ts";
+import { type ImageUsageJson, shareColumns, usageNotes } from "../disk-usage.ts";
 import { type Html, html, htmlTable } from "./html.ts";
 
 /** Beyond this the smallest share one tile, because a tile of a few pixels says nothing. */
-const TILES_MAX = 16;
+const TILES_MAX = 60;
 /** Width by height of the map on a desktop screen, approximately. */
 const RATIO = 2.2;
 const UNTAGGED = "(untagged)";
 
-export function treemapSection(usage: ImageUsageReport): Html | null {
-  const images = imageUsageJson(usage);
+export function treemapSection(images: ImageUsageJson): Html | null {
   const { byRepository } = images;
   if (images.images === 0) return null;
   const repositories = counted(byRepository.length, "repository", "repositories");
@@ -24,16 +22,15 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
     <h2 id="repositories">Images by repository</h2>
     <p class="soft">
       ${counted(images.images, "image")}, ${humanBytes(images.uniqueBytes)} counting each layer
-      once. A tile shows layers of one repository only; a hatched tile shows layers that
-      repositories on the same base share,
-      ${humanBytes(sumOf(usage.families.map((it) => it.sharedBytes)))} in total.
+      once. A tile shows the layers of one repository only; the hatched one shows those that several
+      repositories share.
     </p>
     <div
       class="map"
       role="img"
       aria-label="Treemap of ${repositories}; most take ${largest.join(", ")}. The table below has all figures."
     >
-      ${divided(limited(usage.families, smallFamilies), RATIO, familyTiles)}
+      ${divided(tilesOf(images), RATIO)}
     </div>
     <ul class="legend">
       <li><span class="key tile-kept"></span>in use or kept by a rule</li>
@@ -51,56 +48,39 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
   </section>`;
 }
 
-/** The first ones, and the rest as one. */
-const limited = <Item>(
-  items: readonly Item[],
-  together: (rest: readonly Item[]) => Item,
-): readonly Item[] =>
-  items.length <= TILES_MAX
-    ? items
-    : [...items.slice(0, TILES_MAX), together(items.slice(TILES_MAX))];
-
-const smallFamilies = (rest: readonly FamilyUsage[]): FamilyUsage => ({
-  name: `${rest.length} smaller bases`,
-  bytes: sumOf(rest.map(({ bytes }) => bytes)),
-  sharedBytes: sumOf(rest.map(({ sharedBytes }) => sharedBytes)),
-  repositories: rest
-    .flatMap(({ repositories }) => repositories)
-    .toSorted((one, other) => compared(other.uniqueBytes, one.uniqueBytes)),
-});
-
-const smallRepositories = (rest: readonly RepositoryUsage[]): RepositoryUsage => ({
-  name: `${rest.length} more repositories`,
-  images: rest.reduce((sum, { images }) => sum + images, 0),
-  removable: rest.reduce((sum, { removable }) => sum + removable, 0),
-  uniqueBytes: sumOf(rest.map(({ uniqueBytes }) => uniqueBytes)),
-});
-
-function familyTiles(family: FamilyUsage, ratio: number): Html {
-  const { name, bytes, sharedBytes, repositories } = family;
-  const tiles = [
-    ...limited(repositories, smallRepositories).map(repositoryTile),
-    {
-      title: `Layers that repositories on ${name ?? "the same base"} share: ${humanBytes(sharedBytes)}`,
-      label: "shared",
-      style: "shared",
-      bytes: sharedBytes,
-    },
-  ];
-  const title = `Base ${name ?? "layers not known"}: ${humanBytes(bytes)}`;
-  return html`<div class="family" title="${title}">
-    ${divided(
-      tiles,
-      ratio,
-      (tile) =>
-        html`<div class="tile tile-${tile.style}" title="${tile.title}">
-          <span>${tile.label}<small>${humanBytes(tile.bytes)}</small></span>
-        </div>`,
-    )}
-  </div>`;
+interface Tile {
+  readonly title: string;
+  readonly label: string;
+  readonly style: "kept" | "partly" | "removable" | "shared";
+  readonly bytes: bigint;
 }
 
-function repositoryTile({ name: given, images, removable, uniqueBytes: bytes }: RepositoryUsage) {
+function tilesOf({ byRepository, uniqueBytes }: ImageUsageJson): readonly Tile[] {
+  const smallest = byRepository.slice(TILES_MAX);
+  const rest = {
+    name: `${smallest.length} more repositories`,
+    images: smallest.reduce((sum, { images }) => sum + images, 0),
+    removable: smallest.reduce((sum, { removable }) => sum + removable, 0),
+    uniqueBytes: sumOf(smallest.map((it) => it.uniqueBytes)),
+  };
+  const shared = uniqueBytes - sumOf(byRepository.map((it) => it.uniqueBytes));
+  return [
+    ...[...byRepository.slice(0, TILES_MAX), rest].map(repositoryTile),
+    {
+      title: `Layers that several repositories share: ${humanBytes(shared)}`,
+      label: "shared",
+      style: "shared",
+      bytes: shared,
+    },
+  ];
+}
+
+type Repository = Pick<
+  ImageUsageJson["byRepository"][number],
+  "name" | "images" | "removable" | "uniqueBytes"
+>;
+
+function repositoryTile({ name: given, images, removable, uniqueBytes: bytes }: Repository): Tile {
   const name = given ?? UNTAGGED;
   return {
     title: `${name}: ${humanBytes(bytes)}, ${counted(images, "image")}, ${removable} removable`,
@@ -111,18 +91,17 @@ function repositoryTile({ name: given, images, removable, uniqueBytes: bytes }: 
 }
 
 /** Divides an area by weights, the largest first, without those of no weight; `ratio`: width by height. */
-const divided = <Item extends { readonly bytes: bigint }>(
-  items: readonly Item[],
-  ratio: number,
-  draw: (item: Item, ratio: number) => Html,
-): Html | null => {
-  const sorted = items
+function divided(tiles: readonly Tile[], ratio: number): Html | null {
+  const sorted = tiles
     .filter(({ bytes }) => bytes > 0n)
     .toSorted((one, other) => compared(other.bytes, one.bytes));
   const total = sumOf(sorted.map(({ bytes }) => bytes));
   const [first, ...others] = sorted;
   if (first === undefined) return null;
-  if (others.length === 0) return draw(first, ratio);
+  if (others.length === 0)
+    return html`<div class="tile tile-${first.style}" title="${first.title}">
+      <span>${first.label}<small>${humanBytes(first.bytes)}</small></span>
+    </div>`;
   let count = 1;
   let head = first.bytes;
   // The next one still belongs to the first part if most of it lies before the middle.
@@ -133,15 +112,15 @@ const divided = <Item extends { readonly bytes: bigint }>(
   }
   // Across the longer side.
   const isRow = ratio >= 1;
-  const part = (own: readonly Item[], share: number): Html =>
+  const part = (own: readonly Tile[], share: number): Html =>
     html`<div style="flex:${(100 * share).toFixed(3)}">
-      ${divided(own, isRow ? ratio * share : ratio / share, draw)}
+      ${divided(own, isRow ? ratio * share : ratio / share)}
     </div>`;
   const share = Number(head) / Number(total);
   return html`<div class="${isRow ? "row" : "column"}">
     ${part(sorted.slice(0, count), share)}${part(sorted.slice(count), 1 - share)}
   </div>`;
-};
+}
 
 const sumOf = (amounts: readonly bigint[]): bigint =>
   amounts.reduce((sum, amount) => sum + amount, 0n);

@@ -4,11 +4,7 @@ import type { Bounds, KeptImage } from "../../../src/model/plan.ts";
 import type { ImageKeepReason, ImageUser } from "../../../src/model/reason.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { hours, type Instant, instant } from "../../../src/model/time.ts";
-import {
-  imageUsage,
-  type ImageUsageFacts,
-  usageTree,
-} from "../../../src/policy/layer/disk-usage.ts";
+import { imageUsage, type ImageUsageFacts } from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import { forestOf } from "../../support/build/layers.ts";
 import {
@@ -54,6 +50,7 @@ describe("disk usage of images", () => {
       ["removable", 4],
       ["pinned", 1],
     ]);
+    expect([usage.total, ...usage.byState].map(({ removable }) => removable)).toEqual([4, 4, 0]);
   });
 
   test("is split into unique and shared bytes", () => {
@@ -161,37 +158,4 @@ describe("the rows of a view", () => {
     expect(rows(images)).toEqual(expected);
     expect(rows(images.toReversed())).toEqual(expected);
   });
-});
-
-test("the tree of disk usage has families with the unique bytes of each repository and the bytes that they share", () => {
-  const image = (name: string, sizeMib: bigint): Image =>
-    anImage(name, { repoTags: [`registry.example/${name}`], sizeBytes: sizeMib * MIB });
-  const [debian, api] = [image("debian:12", 20n), image("api:1", 30n)];
-  const [web1, web2] = [image("web:1", 23n), image("web:2", 25n)];
-  const [lone, chart] = [image("lone:1", 7n), image("chart:1", 1n)];
-  const tree = usageTree({
-    plan: {
-      candidates: [lone, web1].map((one) => aCandidate("x", { image: one })),
-      kept: [debian, web2, api, chart].map((one) => kept(one)),
-    },
-    forest: forestOf(
-      [debian, "debian"],
-      [web1, "debian/web-1"],
-      [web2, "debian/web-2"],
-      [api, "debian/api"],
-      [lone, "lone"],
-    ),
-    inUseBytes: 1n << 60n,
-  });
-  expect(tree.flatMap(({ name }) => name ?? [])).toEqual([
-    "registry.example/debian:12",
-    "registry.example/lone:1",
-  ]);
-  // The configuration that a size counts may be 32 KiB.
-  expect(tree[0]).toMatchObject({ bytes: 38n * MIB, sharedBytes: 20n * MIB });
-  expect(tree[0]?.repositories).toEqual([
-    { name: "registry.example/api", images: 1, removable: 0, uniqueBytes: 10n * MIB },
-    { name: "registry.example/web", images: 2, removable: 1, uniqueBytes: 8n * MIB },
-    { name: "registry.example/debian", images: 1, removable: 0, uniqueBytes: 0n },
-  ]);
 });

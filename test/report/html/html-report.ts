@@ -4,7 +4,7 @@ import type { DiskSample, Removal } from "../../../src/model/history.ts";
 import { type ChainId, chainId, imageId, passId } from "../../../src/model/ids.ts";
 import type { ImagePlan } from "../../../src/model/plan.ts";
 import { hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
-import { imageUsage, usageTree } from "../../../src/policy/layer/disk-usage.ts";
+import { imageUsage } from "../../../src/policy/layer/disk-usage.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import type { HtmlReport } from "../../../src/report/html/page.ts";
 import {
@@ -159,7 +159,6 @@ export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
   const inUseBytes = 1n << 60n;
   return {
     images: imageUsage({ plan, forest, inUseBytes, snapshot: { containers: [], sandboxes: [] } }),
-    families: usageTree({ plan, forest, inUseBytes }),
     imagesWithoutLayers: all.length - layered.length,
     measuredPerEstimated: 2.04,
   };
