@@ -16,7 +16,11 @@ export const MISLEADING =
 
 /** `indent` 0 gives one line. Misleading characters are escaped, so nothing is lost. */
 export const exactJson = (value: unknown, indent = 0): string =>
-  (JSON.stringify(value, (_field, held: unknown) => exact(held), indent) ?? "null").replace(
+  escaped(JSON.stringify(value, (_field, held: unknown) => exact(held), indent) ?? "null");
+
+/** Escapes misleading characters as in a string of JSON. */
+export const escaped = (text: string): string =>
+  text.replace(
     MISLEADING,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

@@ -1,6 +1,8 @@
 /** Documents: one envelope for every kind, the parts that several of them share, and their JSON and YAML text. */
 
-import { exactJson } from "../model/exact-json.ts";
+import { stringify } from "yaml";
+
+import { escaped, exactJson } from "../model/exact-json.ts";
 import type { ImageRecord } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
@@ -192,45 +194,14 @@ const fieldsOf = (value: JsonObject): readonly (readonly [string, Json])[] =>
   Object.entries(value).flatMap(([name, field]) => (field === undefined ? [] : [[name, field]]));
 
 /** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
-export const printedYaml = (value: JsonObject): string => yamlBlock(value, "");
-
-function yamlBlock(value: readonly Json[] | JsonObject, indent: string): string {
-  const inner = `${indent}  `;
-  if (isList(value))
-    // The first line of an item follows the dash.
-    return value
-      .map((item) => {
-        const nested = nestedIn(item);
-        const lines =
-          nested === null ? yamlScalar(item) : yamlBlock(nested, inner).slice(inner.length);
-        return `${indent}- ${nested === null ? `${lines}\n` : lines}`;
-      })
-      .join("");
-  return fieldsOf(value)
-    .map(([name, field]) => {
-      const nested = nestedIn(field);
-      const rest = nested === null ? ` ${yamlScalar(field)}\n` : `\n${yamlBlock(nested, inner)}`;
-      return `${indent}${yamlText(name)}:${rest}`;
-    })
-    .join("");
-}
-
-/** `null`: fits on one line. */
-function nestedIn(value: Json): readonly Json[] | JsonObject | null {
-  if (typeof value !== "object" || value === null) return null;
-  const nested = Symbol.iterator in value ? [...value] : value;
-  return (isList(nested) ? nested : fieldsOf(nested)).length === 0 ? null : nested;
-}
-
-const isList = (value: readonly Json[] | JsonObject): value is readonly Json[] =>
-  Array.isArray(value);
-
-const yamlScalar = (value: Json): string =>
-  typeof value === "string" ? yamlText(value) : toJson(value);
-
-/** Words that either version reads as something other than a string. */
-const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i;
-
-/** Plain if unambiguous, else as a JSON string, which is also a YAML string. */
-const yamlText = (value: string): string =>
-  /^[a-z_][\w./-]*$/i.test(value) && !RESERVED.test(value) ? value : toJson(value);
+export const printedYaml = (value: JsonObject): string =>
+  // Every text is quoted, so that what is escaped is in quotes.
+  escaped(
+    stringify(value, {
+      defaultStringType: "QUOTE_DOUBLE",
+      defaultKeyType: "PLAIN",
+      compat: "yaml-1.1",
+      lineWidth: 0,
+      aliasDuplicateObjects: false,
+    }),
+  );

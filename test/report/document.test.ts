@@ -125,6 +125,6 @@ test("any text, key and integer is read back from YAML as it was", () => {
 
 test("characters that mislead a terminal are escaped", () => {
   const printed = printedYaml({ name: "a\u202eb\u001b[31m" });
-  expect(printed).toBe('name: "a\\u202eb\\u001b[31m"\n');
+  expect(printed).toBe('name: "a\\u202eb\\e[31m"\n');
   expect(Bun.YAML.parse(printed)).toEqual({ name: "a\u202eb\u001b[31m" });
 });

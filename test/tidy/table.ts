@@ -31,7 +31,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     packages: ["bun:sqlite", "Bun"],
     oneFile: ["node:fs", "node:os", "node:path"],
   },
-  report: { folders: ["model"], packages: ["Bun"] },
+  report: { folders: ["model"], packages: ["Bun", "yaml"] },
   gc: { folders: ["model", "policy", "report"], packages: [] },
   cli: {
     folders: [
