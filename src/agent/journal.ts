@@ -14,7 +14,7 @@ import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { usedPercent } from "../report/bytes.ts";
-import { removalWords } from "../report/container-reasons.ts";
+import { podReasons, removalName } from "../report/container-reasons.ts";
 import { type JsonObject, jsonOf } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
 import { imageName } from "../report/names.ts";
@@ -88,8 +88,8 @@ function logContainerItem(
   passId: PassId,
   item: ContainerItem | SandboxItem | LogItem,
 ): void {
-  const { kind, name, why } = removalWords(item);
-  const what = `${kind} ${name}`;
+  const what = removalName(item);
+  const why = podReasons.text(item.reason);
   const message = capitalised(`${what}: ${removalResultWords(item.result)}`);
   const fields = { ...figuresOf(item), passId };
   logRemoval(log, item.result.kind, { what, topic: `removal/${what}`, message, why, fields });

@@ -17,39 +17,26 @@ import { containerName, sandboxName } from "./names.ts";
 import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
 
-/** Reasons shared by containers, sandboxes and logs. */
-const SHARED = {
-  "not-selected": { title: "not selected" },
-  foreign: { title: "not created by Kubernetes" },
-  "source-not-ready": {
-    title: "cannot tell whether its pod was deleted",
-    text: ({ message }: { readonly message: string }) =>
-      `cannot tell whether its pod was deleted: ${clean(message)}`,
-  },
-  blocked: {
-    title: "removal is blocked",
-    text: ({ block }: { readonly block: string }) =>
-      `removal is blocked: ${imageBlock.title(block)}`,
-  },
-  changed: {
-    title: "changed since the plan",
-    text: ({ what }: { readonly what: string }) =>
-      `changed since the plan was made: ${clean(what)}`,
-  },
-};
+/** A container, a sandbox or a pod log; codes that several of them have mean the same. */
+export type PodReason =
+  | ContainerKeepReason
+  | ContainerRemoveReason
+  | SandboxKeepReason
+  | SandboxRemoveReason
+  | LogKeepReason
+  | LogRemoveReason;
 
-const podRemovals = (state: "dead" | "empty") => ({
-  "pod-gone": { title: "its pod was deleted", text: () => `${state}, its pod was deleted` },
-  "pod-evicted": { title: "its pod was evicted", text: () => `${state}, its pod was evicted` },
-  "pod-terminated": { title: "its pod terminated", text: () => `${state}, its pod terminated` },
+/** Of the history too, so that each code has one title. */
+export const POD_REMOVALS: ReasonTable<
+  ContainerRemoveReason | SandboxRemoveReason | LogRemoveReason
+> = {
+  "pod-gone": { title: "its pod was deleted" },
+  "pod-evicted": { title: "its pod was evicted" },
+  "pod-terminated": { title: "its pod terminated" },
   "foreign-dead": {
     title: "dead and not created by Kubernetes",
-    text: () => `${state} and not created by Kubernetes (collectForeign)`,
+    text: () => "dead and not created by Kubernetes (collectForeign)",
   },
-});
-
-export const CONTAINER_REMOVALS: ReasonTable<ContainerRemoveReason> = {
-  ...podRemovals("dead"),
   "over-per-container-limit": {
     title: "over the limit per container name",
     text: ({ limit }) => `dead, over the limit of ${limit} per container name`,
@@ -58,11 +45,30 @@ export const CONTAINER_REMOVALS: ReasonTable<ContainerRemoveReason> = {
     title: "over the node's limit of dead containers",
     text: ({ limit }) => `dead, over the node's limit of ${counted(limit, "dead container")}`,
   },
+  superseded: { title: "its pod has a newer sandbox" },
+  "container-gone": { title: "its container was removed" },
+  "container-exited": {
+    title: "its container has exited",
+    text: () => "its container has exited, its log is deleted",
+  },
 };
 
-export const containerReasons = reasons<ContainerKeepReason | ContainerRemoveReason>({
-  ...SHARED,
-  ...CONTAINER_REMOVALS,
+export const podReasons = reasons<PodReason>({
+  ...POD_REMOVALS,
+  "not-selected": { title: "not selected" },
+  foreign: { title: "not created by Kubernetes" },
+  "source-not-ready": {
+    title: "cannot tell whether its pod was deleted",
+    text: ({ message }) => `cannot tell whether its pod was deleted: ${clean(message)}`,
+  },
+  blocked: {
+    title: "removal is blocked",
+    text: ({ block }) => `removal is blocked: ${imageBlock.title(block)}`,
+  },
+  changed: {
+    title: "changed since the plan",
+    text: ({ what }) => `changed since the plan was made: ${clean(what)}`,
+  },
   running: { title: "running" },
   "too-young": {
     title: "dead for less than the minimum age",
@@ -81,64 +87,23 @@ export const containerReasons = reasons<ContainerKeepReason | ContainerRemoveRea
     title: "cannot read when it ended",
     text: ({ message }) => `cannot read when it ended: ${clean(message)}`,
   },
-});
-
-export const SANDBOX_REMOVALS: ReasonTable<SandboxRemoveReason> = {
-  ...podRemovals("empty"),
-  superseded: {
-    title: "its pod has a newer sandbox",
-    text: () => "empty, its pod has a newer sandbox",
-  },
-};
-
-export const sandboxReasons = reasons<SandboxKeepReason | SandboxRemoveReason>({
-  ...SHARED,
-  ...SANDBOX_REMOVALS,
   ready: { title: "ready" },
   "has-containers": {
     title: "still has containers",
     text: ({ containers }) => `still has ${counted(containers.length, "container")}`,
   },
   "newest-of-pod": { title: "newest sandbox of a pod not known to be deleted" },
-});
-
-export const LOG_REMOVALS: ReasonTable<LogRemoveReason> = {
-  "pod-gone": { title: "its pod was deleted" },
-  "pod-evicted": { title: "its pod was evicted" },
-  "container-gone": { title: "its container was removed" },
-  "container-exited": {
-    title: "its container has exited",
-    text: () => "its container has exited, its log is deleted",
-  },
-};
-
-export const logReasons = reasons<LogKeepReason | LogRemoveReason>({
-  ...SHARED,
-  ...LOG_REMOVALS,
   "pod-known": { title: "its pod is on this node" },
   "pod-not-gone-yet": { title: "its pod is not known to be deleted yet" },
   stray: { title: "not a pod log directory" },
   "in-use": { title: "in use", text: ({ what }) => clean(what) },
 });
 
-export function removalWords(item: ContainerItem | SandboxItem | LogItem) {
-  if ("planned" in item)
-    return {
-      kind: "container",
-      name: containerName(item.planned.container),
-      why: containerReasons.text(item.reason),
-    };
-  if ("sandbox" in item)
-    return {
-      kind: "sandbox",
-      name: sandboxName(item.sandbox),
-      why: sandboxReasons.text(item.reason),
-    };
-  return {
-    kind: item.kind === "pod-logs" ? "pod logs" : "log link",
-    name: clean(item.entry),
-    why: logReasons.text(item.reason),
-  };
+/** What a removal was of, for a line of the log. */
+export function removalName(item: ContainerItem | SandboxItem | LogItem): string {
+  if ("planned" in item) return `container ${containerName(item.planned.container)}`;
+  if ("sandbox" in item) return `sandbox ${sandboxName(item.sandbox)}`;
+  return `${item.kind === "pod-logs" ? "pod logs" : "log link"} ${clean(item.entry)}`;
 }
 
 export function podSourceWords(state: PodSourceState): string {

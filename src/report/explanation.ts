@@ -14,13 +14,12 @@ import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, elapsed, humanBytes, humanDuration, humanMs, secondOf } from "./bytes.ts";
-import { containerReasons, sandboxReasons } from "./container-reasons.ts";
+import { type PodReason, podReasons } from "./container-reasons.ts";
 import { document } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { containerName, sandboxName, shortId } from "./names.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
-import type { Kind, Reasons } from "./reasons.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
 export type ReferenceMatch =
@@ -85,13 +84,13 @@ function thingJson(match: ReferenceMatch, layers: ExplanationReport["layers"]) {
     case "container":
       return {
         kind: "container",
-        ...verdictOf(match.planned.decision, containerReasons),
+        ...verdictOf(match.planned.decision),
         ...plannedContainerJson(match.planned),
       } as const;
     case "sandbox":
       return {
         kind: "sandbox",
-        ...verdictOf(match.planned.decision, sandboxReasons),
+        ...verdictOf(match.planned.decision),
         ...plannedSandboxJson(match.planned),
       } as const;
     default:
@@ -99,12 +98,9 @@ function thingJson(match: ReferenceMatch, layers: ExplanationReport["layers"]) {
   }
 }
 
-const verdictOf = <Reason extends Kind>(
-  { kind, reason }: Decision<Reason, Reason>,
-  { text }: Reasons<Reason>,
-) => ({
+const verdictOf = ({ kind, reason }: Decision<PodReason, PodReason>) => ({
   verdict: kind === "keep" ? ("kept" as const) : ("would-go" as const),
-  text: `${kind === "keep" ? "kept" : "would be removed"}: ${text(reason)}`,
+  text: `${kind === "keep" ? "kept" : "would be removed"}: ${podReasons.text(reason)}`,
 });
 
 function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image" }>): string {
@@ -147,19 +143,18 @@ function printThing(printer: Printer, thing: Thing, now: string): void {
   printer.gap();
   printer.say(`${capitalised(text)}.`, verdict === "would-go" ? "yellow" : "green");
   if (tried.length > 0) printer.line("Rules in order of evaluation:");
+  const titleOf = kind === "image" ? imageKeep.title : podReasons.title;
   // No rule decides on a candidate.
   const decides = kind !== "image" || verdict === "kept" ? tried.length : 0;
   for (const [index, code] of tried.entries()) {
     const number = index + 1;
-    const line = `  ${String(number).padStart(2)}. ${REASONS[kind].title(code)}`;
+    const line = `  ${String(number).padStart(2)}. ${titleOf(code)}`;
     if (number === decides) printer.line(`${line}: yes (decides)`);
     else printer.line(`${line}: no`, "dim");
   }
   if (kind === "image" && thing.layers !== undefined) printLayers(printer, thing.layers);
   printer.gap();
 }
-
-const REASONS = { image: imageKeep, container: containerReasons, sandbox: sandboxReasons } as const;
 
 const nameOf = (thing: Thing): string =>
   thing.kind === "image"

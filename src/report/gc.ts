@@ -11,7 +11,7 @@ import type { Pass } from "../model/pass.ts";
 import { expectedBytes } from "../model/plan.ts";
 import { since, toMs } from "../model/time.ts";
 import { bytesCell, counted, humanBytes, humanMs, usedPercent } from "./bytes.ts";
-import { containerReasons, logReasons, sandboxReasons } from "./container-reasons.ts";
+import { podReasons } from "./container-reasons.ts";
 import {
   containerJson,
   document,
@@ -109,19 +109,19 @@ const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass) => ({
   endText: containerPassWords(pass),
   containers: lazily(outcome.containers, (item) => ({
     ...containerJson(item.planned.container),
-    reason: containerReasons.json(item.reason),
+    reason: podReasons.json(item.reason),
     result: removalJson(item.result),
     ...jsonOf(item, "stopped", "logFiles", "logBytes", "logError"),
   })),
   sandboxes: lazily(outcome.sandboxes, ({ sandbox, reason, result }) => ({
     ...sandboxJson(sandbox),
-    reason: sandboxReasons.json(reason),
+    reason: podReasons.json(reason),
     result: removalJson(result),
   })),
   logs: lazily(outcome.logs, ({ kind, entry, reason, result, bytes }) => ({
     kind,
     entry,
-    reason: logReasons.json(reason),
+    reason: podReasons.json(reason),
     result: removalJson(result),
     logBytes: bytes,
   })),

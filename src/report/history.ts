@@ -21,9 +21,9 @@ import {
   instantOf,
   secondOf,
 } from "./bytes.ts";
-import { CONTAINER_REMOVALS, LOG_REMOVALS, SANDBOX_REMOVALS } from "./container-reasons.ts";
+import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
 import { document, eventJson, type JsonOf, jsonOf } from "./document.ts";
-import { IMAGE_TRIGGERS, withSignal } from "./image-reasons.ts";
+import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
 import { kindTitle, shortId } from "./names.ts";
 import { containerEndWords, endWords, eventWords, passTitle } from "./pass-words.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
@@ -138,23 +138,13 @@ function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: P
     : `0 B freed (${humanBytes(reported)} reported)`;
 }
 
-/** By kind of removal, as in the history. */
-const REMOVALS: Readonly<
-  Record<Subject["kind"], Readonly<Record<string, { readonly title: string }>>>
-> = {
-  image: IMAGE_TRIGGERS,
-  container: CONTAINER_REMOVALS,
-  sandbox: SANDBOX_REMOVALS,
-  "pod-logs": LOG_REMOVALS,
-  "log-link": LOG_REMOVALS,
-};
-
+export const removalKinds = ["image", "container", "sandbox", "pod-logs", "log-link"] as const;
 export const isRemovalKind = (kind: string): kind is Subject["kind"] =>
-  Object.hasOwn(REMOVALS, kind);
-export const removalKinds = Object.keys(REMOVALS).filter(isRemovalKind);
+  removalKinds.some((it) => it === kind);
 /** Why anything is removed. */
 export const removalCodes: readonly string[] = [
-  ...new Set(Object.values(REMOVALS).flatMap((table) => Object.keys(table))),
+  ...Object.keys(IMAGE_TRIGGERS),
+  ...Object.keys(POD_REMOVALS),
 ];
 
 /** Why, by its codes in the history; an unknown one, of a later version, is shown as it is. */
@@ -163,8 +153,8 @@ export const removalTitle = ({
   reason,
   signal,
 }: Pick<Removal, "reason" | "signal"> & { readonly kind: string }): string => {
-  const table = isRemovalKind(kind) ? REMOVALS[kind] : {};
-  return withSignal(clean(new Map(Object.entries(table)).get(reason)?.title ?? reason), signal);
+  const { title } = kind === "image" ? imageTrigger : podReasons;
+  return withSignal(clean(title(reason)), signal);
 };
 
 /** What was removed, as the history names it. */

@@ -2,12 +2,7 @@
 
 import { capitalised } from "../model/values.ts";
 import { bytesCell, counted, dayOf, humanBytes, humanMs } from "./bytes.ts";
-import {
-  containerReasons,
-  logReasons,
-  logsErrorWords,
-  sandboxReasons,
-} from "./container-reasons.ts";
+import { logsErrorWords, podReasons } from "./container-reasons.ts";
 import { printUsage } from "./disk.ts";
 import { imageKeep, triggerTitle } from "./image-reasons.ts";
 import { containerName, sandboxName, shortId } from "./names.ts";
@@ -174,21 +169,12 @@ export function printContainerPlan(
     printer.say(explained.includes(code) ? `${nothing} either.` : `${nothing}: ${text}.`, "red");
   if (logsError !== null) printer.say(`${capitalised(logsErrorWords(logsError))}.`, "red");
   printer.say(`${capitalised(podSource.text)}.`);
-  printDecisions(printer, [...plan.containers], {
-    words: ["container", "containers"],
-    titleOf: containerReasons.title,
-    nameOf: containerName,
-  });
-  printDecisions(printer, [...plan.sandboxes], {
-    words: ["sandbox", "sandboxes"],
-    titleOf: sandboxReasons.title,
-    nameOf: sandboxName,
-  });
-  printDecisions(printer, [...plan.podLogs], {
-    words: ["pod log directory", "pod log directories"],
-    titleOf: logReasons.title,
-    nameOf: ({ entry }) => clean(entry),
-  });
+  const containers = Array.from(plan.containers, (it) => ({ ...it, shown: containerName(it) }));
+  const sandboxes = Array.from(plan.sandboxes, (it) => ({ ...it, shown: sandboxName(it) }));
+  const podLogs = Array.from(plan.podLogs, (it) => ({ ...it, shown: clean(it.entry) }));
+  printDecisions(printer, containers, ["container", "containers"]);
+  printDecisions(printer, sandboxes, ["sandbox", "sandboxes"]);
+  printDecisions(printer, podLogs, ["pod log directory", "pod log directories"]);
   printer.gap();
   if (links.length > 0)
     printer.say(
@@ -200,44 +186,46 @@ export function printContainerPlan(
 
 /** A container, a sandbox or pod logs; the latter have neither ID nor state. */
 interface DecisionRow extends DecisionJson {
+  /** The name in a table. */
+  readonly shown: string;
   readonly id?: string;
   readonly state?: string;
   readonly stopFirst?: boolean;
 }
 
-interface DecisionWords<Item> {
-  readonly words: readonly [one: string, many: string];
-  readonly titleOf: (code: string) => string;
-  readonly nameOf: (item: Item) => string;
-}
+const why = ({ reason }: DecisionRow): string => reason.text;
+
+const DECISION_COLUMNS: Columns<DecisionRow> = [
+  column("ID", ({ id = "-" }) => shortId(id), { optional: true }),
+  column("NAME", ({ shown }) => shown, { minimumWidth: 12, cut: "middle" }),
+  column(
+    "STATE",
+    ({ state = "-", stopFirst = false }) => state + (stopFirst ? ", stopped first" : ""),
+    { optional: true },
+  ),
+  column("WHY", why, { minimumWidth: 12 }),
+];
 
 /** Rows for what is removed, titles for what is kept. */
-function printDecisions<Item extends DecisionRow>(
+function printDecisions(
   printer: Printer,
-  items: readonly Item[],
-  { words, titleOf, nameOf }: DecisionWords<Item>,
+  items: readonly DecisionRow[],
+  words: readonly [one: string, many: string],
 ): void {
   const removed = items.filter(({ decision }) => decision === "remove");
   const kept = items.filter(({ decision }) => decision === "keep");
-  const why = ({ reason }: Item): string => reason.text;
-  const columns: Columns<Item> = [
-    column("ID", ({ id = "-" }) => shortId(id), { optional: true }),
-    column("NAME", nameOf, { minimumWidth: 12, cut: "middle" }),
-    column(
-      "STATE",
-      ({ state = "-", stopFirst = false }) => state + (stopFirst ? ", stopped first" : ""),
-      { optional: true },
-    ),
-    column("WHY", why, { minimumWidth: 12 }),
-  ];
   if (removed.length > 0) {
     printer.gap();
     printer.line(`${removed.length} of ${counted(items.length, ...words)} would be removed:`);
-    printer.table(columns, removed, { groupOf: why });
+    printer.table(DECISION_COLUMNS, removed, { groupOf: why });
   }
   if (kept.length > 0) {
     printer.gap();
     printer.line(`${counted(kept.length, ...words)} kept:`);
-    printer.groups(kept, ({ reason }) => titleOf(reason.code), nameOf);
+    printer.groups(
+      kept,
+      ({ reason }) => podReasons.title(reason.code),
+      ({ shown }) => shown,
+    );
   }
 }

@@ -14,12 +14,7 @@ import {
 } from "../model/plan.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
-import {
-  containerReasons,
-  logReasons,
-  podSourceWords,
-  sandboxReasons,
-} from "./container-reasons.ts";
+import { type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";
 import { usageJson } from "./disk.ts";
 import {
   containerJson,
@@ -33,7 +28,6 @@ import {
 } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
 import { preloadedOf, preloadedWords, targetWords, youngWords } from "./plan-words.ts";
-import type { Kind, Reasons } from "./reasons.ts";
 
 export interface PlanReport {
   readonly plan: Plan;
@@ -154,7 +148,7 @@ const containerPlanJson = (plan: ContainerPlan) => ({
   podLogs: lazily(plan.podLogs, ({ directory, decision }) => ({
     entry: directory.entry,
     podUid: directory.uid,
-    ...decisionJson(decision, logReasons),
+    ...decisionJson(decision),
   })),
   danglingLinks: plan.links.map(({ link }) => jsonOf(link, "entry", "containerId")),
   ...jsonOf(plan, "strays", "logsError"),
@@ -163,21 +157,18 @@ const containerPlanJson = (plan: ContainerPlan) => ({
 export const plannedContainerJson = (planned: PlannedContainer) => ({
   ...containerJson(planned.container),
   stopFirst: planned.stopFirst,
-  ...decisionJson(planned.decision, containerReasons),
+  ...decisionJson(planned.decision),
 });
 
 export const plannedSandboxJson = ({ sandbox, decision }: PlannedSandbox) => ({
   ...sandboxJson(sandbox),
-  ...decisionJson(decision, sandboxReasons),
+  ...decisionJson(decision),
 });
 
 export type DecisionJson = ReturnType<typeof decisionJson>;
 
-const decisionJson = <Reason extends Kind>(
-  decision: Decision<Reason, Reason>,
-  reasons: Reasons<Reason>,
-) => ({
-  decision: decision.kind,
-  reason: reasons.json(decision.reason),
-  tried: decision.tried,
+const decisionJson = ({ kind, reason, tried }: Decision<PodReason, PodReason>) => ({
+  decision: kind,
+  reason: podReasons.json(reason),
+  tried,
 });

@@ -99,7 +99,7 @@ describe("a pass", () => {
     expect(text.length).toBeLessThan(10_000);
     expect(text).toContain("failed to remove: device busy");
     expect(text).toContain(
-      "5452 more rows (--all or -o json shows all):\n  5450  container removed: dead, its pod was deleted\n",
+      "5452 more rows (--all or -o json shows all):\n  5450  container removed: its pod was deleted\n",
     );
     const all = gcTable(gcDocument(large), { ...plainScreen, all: true });
     expect(all.match(/ removed\n/g)?.length).toBe(5501);

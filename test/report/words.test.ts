@@ -6,12 +6,7 @@ import { containerId } from "../../src/model/ids.ts";
 import type { ImageEnd } from "../../src/model/outcome.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import { duration } from "../../src/model/time.ts";
-import {
-  containerReasons,
-  logReasons,
-  podSourceWords,
-  sandboxReasons,
-} from "../../src/report/container-reasons.ts";
+import { podReasons, podSourceWords } from "../../src/report/container-reasons.ts";
 import { forecastJson, forecastWords } from "../../src/report/disk.ts";
 import {
   historyDocument,
@@ -52,8 +47,8 @@ test("a reason, a trigger and an event have the same sentence as before", () => 
   };
   expect([
     imageTrigger.text({ kind: "pressure", signal: "imagefs.available" }),
-    containerReasons.text({ kind: "over-total-limit", limit: 1 }),
-    sandboxReasons.text({ kind: "has-containers", containers: [containerId("a")] }),
+    podReasons.text({ kind: "over-total-limit", limit: 1 }),
+    podReasons.text({ kind: "has-containers", containers: [containerId("a")] }),
     podSourceWords({ kind: "not-ready", source: "kubelet-api", why: "status 401" }),
     // 9.1-19
     freeDiskSpaceFailedWords(shortfall, ""),
@@ -78,8 +73,8 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     imageKeep.text({ kind: "keep-rule", pattern: evil, source: evil, name: evil }),
     imageKeep.text({ kind: "changed", what: evil }),
     imageBlock.text({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
-    containerReasons.text({ kind: "end-unknown", message: evil }),
-    logReasons.text({ kind: "in-use", what: evil }),
+    podReasons.text({ kind: "end-unknown", message: evil }),
+    podReasons.text({ kind: "in-use", what: evil }),
     imageResultWords({ kind: "failed", message: evil, code: "failed" }),
     invalidDiskCapacityWords(evil),
     passSummary(pass({ containers: null, images: null, error: evil })),
