@@ -17,7 +17,7 @@ import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
 import { MANIFEST_DIRECTORIES } from "../node/kubelet/pod-documents.ts";
-import { readContainerMarks, readPods } from "../node/kubelet/pods.ts";
+import { newerPods, readContainerMarks, readPods } from "../node/kubelet/pods.ts";
 import { PullRecords } from "../node/kubelet/pull-records.ts";
 import type { Kubelet, NodeKubelet } from "../node/kubelet/settings.ts";
 import { acquireLock, type LockRequest } from "../node/lock.ts";
@@ -216,6 +216,11 @@ export async function hostOf(
     const known = manifestsOfKubelet === null ? [] : [manifestsOfKubelet];
     return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
   };
+  const sourceFor = async (kubelet: KubeletPaths | null) => {
+    const source = podSource(config(), await rootDirectory(kubelet));
+    return { ...source, hadKubelet, manifestPaths: manifestPaths(kubelet) };
+  };
+  let lastSource: Awaited<ReturnType<typeof sourceFor>> | null = null;
   return {
     disk: diskOf(() => root),
     reader: {
@@ -225,15 +230,13 @@ export async function hostOf(
         () => timer.monotonicNs(),
       ),
       pods: async (signal) => {
-        const kubelet = kubeletOfNode();
-        const source = podSource(config(), await rootDirectory(kubelet));
-        const pods = await readPods(
-          { ...source, hadKubelet, manifestPaths: manifestPaths(kubelet) },
-          signal,
-        );
+        lastSource = await sourceFor(kubeletOfNode());
+        const pods = await readPods(lastSource, signal);
         hadKubelet ||= pods.kind === "none" || pods.source !== "cri";
         return pods;
       },
+      newerPods: async (before, signal) =>
+        lastSource === null ? before : newerPods(lastSource, before, signal),
       // Each pass has looked for the root directory before.
       containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
       pulls: {

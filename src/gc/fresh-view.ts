@@ -131,10 +131,11 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
   let missed: ReadonlySet<ImageId> = new Set();
 
   const withRules = async (signal: AbortSignal): Promise<Snapshot> => {
-    const keep = await observe.host.keepRules(snapshot.keep.directoriesRead);
-    if (timer.monotonicNs() - podsNs <= PODS_AGE_NS_MAX) return { ...snapshot, keep };
-    const pods = await observe.host.pods(signal);
-    podsNs = timer.monotonicNs();
+    const { host } = observe;
+    const keep = await host.keepRules(snapshot.keep.directoriesRead);
+    const isOld = timer.monotonicNs() - podsNs > PODS_AGE_NS_MAX;
+    const pods = await (isOld ? host.pods(signal) : host.newerPods(snapshot.pods, signal));
+    if (isOld) podsNs = timer.monotonicNs();
     return { ...snapshot, keep, pods };
   };
   const list = async (signal: AbortSignal): Promise<Snapshot> => {

@@ -121,6 +121,8 @@ export interface HostReader {
   keepRules(keepDirectoriesKnown: readonly string[]): Promise<KeepRules>;
   /** Never throws: a source that fails is a reading of kind `failed`. */
   pods(signal: AbortSignal): Promise<PodReading>;
+  /** An earlier reading with the manifests that came since; a new one if there is the directory of another pod. */
+  newerPods(before: PodReading, signal: AbortSignal): Promise<PodReading>;
   /** The kubelet's marks of these pods' containers, of those that are `isNew`. Never throws. */
   containerMarks(
     pods: readonly PodUid[],

@@ -182,6 +182,24 @@ describe("a pull that begins after the plan", () => {
   });
 });
 
+test("the manifest of a static pod that comes after the plan keeps the images that it names", async () => {
+  const fake = fakeEngine({
+    limits: limitsOf(null),
+    images: ["a", "b"].map((name) => anImage(name)),
+  });
+  fake.world.before = async (method) => {
+    if (method !== "RemoveImage") return;
+    const manifest = { path: "/manifests/b.yaml", images: ["registry.example/b:v1"], fault: null };
+    fake.world.pods = { ...fake.world.pods, manifests: [manifest] };
+    await fake.engine.timer.sleep(1_000, new AbortController().signal);
+  };
+  const { images } = await gc(fake);
+  expect(images?.items.map(({ result }) => result)).toMatchObject([
+    { kind: "removed" },
+    { kind: "skipped", reason: { kind: "in-use" } },
+  ]);
+});
+
 test("a pass for containers alone removes them and has no outcome for images", async () => {
   const fake = fakeEngine(crowded(null));
   const pass = await gc(fake, { images: false });

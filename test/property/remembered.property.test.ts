@@ -248,6 +248,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
       clocks: () => ({ wall: NOW, uptime: hours(48), bootId: "boot-1" }),
       keepRules: async () => keepOf([{ pattern: "r.example/c", source: "--keep" }]),
       pods: async () => world.pods,
+      newerPods: async (before) => before,
       containerMarks: noMarks,
       pulls: noPulls,
       logs: async () => null,

@@ -135,6 +135,7 @@ export function simEngine(ports: SimPorts): Engine {
         }),
         keepRules: async () => (record.keepRead = weather.keep),
         pods: async () => reading("kubelet-dir", ...node.pods),
+        newerPods: async (before) => before,
         pulls: noPulls,
         containerMarks: async (pods, isNew) => {
           record.marks = [...node.marks.values()].filter(({ podUid }) => pods.includes(podUid));

@@ -248,6 +248,10 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         clocks: () => ({ wall: world.wall, uptime: duration(world.uptime), bootId: "boot-1" }),
         keepRules: async () => world.keep,
         pods: async () => world.pods,
+        newerPods: async (before) => {
+          const { manifests = [] } = world.pods;
+          return manifests.length === 0 ? before : { ...before, manifests };
+        },
         pulls: noPulls,
         containerMarks: async (pods, isNew) => {
           await call("marks");

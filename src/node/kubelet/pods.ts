@@ -39,6 +39,27 @@ export async function readPods(
   return manifests.length === 0 ? pods : { ...pods, manifests };
 }
 
+/**
+ * What a reading of some seconds ago lacks, for a pass that removes images: manifests, and pods whose images only the
+ * kubelet's own list names. That list is long; a new directory shows that it has grown.
+ */
+export async function newerPods(
+  options: PodSourceOptions,
+  before: PodReading,
+  signal: AbortSignal,
+): Promise<PodReading> {
+  if (before.kind === "ready" && before.source === "kubelet-api") {
+    const known = new Set(before.pods.map(({ uid }) => uid));
+    const directories = await directoryPods(options.rootDirectory).catch(() => null);
+    if (directories?.every(({ uid }) => known.has(uid)) !== true) return readPods(options, signal);
+  }
+  // None is dropped: a file that is being written names too little.
+  const known = before.manifests ?? [];
+  const found = await readManifests(options.manifestPaths ?? []);
+  const added = found.filter((one) => !known.some((it) => Bun.deepEquals(it, one)));
+  return added.length === 0 ? before : { ...before, manifests: [...known, ...added] };
+}
+
 async function readSource(options: PodSourceOptions, signal: AbortSignal): Promise<PodReading> {
   const chosen = options.source === "auto" ? automatic(options) : options.source;
   if (typeof chosen !== "string") return chosen;

@@ -7,6 +7,7 @@ import type { PodReading } from "../../../src/model/snapshot.ts";
 import { instantFromMs } from "../../../src/model/time.ts";
 import {
   kubeletSigns,
+  newerPods,
   type PodSourceOptions,
   readContainerMarks,
   readPods,
@@ -22,11 +23,14 @@ const kubelet: PodSourceOptions["kubelet"] = {
   tokenFile: null,
   timeoutMs: 1000,
 };
+const defaults = (): PodSourceOptions => ({
+  source: "auto",
+  rootDirectory: "/nowhere",
+  nodeRoot: scratch(),
+  kubelet,
+});
 const read = (change: Partial<PodSourceOptions>): Promise<PodReading> =>
-  readPods(
-    { source: "auto", rootDirectory: "/nowhere", nodeRoot: scratch(), kubelet, ...change },
-    signal,
-  );
+  readPods({ ...defaults(), ...change }, signal);
 const uidsOf = (reading: PodReading): readonly string[] =>
   reading.kind === "ready" ? reading.pods.map(({ uid }) => String(uid)).toSorted() : [reading.kind];
 
@@ -119,6 +123,43 @@ describe("signs of a kubelet", () => {
     const other = scratch();
     put(other, "etc");
     expect(kubeletSigns(other)).toEqual([]);
+  });
+});
+
+describe("what a reading of some seconds ago lacks", () => {
+  const found = (pods: PodReading) => (pods.manifests ?? []).flatMap(({ images }) => images);
+  const manifest = (image: string) => JSON.stringify({ spec: { containers: [{ image }] } });
+
+  test("are the names in manifests that came since; those of before stay, as a file may be half written", async () => {
+    const directory = scratch();
+    const options = { ...defaults(), source: "cri" as const, manifestPaths: [directory] };
+    put(directory, "etcd.yaml", manifest("r.example/etcd:3"));
+    const before = await readPods(options, signal);
+    expect(await newerPods(options, before, signal)).toBe(before);
+    put(directory, "etcd.yaml", manifest("r.example/etcd:4"));
+    const after = await newerPods(options, before, signal);
+    expect(found(after)).toEqual(["r.example/etcd:3", "r.example/etcd:4"]);
+    put(directory, "etcd.yaml", "");
+    expect(found(await newerPods(options, after, signal))).toEqual(found(after));
+  });
+
+  test("is with kubelet-api a pod that has a directory since, for which the kubelet is asked again", async () => {
+    const root = scratch();
+    put(root, "pods/known/etc-hosts");
+    const options = { ...defaults(), source: "kubelet-api" as const, rootDirectory: root };
+    const pod = { origin: "api", finished: false, evicted: false, images: [] } as const;
+    const before: PodReading = {
+      kind: "ready",
+      source: "kubelet-api",
+      pods: [{ ...pod, uid: podUid("known") }],
+    };
+    expect(await newerPods(options, before, signal)).toBe(before);
+    // Asked, it has no certificate to be known by.
+    put(root, "pods/another/etc-hosts");
+    expect((await newerPods(options, before, signal)).kind).toBe("failed");
+    expect((await newerPods({ ...options, rootDirectory: "/nowhere" }, before, signal)).kind).toBe(
+      "failed",
+    );
   });
 });
 
