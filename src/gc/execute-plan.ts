@@ -149,21 +149,15 @@ export const hasTried = (outcome: ContainerOutcome | null): boolean =>
   outcome !== null &&
   [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
 
-/** How long containers go on while a disk still needs images and none was left that could go. */
+/** How long containers go on beside a disk that still needs images: removed containers leave images unused, and what held them up may have ended. */
 const RETRY_MS = 30_000;
-/** Ends of the image part after which another look may find more: removed containers leave images unused. */
-const RETRIED: ReadonlySet<ImageEnd> = new Set<ImageEnd>([
-  "candidates-exhausted",
-  "observation-failed",
-  "settle-exhausted",
-]);
 
 /** Whether another pass could remove images: this one removed none, stopped because the disks needed no more, or ended long ago. */
-export function nextMayRemove(images: ImageOutcome | null, msSince: number): boolean {
-  if (images === null) return true;
-  if (RETRIED.has(images.end)) return msSince >= RETRY_MS;
-  return images.end === "target-reached" || images.end === "own-gain-reached";
-}
+export const nextMayRemove = (images: ImageOutcome | null, msSince: number): boolean =>
+  images === null ||
+  images.end === "target-reached" ||
+  images.end === "own-gain-reached" ||
+  msSince >= RETRY_MS;
 
 /** What both parts of a pass freed side by side cannot be told apart: it counts once, for the images. */
 export const withoutImageGain = (

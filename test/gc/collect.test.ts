@@ -591,19 +591,32 @@ describe("a pass under pressure whose containers are removed beside its images",
     },
   );
 
-  test("ends for the next one half a minute after its last image, for images that its containers used", async () => {
-    const fake = aNode({
-      containers: Array.from({ length: 100 }, (__, at) => dead(at)),
-      freed: () => GIB,
-    });
-    fake.world.before = async (method) => {
-      if (method === "RemoveContainer") await fake.engine.timer.sleep(1_000, never);
-    };
-    const { containers, images } = (await run(fake, underPressureOf(fake))).pass;
-    expect(images?.end).toBe("candidates-exhausted");
-    expect(containers?.end).toBe("stopped");
-    expect(containers?.containers.length).toBeWithin(29, 40);
-  });
+  const broken = { source: "x.list:1", message: "it is empty" };
+
+  test.each([
+    ["whose last candidate was removed", "candidates-exhausted", {}],
+    [
+      "that an invalid keep rule blocks",
+      "blocked",
+      { keep: { rules: [], problems: [broken], directoriesRead: [] } },
+    ],
+  ] as const)(
+    "ends for the next one after half a minute beside images %s",
+    async (_, end, change) => {
+      const fake = aNode({
+        containers: Array.from({ length: 100 }, (__, at) => dead(at)),
+        freed: () => GIB,
+        ...change,
+      });
+      fake.world.before = async (method) => {
+        if (method === "RemoveContainer") await fake.engine.timer.sleep(1_000, never);
+      };
+      const { containers, images } = (await run(fake, underPressureOf(fake))).pass;
+      expect(images?.end).toBe(end);
+      expect(containers?.end).toBe("stopped");
+      expect(containers?.containers.length).toBeWithin(29, 40);
+    },
+  );
 
   /** The removal of a container is answered once so many images were removed. */
   async function pressed(images: number, change: Partial<FakeWorld> = {}) {
