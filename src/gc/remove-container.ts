@@ -154,7 +154,7 @@ async function othersResult(
   return RESULT_OF[await others.fateAfter(thrown, isThere)];
 }
 
-const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
+export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
 
 /** `null`: the removal has failed. */
 const RESULT_OF: Readonly<Record<Fate, RemovalResult | null>> = {

@@ -168,14 +168,14 @@ class ContainerRemovals {
   }
 
   async #removePodLogs(): Promise<void> {
-    const { logs } = this.#execution;
+    const { logs, signal } = this.#execution;
     const use = this.#logUse;
     if (logs === null || use === null) return;
     for (const { directory, decision } of this.#fresh.value.plan.podLogs) {
       if (decision.kind === "keep") continue;
       if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
       const userOf = () => use.userOf(directory, this.#fresh.value.lists);
-      const item = await removePodLogs(directory, decision.reason, { logs, userOf });
+      const item = await removePodLogs(directory, decision.reason, { logs, userOf, signal });
       this.#pace.end(item.result);
       this.#record(this.#logs, item);
     }

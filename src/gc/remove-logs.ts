@@ -6,6 +6,7 @@ import { failedStep, type LogItem } from "../model/outcome.ts";
 import type { ContainerDetail, LogRemover } from "../model/ports.ts";
 import type { LogRemoveReason } from "../model/reason.ts";
 import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";
+import { GIVEN_UP } from "./remove-container.ts";
 
 /** Never rejects. Keeps a directory that a listed container or sandbox uses, whatever pod it is named after. */
 export async function removePodLogs(
@@ -14,17 +15,20 @@ export async function removePodLogs(
   {
     logs,
     userOf,
+    signal,
   }: {
     readonly logs: LogRemover;
     readonly userOf: (directory: PodLogDirectory) => Promise<string | null>;
+    /** Ends it early; the next pass deletes the rest. */
+    readonly signal: AbortSignal;
   },
 ): Promise<LogItem> {
   const item = { kind: "pod-logs", entry: directory.entry, reason, bytes: 0n } as const;
   try {
     const what = await userOf(directory);
     if (what !== null) return { ...item, result: { kind: "skipped", what } };
-    const { bytes } = await logs.removePodLogs(directory);
-    return { ...item, result: { kind: "removed" }, bytes };
+    const { bytes, isStopped } = await logs.removePodLogs(directory, signal);
+    return { ...item, result: isStopped === true ? GIVEN_UP : { kind: "removed" }, bytes };
   } catch (thrown) {
     return { ...item, result: failedStep("remove", thrown) };
   }

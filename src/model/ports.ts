@@ -153,6 +153,8 @@ export interface PreStopCommand {
 export interface RemovedFiles {
   readonly names: readonly string[];
   readonly bytes: bigint;
+  /** Others were left when the signal aborted. */
+  readonly isStopped?: boolean;
 }
 
 export interface ContainerLogs {
@@ -178,8 +180,8 @@ export interface LogRemover {
   removeContainerLogs(logs: ContainerLogs): Promise<RemovedFiles>;
   /** The legacy link of a container, by its exact name. */
   removeLegacyLink(entry: string): Promise<boolean>;
-  /** A deleted pod's whole directory. */
-  removePodLogs(directory: PodLogDirectory): Promise<RemovedFiles>;
+  /** A deleted pod's whole directory, or as much of it as is deleted before the signal aborts. */
+  removePodLogs(directory: PodLogDirectory, signal: AbortSignal): Promise<RemovedFiles>;
   /**
    * Where logs are below the log directory, relative to it: by the text of the path, and by links on its way unless it
    * is in the directory of the named pod.

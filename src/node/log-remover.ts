@@ -19,6 +19,7 @@ interface Deleted {
   /** Relative to the log directory's parent; without directories. */
   readonly names: string[];
   bytes: bigint;
+  isStopped?: true;
 }
 
 /** Each method throws `HostError`, of kind `refused` if it must not touch the name or path. */
@@ -27,7 +28,7 @@ export function logDeleter(paths: LogPaths): LogRemover {
   return {
     removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
     removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
-    removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
+    removePodLogs: (directory, signal) => removePodLogs(roots.podLogs, directory, signal),
     placesOf: (used) => placesOf(roots.podLogs, used),
   };
 }
@@ -109,13 +110,17 @@ const placesOf = (
   });
 
 /** A pod's directory with everything in it: follows no link, enters no mount. */
-async function removePodLogs(podLogs: LogRoot, { entry, uid }: PodLogDirectory): Promise<Deleted> {
+async function removePodLogs(
+  podLogs: LogRoot,
+  { entry, uid }: PodLogDirectory,
+  signal: AbortSignal,
+): Promise<Deleted> {
   const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
   if (named !== uid || uid === "")
     throw refused(entry, "it is not the name of that pod's directory");
   const deleted: Deleted = { names: [], bytes: 0n };
   await inRoot(podLogs, `delete the log directory ${entry}`, (root) =>
-    deleteDirectory({ parent: root, name: entry, path: entry }, deleted),
+    deleteDirectory({ parent: root, name: entry, path: entry, signal }, deleted),
   );
   return deleted;
 }
@@ -132,9 +137,13 @@ interface Place {
   readonly path: string;
 }
 
-/** Throws if something cannot be deleted, after deleting what comes before it. */
-async function deleteDirectory(place: Place, deleted: Deleted, depth = 0): Promise<void> {
-  const { parent, name, path } = place;
+/** Throws if something cannot be deleted, after deleting what comes before it; ends early once the signal aborts. */
+async function deleteDirectory(
+  place: Place & { readonly signal: AbortSignal },
+  deleted: Deleted,
+  depth = 0,
+): Promise<void> {
+  const { parent, name, path, signal } = place;
   if (depth > DEPTH_MAX) throw refusedInTree(path, `it is more than ${DEPTH_MAX} directories deep`);
   {
     await using directory = await ifThere(parent.openBelow(name));
@@ -142,13 +151,15 @@ async function deleteDirectory(place: Place, deleted: Deleted, depth = 0): Promi
     if (!(await directory.isOnMountOf(parent)))
       throw refusedInTree(path, "something is mounted there");
     for (const entry of await directory.entries()) {
-      const below = { parent: directory, name: entry.raw, path: `${path}/${entry.name}` };
+      if (signal.aborted) deleted.isStopped = true;
+      if (deleted.isStopped === true) return;
+      const below = { parent: directory, name: entry.raw, path: `${path}/${entry.name}`, signal };
       if (entry.kind === "directory") await deleteDirectory(below, deleted, depth + 1);
       else if (deleted.names.length < ENTRIES_MAX) await unlinkEntry(below, deleted);
       else throw refusedInTree(below.path, `more than ${ENTRIES_MAX} entries were deleted already`);
     }
   }
-  await ifThere(parent.removeDirectory(name));
+  if (deleted.isStopped !== true) await ifThere(parent.removeDirectory(name));
 }
 
 async function unlinkEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {

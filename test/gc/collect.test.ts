@@ -698,6 +698,29 @@ describe("a pass under pressure whose containers are removed beside its images",
     expect(timer.monotonicNs()).toBeLessThan(11_000_000_000n);
   });
 
+  test("leaves the rest of a log directory that takes long to the next one after five seconds", async () => {
+    const podLogs = ["gone", "more"].map((uid) => ({ entry: `a_b_${uid}`, uid: podUid(uid) }));
+    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
+    const fake = aNode({
+      logs: { ...noLogs, podLogs },
+      pods: reading("kubelet-dir", "uid-a"),
+      ledger: {
+        ...aNode().world.ledger,
+        pods: new Map(podLogs.map(({ uid }) => [uid, absent])),
+      },
+    });
+    fake.engine.remover.removePodLogs = async (_, signal) => {
+      await new Promise((resolve) => void signal.addEventListener("abort", resolve));
+      return { names: ["0.log"], bytes: 4_096n, isStopped: true };
+    };
+    const { containers } = (await run(fake, underPressureOf(fake))).pass;
+    expect(containers).toMatchObject({
+      end: "stopped",
+      logs: [{ entry: "a_b_gone", bytes: 4_096n, result: { kind: "skipped" } }],
+    });
+    expect(fake.engine.timer.monotonicNs()).toBeLessThan(6_000_000_000n);
+  });
+
   const mark = { podUid: aSandbox("a").podUid, name: "web", at: instant(NOW - seconds(1)) };
 
   test.each([

@@ -46,8 +46,8 @@ beforeEach(() => {
 const log = (name = "c/0.log", text = "log\n"): string => put(join(pods, podA), name, text);
 const removeLogs = (path: string, ...kept: readonly string[]) =>
   deleter.removeContainerLogs({ path, podUid: "uid-a", kept });
-const removePod = (entry = podA, uid = "uid-a") =>
-  deleter.removePodLogs({ entry, uid: podUid(uid) });
+const removePod = (entry = podA, uid = "uid-a", stop = new AbortController()) =>
+  deleter.removePodLogs({ entry, uid: podUid(uid) }, stop.signal);
 const namesIn = (path: string): readonly string[] => readdirSync(path).toSorted();
 
 async function expectFailure(removal: Promise<unknown>, kind: string, message = ""): Promise<void> {
@@ -265,6 +265,18 @@ describe("the directory of a pod", () => {
       expect(existsSync(precious)).toBe(true);
       rmSync(join(pods, podA), { recursive: true, force: true });
     }
+  });
+
+  test("is left with what a stop spares, and goes with the next removal", async () => {
+    for (const name of ["c/0.log", "c/1.log", "c/2.log", "d/0.log"]) log(name);
+    const stop = new AbortController();
+    let looks = 0;
+    Object.defineProperty(stop.signal, "aborted", { get: () => (looks += 1) > 3 });
+    const stopped = await removePod(podA, "uid-a", stop);
+    expect(stopped).toMatchObject({ isStopped: true, names: { length: 2 } });
+    expect(Number(stopped.bytes)).toBeGreaterThan(0);
+    expect((await removePod()).names).toHaveLength(2);
+    expect(existsSync(join(pods, podA))).toBe(false);
   });
 
   test("may be gone already, and so may a log", async () => {
