@@ -57,7 +57,12 @@ export async function openNode(config: Config, kubelet: NodeKubelet) {
 }
 
 const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
-  observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
+  observe: {
+    runtime: runtime.reader,
+    disk: host.disk,
+    host: host.reader,
+    silent: new Backoff(timer),
+  },
   timer,
   limits: () => config().limits,
   hold: () => readHold(config().values, wallClock()),

@@ -7,7 +7,7 @@ import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
-import { askAll, NotAsked } from "./calls.ts";
+import { askAll, type Backoff, NotAsked } from "./calls.ts";
 
 /**
  * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if nothing changed, so
@@ -98,8 +98,8 @@ export async function readContainerDetails(
 
 /**
  * The images that the sandboxes' own status names. A failed status is skipped and read again next time: this is one of
- * several protections of the sandbox image, and one broken sandbox must not stop collection. `silent`: the sandboxes
- * that did not answer in this pass, which only the next pass asks again.
+ * several protections of the sandbox image, and one broken sandbox must not stop collection, or delay each pass: one that
+ * does not answer is asked again later.
  */
 export async function readSandboxImages(
   runtime: Pick<RuntimeReader, "sandboxImage">,
@@ -110,23 +110,25 @@ export async function readSandboxImages(
   }: {
     readonly sandboxes: readonly Sandbox[];
     readonly known: Details["sandboxImages"];
-    readonly silent: Set<SandboxId>;
+    readonly silent: Backoff;
   },
   signal: AbortSignal,
 ): Promise<Details["sandboxImages"]> {
   if (sandboxes.length === known.size && sandboxes.every(({ id }) => known.has(id))) return known;
+  silent.retain(new Set(sandboxes.map(({ id }) => id)));
   const images = new Map<SandboxId, string>();
   const toAsk: SandboxId[] = [];
   for (const { id } of sandboxes) {
     const image = known.get(id);
     if (image !== undefined) images.set(id, image);
-    else if (!silent.has(id)) toAsk.push(id);
+    else if (silent.leftAlone(id) === undefined) toAsk.push(id);
   }
   await askAll(
     toAsk,
     async (id) => {
       try {
         images.set(id, (await runtime.sandboxImage(id, signal)) ?? "");
+        silent.note(id, false);
       } catch (thrown) {
         // A lost connection says nothing of the sandboxes.
         if (signal.aborted || !LOST.has(failureCode(thrown))) throw thrown;
@@ -134,7 +136,7 @@ export async function readSandboxImages(
     },
     (id, thrown, isUnanswered) => {
       if (signal.aborted) throw thrown;
-      if (isUnanswered) silent.add(id);
+      if (isUnanswered) silent.note(id, true);
     },
   );
   return sameOr(known, images);

@@ -1,18 +1,17 @@
 /** Takes snapshots of the node for one pass: every list complete, or an error and no snapshot. */
 
 import { messageOf } from "../model/errors.ts";
-import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { PullIntent, PullReading } from "../model/pulls.ts";
 import type { Container, CreationReading, Resolution, Snapshot } from "../model/snapshot.ts";
-import { mapBounded } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
 import { isSettled } from "../policy/image/pulls.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
+import { askAll, type Backoff } from "./calls.ts";
 import {
   type DetailNeed,
   type Details,
@@ -26,6 +25,8 @@ export interface ObservePorts {
   readonly runtime: RuntimeReader;
   readonly disk: DiskReader;
   readonly host: HostReader;
+  /** Sandboxes whose status was not answered; kept from pass to pass. */
+  readonly silent: Backoff;
 }
 
 export interface ObserveRequest {
@@ -36,7 +37,6 @@ export interface ObserveRequest {
   readonly logs: boolean;
 }
 
-const RESOLVE_CONCURRENCY = 8;
 /** As last resolved; the same object while nothing changes, so that what is derived from it holds for the next pass. */
 const lastResolved = new WeakMap<RuntimeReader, ReadonlyMap<string, Resolution>>();
 
@@ -44,8 +44,6 @@ const lastResolved = new WeakMap<RuntimeReader, ReadonlyMap<string, Resolution>>
 export class Observer {
   readonly #ports: ObservePorts;
   readonly pods: PodLists;
-  /** Sandboxes whose status was not answered. */
-  readonly #silent = new Set<SandboxId>();
 
   constructor(ports: ObservePorts) {
     this.#ports = ports;
@@ -61,9 +59,8 @@ export class Observer {
     { ledger, needEnds, logs: wantsLogs }: ObserveRequest,
     signal: AbortSignal,
   ): Promise<Snapshot> {
-    const { runtime, disk, host } = this.#ports;
+    const { runtime, disk, host, silent } = this.#ports;
     this.pods.expect(ledger);
-    this.#silent.clear();
     const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
       runtime.info(signal),
       // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it
@@ -73,6 +70,7 @@ export class Observer {
       wantsLogs ? host.logs() : Promise.resolve(null),
       host.keepRules(ledger.keepDirectories),
     ]);
+    silent.observed(info.instance);
     const need = { volumes: imageVolumesSupported(info), ends: needEnds };
     const [details, filesystems] = await Promise.all([
       this.#details(lists, { known: knownFromLedger(ledger), need }, signal),
@@ -131,8 +129,7 @@ export class Observer {
     { known, need }: { readonly known: Details; readonly need: DetailNeed },
     signal: AbortSignal,
   ): Promise<Details> {
-    const { runtime } = this.#ports;
-    const silent = this.#silent;
+    const { runtime, silent } = this.#ports;
     const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
       readContainerDetails(runtime, { containers, known, need }, signal),
       readSandboxImages(runtime, { sandboxes, known: known.sandboxImages, silent }, signal),
@@ -147,24 +144,25 @@ export class Observer {
   ): Promise<ReadonlyMap<string, Resolution>> {
     const { runtime } = this.#ports;
     const before = lastResolved.get(runtime) ?? new Map<string, Resolution>();
-    const resolved = await mapBounded(references, RESOLVE_CONCURRENCY, async (reference) => {
-      const now = await this.#resolution(reference, signal);
+    const resolved = new Map<string, Resolution>();
+    const note = (reference: string, now: Resolution): void => {
       const known = before.get(reference);
-      return [reference, known !== undefined && isSame(known, now) ? known : now] as const;
-    });
-    const resolutions = sameOr(before, new Map(resolved));
+      resolved.set(reference, known !== undefined && isSame(known, now) ? known : now);
+    };
+    await askAll(
+      references,
+      async (reference) => {
+        const image = await runtime.imageStatus(reference, signal);
+        note(reference, image === null ? { kind: "absent" } : { kind: "image", id: image.id });
+      },
+      (reference, thrown) => {
+        if (signal.aborted) throw thrown;
+        note(reference, { kind: "unknown", message: messageOf(thrown) });
+      },
+    );
+    const resolutions = sameOr(before, resolved);
     lastResolved.set(runtime, resolutions);
     return resolutions;
-  }
-
-  async #resolution(reference: string, signal: AbortSignal): Promise<Resolution> {
-    try {
-      const image = await this.#ports.runtime.imageStatus(reference, signal);
-      return image === null ? { kind: "absent" } : { kind: "image", id: image.id };
-    } catch (thrown) {
-      if (signal.aborted) throw thrown;
-      return { kind: "unknown", message: messageOf(thrown) };
-    }
   }
 }
 

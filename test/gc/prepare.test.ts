@@ -272,19 +272,34 @@ describe("the layers of images", () => {
   });
 });
 
-test("a sandbox that did not answer is asked for its image again when the node is observed again", async () => {
+test("references that the runtime does not resolve in time hold up an observation for one deadline", async () => {
+  const containers = Array.from({ length: 100 }, (_, at) =>
+    aContainer(`c${at}`, { imageName: `r.example/lost:${at}`, imageId: "", imageRef: "" }),
+  );
+  const fake = aNode({ containers });
+  fake.world.before = (method) => {
+    if (method === "ImageStatus") throw new RuntimeError("deadline", "no answer in time");
+  };
+  const { snapshot } = await prepared(fake);
+  expect(fake.calls.filter((method) => method === "ImageStatus").length).toBeLessThanOrEqual(17);
+  const kinds = [...snapshot.resolutions.values()].map(({ kind }) => kind);
+  expect(kinds).toEqual(Array(100).fill("unknown"));
+});
+
+test("a sandbox that did not answer is asked for its image again once the runtime was restarted", async () => {
   const fake = aNode({ sandboxes: [aSandbox("a")] });
-  const observer = new Observer(fake.engine.observe);
-  const answered = async () => {
-    const { snapshot } = await prepared(fake, {}, { observer });
+  const answered = async (instance: string) => {
+    fake.world.runtime = { ...fake.world.runtime, instance };
+    const { snapshot } = await prepared(fake);
     return [...snapshot.sandboxImages.keys()];
   };
   fake.world.before = (method) => {
     if (method === "PodSandboxStatus") throw new RuntimeError("deadline", "no answer in time");
   };
-  expect(await answered()).toEqual([]);
+  expect(await answered("1")).toEqual([]);
   fake.world.before = () => undefined;
-  expect(await answered()).toEqual([aSandbox("a").id]);
+  expect(await answered("1")).toEqual([]);
+  expect(await answered("2")).toEqual([aSandbox("a").id]);
 });
 
 describe("the ends of dead containers", () => {

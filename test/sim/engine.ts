@@ -111,6 +111,7 @@ export function simEngine(ports: SimPorts): Engine {
     // Logs, hooks and locks have no part in a simulated life.
     ...fakeEngine().engine,
     observe: {
+      silent: new Backoff(clock),
       runtime: reader,
       disk: {
         filesystems: async () => {

@@ -179,6 +179,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
   let monotonicNs = 0n;
   return {
     observe: {
+      silent: new Backoff({ monotonicNs: () => monotonicNs }),
       runtime: {
         info: async () => {
           await call("Version");
