@@ -710,7 +710,9 @@ describe("a pass under pressure whose containers are removed beside its images",
       },
     });
     fake.engine.remover.removePodLogs = async (_, signal) => {
-      await new Promise((resolve) => void signal.addEventListener("abort", resolve));
+      const stopped = Promise.withResolvers<Event>();
+      signal.addEventListener("abort", stopped.resolve);
+      await stopped.promise;
       return { names: ["0.log"], bytes: 4_096n, isStopped: true };
     };
     const { containers } = (await run(fake, underPressureOf(fake))).pass;
