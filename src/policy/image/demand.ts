@@ -12,6 +12,7 @@ import {
   imageFilesystems,
   judgeDisks,
   storeTargets,
+  watchesSpace,
 } from "../space/targets.ts";
 import type { Judgement } from "./judge.ts";
 
@@ -133,7 +134,8 @@ function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget
   );
   if (purpose.kind === "pressure") return ofPressure;
   const forest = knownLayers(facts, [])?.forest ?? null;
-  return [...disks.targets, ...storeTargets(snapshot, limits.images, forest), ...ofPressure];
+  const ofDisks = isSpaceOff(facts) ? disks.targets.filter(isOfInodes) : disks.targets;
+  return [...ofDisks, ...storeTargets(snapshot, limits.images, forest), ...ofPressure];
 }
 
 function futilityOfTarget(
@@ -177,6 +179,12 @@ const hopelessDevices = (wanted: readonly JudgedTarget[]): ReadonlySet<string> =
       futility?.futile === true && isOfPressure(target) ? [target.device] : [],
     ),
   );
+
+const isOfInodes = ({ kind }: ImageTarget): boolean => kind === "free-inodes";
+
+/** With `compat: kubelet` the agent's loop decides whether a pass runs at all; a single pass has no loop. */
+export const isSpaceOff = ({ limits, startedAt }: Facts): boolean =>
+  !watchesSpace(limits.images) && (limits.images.compat === "none" || startedAt === null);
 
 const isOfPressure = (target: ImageTarget): target is DiskTarget =>
   "device" in target && target.trigger.kind === "pressure";

@@ -18,8 +18,7 @@ import { forestOf } from "../layer/origins.ts";
 import { evictionMarks } from "../pressure/judge.ts";
 import { selectionOf } from "../selection.ts";
 import { gainOf } from "../space/freed.ts";
-import { watchesSpace } from "../space/targets.ts";
-import { distinctTriggers, type RemovalDemand, removalDemand } from "./demand.ts";
+import { distinctTriggers, isSpaceOff, type RemovalDemand, removalDemand } from "./demand.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
 import { type Protection, protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
@@ -211,7 +210,7 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
     ...(maxRemovalsPerPass === null
       ? []
       : [{ kind: "removal-limit" as const, limit: maxRemovalsPerPass }]),
-    ...(periodic && !kubelet && !watchesSpace(limits) ? [{ kind: "space-off" as const }] : []),
+    ...(periodic && isSpaceOff(facts) ? [{ kind: "space-off" as const }] : []),
     ...(periodic && limits.maximumAge > 0n && startedAt === null
       ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
       : []),

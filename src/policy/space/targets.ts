@@ -67,8 +67,7 @@ function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
     lowPercent,
   };
   const targets: ImageTarget[] = [];
-  // With `compat: kubelet`, the loop decides whether a pass runs at all.
-  if (usage.usedPercent >= highPercent && (compat === "kubelet" || watchesSpace(limits))) {
+  if (usage.usedPercent >= highPercent) {
     const { target, wanted, relieved } = shortageOf(space, highPercent, lowPercent);
     targets.push({
       kind: "available-bytes",

@@ -178,7 +178,7 @@ describe("age", () => {
 
   test.each([
     ["periodic", "none", [{ kind: "space-off" }]],
-    ["periodic", "kubelet", []],
+    ["periodic", "kubelet", [{ kind: "space-off" }]],
     ["all-unused", "none", []],
     ["all-unused", "kubelet", []],
   ] as const)(
@@ -195,6 +195,21 @@ describe("age", () => {
     },
   );
 });
+
+test.each([
+  ["none", NOW, []],
+  ["none", null, []],
+  ["kubelet", null, []],
+  // Only a loop that has something to do runs a pass.
+  ["kubelet", NOW, ["space"]],
+] as const)(
+  "a high threshold of 100 triggers no pass with compat %s, and with an agent since %p %j",
+  (compat, startedAt, triggers) => {
+    const off = { compat, highPercent: 100, lowPercent: 80 } as const;
+    const full = { images: three, limits: off, snapshot: onDisk(0n), facts: { startedAt } };
+    expect(planOf(full).triggers.map(({ kind }) => kind)).toEqual([...triggers]);
+  },
+);
 
 describe("pressure", () => {
   const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
