@@ -149,8 +149,9 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   if (request.allLayers === true) return true;
   if (images === null || images.candidates.length === 0) return false;
   if (layersCount(limits, request.purpose, images.targets)) return true;
-  // They tell removals of shared layers from those that give nothing back.
-  return limits.accounting === "measured" && images.candidates.length >= KNOWN_MAX;
+  // They tell removals of shared layers from those that give nothing back, and a plan that is only shown what it frees.
+  const isShown = !request.remembers;
+  return limits.accounting === "measured" && (isShown || images.candidates.length >= KNOWN_MAX);
 }
 
 /** The same plan with the layers of images that detection has not read yet. */

@@ -203,15 +203,16 @@ describe("the layers of images", () => {
       { ...periodic, allLayers: true },
       false,
     ],
+    ["are read for a shown removal of all unused images", isFull, { remembers: false }, true],
     ["are read for a plan that shows them all", isFull, { allLayers: true }, true],
     ["are not read before a pass that removes nothing", withFree(90n * GIB), periodic, false],
   ])("%s", async (_, change, request, isRead) => {
     const fake = aNode({ ...anOldImage, ...change });
-    const { plan } = await prepared(fake, request);
+    const { plan, ledger } = await prepared(fake, request);
     expect(plan.images?.candidates).toHaveLength(
       "filesystem" in change && change.filesystem === isFull.filesystem ? 1 : 0,
     );
-    expect(fake.world.ledger.origins.size > 0).toBe(isRead);
+    expect(ledger.origins.size > 0).toBe(isRead);
     expect(fake.calls.includes("ImageStatus")).toBe(isRead);
   });
 
