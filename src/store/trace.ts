@@ -190,10 +190,15 @@ export function readTrace(db: Database): RecordedTrace | null {
     if (name === null) present.push({ kind: "Present", ...interval });
     else uses.push({ kind: "Use", ...interval, name: name === "" ? null : name });
   }
-  // A clock that was set back leaves intervals behind that end later.
-  const ends = [...present, ...uses].map((it) => it.untilMs ?? 0);
-  const untilMs = ends.reduce((one, other) => Math.max(one, other), last.atMs);
-  return { fromMs, untilMs, precisionMs: last.precisionMs, images: imagesIn(db), present, uses };
+  // A clock that was once ahead leaves intervals behind that lie after the end.
+  return {
+    fromMs,
+    untilMs: last.atMs,
+    precisionMs: last.precisionMs,
+    images: imagesIn(db),
+    present,
+    uses,
+  };
 }
 
 interface IntervalRow {

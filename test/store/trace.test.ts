@@ -93,6 +93,13 @@ test.each([
   expect(intervals()).toEqual(expected);
 });
 
+test("a clock that was once ahead by a year does not extend the trace", () => {
+  const { db, at } = node();
+  at(365 * 24 * 60, [A]);
+  for (const minute of [20, 25]) at(minute, [A]);
+  expect(readTrace(db)).toMatchObject({ fromMs: 20 * MINUTE, untilMs: 25 * MINUTE });
+});
+
 test("a detection that says only that nothing changed is refused on a file without any", () => {
   const { at } = node();
   expect(() => at(5, null)).toThrow("the open intervals are not known");
