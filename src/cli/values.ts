@@ -43,7 +43,10 @@ export const durationFrom = (least: bigint, use: string): ValueType<Duration> =>
 export const numberUpTo = (most: number): ValueType<number> => ({
   what: "number",
   use: `1 to ${most}`,
-  read: (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= most ? Number(text) : null),
+  read: (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+    return number >= 1 && number <= most ? number : null;
+  },
 });
 
 export const matching = (what: string, use: string, pattern: RegExp): ValueType<string> => ({

@@ -101,7 +101,7 @@ describe("history", () => {
       removals: ["sha256:3", "c-web"],
       events: [],
     });
-    expect((await shown("--limit", "3")).stderr).toBe("");
+    expect((await shown("--limit", "03")).stderr).toBe("");
     expect((await shown("--kind=image", "--limit=1")).removals).toEqual(["sha256:3"]);
   });
 
