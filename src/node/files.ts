@@ -49,6 +49,7 @@ const words: Readonly<Record<string, string>> = {
   EDQUOT: "the disk quota is exceeded",
   EIO: "the device reports an I/O error",
   EMFILE: "too many files are open",
+  ESPIPE: "it is a pipe; save it to a file first",
   ENAMETOOLONG: "the name is too long",
   ECONNREFUSED: "connection refused",
   ECONNRESET: "the connection was closed",

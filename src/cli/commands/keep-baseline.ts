@@ -144,7 +144,9 @@ export function baselineList(
   before: readonly KeepRule[],
   writtenAt: string,
 ): BaselineList {
-  const isPattern = (name: string): boolean => parseKeepPattern(name).kind === "valid";
+  // A name with a wildcard, which any archive may have, would keep other images too.
+  const isPattern = (name: string): boolean =>
+    !name.includes("*") && parseKeepPattern(name).kind === "valid";
   const groups = images.map((image) => [image.id, ...image.names].filter(isPattern));
   const today = new Set(groups.flat());
   const stay = before.filter(({ pattern }) => !today.has(pattern));

@@ -73,7 +73,7 @@ describe("a baseline list", () => {
   test("omits names that are not valid patterns, and reports an image that it cannot keep", () => {
     const list = baselineList(
       [
-        { id: "not-a digest", names: ["<none>:<none>", "line\nbreak:1", "#comment"] },
+        { id: "not-a digest", names: ["<none>:<none>", "line\nbreak:1", "#comment", "**"] },
         { id: "not-a digest either", names: ["registry.example/app:1"] },
       ],
       [],
