@@ -6,7 +6,7 @@ import { durationFromMs } from "../../src/model/time.ts";
 import type { PodJudgement } from "../../src/policy/container/pods.ts";
 import { inputOf } from "../support/build/pods.ts";
 import { aContainer, aSandbox, containerLimits } from "../support/build/values.ts";
-import { FakeNode } from "../support/fake-node.ts";
+import { containerExecution, fakeEngine } from "../support/fake-engine.ts";
 import { timeOf } from "./read-vectors.ts";
 
 export interface ContainerVector {
@@ -60,12 +60,12 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
   const fails = new Set([
     ...vector.containers
       .filter((one) => one.removeFails === true)
-      .map((one) => `remove-container ${one.id}`),
+      .map((one) => `RemoveContainer ${one.id}`),
     ...vector.sandboxes
       .filter((one) => one.stopFails === true)
-      .map((one) => `stop-sandbox ${one.id}`),
+      .map((one) => `StopPodSandbox ${one.id}`),
   ]);
-  const node = new FakeNode({ containers, sandboxes, fails });
+  const fake = fakeEngine({ containers, sandboxes, fails });
   const input = inputOf(
     { containers, sandboxes, containerEnds: new Map() },
     {
@@ -81,12 +81,17 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
       now: timeOf(vector.now),
     },
   );
-  await removeContainers(node.execution({ inOrder: true }, input));
+  await removeContainers(containerExecution(fake, { inOrder: true }, input));
+  const called = (method: string): readonly string[] =>
+    fake.writes
+      .map((write) => write.split(" "))
+      .flatMap(([name, id]) => (name === method && id !== undefined ? [id] : []))
+      .toSorted();
   return {
-    stopContainers: node.called("stop-container").toSorted(),
-    removeContainers: node.called("remove-container").toSorted(),
-    stopSandboxes: node.called("stop-sandbox").toSorted(),
-    removeSandboxes: node.called("remove-sandbox").toSorted(),
+    stopContainers: called("StopContainer"),
+    removeContainers: called("RemoveContainer"),
+    stopSandboxes: called("StopPodSandbox"),
+    removeSandboxes: called("RemovePodSandbox"),
   };
 }
 

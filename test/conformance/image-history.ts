@@ -6,7 +6,14 @@ import { emptyLedger } from "../../src/model/ledger.ts";
 import { durationFromMs, instant } from "../../src/model/time.ts";
 import { aFilesystem, aSnapshot, NOW } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
-import { containerOf, imageOf, imagePass, type ImageVector, limitsOf } from "./image-vector.ts";
+import {
+  containerOf,
+  imageOf,
+  imagePass,
+  type ImageVector,
+  limitsOf,
+  refusedOf,
+} from "./image-vector.ts";
 
 export interface ImageStep extends Pick<ImageVector, "filesystem" | "images"> {
   /** Since the last step. */
@@ -59,13 +66,14 @@ function worldOf(step: ImageStep): Partial<FakeWorld> {
     containers: step.containers.map((one) =>
       containerOf({ ...one, createdAt: "2026-01-01T00:00:00Z" }),
     ),
-    volumes: new Map(step.containers.map(({ id, imageVolumes }) => [id, imageVolumes ?? []])),
+    detail: (id) => ({
+      imageVolumes: step.containers.find((one) => one.id === id)?.imageVolumes ?? [],
+    }),
     filesystem: aFilesystem({
       capacityBytes: BigInt(capacityBytes),
       availableBytes: BigInt(availableBytes),
     }),
-    refuses: new Set(step.images.filter(({ removeFails }) => removeFails).map(({ id }) => id)),
-    fails: new Set(step.fails === undefined ? [] : [step.fails]),
+    fails: new Set([...refusedOf(step), ...(step.fails === undefined ? [] : [step.fails])]),
   };
 }
 

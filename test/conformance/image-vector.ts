@@ -75,7 +75,7 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
       capacityBytes: BigInt(vector.filesystem.capacityBytes),
       availableBytes: BigInt(vector.filesystem.availableBytes),
     }),
-    refuses: new Set(vector.images.filter((one) => one.removeFails === true).map((one) => one.id)),
+    fails: new Set(refusedOf(vector)),
     // The kubelet goes by sizes; the disk it reads once more, after removals for age.
     freed: ({ sizeBytes }) => (vector.isStatFresh === true ? sizeBytes : 0n),
     wall: timeOf(vector.now),
@@ -110,6 +110,10 @@ export async function imagePass(
   const request = passRequest(fake, { kind: "image-gc", purpose, containers: "none" });
   return (await runPass(fake.engine, request, new AbortController().signal)).pass;
 }
+
+/** The removals that the runtime refuses. */
+export const refusedOf = ({ images }: Pick<ImageVector, "images">): readonly string[] =>
+  images.filter(({ removeFails }) => removeFails).map(({ id }) => `RemoveImage ${id}`);
 
 function outcomeOf({ images, error }: Pass): ImageEffect["outcome"] {
   if (images === null) return { kind: `no outcome: ${error}` };

@@ -311,7 +311,7 @@ describe("the ends of dead containers", () => {
   /** In each pass over one node, whose limits change. */
   const ended = async (...passes: readonly FakeWorld["limits"][]) => {
     const dead = aContainer("dead", { state: "exited" });
-    const fake = aNode({ containers: [dead], detail: { finishedAt: NOW } });
+    const fake = aNode({ containers: [dead], detail: () => ({ finishedAt: NOW }) });
     const found: unknown[] = [];
     for (const limits of passes) {
       fake.world.limits = limits;

@@ -7,7 +7,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
-import type { ContainerDetail, SandboxDetail, UsedLog } from "../../src/model/ports.ts";
+import type { ContainerDetail, UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
@@ -16,17 +16,18 @@ import { type Listed, ownership } from "../../src/policy/container/ownership.ts"
 import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
 import { containerLimits } from "../support/build/values.ts";
 import {
+  containerExecution,
   type ExecutionChange,
-  FakeNode,
-  type FakeNodeState,
-  type NodeCall,
-} from "../support/fake-node.ts";
+  type FakeEngine,
+  fakeEngine,
+  type FakeWorld,
+} from "../support/fake-engine.ts";
 
 interface Scene {
   readonly containers?: readonly Container[];
   readonly sandboxes?: readonly Sandbox[];
   readonly logs?: LogReading;
-  readonly node?: Partial<FakeNodeState>;
+  readonly world?: Partial<FakeWorld>;
   /** What the status of `one` says beside its list. */
   readonly detail?: Partial<ContainerDetail>;
   /** Calls that are refused, and calls that are not answered. */
@@ -38,38 +39,42 @@ interface Scene {
   readonly stops?: boolean;
   /** A hold begins after so many looks whether there is one. */
   readonly heldAfter?: number;
-  readonly prepare?: (node: FakeNode, stop: AbortController) => void;
+  readonly prepare?: (fake: FakeEngine, stop: AbortController) => void;
 }
+
+const CHANGES = /^(Stop|Remove|ExecSync)/;
 
 /** Pod a is gone: all that is dead of it goes, unless the scene says otherwise. */
 async function collect(
   scene: Scene,
-): Promise<{ readonly node: FakeNode; readonly outcome: ContainerOutcome }> {
+): Promise<{ readonly fake: FakeEngine; readonly outcome: ContainerOutcome }> {
   const { containers = [], sandboxes = [] } = scene;
   const stop = new AbortController();
-  const node = new FakeNode({
-    containers,
-    sandboxes,
+  const fake = fakeEngine({
+    containers: [...containers],
+    sandboxes: [...sandboxes],
     fails: new Set(scene.fails),
     silent: new Set(scene.silent),
-    ...(scene.detail && { details: new Map([[one.id, scene.detail]]) }),
-    ...scene.node,
+    detail: (id) => (id === one.id ? scene.detail : undefined),
+    ...(scene.stops === true && {
+      before: (method) => void (CHANGES.test(method) && stop.abort()),
+    }),
+    ...scene.world,
   });
-  if (scene.stops === true) node.before = () => stop.abort();
-  scene.prepare?.(node, stop);
+  scene.prepare?.(fake, stop);
   const input = inputOf(
     { containers, sandboxes, logs: scene.logs ?? null },
     { pods: judged({ gone: ["uid-a"] }), ...scene.input },
   );
   let looks = 0;
   const held = () => (looks += 1) > (scene.heldAfter ?? Infinity);
-  const execution = node.execution({ signal: stop.signal, held, ...scene.options }, input);
-  return { node, outcome: await removeContainers(execution) };
+  const change = { signal: stop.signal, held, ...scene.options };
+  return { fake, outcome: await removeContainers(containerExecution(fake, change, input)) };
 }
 
-/** The calls in order, by their kinds or with what they name, and what the outcome says. */
+/** The calls in order, by their methods or whole, and what the outcome says. */
 interface Expected extends Partial<Omit<ContainerOutcome, "containers" | "sandboxes" | "logs">> {
-  readonly calls?: readonly (NodeCall["kind"] | Partial<NodeCall>)[];
+  readonly calls?: readonly string[];
   readonly containers?: readonly object[];
   readonly sandboxes?: readonly object[];
   readonly logs?: readonly object[];
@@ -78,11 +83,20 @@ interface Expected extends Partial<Omit<ContainerOutcome, "containers" | "sandbo
 /** A test: its claim, its scene, and what it leads to. */
 type Row = readonly [claim: string, scene: Scene, expected: Expected];
 
+const methodOf = (write: string): string => write.split(" ", 1)[0] ?? "";
+/** What calls of one method were about, in order. */
+const called = ({ writes }: FakeEngine, method: string): readonly string[] =>
+  writes.filter((it) => methodOf(it) === method).map((it) => it.split(" ")[1] ?? "");
+
+const listsIn = ({ calls }: FakeEngine): number =>
+  calls.filter((method) => method === "ListContainers").length;
+
 function claims(rows: readonly Row[]) {
   test.each([...rows])("%s", async (_, scene, { calls, ...expected }) => {
-    const { node, outcome } = await collect(scene);
-    const called = calls?.map((call) => (typeof call === "string" ? { kind: call } : call));
-    if (called !== undefined) expect(node.calls).toMatchObject(called);
+    const { fake, outcome } = await collect(scene);
+    const isWhole = (at: number): boolean => calls?.[at]?.includes(" ") === true;
+    if (calls !== undefined)
+      expect(fake.writes.map((it, at) => (isWhole(at) ? it : methodOf(it)))).toEqual([...calls]);
     expect(outcome).toMatchObject(expected);
   });
 }
@@ -98,18 +112,28 @@ const podLogs: LogFacts = {
   ...noLogs,
   podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
 };
+const { writer } = fakeEngine().engine;
 const onHold = [{ kind: "on-hold", until: null, reason: "" }] as const;
 const noPodIsGone = { pods: judged({}) };
-const { writer, reader } = new FakeNode({ containers: [], sandboxes: [] });
 const aBackoff = (...silent: readonly string[]) => {
   const backoff = new Backoff({ monotonicNs: () => 0n });
   for (const id of silent) backoff.note(id, true);
   return backoff;
 };
+/** The pass is asked to stop during that call, which cuts it off. */
+const cutOffAt =
+  (call: string): NonNullable<Scene["prepare"]> =>
+  ({ world }, stop) => {
+    world.before = (method) => {
+      if (method !== call) return;
+      stop.abort();
+      throw new RuntimeError("cancelled", "given up");
+    };
+  };
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
   outcome.containers.map((item) => item.result.kind);
-const kinds = (node: FakeNode) => node.calls.map((call) => call.kind);
+const methods = ({ writes }: FakeEngine) => writes.map(methodOf);
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 
 describe("a hold that begins in the middle of a pass", () => {
@@ -123,7 +147,7 @@ describe("a hold that begins in the middle of a pass", () => {
     [
       "keeps the next container, every sandbox and every log",
       { ...scene, heldAfter: 2 },
-      { calls: ["remove-container", "remove-link"], end: "blocked" },
+      { calls: ["RemoveContainer", "RemoveLink"], end: "blocked" },
     ],
     ["keeps dangling links", { logs, heldAfter: 1 }, { calls: [], end: "blocked" }],
   ]);
@@ -131,13 +155,15 @@ describe("a hold that begins in the middle of a pass", () => {
 
 describe("a container", () => {
   const running = dead("a", "other", { state: "running" });
-  const loggingTo = (
-    ...paths: readonly (readonly [Container, string])[]
-  ): Partial<FakeNodeState> => ({
-    details: new Map(paths.map(([{ id }, path]) => [id, { logPath: path }])),
+  const loggingTo = (...paths: readonly (readonly [Container, string])[]): Partial<FakeWorld> => ({
+    detail: (id) => ({ logPath: paths.find(([container]) => container.id === id)?.[1] ?? "" }),
   });
-  const removal = (kept: readonly string[]) =>
-    ["remove-container", { kind: "remove-logs", kept }, "remove-link"] as const;
+  /** Of a container with the log of this name, beside which these are kept. */
+  const removal = (name: string, ...kept: readonly string[]) => [
+    "RemoveContainer",
+    ["RemoveLogs", `${directory}/${name}`, "uid-a", ...kept].join(" "),
+    "RemoveLink",
+  ];
   const numbered = loggingTo(
     [one, `${directory}/0.log`],
     [two, `${directory}/1.log`],
@@ -150,12 +176,12 @@ describe("a container", () => {
       { containers: [one], sandboxes: [sandbox], logs: podLogs, detail: { logPath } },
       {
         calls: [
-          "remove-container",
-          { kind: "remove-logs", path: logPath, uid: "uid-a", kept: [] },
-          { kind: "remove-link", entry: `pod-a_default_c-${one.id}.log` },
-          "stop-sandbox",
-          "remove-sandbox",
-          { kind: "remove-pod-logs", entry: "default_pod-a_uid-a" },
+          "RemoveContainer",
+          `RemoveLogs ${logPath} uid-a`,
+          `RemoveLink pod-a_default_c-${one.id}.log`,
+          "StopPodSandbox",
+          "RemovePodSandbox",
+          "RemovePodLogs default_pod-a_uid-a",
         ],
         end: "done",
         containers: [{ ...itemOf("removed"), logFiles: [logPath], logBytes: 4096n }],
@@ -167,19 +193,28 @@ describe("a container", () => {
       "is removed with its log, of whose name another directory of its pod has one in use",
       {
         containers: [one, running],
-        node: loggingTo([one, logPath], [running, "/var/log/pods/default_pod-a_uid-a/other/0.log"]),
+        world: loggingTo(
+          [one, logPath],
+          [running, "/var/log/pods/default_pod-a_uid-a/other/0.log"],
+        ),
       },
-      { calls: removal([]) },
+      { calls: removal("0.log") },
     ],
     [
       "is removed without the logs next to its own, until their containers are removed",
-      { containers: [one, two, three], node: numbered },
-      { calls: [...removal(["1.log", "2.log"]), ...removal(["2.log"]), ...removal([])] },
+      { containers: [one, two, three], world: numbered },
+      {
+        calls: [
+          ...removal("0.log", "1.log", "2.log"),
+          ...removal("1.log", "2.log"),
+          ...removal("2.log"),
+        ],
+      },
     ],
     [
       "is removed without the log next to its own of one that could not be removed",
-      { containers: [one, two], node: numbered, fails: [`remove-container ${one.id}`] },
-      { calls: ["remove-container", ...removal(["0.log"])] },
+      { containers: [one, two], world: numbered, fails: [`RemoveContainer ${one.id}`] },
+      { calls: ["RemoveContainer", ...removal("1.log", "0.log")] },
     ],
     ...["pod.name", "pod.namespace", "container.name"].map((label): Row => {
       const labels = {
@@ -192,20 +227,20 @@ describe("a container", () => {
       return [
         `without its label ${label} has no link that could be told`,
         { containers: [one], detail: { labels: rest } },
-        { calls: ["remove-container"] },
+        { calls: ["RemoveContainer"] },
       ];
     }),
   ]);
 
   test("has its path resolved once per pass, although others are compared with it", async () => {
-    const fake = new FakeNode({ containers: [], sandboxes: [] });
+    const { remover } = fakeEngine().engine;
     const asked: UsedLog[] = [];
-    const placesOf: typeof fake.logs.placesOf = async (used) => {
+    const placesOf: typeof remover.placesOf = async (used) => {
       asked.push(...used);
-      return fake.logs.placesOf(used);
+      return remover.placesOf(used);
     };
-    const logs = { ...fake.logs, placesOf };
-    await collect({ containers: [one, two], node: numbered, options: { logs } });
+    const logs = { ...remover, placesOf };
+    await collect({ containers: [one, two], world: numbered, options: { logs } });
     expect(asked).toEqual(
       ["0.log", "1.log"].map((name) => ({ path: `${directory}/${name}`, podUid: "" })),
     );
@@ -217,15 +252,13 @@ describe("a container", () => {
   ])(
     "is removed, and while the status of a container %s fails its log is %s",
     async (_, other, log) => {
-      const { node, outcome } = await collect({
+      const { fake, outcome } = await collect({
         containers: [one, other],
-        node: {
-          details: new Map([[one.id, { logPath }]]),
-          fails: new Set([`status ${other.id}`]),
-        },
+        detail: { logPath },
+        fails: [`ContainerStatus ${other.id}`],
       });
-      expect(node.called("remove-container")).toEqual([one.id]);
-      expect(node.called("remove-logs")).toEqual(log === "kept" ? [] : [logPath]);
+      expect(called(fake, "RemoveContainer")).toEqual([one.id]);
+      expect(called(fake, "RemoveLogs")).toEqual(log === "kept" ? [] : [logPath]);
       expect(outcome.containers[0]?.logError).toEqual(
         log === "kept" ? expect.stringContaining(`status of container ${other.id}`) : null,
       );
@@ -254,18 +287,18 @@ describe("a container", () => {
           limits: { ...containerLimits, collectForeign: true },
         },
       },
-      { calls: ["remove-container"], containers: [{ logFiles: [] }] },
+      { calls: ["RemoveContainer"], containers: [{ logFiles: [] }] },
     ],
     [
       "that no longer exists counts as removed",
-      { containers: [one, two, three], prepare: (fake) => fake.containers.clear() },
+      { containers: [one, two, three], prepare: ({ world }) => void (world.containers = []) },
       { calls: [], containers: [one, two, three].map(() => itemOf("already-gone")), errors: [] },
     ],
     [
       "whose status fails is not removed, and the next one is",
-      { containers: [one, two], fails: [`status ${one.id}`] },
+      { containers: [one, two], fails: [`ContainerStatus ${one.id}`] },
       {
-        calls: ["remove-container", "remove-link"],
+        calls: ["RemoveContainer", "RemoveLink"],
         containers: [
           { ...itemOf("failed", { step: "status" }), stopped: false },
           itemOf("removed"),
@@ -277,13 +310,13 @@ describe("a container", () => {
       {
         containers: [one, two],
         sandboxes: [sandbox],
-        fails: [`remove-container ${one.id}`],
+        fails: [`RemoveContainer ${one.id}`],
         detail: { logPath },
       },
       {
-        calls: ["remove-container", "remove-container", "remove-link"],
+        calls: ["RemoveContainer", "RemoveContainer", "RemoveLink"],
         containers: [
-          itemOf("failed", { step: "remove", message: expect.stringContaining("refused") }),
+          itemOf("failed", { step: "remove", message: expect.stringContaining("made to fail") }),
           itemOf("removed"),
         ],
       },
@@ -293,13 +326,15 @@ describe("a container", () => {
       {
         containers: [one],
         detail: { logPath },
-        fails: [`remove-logs ${logPath}`, `remove-link ${link}`],
+        fails: [`RemoveLogs ${logPath}`, `RemoveLink ${link}`],
       },
       {
         containers: [
           {
             ...itemOf("removed"),
-            logError: `remove-logs ${logPath}: refused; remove-link ${link}: refused`,
+            logError: [`RemoveLogs ${logPath}`, `RemoveLink ${link}`]
+              .map((call) => `${call} was made to fail`)
+              .join("; "),
           },
         ],
       },
@@ -351,7 +386,7 @@ describe("an unknown container", () => {
       "is stopped first, then removed",
       { containers: [unknown] },
       {
-        calls: ["stop-container", "remove-container", "remove-link"],
+        calls: ["StopContainer", "RemoveContainer", "RemoveLink"],
         containers: [{ stopped: true }],
         errors: [],
       },
@@ -371,13 +406,13 @@ describe("an unknown container", () => {
     ],
     [
       "that cannot be stopped is not removed",
-      { containers: [unknown], fails: [`stop-container ${one.id}`] },
-      { calls: ["stop-container"], containers: [itemOf("failed", { step: "stop" })] },
+      { containers: [unknown], fails: [`StopContainer ${one.id}`] },
+      { calls: ["StopContainer"], containers: [itemOf("failed", { step: "stop" })] },
     ],
     [
       "that exited meanwhile needs no stop",
       { containers: [unknown], detail: { state: "exited" } },
-      { calls: ["remove-container", "remove-link"] },
+      { calls: ["RemoveContainer", "RemoveLink"] },
     ],
     [
       "that was known as created, and exited meanwhile, is another one by now and skipped",
@@ -387,7 +422,7 @@ describe("an unknown container", () => {
     [
       "stays where the pass is asked to stop while it is stopped, and counts as stopped",
       { containers: [unknown], stops: true },
-      { calls: ["stop-container"], containers: [{ ...itemOf("skipped"), stopped: true }] },
+      { calls: ["StopContainer"], containers: [{ ...itemOf("skipped"), stopped: true }] },
     ],
   ]);
 });
@@ -395,30 +430,24 @@ describe("an unknown container", () => {
 describe("a removal that is refused because somebody else", () => {
   /** Everything is gone so many turns after the call; `null`: it stays. */
   const refused = async (kind: "busy" | "failed", goneAfter: number | null, scene: Scene = {}) => {
-    let looks = 0;
-    const { outcome } = await collect({
+    const { fake, outcome } = await collect({
       containers: [one],
       sandboxes: [sandbox],
       ...scene,
-      prepare: (fake) => {
+      prepare: ({ world }) => {
         const gone = async (): Promise<void> => {
           for (let turn = 0; turn < (goneAfter ?? Infinity); turn += 1) await nextTurn();
-          fake.containers.clear();
-          fake.sandboxes.clear();
+          Object.assign(world, { containers: [], sandboxes: [] });
         };
-        fake.before = ({ kind: call }) => {
-          if (call === "stop-sandbox") return;
+        world.before = (method) => {
+          if (method === "StopPodSandbox" || !CHANGES.test(method)) return;
           if (goneAfter !== null) void gone();
           throw new RuntimeError(kind, "refused");
-        };
-        const { containerDetail } = fake.runtime;
-        fake.runtime.containerDetail = (id, signal) => {
-          looks += 1;
-          return containerDetail(id, signal);
         };
       },
     });
     const items = [...outcome.containers, ...outcome.sandboxes];
+    const looks = fake.calls.filter((method) => method === "ContainerStatus").length;
     return { looks, outcome, results: items.map(({ result }) => result.kind) };
   };
   const unknown: Scene = { containers: [{ ...one, state: "unknown" }], sandboxes: [] };
@@ -448,31 +477,26 @@ describe("a removal that is refused because somebody else", () => {
 });
 
 describe("a sandbox", () => {
-  const statusIs = (detail: SandboxDetail | null): ExecutionChange => ({
-    runtime: {
-      listContainers: async () => [],
-      listSandboxes: async () => [sandbox],
-      containerDetail: async () => null,
-      sandboxDetail: async () => detail,
-    },
-  });
+  const withoutStatus: Partial<FakeWorld> = {
+    lies: (method) => (method === "PodSandboxStatus" ? "absent" : null),
+  };
   const inIt = dead("a", "c", { sandboxId: sandbox.id });
   const stillGoing = inputOf({ sandboxes: [sandbox] }, { pods: judged({ gone: ["uid-a"] }) });
 
   claims([
     [
       "that cannot be stopped is not removed",
-      { sandboxes: [sandbox], fails: [`stop-sandbox ${sandbox.id}`] },
-      { calls: ["stop-sandbox"], sandboxes: [itemOf("failed", { step: "stop" })] },
+      { sandboxes: [sandbox], fails: [`StopPodSandbox ${sandbox.id}`] },
+      { calls: ["StopPodSandbox"], sandboxes: [itemOf("failed", { step: "stop" })] },
     ],
     [
       "whose status fails is neither stopped nor removed, and is not waited for",
       {
         sandboxes: [sandbox],
-        prepare: (fake) => {
-          fake.runtime.sandboxDetail = async () => {
-            throw new RuntimeError("busy", "refused");
-          };
+        world: {
+          before: (method) => {
+            if (method === "PodSandboxStatus") throw new RuntimeError("busy", "refused");
+          },
         },
       },
       { calls: [], sandboxes: [itemOf("failed", { step: "status" })] },
@@ -482,25 +506,25 @@ describe("a sandbox", () => {
       {
         sandboxes: [sandbox],
         options: { decideAgain: () => decideContainers(stillGoing) },
-        prepare: (fake) => void fake.containers.set(inIt.id, inIt),
+        prepare: ({ world }) => void (world.containers = [inIt]),
       },
       { calls: [] },
     ],
     [
       "that is listed but has no status is removed all the same",
-      { sandboxes: [sandbox], options: statusIs(null) },
-      { calls: ["stop-sandbox", "remove-sandbox"], sandboxes: [itemOf("already-gone")] },
+      { sandboxes: [sandbox], world: withoutStatus },
+      { calls: ["StopPodSandbox", "RemovePodSandbox"], sandboxes: [itemOf("already-gone")] },
     ],
     [
       "that has no status and cannot be removed is a failed item, even if the pass is stopped",
       {
         sandboxes: [sandbox],
-        options: statusIs(null),
-        fails: [`remove-sandbox ${sandbox.id}`],
+        world: withoutStatus,
+        fails: [`RemovePodSandbox ${sandbox.id}`],
         stops: true,
       },
       {
-        calls: ["stop-sandbox", "remove-sandbox"],
+        calls: ["StopPodSandbox", "RemovePodSandbox"],
         sandboxes: [itemOf("failed", { step: "remove" })],
       },
     ],
@@ -508,7 +532,11 @@ describe("a sandbox", () => {
       "that is ready by its own status, although not by the list, is skipped",
       {
         sandboxes: [sandbox],
-        options: statusIs({ id: sandbox.id, state: "ready", address: "" }),
+        prepare: ({ world }) => {
+          world.before = (method) => {
+            if (method === "PodSandboxStatus") world.sandboxes = [{ ...sandbox, state: "ready" }];
+          };
+        },
       },
       { calls: [], sandboxes: [itemOf("skipped", { what: "it is ready now" })] },
     ],
@@ -516,18 +544,18 @@ describe("a sandbox", () => {
 
   test.each([
     ["long after it began stays, and the next pass leaves it alone for a while", 5, []],
-    ["early stays, and the next pass tries it again", 2, ["stop-sandbox", "remove-sandbox"]],
+    ["early stays, and the next pass tries it again", 2, ["StopPodSandbox", "RemovePodSandbox"]],
   ] as const)("whose stop is given up %s", async (_, after, next) => {
     const options = { backoff: aBackoff() };
-    const { node } = await collect({
+    const { fake } = await collect({
       sandboxes: [sandbox],
       options,
-      fails: [`stop-sandbox ${sandbox.id}`],
+      fails: [`StopPodSandbox ${sandbox.id}`],
       stops: true,
-      node: { callNs: BigInt(after) * 1_000_000_000n },
+      world: { writeTakes: seconds(after) },
     });
-    expect(kinds(node)).toEqual(["stop-sandbox"]);
-    expect(kinds((await collect({ sandboxes: [sandbox], options })).node)).toEqual([...next]);
+    expect(methods(fake)).toEqual(["StopPodSandbox"]);
+    expect(methods((await collect({ sandboxes: [sandbox], options })).fake)).toEqual([...next]);
   });
 });
 
@@ -535,24 +563,24 @@ describe("a runtime that does not answer", () => {
   const sandboxes = Array.from({ length: 12 }, (_, index) =>
     sandboxOf("a", { id: sandboxId(`sandbox-${index}`), state: "not-ready" }),
   );
-  const silent = sandboxes.slice(0, 2).map(({ id }) => `stop-sandbox ${id}`);
+  const silent = sandboxes.slice(0, 2).map(({ id }) => `StopPodSandbox ${id}`);
 
   test("ends a stage after two calls, and the next pass leaves these items alone", async () => {
     const options = { backoff: aBackoff() };
     const first = await collect({ sandboxes, silent, options });
-    expect(first.node.called("stop-sandbox").length).toBeLessThanOrEqual(4);
+    expect(called(first.fake, "StopPodSandbox").length).toBeLessThanOrEqual(4);
     expect(first.outcome.errors).toEqual([
       expect.stringMatching(/^sandboxes: \d calls timed out; the rest is left/),
     ]);
     const second = await collect({ sandboxes, silent, options });
-    expect(second.node.called("remove-sandbox")).toHaveLength(10);
+    expect(called(second.fake, "RemovePodSandbox")).toHaveLength(10);
     expect(second.outcome.errors).toEqual([]);
   });
 
   test("is not blamed for calls that a stopped pass gave up", async () => {
-    const fails = sandboxes.map(({ id }) => `stop-sandbox ${id}`);
-    const { node, outcome } = await collect({ sandboxes, fails, stops: true });
-    expect(node.called("stop-sandbox").length).toBeGreaterThan(1);
+    const fails = sandboxes.map(({ id }) => `StopPodSandbox ${id}`);
+    const { fake, outcome } = await collect({ sandboxes, fails, stops: true });
+    expect(called(fake, "StopPodSandbox").length).toBeGreaterThan(1);
     expect(outcome).toMatchObject({ end: "stopped", errors: [] });
   });
 });
@@ -570,43 +598,43 @@ describe("a container that has to be stopped", () => {
     const stop = new AbortController();
     const backoff = aBackoff();
     const sleep = async (): Promise<void> => stop.abort();
-    const { node, outcome } = await collect({
+    const { fake, outcome } = await collect({
       containers,
       detail: { annotations },
       options: { signal: stop.signal, backoff, timer: { monotonicNs: () => 0n, sleep } },
     });
-    expect(node.calls).toEqual([]);
+    expect(fake.writes).toEqual([]);
     expect(outcome).toMatchObject({
       end: "stopped",
       errors: [],
       containers: [{ ...itemOf("skipped"), stopped: false }],
     });
     const next = await collect({ containers, options: { backoff } });
-    expect(next.node.called("stop-container")).toEqual([]);
+    expect(called(next.fake, "StopContainer")).toEqual([]);
     const what = "the runtime did not answer; crigc tries again in 5 min";
     expect(next.outcome.containers).toMatchObject([itemOf("skipped", { what })]);
   });
 
   test("is left to the next pass if the stops of this one took minutes already", async () => {
     const containers = Array.from({ length: 9 }, (_, index) => unknown(`c${index}`));
-    const { node, outcome } = await collect({
+    const { fake, outcome } = await collect({
       containers,
-      node: { callNs: 20_000_000_000n },
+      world: { writeTakes: seconds(20) },
       options: { inOrder: true },
     });
-    expect(node.called("stop-container")).toHaveLength(3);
+    expect(called(fake, "StopContainer")).toHaveLength(3);
     const skipped = outcome.containers.filter(({ result }) => result.kind === "skipped");
     expect(skipped.map(({ stopped }) => stopped)).toEqual(Array.from({ length: 6 }, () => false));
   });
 
   test("is stopped although the removals that needed no stop took minutes already", async () => {
     const slow = Array.from({ length: 9 }, (_, at) => dead("a", "c", { createdAt: ago(90 - at) }));
-    const { node } = await collect({
+    const { fake } = await collect({
       containers: [...slow, dead("a", "c", { state: "unknown", createdAt: ago(1) })],
-      node: { callNs: 20_000_000_000n },
+      world: { writeTakes: seconds(20) },
       options: { inOrder: true },
     });
-    expect(node.called("remove-container")).toHaveLength(10);
+    expect(called(fake, "RemoveContainer")).toHaveLength(10);
   });
 });
 
@@ -621,7 +649,7 @@ describe("a log directory", () => {
   const loggedBy = (...users: readonly Container[]) => ({
     containers: users,
     logs,
-    node: { details: new Map(users.map(({ id }) => [id, { logPath }])) },
+    world: { detail: () => ({ logPath }) },
   });
   const [running, exited, foreign] = [
     usedBy({}),
@@ -640,7 +668,7 @@ describe("a log directory", () => {
       {
         sandboxes: [other],
         logs,
-        node: { logDirectories: new Map([[other.id, "/var/log/pods/default_pod-a_uid-a"]]) },
+        world: { logDirectories: new Map([[other.id, "/var/log/pods/default_pod-a_uid-a"]]) },
       },
       inUse(`sandbox ${other.id}`),
     ],
@@ -652,7 +680,7 @@ describe("a log directory", () => {
     ],
     [
       "that cannot be deleted is a failed item",
-      { logs, fails: ["remove-pod-logs default_pod-a_uid-a"] },
+      { logs, fails: ["RemovePodLogs default_pod-a_uid-a"] },
       { logs: [itemOf("failed", { step: "remove" })], end: "done" },
     ],
   ]);
@@ -665,20 +693,21 @@ describe("a log directory", () => {
     "is deleted or kept if the status of a running container fails: one %s",
     async (_, change, gone) => {
       const container = usedBy({ sandboxId: sandboxId("sandbox-not-listed"), ...change });
-      const fails = [`status ${container.id}`];
-      const { node } = await collect({ containers: [container], logs, fails });
-      expect(node.called("remove-pod-logs")).toEqual([...gone]);
+      const fails = [`ContainerStatus ${container.id}`];
+      const { fake } = await collect({ containers: [container], logs, fails });
+      expect(called(fake, "RemovePodLogs")).toEqual([...gone]);
     },
   );
 
   test("costs one status of a container for as long as it is listed", async () => {
-    const node = new FakeNode({ containers: [running], sandboxes: [] });
+    const { engine } = fakeEngine({ containers: [running], detail: () => ({ logPath: "" }) });
+    const { runtime } = engine.observe;
     const asked: string[] = [];
-    const containerDetail: typeof node.reader.containerDetail = async (id, signal) => {
+    const containerDetail: typeof runtime.containerDetail = async (id, signal) => {
       asked.push(id);
-      return node.reader.containerDetail(id, signal);
+      return runtime.containerDetail(id, signal);
     };
-    const logUsers = new LogUsers({ ...node.reader, containerDetail }, { monotonicNs: () => 0n });
+    const logUsers = new LogUsers({ ...runtime, containerDetail }, { monotonicNs: () => 0n });
     const counts: number[] = [];
     for (const listed of [[running], [running], [], [running]]) {
       await collect({ containers: listed, logs, options: { logUsers } });
@@ -697,7 +726,8 @@ describe("a log directory", () => {
       ["none", ""],
     ]);
     const sandboxLogDirectory = async (id: string) => directories.get(id) ?? null;
-    const users = new LogUsers({ ...reader, sandboxLogDirectory }, { monotonicNs: () => 0n });
+    const { runtime } = fakeEngine().engine.observe;
+    const users = new LogUsers({ ...runtime, sandboxLogDirectory }, { monotonicNs: () => 0n });
     const owners = ownership({ sandboxes }, "none");
     expect(await users.ofSandboxes(sandboxes, owners, new AbortController().signal)).toMatchObject([
       { id: "named", use: { kind: "path", path: "/var/log/pods/default_pod-a_uid-a/-" } },
@@ -713,7 +743,7 @@ describe("unreadable log directories", () => {
       "do not keep a container and its sandbox from being removed, but its logs are kept",
       { containers: [one], sandboxes: [sandbox], logs, detail: { logPath } },
       {
-        calls: ["remove-container", "stop-sandbox", "remove-sandbox"],
+        calls: ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"],
         errors: ["no log is deleted: cannot open /l"],
       },
     ],
@@ -758,24 +788,24 @@ describe("a dangling link", () => {
     ["is kept when its name has a part of an ID", named(id.slice(0, 40)), { calls: [] }],
     [
       "is kept when the runtime answers for another container, as for an ID prefix",
-      { ...of("exited"), node: { details: new Map([[id, { id: containerId(hexId("c2")) }]]) } },
+      { ...of("exited"), world: { detail: () => ({ id: containerId(hexId("c2")) }) } },
       { calls: [] },
     ],
     [
       "that cannot be deleted is a failed item",
-      { logs, fails: [`remove-link ${link.entry}`] },
+      { logs, fails: [`RemoveLink ${link.entry}`] },
       { logs: [itemOf("failed", { step: "remove" })] },
     ],
     [
       "goes, however many there are",
       { logs: { ...logs, danglingLinks: many } },
-      { calls: ["remove-link", "remove-link", "remove-link"] },
+      { calls: ["RemoveLink", "RemoveLink", "RemoveLink"] },
     ],
     [
       "is left to the next pass with the others once the statuses of two were not answered",
       {
         logs: { ...logs, danglingLinks: many },
-        silent: many.map((it) => `status ${it.containerId}`),
+        silent: many.map((it) => `ContainerStatus ${it.containerId}`),
       },
       {
         calls: [],
@@ -789,18 +819,13 @@ describe("a dangling link", () => {
     [
       "stays after the pass was asked to stop",
       { logs: { ...logs, danglingLinks: many }, stops: true },
-      { calls: ["remove-link"], end: "stopped", errors: [] },
+      { calls: ["RemoveLink"], end: "stopped", errors: [] },
     ],
     [
       "stays where the wish to stop cuts its container's status off, which is no error",
       {
         logs,
-        prepare: (fake, stop) => {
-          fake.runtime.containerDetail = async () => {
-            stop.abort();
-            throw new RuntimeError("cancelled", "given up");
-          };
-        },
+        prepare: cutOffAt("ContainerStatus"),
       },
       { end: "stopped", errors: [], logs: [] },
     ],
@@ -808,9 +833,9 @@ describe("a dangling link", () => {
 
   test("stays where a hold begins while others are removed", async () => {
     let looks = 0;
-    const { node } = await collect({
+    const { fake } = await collect({
       logs: { ...logs, danglingLinks: many },
-      node: { callNs: 6_000_000_000n },
+      world: { writeTakes: seconds(6) },
       options: {
         decideAgain: (lists) => {
           const input = { ...lists, logs: { ...logs, danglingLinks: many } };
@@ -819,11 +844,11 @@ describe("a dangling link", () => {
         },
       },
     });
-    expect(node.called("remove-link")).toHaveLength(1);
+    expect(called(fake, "RemoveLink")).toHaveLength(1);
   });
 
   test("whose container's status was not answered is left alone by the next pass", async () => {
-    const again = { logs, silent: [`status ${id}`], options: { backoff: aBackoff() } };
+    const again = { logs, silent: [`ContainerStatus ${id}`], options: { backoff: aBackoff() } };
     const kept = expect.stringContaining(`log link ${link.entry} kept`);
     expect((await collect(again)).outcome.errors).toEqual([kept]);
     const second = await collect({ ...again, containers: [container("running")] });
@@ -845,8 +870,8 @@ describe("a dangling link", () => {
       [[], []],
       [[{ ...long, podName: "q".repeat(200) }], []],
     ] as const) {
-      const { node } = await collect({ logs: cut, containers, input });
-      expect(node.called("remove-link")).toEqual([...gone]);
+      const { fake } = await collect({ logs: cut, containers, input });
+      expect(called(fake, "RemoveLink")).toEqual([...gone]);
     }
   });
 });
@@ -854,12 +879,6 @@ describe("a dangling link", () => {
 describe("execution", () => {
   const uids = ["uid-a", "uid-b"];
   const twoPods = { pods: judged({ gone: uids }) };
-  const unlisted: Scene["prepare"] = (fake, stop) => {
-    fake.runtime.listContainers = async () => {
-      stop.abort();
-      throw new RuntimeError("cancelled", "given up");
-    };
-  };
   /** The pods are back by the second look. */
   const comesBack = (lists: Listed) =>
     decideContainersAgain(inputOf(lists, noPodIsGone), { ...lists, ...noPodIsGone });
@@ -874,7 +893,7 @@ describe("execution", () => {
       "finishes the removal in flight when stopped, and starts no other",
       { containers: [one, two], sandboxes: [sandbox], stops: true },
       {
-        calls: ["remove-container", "remove-link"],
+        calls: ["RemoveContainer", "RemoveLink"],
         end: "stopped",
         errors: [],
         containers: [itemOf("removed")],
@@ -882,16 +901,16 @@ describe("execution", () => {
     ],
     [
       "ends without touching sandboxes and logs when the lists cannot be read again",
-      { containers: [one], sandboxes: [sandbox], logs: podLogs, fails: ["list"] },
+      { containers: [one], sandboxes: [sandbox], logs: podLogs, fails: ["ListContainers"] },
       {
-        calls: ["remove-container", "remove-link"],
+        calls: ["RemoveContainer", "RemoveLink"],
         end: "observation-failed",
         errors: [expect.stringContaining("the rest is kept")],
       },
     ],
     [
       "is stopped, not failed, where the wish to stop cuts the lists off",
-      { containers: [one], prepare: unlisted },
+      { containers: [one], prepare: cutOffAt("ListContainers") },
       { end: "stopped", errors: [] },
     ],
     [
@@ -930,15 +949,15 @@ describe("execution", () => {
         input: twoPods,
         options: { maxRemovalsPerPass: 1 },
       },
-      { calls: ["remove-pod-logs"], end: "removal-limit" },
+      { calls: ["RemovePodLogs"], end: "removal-limit" },
     ],
     [
       "decides again when removals take long, and keeps what is alive by then",
       {
         containers: [one, two],
-        node: { callNs: 11_000_000_000n },
+        world: { writeTakes: seconds(11) },
         options: { decideAgain: comesBack },
-        prepare: (fake) => void fake.containers.set(living.id, living),
+        prepare: ({ world }) => void world.containers.push(living),
       },
       {
         containers: [
@@ -962,10 +981,11 @@ describe("execution", () => {
       ["blocked", { blocks: onHold }],
       ["done", noPodIsGone],
     ] as const) {
-      const { node, outcome } = await collect({ containers: [one], input });
-      expect({ lists: node.lists, calls: node.calls, end: outcome.end }).toEqual({
-        lists: 0,
+      const { fake, outcome } = await collect({ containers: [one], input });
+      const { calls, writes } = fake;
+      expect({ calls, writes, end: outcome.end }).toEqual({
         calls: [],
+        writes: [],
         end,
       });
     }
@@ -973,55 +993,50 @@ describe("execution", () => {
 
   test("ends in all of its lanes where one finds that the lists cannot be read again", async () => {
     const containers = Array.from({ length: 9 }, (_, index) => dead(`pod-${index}`, "c"));
-    let lists = 0;
-    const { node, outcome } = await collect({
+    const { fake, outcome } = await collect({
       containers,
-      node: { callNs: 11_000_000_000n },
+      world: { writeTakes: seconds(11) },
       input: { pods: judged({ gone: containers.map(({ podUid: uid }) => uid) }) },
-      prepare: (fake) => {
-        const remove = fake.writer.removeContainer;
-        fake.writer.removeContainer = async (id) => {
-          await remove(id);
+      prepare: (node) => {
+        node.world.before = async (method, id) => {
+          if (method === "ListContainers" && listsIn(node) === 1)
+            throw new RuntimeError("failed", "no list");
           // The first answers when the others have found out.
-          if (id === containers[0]?.id) for (let turn = 0; turn < 9; turn += 1) await nextTurn();
-        };
-        fake.runtime.listContainers = async () => {
-          lists += 1;
-          if (lists === 1) throw new RuntimeError("failed", "no list");
-          return [...fake.containers.values()];
+          if (method === "RemoveContainer" && id === containers[0]?.id)
+            for (let turn = 0; turn < 9; turn += 1) await nextTurn();
         };
       },
     });
     expect(outcome.end).toBe("observation-failed");
-    expect(lists).toBe(1);
-    expect(node.called("remove-container").length).toBeLessThanOrEqual(4);
+    expect(listsIn(fake)).toBe(1);
+    expect(called(fake, "RemoveContainer").length).toBeLessThanOrEqual(4);
   });
 
   test("removes what the plan removes, even if its own removals meet the limits meanwhile", async () => {
     const limits = { ...containerLimits, maximumPerPodContainer: -1, maximumContainers: 3 };
-    const { node } = await collect({
+    const { fake } = await collect({
       containers: fourOfThree,
-      node: { callNs: 11_000_000_000n },
+      world: { writeTakes: seconds(11) },
       input: { ...noPodIsGone, limits },
     });
-    expect(node.lists).toBeGreaterThan(1);
-    expect(node.called("remove-container")).toEqual(fourOfThree.slice(0, 2).map(({ id }) => id));
+    expect(listsIn(fake)).toBeGreaterThan(1);
+    expect(called(fake, "RemoveContainer")).toEqual(fourOfThree.slice(0, 2).map(({ id }) => id));
   });
 
   /** Two sandboxes and the logs go by the look after the containers; by any later one, what it says. */
-  test.each<[string, Partial<ContainerInput>, bigint, number]>([
-    ["so that the logs of a pod that came back under its UID are kept", noPodIsGone, 6n, 0],
-    ["so that a hold that began meanwhile is obeyed", { blocks: onHold }, 6n, 0],
-    ["and after a long pause", noPodIsGone, 0n, 30],
+  test.each<[string, Partial<ContainerInput>, number, number]>([
+    ["so that the logs of a pod that came back under its UID are kept", noPodIsGone, 6, 0],
+    ["so that a hold that began meanwhile is obeyed", { blocks: onHold }, 6, 0],
+    ["and after a long pause", noPodIsGone, 0, 30],
   ])(
     "decides again during the stages after containers %s",
     async (_, later, callSeconds, pause) => {
       const older = sandboxOf("a", { state: "not-ready", createdAt: ago(60) });
       let looks = 0;
-      const { node } = await collect({
+      const { fake } = await collect({
         sandboxes: [sandbox, older],
         logs: podLogs,
-        node: { callNs: callSeconds * 1_000_000_000n },
+        world: { writeTakes: seconds(callSeconds) },
         options: {
           removalInterval: seconds(pause),
           decideAgain: (lists) => {
@@ -1032,8 +1047,8 @@ describe("execution", () => {
           },
         },
       });
-      expect(node.called("remove-sandbox")).toEqual([older.id]);
-      expect(node.called("remove-pod-logs")).toEqual([]);
+      expect(called(fake, "RemovePodSandbox")).toEqual([older.id]);
+      expect(called(fake, "RemovePodLogs")).toEqual([]);
     },
   );
 

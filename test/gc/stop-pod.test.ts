@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { graceSecondsOf, handlerPort, readHandler, stopGracefully } from "../../src/gc/stop-pod.ts";
 import type { ContainerDetail } from "../../src/model/ports.ts";
 import { type Duration, hours, seconds } from "../../src/model/time.ts";
-import { dead } from "../support/build/pods.ts";
-import { type ExecutionChange, FakeNode, type NodeCall } from "../support/fake-node.ts";
+import { dead, sandboxOf } from "../support/build/pods.ts";
+import { containerExecution, type ExecutionChange, fakeEngine } from "../support/fake-engine.ts";
 
 const GRACE = "io.kubernetes.pod.terminationGracePeriod";
 const DELETION = "io.kubernetes.pod.deletionGracePeriod";
@@ -15,7 +15,6 @@ const container = dead("a", "c", { state: "unknown" });
 async function stop(
   annotations: Readonly<Record<string, string>>,
   change: {
-    readonly address?: string;
     readonly fails?: readonly string[];
     readonly exitCode?: number;
     readonly lacksSandbox?: boolean;
@@ -23,16 +22,14 @@ async function stop(
     readonly stopGraceMax?: Duration;
     readonly signal?: AbortSignal;
   } = {},
-): Promise<{ readonly calls: readonly NodeCall[]; readonly error: string | null }> {
-  const node = new FakeNode({
+): Promise<{ readonly calls: readonly string[]; readonly error: string | null }> {
+  const fake = fakeEngine({
     containers: [container],
-    sandboxes: [{ ...sandboxA, id: container.sandboxId }],
-    address: change.address ?? "10.1.2.3",
+    sandboxes: change.lacksSandbox === true ? [] : [sandboxOf("a", { state: "not-ready" })],
+    address: "10.1.2.3",
     fails: new Set(change.fails),
     exitCode: change.exitCode ?? 0,
-    startNs: 3_600_000_000_000n,
   });
-  if (change.lacksSandbox === true) node.sandboxes.clear();
   const detail: ContainerDetail = {
     id: container.id,
     imageVolumes: [],
@@ -43,28 +40,14 @@ async function stop(
     annotations,
   };
   const error = await stopGracefully(container, detail, {
-    ...node.execution(change.ports),
+    ...containerExecution(fake, change.ports),
     stopGraceMax: change.stopGraceMax ?? hours(24),
     signal: change.signal ?? new AbortController().signal,
   });
-  return { calls: node.calls, error };
+  return { calls: fake.writes, error };
 }
 
-const sandboxA = {
-  podUid: container.podUid,
-  metadataUid: container.podUid,
-  name: "pod-a",
-  namespace: "default",
-  attempt: 0,
-  state: "not-ready",
-  createdAt: container.createdAt,
-} as const;
-
-const stopped = (graceSeconds: number): NodeCall => ({
-  kind: "stop-container",
-  id: container.id,
-  graceSeconds,
-});
+const stopped = (graceSeconds: number): string => `StopContainer ${container.id} ${graceSeconds}`;
 
 describe("the grace period", () => {
   test.each([
@@ -90,10 +73,7 @@ describe("the pre-stop handler", () => {
   test("runs its command in the container, for as long as the grace period", async () => {
     const handler = JSON.stringify({ exec: { command: ["/bin/drain", "now"] } });
     const { calls, error } = await stop({ [HANDLER]: handler, [GRACE]: "30" });
-    expect(calls).toEqual([
-      { kind: "exec", id: container.id, command: ["/bin/drain", "now"], timeoutSeconds: 30 },
-      stopped(30),
-    ]);
+    expect(calls).toEqual([`ExecSync ${container.id} /bin/drain now 30`, stopped(30)]);
     expect(error).toBeNull();
   });
 
@@ -108,16 +88,13 @@ describe("the pre-stop handler", () => {
     });
     const ports = JSON.stringify([{ name: "web", containerPort: 8443 }]);
     const { calls } = await stop({ [HANDLER]: handler, [GRACE]: "10", [PORTS]: ports });
-    expect(calls[0]).toEqual({
-      kind: "get",
-      request: {
-        scheme: "https",
-        host: "10.1.2.3",
-        port: 8443,
-        path: "/drain",
-        headers: [{ name: "X-A", value: "b" }],
-        timeoutMs: 10_000,
-      },
+    expect(JSON.parse(calls[0]?.replace("GET ", "") ?? "")).toEqual({
+      scheme: "https",
+      host: "10.1.2.3",
+      port: 8443,
+      path: "/drain",
+      headers: [{ name: "X-A", value: "b" }],
+      timeoutMs: 10_000,
     });
   });
 
@@ -148,11 +125,10 @@ describe("the pre-stop handler", () => {
   });
 
   test("that does not end is waited for until the grace period is over", async () => {
-    const writer = new FakeNode({ containers: [], sandboxes: [] });
     let stoppedWith = -1;
     const ports: ExecutionChange = {
       writer: {
-        ...writer.writer,
+        ...fakeEngine().engine.writer,
         execSync: () => new Promise(() => {}),
         stopContainer: async (_, graceSeconds) => void (stoppedWith = graceSeconds),
       },
@@ -167,8 +143,8 @@ describe("the pre-stop handler", () => {
     [
       "fails",
       { exec: { command: ["/bin/drain"] } },
-      { fails: [`exec ${container.id}`] },
-      /the pre-stop handler failed: exec/,
+      { fails: [`ExecSync ${container.id}`] },
+      /the pre-stop handler failed: ExecSync/,
     ],
     [
       "ends with another code than 0",

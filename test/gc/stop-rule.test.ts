@@ -107,7 +107,7 @@ test.each([
       },
     }),
   });
-  expect(done).toMatchObject({ end: "stopped", count: 3, waitedMs: 100 });
+  expect(done).toMatchObject({ end: "stopped", count: 3, waitedMs: 0 });
 });
 
 describe("on a filesystem that frees space with its next commit", () => {

@@ -12,7 +12,7 @@ import type { ContainerInput } from "../../src/policy/container/container-rules.
 import { decideContainers } from "../../src/policy/container/containers.ts";
 import { inputOf, judged, noLogs } from "../support/build/pods.ts";
 import { aContainer, aSandbox, containerLimits, NOW } from "../support/build/values.ts";
-import { FakeNode } from "../support/fake-node.ts";
+import { containerExecution, fakeEngine } from "../support/fake-engine.ts";
 import { inSomeOrder } from "./image-node.ts";
 
 const PODS = ["p0", "p1", "p2", "p3"] as const;
@@ -196,11 +196,10 @@ describe("every plan", () => {
 test("the execution of a plan leaves nothing to do for a new plan", async () => {
   await fc.assert(
     fc.asyncProperty(anInput, async (input) => {
-      const node = new FakeNode(input.snapshot);
-      await removeContainers(node.execution({}, input));
-      const containers = [...node.containers.values()];
-      const sandboxes = [...node.sandboxes.values()];
-      const snapshot = { ...input.snapshot, containers, sandboxes };
+      const { containers, sandboxes } = input.snapshot;
+      const fake = fakeEngine({ containers: [...containers], sandboxes: [...sandboxes] });
+      await removeContainers(containerExecution(fake, {}, input));
+      const snapshot = { ...input.snapshot, ...fake.world };
       const plan = decideContainers({ ...input, snapshot });
       expect([going(plan.containers), going(plan.sandboxes)].flat()).toEqual([]);
     }),

@@ -119,11 +119,7 @@ export function live(node: FaultyNode): Lived {
     filesystem: aFilesystem({ availableBytes: BigInt(node.availableGib) * GIB }),
     freed: () => GIB,
     runtime: { ...aSnapshot().runtime, version: node.volumes ? "2.1.0" : "1.7.24" },
-    volumes: new Map(
-      node.containers.flatMap(({ volume }, at) =>
-        volume === null ? [] : [[idOfContainer(at), [anImage(volume).id]] as const],
-      ),
-    ),
+    detail: (id) => ({ finishedAt: null, imageVolumes: volumesOf(node, id) }),
     keep: keepOf(node.keep === null ? [] : [{ pattern: node.keep, source: "--keep" }]),
     pods: readingOf(node),
     limits: {
@@ -152,6 +148,10 @@ export function live(node: FaultyNode): Lived {
 
 const wordId = (at: number): Image["id"] => anImage(WORDS[at] ?? "").id;
 const idOfContainer = (at: number): Container["id"] => containerId(`container-c${at}`);
+const volumesOf = ({ containers }: FaultyNode, id: string): readonly string[] =>
+  containers.flatMap(({ volume }, at) =>
+    volume === null || idOfContainer(at) !== id ? [] : [anImage(volume).id],
+  );
 
 /** Later ones are younger. */
 function containerOf({ pod, name, state, image, by }: RandomContainer, at: number): Container {
@@ -300,7 +300,7 @@ class Judge {
     const known = world.containers.filter((one) => this.#told.has(one.id));
     const user = known.find((one) => imageOfContainer(one) === id);
     if (user !== undefined) fault(`${user.id} uses it`);
-    const mounts = (one: Container): boolean => world.volumes.get(one.id)?.includes(id) === true;
+    const mounts = (one: Container): boolean => volumesOf(node, one.id).includes(id);
     if (node.volumes && known.some(mounts)) fault("it is mounted as a volume");
     if (node.volumes && known.some((one) => !this.#read.has(one.id)))
       fault("the status of a container could not be read");

@@ -4,8 +4,10 @@ import { Announcer } from "../../src/gc/announcer.ts";
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
+import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
+import type { ContainerExecution } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
@@ -20,7 +22,17 @@ import type {
   Sandbox,
   Snapshot,
 } from "../../src/model/snapshot.ts";
-import { duration, hours, type Instant, instant } from "../../src/model/time.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  type Instant,
+  instant,
+  toMs,
+} from "../../src/model/time.ts";
+import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
+import { inputOf } from "./build/pods.ts";
 import {
   aContainer,
   aFilesystem,
@@ -28,6 +40,7 @@ import {
   anImage,
   aSandbox,
   aSnapshot,
+  containerLimits,
   defaultLimits,
   GIB,
   idOf,
@@ -51,23 +64,26 @@ export interface FakeWorld {
   hold: ReturnType<Engine["hold"]>;
   startedAt: Instant | null;
   wall: Instant;
+  /** The monotonic clock too. */
   uptime: bigint;
   /** Frees nothing by itself: a test says what a removal frees. */
   freed: (image: Image) => bigint;
-  /** Images whose removal the runtime refuses. */
-  refuses: Set<string>;
   /** Images whose removal succeeds, and that stay. */
   ghosts: Set<string>;
-  /** Calls that fail: a method's name. */
+  /** Calls that fail, and calls that are not answered: `METHOD`, or `METHOD SUBJECT`. */
   fails: Set<string>;
+  silent: Set<string>;
+  /** How long each call takes that changes something. */
+  writeTakes: Duration;
   lockIsFree: boolean;
   runtime: RuntimeInfo;
   /** What the status of each container says beside its list. */
-  detail: Partial<ContainerDetail>;
-  /** Where each log lies, below the log directory. */
-  logPlaces: readonly string[];
-  /** References of image volumes, by container. */
-  volumes: ReadonlyMap<string, readonly string[]>;
+  detail: (id: string) => Partial<ContainerDetail> | undefined;
+  /** Log directories and addresses that sandboxes' own status names. */
+  logDirectories: ReadonlyMap<string, string>;
+  address: string;
+  /** What every command that is run in a container ends with. */
+  exitCode: number;
   /** Runs before a call is answered, with the method and what it is about; what it throws is the answer. */
   before: (method: string, about: string) => void | Promise<void>;
   /** Answers that are no error and wrong all the same: a list that is empty or names every other thing, or a thing that is said not to be there. */
@@ -79,8 +95,11 @@ export type Lie = "empty" | "half" | "absent";
 export interface FakeEngine {
   readonly world: FakeWorld;
   readonly engine: Engine;
-  /** Calls that change the runtime, in order: `RemoveImage ID`. */
+  /** Lets time pass at once. */
+  readonly elapse: (ms: number) => void;
+  /** Calls that change something, in order: `METHOD SUBJECT`, and what else was said. */
   readonly writes: string[];
+
   readonly calls: string[];
   readonly events: Event[];
   readonly passes: Pass[];
@@ -104,14 +123,16 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     wall: NOW,
     uptime: hours(48),
     freed: (image) => image.sizeBytes,
-    refuses: new Set(),
     ghosts: new Set(),
     fails: new Set(),
+    silent: new Set(),
+    writeTakes: duration(0n),
     lockIsFree: true,
     runtime: aSnapshot().runtime,
-    detail: {},
-    logPlaces: [],
-    volumes: new Map(),
+    detail: () => undefined,
+    logDirectories: new Map(),
+    address: "",
+    exitCode: 0,
     before: () => undefined,
     lies: () => null,
     ...change,
@@ -123,7 +144,12 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     passes: [] as Pass[],
     said: [] as string[],
   };
-  return { world, engine: engineOf(world, record), ...record };
+  const elapse = (ms: number): void => {
+    const ns = BigInt(Math.round(ms * 1e6));
+    world.uptime += ns;
+    world.wall = instant(world.wall + ns);
+  };
+  return { world, engine: engineOf(world, { ...record, elapse }), elapse, ...record };
 }
 
 type Record_ = Omit<FakeEngine, "world" | "engine">;
@@ -161,13 +187,57 @@ export function aNodeOf(words: readonly string[], change: Partial<FakeWorld> = {
   });
 }
 
+/** What changes an execution; `runtime` counts for its lists too. */
+export interface ExecutionChange extends Partial<Omit<ContainerExecution, "runtime" | "lists">> {
+  readonly runtime?: ListedRuntime;
+}
+
+/** What it takes to remove what is planned by `input`, without limits. */
+export function containerExecution(
+  { engine }: Pick<FakeEngine, "engine">,
+  change: ExecutionChange = {},
+  input: ContainerInput = inputOf({}),
+): ContainerExecution {
+  const runtime = change.runtime ?? engine.observe.runtime;
+  return {
+    ...engine,
+    plan: decideContainers(input),
+    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+    signal: new AbortController().signal,
+    held: () => false,
+    maxRemovalsPerPass: null,
+    stopGraceMax: containerLimits.stopGraceMax,
+    inOrder: false,
+    listedNs: engine.timer.monotonicNs(),
+    removalInterval: duration(0n),
+    done: () => undefined,
+    lists: new PodLists(runtime),
+    say: () => undefined,
+    logs: engine.remover,
+    measureAvailable: null,
+    ...change,
+    runtime,
+  };
+}
+
 function engineOf(world: FakeWorld, record: Record_): Engine {
   const memory = volatileMemory(world.ledger);
+  const answer = async (method: string, about: string): Promise<Lie | null> => {
+    await world.before(method, about);
+    for (const what of [method, `${method} ${about}`]) {
+      if (world.fails.has(what)) throw new RuntimeError("failed", `${what} was made to fail`);
+      if (world.silent.has(what)) throw new RuntimeError("deadline", `${what} was not answered`);
+    }
+    return world.lies(method);
+  };
   const call = async (method: string, about = ""): Promise<Lie | null> => {
     record.calls.push(method);
-    if (world.fails.has(method)) throw new RuntimeError("failed", `${method} was made to fail`);
-    await world.before(method, about);
-    return world.lies(method);
+    return answer(method, about);
+  };
+  const write = async (method: string, about: string, ...more: readonly unknown[]) => {
+    record.writes.push([method, about, ...more].join(" "));
+    record.elapse(toMs(world.writeTakes));
+    await answer(method, about);
   };
   const list =
     <T>(method: string, of: () => readonly T[]) =>
@@ -176,65 +246,55 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       if (lie === "half") return of().filter((_, at) => at % 2 === 1);
       return lie === "empty" ? [] : [...of()];
     };
-  let monotonicNs = 0n;
+  const runtime: Engine["observe"]["runtime"] = {
+    info: async () => {
+      await call("Version");
+      return world.runtime;
+    },
+    listImages: list("ListImages", () => world.images),
+    listContainers: list("ListContainers", () => world.containers),
+    listSandboxes: list("ListPodSandbox", () => world.sandboxes),
+    containerDetail: async (id) => {
+      const lie = await call("ContainerStatus", id);
+      const container = world.containers.find((one) => one.id === id);
+      if (container === undefined || lie === "absent") return null;
+      return { ...detailOf(container), ...world.detail(id) };
+    },
+    sandboxDetail: async (id) => {
+      const lie = await call("PodSandboxStatus", id);
+      const sandbox = world.sandboxes.find((one) => one.id === id);
+      if (sandbox === undefined || lie === "absent") return null;
+      return { id, state: sandbox.state, address: world.address };
+    },
+    sandboxLogDirectory: async (id) => {
+      await call("PodSandboxStatus", id);
+      return world.logDirectories.get(id) ?? "";
+    },
+    sandboxImage: async (id) => {
+      await call("PodSandboxStatus", id);
+      return null;
+    },
+    imageStatus: async (reference) => {
+      if ((await call("ImageStatus", reference)) === "absent") return null;
+      return (
+        world.images.find((one) => one.id === reference || one.repoTags.includes(reference)) ?? null
+      );
+    },
+    writableLayers: async () => null,
+    imageOrigin: async (id) => {
+      const lie = await call("ImageStatus", id);
+      const listed = world.images.some((one) => one.id === id) && lie !== "absent";
+      return listed ? { chain: null, builtAt: null } : null;
+    },
+    reportedFilesystems: async () => {
+      await call("ImageFsInfo");
+      return { images: [], containers: [] };
+    },
+  };
   return {
     observe: {
-      silent: new Backoff({ monotonicNs: () => monotonicNs }),
-      runtime: {
-        info: async () => {
-          await call("Version");
-          return world.runtime;
-        },
-        listImages: list("ListImages", () => world.images),
-        listContainers: list("ListContainers", () => world.containers),
-        listSandboxes: list("ListPodSandbox", () => world.sandboxes),
-        containerDetail: async (id) => {
-          const lie = await call("ContainerStatus", id);
-          const container = world.containers.find((one) => one.id === id);
-          if (container === undefined || lie === "absent") return null;
-          return {
-            id,
-            imageVolumes: world.volumes.get(id) ?? [],
-            finishedAt: null,
-            logPath: "",
-            state: container.state,
-            labels: { "io.kubernetes.pod.uid": container.podUid },
-            annotations: {},
-            ...world.detail,
-          };
-        },
-        sandboxDetail: async (id) => {
-          const lie = await call("PodSandboxStatus", id);
-          const sandbox = world.sandboxes.find((one) => one.id === id);
-          if (sandbox === undefined || lie === "absent") return null;
-          return { id, state: sandbox.state, address: "" };
-        },
-        sandboxLogDirectory: async (id) => {
-          await call("PodSandboxStatus", id);
-          return "";
-        },
-        sandboxImage: async (id) => {
-          await call("PodSandboxStatus", id);
-          return null;
-        },
-        imageStatus: async (reference) => {
-          if ((await call("ImageStatus", reference)) === "absent") return null;
-          return (
-            world.images.find((one) => one.id === reference || one.repoTags.includes(reference)) ??
-            null
-          );
-        },
-        writableLayers: async () => null,
-        imageOrigin: async (id) => {
-          const lie = await call("ImageStatus", id);
-          const listed = world.images.some((one) => one.id === id) && lie !== "absent";
-          return listed ? { chain: null, builtAt: null } : null;
-        },
-        reportedFilesystems: async () => {
-          await call("ImageFsInfo");
-          return { images: [], containers: [] };
-        },
-      },
+      silent: new Backoff({ monotonicNs: () => world.uptime }),
+      runtime,
       disk: {
         filesystems: async () => {
           await call("statfs");
@@ -271,15 +331,11 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       },
     },
     timer: {
-      monotonicNs: () => (monotonicNs += 1_000n),
+      monotonicNs: () => world.uptime,
       sleep: async (ms, signal) => {
         // Passes only when nothing else is left to do.
         await new Promise((resolve) => void setImmediate(resolve));
-        if (signal.aborted) return;
-        const ns = BigInt(Math.round(ms * 1e6));
-        monotonicNs += ns;
-        world.uptime += ns;
-        world.wall = instant(world.wall + ns);
+        if (!signal.aborted) record.elapse(ms);
       },
     },
     limits: () => world.limits,
@@ -287,10 +343,8 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     startedAt: world.startedAt,
     writer: {
       removeImage: async (id) => {
-        record.writes.push(`RemoveImage ${id}`);
-        await world.before("RemoveImage", id);
+        await write("RemoveImage", id);
         const image = world.images.find((one) => one.id === id);
-        if (world.refuses.has(id)) throw new RuntimeError("failed", "the runtime refuses");
         if (world.ghosts.has(id)) return;
         world.images = world.images.filter((one) => one.id !== id);
         const bytes = image === undefined ? 0n : world.freed(image);
@@ -299,48 +353,74 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           availableBytes: world.filesystem.availableBytes + bytes,
         };
       },
-      stopContainer: async (id) => {
-        record.writes.push(`StopContainer ${id}`);
-        await world.before("StopContainer", id);
+      stopContainer: async (id, graceSeconds) => {
+        await write("StopContainer", id, graceSeconds);
+        world.containers = world.containers.map((one) =>
+          one.id === id ? { ...one, state: "exited" } : one,
+        );
       },
       removeContainer: async (id) => {
-        record.writes.push(`RemoveContainer ${id}`);
-        await world.before("RemoveContainer", id);
+        await write("RemoveContainer", id);
         world.containers = world.containers.filter((one) => one.id !== id);
       },
-      stopSandbox: async (id) => {
-        record.writes.push(`StopPodSandbox ${id}`);
-        await world.before("StopPodSandbox", id);
-      },
+      stopSandbox: (id) => write("StopPodSandbox", id),
       removeSandbox: async (id) => {
-        record.writes.push(`RemovePodSandbox ${id}`);
-        await world.before("RemovePodSandbox", id);
+        await write("RemovePodSandbox", id);
         world.sandboxes = world.sandboxes.filter((one) => one.id !== id);
       },
-      execSync: async () => 0,
-    },
-    remover: {
-      removeContainerLogs: async () => ({ names: [], bytes: 0n }),
-      removeLegacyLink: async () => false,
-      placesOf: async (logs) => logs.map(() => world.logPlaces),
-      removePodLogs: async ({ entry }) => {
-        record.writes.push(`remove logs ${entry}`);
-        return { names: [], bytes: 0n };
+      execSync: async (id, { words, timeoutSeconds }) => {
+        await write("ExecSync", id, ...words, timeoutSeconds);
+        return world.exitCode;
       },
     },
-    // Nothing is listed that logs: what is done with logs is tested in execute and with the executable.
-    logUsers: new LogUsers(
-      { containerDetail: async () => null, sandboxLogDirectory: async () => null },
-      { monotonicNs: () => monotonicNs },
-    ),
-    backoff: new Backoff({ monotonicNs: () => monotonicNs }),
-    hooks: { get: async () => 200 },
+    remover: {
+      removeContainerLogs: async ({ path, podUid, kept }) => {
+        await write("RemoveLogs", path, podUid, ...kept);
+        return { names: [path], bytes: 4096n };
+      },
+      removeLegacyLink: async (entry) => {
+        await write("RemoveLink", entry);
+        return true;
+      },
+      removePodLogs: async ({ entry }) => {
+        await write("RemovePodLogs", entry);
+        return { names: [entry], bytes: 4096n };
+      },
+      // No link is on the way of any log.
+      placesOf: async (logs) => logs.map(({ path }) => [path.replace("/var/log/pods/", "")]),
+    },
+    logUsers: new LogUsers(runtime, { monotonicNs: () => world.uptime }),
+    backoff: new Backoff({ monotonicNs: () => world.uptime }),
+    hooks: {
+      get: async (request) => {
+        await write("GET", JSON.stringify(request));
+        return 200;
+      },
+    },
     commit: async () => undefined,
     journal: journalOf(record),
     lock: { acquire: async () => (world.lockIsFree ? () => undefined : null) },
     events: noAnnouncements,
   };
 }
+
+const detailOf = (container: Container): ContainerDetail => ({
+  id: container.id,
+  imageVolumes: [],
+  finishedAt: container.state === "exited" ? container.createdAt : null,
+  logPath: "",
+  state: container.state,
+  labels:
+    container.podUid === ""
+      ? {}
+      : {
+          "io.kubernetes.pod.uid": container.podUid,
+          "io.kubernetes.pod.name": container.podName,
+          "io.kubernetes.pod.namespace": container.podNamespace,
+          "io.kubernetes.container.name": container.name,
+        },
+  annotations: {},
+});
 
 function journalOf(record: Record_): Journal {
   return {

@@ -2,14 +2,12 @@
 
 import { expect, test } from "bun:test";
 
-import { volatileMemory } from "../../src/gc/ports.ts";
 import { type ImageExecution, removeImages } from "../../src/gc/remove-images.ts";
-import { RuntimeError } from "../../src/model/errors.ts";
-import type { ImageId } from "../../src/model/ids.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
 import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, minutes } from "../../src/model/time.ts";
+import { duration, durationFromMs, minutes } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
 import { rememberNothingFreed } from "../../src/policy/space/freed.ts";
 import {
@@ -25,14 +23,14 @@ import {
   NOW,
   spaceTarget,
 } from "./build/values.ts";
+import { type FakeEngine, fakeEngine } from "./fake-engine.ts";
 
-export interface ImageWorld {
-  listed: Map<ImageId, Image>;
-  clockMs: number;
+/** The node of a pass. */
+export interface ImageWorld extends FakeEngine {
   /** What other programs have written so far, in MiB. */
   others: number;
   /** Names of images, in the order of the calls. */
-  removals: string;
+  readonly removals: () => string;
   readonly availableBytes: () => bigint;
 }
 
@@ -53,9 +51,9 @@ export interface ImagePassSetting {
   readonly inodesTaken?: bigint;
   /** What other programs have written by then, in MiB. */
   readonly written?: (clockMs: number) => number;
+  /** Names of images whose removal fails, is not answered, or leaves them. */
   readonly fails?: string;
-  /** What those that fail fail with. */
-  readonly failure?: RuntimeError;
+  readonly silent?: string;
   readonly ghosts?: string;
   /** Before each look. */
   readonly meanwhile?: (world: ImageWorld) => void;
@@ -79,71 +77,35 @@ export interface ImagePassSetting {
 export const STORE = aFilesystem({ imageUsedBytes: null });
 const AVAILABLE = 1_000n * MIB;
 const mib = (amount: number): bigint => BigInt(Math.round(amount * Number(MIB)));
+const imagesOf = (names = ""): readonly Image[] => names.split("").map((name) => anImage(name));
 const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")?.[1] ?? "";
-
-interface Disk {
-  readonly due: { atMs: number; readonly bytes: bigint }[];
-  commits: number;
-  inodesTaken: bigint;
-}
 
 /** The outcome of a pass, and what it asked of the runtime and of the disk. */
 export async function imagePass(setting: ImagePassSetting) {
-  const disk: Disk = { due: [], commits: 0, inodesTaken: 0n };
-  const world: ImageWorld = {
-    listed: new Map(setting.of.split("").map((name) => [anImage(name).id, anImage(name)])),
-    clockMs: 0,
-    others: 0,
-    removals: "",
-    availableBytes: () =>
-      AVAILABLE +
-      disk.due.reduce((sum, { atMs, bytes }) => sum + (atMs <= world.clockMs ? bytes : 0n), 0n) -
-      mib(world.others + (setting.written?.(world.clockMs) ?? 0)),
-  };
-  const execution = executionOf(world, disk, setting);
-  const { outcome, freed } = await removeImages(execution);
-  const { memory, facts } = execution;
-  const { removals, clockMs } = world;
-  const eachMs = (setting.lookMs ?? 0) + (setting.callMs ?? 0);
-  return {
-    ...outcome,
-    removals,
-    count: removals.length,
-    commits: disk.commits,
-    waitedMs: clockMs - removals.length * eachMs,
-    memory,
-    ledger: rememberNothingFreed(facts.ledger, freed, minutes(5)),
-  };
-}
-
-function executionOf(world: ImageWorld, disk: Disk, setting: ImagePassSetting): ImageExecution {
-  const images = (): readonly Image[] => [...world.listed.values()];
+  const images = imagesOf(setting.of);
+  const origins = new Map(images.map(({ id }) => [id, { chain: null, builtAt: null }]));
+  const ledger = { ...(setting.facts?.ledger ?? aLedger()), origins };
+  const { world, due, clockMs } = worldOf(images, ledger, setting);
   const target = BigInt(setting.to) * MIB;
   const targets = setting.targets ?? [spaceTarget(target, target - AVAILABLE)];
-  const origins = new Map(
-    [...world.listed.keys()].map((id) => [id, { chain: null, builtAt: null }]),
-  );
-  const ledger = { ...(setting.facts?.ledger ?? aLedger()), origins };
-  const snapshot = aSnapshot({ images: images(), filesystems: [STORE] });
+  const snapshot = aSnapshot({ images, filesystems: [STORE] });
   const limits = {
     ...defaultImageLimits,
     minimumAge: duration(0n),
     whenFutile: "collect",
     ...setting.limits,
   } as const;
-  let looks = 0;
-  const execution: ImageExecution = {
-    plan: anImagePlan(candidatesOf(images(), setting), { targets, ...setting.plan }),
+  let [looks, commits, inodesTaken] = [0, 0, 0n];
+  const plain: ImageExecution = {
+    ...world.engine,
+    ...world.engine.observe,
+    plan: anImagePlan(candidatesOf(images, setting), { targets, ...setting.plan }),
     facts: { ...factsOf(snapshot, ledger, limits), ...setting.facts, ledger },
-    runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
-    memory: volatileMemory(ledger),
-    hold: () => ({ kind: "none" }),
     steps: { wait: (_, wait) => wait() },
-    writer: { removeImage: async (id) => removeImage(id, world, disk, setting) },
     commit: async () => {
-      disk.commits += 1;
-      if (setting.onCommit === "hangs") world.clockMs += 5_000;
-      else for (const one of disk.due) one.atMs = Math.min(one.atMs, world.clockMs);
+      commits += 1;
+      if (setting.onCommit === "hangs") world.elapse(5_000);
+      else for (const one of due) one.atMs = Math.min(one.atMs, clockMs());
     },
     disk: {
       measure: async () => ({
@@ -151,22 +113,18 @@ function executionOf(world: ImageWorld, disk: Disk, setting: ImagePassSetting): 
         availableBytes: world.availableBytes(),
         inodesFree:
           (STORE.inodesFree ?? 0n) +
-          (setting.inodes ?? 0n) * BigInt(world.removals.length) -
-          disk.inodesTaken,
+          (setting.inodes ?? 0n) * BigInt(world.writes.length) -
+          inodesTaken,
         ...(setting.onCommit && { freesOnCommit: true }),
       }),
     },
-    timer: {
-      monotonicNs: () => BigInt(world.clockMs) * 1_000_000n,
-      sleep: async (ms) => void (world.clockMs += ms),
-    },
     now: () => NOW,
     look: async () => {
-      world.clockMs += setting.lookMs ?? 0;
+      world.elapse(setting.lookMs ?? 0);
       setting.meanwhile?.(world);
       looks += 1;
-      if (world.removals !== "") disk.inodesTaken += setting.inodesTaken ?? 0n;
-      const node = { ...snapshot, images: images(), ...setting.node?.(looks) };
+      if (world.writes.length > 0) inodesTaken += setting.inodesTaken ?? 0n;
+      const node = { ...snapshot, images: world.world.images, ...setting.node?.(looks) };
       return { snapshot: node, missed: new Set(), block: null };
     },
     done: () => undefined,
@@ -180,7 +138,51 @@ function executionOf(world: ImageWorld, disk: Disk, setting: ImagePassSetting): 
         ),
     }),
   };
-  return { ...execution, ...setting.change?.(execution, world) };
+  const execution = { ...plain, ...setting.change?.(plain, world) };
+  const { outcome, freed } = await removeImages(execution);
+  const count = world.writes.length;
+  return {
+    ...outcome,
+    removals: world.removals(),
+    count,
+    commits,
+    waitedMs: clockMs() - count * ((setting.lookMs ?? 0) + (setting.callMs ?? 0)),
+    ledger: rememberNothingFreed(execution.facts.ledger, freed, minutes(5)),
+  };
+}
+
+/** What is freed is due at a time, or with the next commit. */
+function worldOf(images: readonly Image[], ledger: Ledger, setting: ImagePassSetting) {
+  const due: { atMs: number; readonly bytes: bigint }[] = [];
+  const removals = (names?: string) => imagesOf(names).map(({ id }) => `RemoveImage ${id}`);
+  const fake: FakeEngine = fakeEngine({
+    images: [...images],
+    ledger,
+    fails: new Set(removals(setting.fails)),
+    silent: new Set(removals(setting.silent)),
+    ghosts: new Set(imagesOf(setting.ghosts).map(({ id }) => id)),
+    writeTakes: durationFromMs(setting.callMs ?? 0),
+    freed: (image) => {
+      const atMs = setting.onCommit === undefined ? clockMs() + (setting.lateMs ?? 0) : Infinity;
+      const bytes = mib(setting.frees?.(nameOf(image), fake.writes.length - 1) ?? 100);
+      due.push({ atMs, bytes });
+      return 0n;
+    },
+  });
+  const { timer } = fake.engine;
+  const startNs = timer.monotonicNs();
+  const clockMs = (): number => Number(timer.monotonicNs() - startNs) / 1e6;
+  const names = new Map(images.map((image) => [`RemoveImage ${image.id}`, nameOf(image)]));
+  const world: ImageWorld = {
+    ...fake,
+    others: 0,
+    removals: () => fake.writes.map((write) => names.get(write)).join(""),
+    availableBytes: () =>
+      AVAILABLE +
+      due.reduce((sum, { atMs, bytes }) => sum + (atMs <= clockMs() ? bytes : 0n), 0n) -
+      mib(world.others + (setting.written?.(clockMs()) ?? 0)),
+  };
+  return { world, due, clockMs };
 }
 
 function candidatesOf(
@@ -196,19 +198,6 @@ function candidatesOf(
     });
     return candidates?.(candidate, index) ?? candidate;
   });
-}
-
-function removeImage(id: ImageId, world: ImageWorld, disk: Disk, setting: ImagePassSetting): void {
-  const name = nameOf(world.listed.get(id) ?? anImage(""));
-  const removal = world.removals.length;
-  world.removals += name;
-  world.clockMs += setting.callMs ?? 0;
-  if (setting.fails?.includes(name) === true)
-    throw setting.failure ?? new RuntimeError("failed", "device is busy");
-  if (setting.ghosts?.includes(name) === true) return;
-  world.listed.delete(id);
-  const atMs = setting.onCommit === undefined ? world.clockMs + (setting.lateMs ?? 0) : Infinity;
-  disk.due.push({ atMs, bytes: mib(setting.frees?.(name, removal) ?? 100) });
 }
 
 type Expected = Omit<Partial<Awaited<ReturnType<typeof imagePass>>>, "items"> & {
