@@ -8,7 +8,15 @@ import * as v from "valibot";
 import type { HostError } from "../model/errors.ts";
 import type { HoldState } from "../model/pass.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../model/time.ts";
+import {
+  type Duration,
+  duration,
+  fromRfc3339,
+  type Instant,
+  plus,
+  toMs,
+  toRfc3339,
+} from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";
 import { readClocks } from "./clock.ts";
 import { asRoot, hostError, isAbsent, mayExist, reasonOf, writeWholeFile } from "./files.ts";
@@ -149,16 +157,19 @@ const unclear = (path: string, what: string): HoldState => ({
 /**
  * Whether the hold in the file is still in force. During the boot in which it was written, a hold ends by the time since
  * the boot, which changes of the wall clock do not affect. After a reboot only the wall clock is left; if it was set
- * back, the hold lasts longer.
+ * back, the hold lasts longer. A container that restarts (LXC) keeps the boot ID, and its time since the boot is lower.
  */
 export function judgeHold(text: string, path: string, clocks: Clocks): HoldState {
   const file = v.safeParse(HoldFile, parsedJson(text));
   if (!file.success) return unclear(path, "is invalid");
   const { since, until, reason, bootId, untilUptimeMs } = file.output;
-  const isOver =
-    bootId !== "" && bootId === clocks.bootId && untilUptimeMs !== undefined
-      ? Number(clocks.uptime / 1_000_000n) >= untilUptimeMs
-      : clocks.wall >= until;
+  const uptimeMs = Number(clocks.uptime / 1_000_000n);
+  const isOfBoot =
+    bootId !== "" &&
+    bootId === clocks.bootId &&
+    untilUptimeMs !== undefined &&
+    uptimeMs >= untilUptimeMs - toMs(duration(until - since));
+  const isOver = isOfBoot ? uptimeMs >= untilUptimeMs : clocks.wall >= until;
   return isOver ? { kind: "none" } : { kind: "held", until, since, reason };
 }
 

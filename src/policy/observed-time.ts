@@ -15,7 +15,7 @@ export interface ObservedClock {
   readonly overtaken: boolean;
 }
 
-/** Within one boot, observed time follows the time since the boot, which changes of the wall clock do not affect. */
+/** Within one boot, observed time follows the time since it, which changes of the wall clock do not affect. */
 export function observedTime(
   ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
   clocks: Clocks,
@@ -30,11 +30,14 @@ export function observedTime(
     rebooted,
     overtaken: !rebooted && passed < 0n,
   });
-  if (clocks.bootId !== "" && clocks.bootId === ledger.bootId) return after(byUptime, false);
-  if (isBootId(ledger.bootId) && isBootId(clocks.bootId)) return after(byWall, true);
-  // The boot ID is hidden, so either clock may mislead: the machine was rebooted, or the wall clock was set.
   const apart = byUptime > byWall ? byUptime - byWall : byWall - byUptime;
   const isEarlier = byUptime < 0n && byWall < 0n && apart < seconds(1);
+  if (clocks.bootId !== "" && clocks.bootId === ledger.bootId) {
+    // A container's uptime (lxcfs) starts anew with it, while the boot ID is its host's.
+    return byUptime >= 0n || isEarlier ? after(byUptime, false) : after(0n, true);
+  }
+  if (isBootId(ledger.bootId) && isBootId(clocks.bootId)) return after(byWall, true);
+  // The boot ID is hidden, so either clock may mislead: the machine was rebooted, or the wall clock was set.
   if (isEarlier) return after(byUptime, false);
   const isRebooted = byUptime < 0n || byWall < 0n || byWall >= clocks.uptime;
   return after(isRebooted ? byWall : smaller(byUptime, byWall), isRebooted);

@@ -163,6 +163,11 @@ describe("the end of a hold", () => {
       reboot(hours(3), minutes(1), { wall: ages }),
       "held",
     ],
+    [
+      "after its end in a container that restarted, with the boot ID of its host",
+      reboot(hours(2), minutes(1), { bootId: clocks.bootId }),
+      "none",
+    ],
     // Without boot IDs the wall clock alone counts.
     ["before its end, without boot IDs", reboot(hours(1), minutes(1), { bootId: "" }), "held"],
     ["after its end, without boot IDs", reboot(hours(2), minutes(1), { bootId: "" }), "none"],

@@ -48,10 +48,22 @@ describe.each(["a", "process:own"])("within boot %s", (before) => {
       { counts: minutes(10), ...same },
     ],
     ["an observation of the same moment counts nothing", 0n, { counts: duration(0n), ...same }],
-    ["an observation of an earlier moment is overtaken", -1n, overtaken],
   ] as const)("%s, whatever the wall clock does", (_, sinceBoot, expected) => {
     for (const wall of [minutes(5), hours(24 * 365), hours(-24 * 365)])
       expect(after(wall, sinceBoot, { before })).toEqual(expected);
+  });
+
+  test("an observation of an earlier moment is overtaken", () => {
+    for (const [wall, sinceBoot] of [
+      [-NS, -NS],
+      [-MINUTE, -MINUTE],
+    ] as const)
+      expect(after(wall, sinceBoot, { before })).toEqual(overtaken);
+  });
+
+  test("an uptime that starts anew is of a container that restarted, and nothing counts", () => {
+    for (const wall of [minutes(3), hours(-1)])
+      expect(after(wall, hours(-9), { before })).toEqual({ counts: duration(0n), ...rebooted });
   });
 });
 
