@@ -218,11 +218,13 @@ export class Agent {
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
   async #relievePressure(signal: AbortSignal): Promise<RunResult> {
     const { engine } = this.#loops.pressure;
+    let unmeasured: string | null = null;
     const check = async (): Promise<PressureVerdict | null> => {
       const filesystems = this.#state.seen?.filesystems ?? [];
       if (filesystems.length === 0) return null;
       const state = this.#state.pressure?.state ?? noPressure;
-      const pressure = await checkPressure(engine, { filesystems, state });
+      const { verdict: pressure, failure } = await checkPressure(engine, { filesystems, state });
+      unmeasured = failure;
       this.#note({ pressure });
       return pressure;
     };
@@ -232,7 +234,8 @@ export class Agent {
     this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.shouldBeginPass(verdict)) return this.#pace.isResting() ? undefined : null;
+    if (!this.#pace.shouldBeginPass(verdict))
+      return unmeasured ?? (this.#pace.isResting() ? undefined : null);
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const failure = await this.#pass(
       {
@@ -247,7 +250,7 @@ export class Agent {
     const after = await check();
     const pass = this.#state.lastPasses.get("pressure");
     if (pass !== undefined) this.#pace.passEnded(pass, after?.due ?? []);
-    return failure;
+    return unmeasured ?? failure;
   }
 
   #note(change: Partial<AgentState>): void {

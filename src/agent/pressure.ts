@@ -2,10 +2,12 @@
 
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
 import type { MeasuredFilesystem } from "../model/disk-usage.ts";
+import { messageOf } from "../model/errors.ts";
 import type { Pass } from "../model/pass.ts";
 import type { DiskReader, DiskReading } from "../model/ports.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import { UNMEASURED } from "../node/disk.ts";
 import {
   judgePressure,
   keyOf,
@@ -63,26 +65,31 @@ export class Measurements {
   }
 }
 
-/** A statfs for each known filesystem, and nothing else. Throws `HostError` if one cannot be measured. */
+/** A statfs for each known filesystem, and nothing else. One that cannot be measured (`failure`) is not judged. */
 export async function checkPressure(
   engine: ReadEngine,
   known: { readonly filesystems: readonly Filesystem[]; readonly state: PressureState },
-): Promise<PressureVerdict> {
+): Promise<{ readonly verdict: PressureVerdict; readonly failure: string | null }> {
   const { disk, host } = engine.observe;
   const limits = engine.limits();
+  const failures: string[] = [];
   const filesystems = await Promise.all(
-    known.filesystems.map(async (filesystem) => ({
-      ...filesystem,
-      ...(await disk.measure(filesystem.path)),
-    })),
+    known.filesystems.map(async (filesystem) => {
+      const reading = await disk.measure(filesystem.path).catch((thrown: unknown) => {
+        failures.push(messageOf(thrown));
+        return UNMEASURED;
+      });
+      return { ...filesystem, ...reading };
+    }),
   );
-  return judgePressure({
+  const verdict = judgePressure({
     limits: limits.pressure,
     compat: limits.images.compat,
     filesystems,
     state: known.state,
     uptime: host.clocks().uptime,
   });
+  return { verdict, failure: failures.length === 0 ? null : failures.join("; ") };
 }
 
 /** How often a rest looks whether the hold that caused it was released. */

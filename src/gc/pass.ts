@@ -5,6 +5,7 @@ import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Event, Pass, PassKind, Step } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
@@ -72,6 +73,12 @@ export async function runPass(
   return end;
 }
 
+/** A filesystem without figures fails the pass, which has done the rest. */
+function unmeasured({ filesystems }: Snapshot): HostError | null {
+  const failures = filesystems.flatMap((filesystem) => filesystem.unmeasured ?? []);
+  return failures.length === 0 ? null : new HostError("stat", failures.join("; "));
+}
+
 class RunningPass {
   readonly #engine: Engine;
   readonly #request: PassRequest;
@@ -114,7 +121,7 @@ class RunningPass {
       this.#plan = prepared.plan;
       if (dryRun) this.#recordDryRun(prepared.plan);
       else await this.#remove(prepared);
-      return this.#record(null);
+      return this.#record(unmeasured(prepared.snapshot));
     } catch (thrown) {
       if (!this.#signal.aborted) return this.#record(thrown);
       // What was cancelled on request has not failed.

@@ -137,6 +137,8 @@ export const filesystemFields = {
   imageInodesUsed: optional(nullable(bytes)),
   /** `used_bytes` of the container filesystem's entry; `null` if the runtime does not report it. */
   containerUsedBytes: nullable(bytes),
+  /** Why it could not be measured, so that its figures are 0; only of one without images. */
+  unmeasured: optional(text),
 };
 export type Filesystem = RecordOf<typeof filesystemFields>;
 export type FilesystemRole = Filesystem["roles"][number];
@@ -267,10 +269,7 @@ const creationReading = record({
 });
 export type CreationReading = Of<typeof creationReading>;
 
-/**
- * A node at one moment. Each list is complete: a failed list is an error, never a shorter snapshot. Parts that only
- * some passes need record their own read errors.
- */
+/** A node at one moment. Each list is complete: a failed one is an error. Parts that only some passes need record their own. */
 export const snapshotFields = {
   /** Read after the lists: an image that arrived while a slow runtime answered must not count as older than it is. */
   clocks: clocks,

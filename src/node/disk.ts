@@ -4,7 +4,7 @@ import { type BigIntStatsFs, constants, openSync } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { HostError } from "../model/errors.ts";
+import { HostError, messageOf } from "../model/errors.ts";
 import type {
   DiskReader,
   DiskReading,
@@ -26,10 +26,16 @@ export function diskOf(rootDirectory: () => string): DiskReader {
     measure,
     filesystems: async (reported) => {
       const byDevice = new Map<string, Filesystem>();
-      const places = new Map<string, Mount & DiskReading>();
+      const places = new Map<string, Pick<Filesystem, "unmeasured"> & Mount & DiskReading>();
       for (const use of usesOf(reported, rootDirectory())) {
-        const { path } = use;
-        const place = places.get(path) ?? (await placeOf(path));
+        const { path, role } = use;
+        const place =
+          places.get(path) ??
+          (await placeOf(path).catch((thrown: unknown) => {
+            // Without the figures of its images' filesystem no pass can do anything.
+            if (role === "imagefs") throw thrown;
+            return { ...UNMEASURED, device: path, mountpoint: path, unmeasured: messageOf(thrown) };
+          }));
         places.set(path, place);
         const known = byDevice.get(place.device) ?? { ...place, ...unused, path };
         byDevice.set(place.device, withUse(known, use));
@@ -60,6 +66,14 @@ function usesOf(reported: ReportedFilesystems, rootDirectory: string): readonly 
     containers.push({ ...unreported, role: "containerfs", path: first.path });
   return [...images, ...containers, { ...unreported, role: "nodefs", path: rootDirectory }];
 }
+
+/** Nothing is judged by a capacity of 0. */
+export const UNMEASURED = {
+  capacityBytes: 0n,
+  availableBytes: 0n,
+  inodes: 0n,
+  inodesFree: 0n,
+} satisfies DiskReading;
 
 const unused = {
   roles: [],

@@ -169,7 +169,8 @@ export function samplesOf(
       : plan.images.usage.map((it) => [it.filesystem.device, it]),
   );
   const freed = freedOn(pass, filesystems);
-  return filesystems.map((it) => {
+  const measured = filesystems.filter((it) => it.unmeasured === undefined);
+  return measured.map(({ unmeasured: ____, ...it }) => {
     const { imageUsedBytes: _, imageInodesUsed: __, containerUsedBytes: ___, ...disk } = it;
     const { highPercent = null, lowPercent = null } = thresholds.get(it.device) ?? {};
     const freedBytes = freed.get(it.device) ?? 0n;

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { HostError } from "../../src/model/errors.ts";
 import { aDisk, available, type SimDisk } from "../sim/node.ts";
 import {
   aNodeWith,
@@ -114,6 +115,38 @@ describe("after a pass that leaves a threshold met", () => {
     expect(sim.record.removals).not.toBeEmpty();
   });
 });
+
+test.each([
+  ["fails", async () => Promise.reject(new HostError("stat", "cannot measure the root"))],
+  ["hangs for ten seconds", async (sim: Simulation) => sim.clock.sleep(10_000)],
+] as const)(
+  "a disk whose measurement %s does not keep another one from its pass",
+  async (_, answer) => {
+    const nodefs = aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" });
+    const disks = [aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }), nodefs];
+    const state = { isBroken: false };
+    const sim = await aNode(40, {
+      disks,
+      refit: (engine, own) => {
+        const { disk } = engine.observe;
+        const measure: typeof disk.measure = async (path) => {
+          if (state.isBroken && path === nodefs.path) {
+            await answer(own);
+            throw new HostError("stat", "cannot measure the root");
+          }
+          return disk.measure(path);
+        };
+        return { ...engine, observe: { ...engine.observe, disk: { ...disk, measure } } };
+      },
+    });
+    state.isBroken = true;
+    sim.fill(14);
+    await sim.run(41 * SECOND);
+    expect(sim.passes("pressure")[0]).toMatchObject({ images: { end: "target-reached" } });
+    const loop = sim.agent.state().loops.find(({ name }) => name === "pressure");
+    expect(loop?.lastError).toContain("cannot measure the root");
+  },
+);
 
 describe("the pause before the next check", () => {
   test.each([

@@ -72,7 +72,7 @@ export async function pressureEffects(
           filesystems.find((one) => one.path === path) ?? aFilesystem(),
       },
     };
-    const verdict = await checkPressure({ ...engine, observe }, { filesystems, state });
+    const { verdict } = await checkPressure({ ...engine, observe }, { filesystems, state });
     state = verdict.state;
     effects.push(effectOf(verdict, filesystems, step.expect.reclaimed));
   }

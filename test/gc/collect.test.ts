@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { exit, passExit } from "../../src/cli/exit.ts";
 import { Announcer } from "../../src/gc/announcer.ts";
 import type { PassEnd, PassRequest } from "../../src/gc/pass.ts";
 import type { Journal } from "../../src/gc/ports.ts";
@@ -479,6 +480,17 @@ describe("events of passes", () => {
     await run(fake, { announcer });
     expect(fake.writes).toEqual([]);
     expect(fake.events.map(({ reason }) => reason)).toEqual(["InvalidDiskCapacity"]);
+  });
+
+  test("a root directory that cannot be measured fails the pass, which has removed what it should", async () => {
+    const fake = aNode();
+    const unmeasured = "cannot measure the filesystem of /var/lib/kubelet";
+    const root = { roles: ["nodefs"], capacityBytes: 0n, device: "none", unmeasured } as const;
+    fake.engine.observe.disk.filesystems = async () => [fake.world.filesystem, aFilesystem(root)];
+    const { pass, failure } = await run(fake, ALL);
+    expect(fake.writes).not.toBeEmpty();
+    expect([pass.images?.error, pass.error]).toEqual([null, unmeasured]);
+    expect(passExit(pass, failure)).toBe(exit.runtime);
   });
 
   test("figures that contradict each other are reported as they are, not as a capacity of 0", async () => {

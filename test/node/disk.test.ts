@@ -93,7 +93,16 @@ describe("filesystems", () => {
     },
   );
 
-  test("one path that is missing fails the whole reading, naming it", async () => {
+  test("a root directory that cannot be measured has no figures, and is no reason to do without the others", async () => {
+    const found = await filesystems([entry("/")], [], "/does/not/exist");
+    expect(found).toMatchObject([
+      { roles: ["imagefs", "containerfs"] },
+      { roles: ["nodefs"], capacityBytes: 0n, unmeasured: expect.stringContaining("/does/not") },
+    ]);
+    expect(found[0]?.capacityBytes).toBeGreaterThan(0n);
+  });
+
+  test("one path of images that is missing fails the whole reading, naming it", async () => {
     expect(await failureOf(filesystems([entry("/"), entry("/does/not/exist")]))).toMatchObject({
       kind: "stat",
       message: expect.stringContaining("/does/not/exist"),
