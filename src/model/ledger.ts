@@ -1,7 +1,7 @@
 /** The records kept between observations. `remember` in policy makes the next ledger; the store saves it. */
 
 import {
-  addedMap,
+  added,
   amount,
   branded,
   bytes,
@@ -226,14 +226,14 @@ export const ledgerMaps = {
   /** By the filesystem's path. */
   nothingFreed: mapBy("path", String, nothingFreed),
   /** By image name, as the pod spells it. */
-  pullIntents: addedMap(mapBy("image", String, pullIntentRecord)),
+  pullIntents: added(mapBy("image", String, pullIntentRecord), []),
   /**
    * Since when a complete list lacks the image of a pull record (by its file) or a dropped image (by ID): a record that
    * outlived its image does not tell where one that comes back is from.
    */
-  outlivedPulls: addedMap(mapBy("of", String, inField("sinceNs", watchedNs))),
+  outlivedPulls: added(mapBy("of", String, inField("sinceNs", watchedNs)), []),
   /** By keep file, pattern and words of the lease. */
-  leases: addedMap(mapBy("line", String, leaseRecord)),
+  leases: added(mapBy("line", String, leaseRecord), []),
 };
 
 /** The rest of the ledger: one row. */

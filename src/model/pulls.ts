@@ -1,9 +1,9 @@
 /** The kubelet's records of its image pulls, in `ROOT/image_manager`, and what the ledger keeps of them. */
 
 import {
+  added,
   branded,
   byKind,
-  type Codec,
   flag,
   inField,
   list,
@@ -71,17 +71,11 @@ const reading = byKind({
 });
 export type PullReading = Of<typeof reading>;
 
-export const pullReading: Codec<PullReading> = {
-  ...reading,
-  read: (document) => (document === undefined ? NOT_RECORDED : reading.read(document)),
-};
-
-/** In a snapshot of a crigc that did not read them. */
-const NOT_RECORDED: PullReading = {
+export const pullReading = added(reading, {
   kind: "failed",
   message: "the snapshot has none",
   intents: null,
-};
+});
 
 /** A pull intent of the kubelet, as the ledger keeps it. */
 export const pullIntentRecord = record({

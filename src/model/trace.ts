@@ -1,7 +1,6 @@
 /** When images were on a node and in use, as JSON lines: docs/trace.md describes the format. */
 
 import {
-  at,
   branded,
   byKind,
   bytes,
@@ -116,6 +115,16 @@ export function readTrace(whole: string): NodeTrace {
     throw new FieldError(`it has no line of kind Image for ${JSON.stringify(unknown.image)}`);
   const { kind: _, apiVersion: __, ...rest } = first;
   return { ...rest, images, present, uses };
+}
+
+/** Adds the step to the path of an error. */
+function at<Value>(step: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FieldError) throw new FieldError(error.message, [step, ...error.path]);
+    throw error;
+  }
 }
 
 /** One at a time: all of them would take as much memory again as the text. */

@@ -13,7 +13,6 @@ import {
   record,
   text,
   time,
-  watchedNs,
 } from "../../src/model/codec.ts";
 import { chainId } from "../../src/model/ids.ts";
 import { ledgerCodec } from "../../src/model/ledger.ts";
@@ -27,55 +26,77 @@ const aChain = fc
 
 const SINGLE: ReadonlyMap<unknown, fc.Arbitrary<unknown>> = new Map<unknown, fc.Arbitrary<unknown>>(
   [
-    [text, someText],
-    [flag, fc.boolean()],
-    [count, fc.nat()],
-    [bytes, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })],
-    [amount, fc.bigInt({ min: 0n, max: 2n ** 96n - 1n })],
-    [durationNs, fc.bigInt({ min: -int64Max - 1n, max: int64Max })],
-    [time, fc.bigInt({ min: -int64Max - 1n, max: int64Max })],
-    [watchedNs, fc.bigInt({ min: 0n, max: int64Max })],
-    [chains, fc.array(aChain, { minLength: 1 })],
+    [text.schema, someText],
+    [flag.schema, fc.boolean()],
+    [count.schema, fc.nat()],
+    [bytes.schema, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })],
+    [amount.schema, fc.bigInt({ min: 0n, max: 2n ** 96n - 1n })],
+    [durationNs.schema, fc.bigInt({ min: -int64Max - 1n, max: int64Max })],
+    [time.schema, fc.bigInt({ min: -int64Max - 1n, max: int64Max })],
+    [chains.schema, fc.array(aChain, { minLength: 1 })],
   ],
 );
 
 /** Few different keys, so that two maps share some. */
 const key = fc.oneof(fc.constantFrom("a", "b", "c", "d"), someText);
 
-function valueOf(codec: Codec<unknown>): fc.Arbitrary<unknown> {
-  const { parts } = codec;
-  if (parts === undefined) return SINGLE.get(codec) ?? fc.constant("a codec without values");
-  switch (parts[0]) {
-    case "words":
-      return fc.constantFrom(...parts[1]);
+/** What the codec's schemas have, each of them only some. */
+interface Schema {
+  readonly type: string;
+  readonly wrapped: Schema;
+  readonly item: Schema;
+  readonly options: readonly never[];
+  readonly entries: Readonly<Record<string, Schema>>;
+  /** Of `record`, if fields have units, `inField` and `mapBy`. */
+  readonly pipe?: readonly Schema[];
+}
+
+function valueOf(schema: Schema): fc.Arbitrary<unknown> {
+  const single = SINGLE.get(schema);
+  if (single !== undefined) return single;
+  const { type, wrapped, item, options, entries, pipe } = schema;
+  switch (type) {
+    case "picklist":
+      return fc.constantFrom(...options);
     case "nullable":
-      return fc.option(valueOf(parts[1]));
-    case "list":
-      return fc.array(valueOf(parts[1]), { maxLength: 5 });
-    case "map":
-      return fc
-        .array(fc.tuple(key, valueOf(parts[1])), { maxLength: 8 })
-        .map((entries) => new Map(entries));
-    case "record":
-      return recordOf(parts[1]);
-    case "union":
-      return fc.oneof(
-        ...Object.entries(parts[1]).map(([kind, fields]) =>
-          recordOf(fields).map((rest) => ({ kind, ...rest })),
-        ),
-      );
+    case "nullish":
+      return fc.option(valueOf(wrapped));
     case "optional":
-    case "inField":
-      return valueOf(parts[1]);
+    case "exact_optional":
+      return valueOf(wrapped);
+    case "array": {
+      const value = pipe === undefined ? undefined : item.pipe?.[2]?.entries[""];
+      if (value === undefined) return fc.array(valueOf(item), { maxLength: 5 });
+      return fc
+        .array(fc.tuple(key, valueOf(value)), { maxLength: 8 })
+        .map((pairs) => new Map(pairs));
+    }
+    case "object": {
+      const [only, ...others] = Object.values(entries);
+      const isField = pipe !== undefined && only !== undefined && others.length === 0;
+      return isField ? valueOf(only) : recordOf(entries);
+    }
+    case "variant":
+      return fc.oneof(...options.map(valueOf));
+    default:
+      throw new Error(`no values of ${type}`);
   }
 }
 
-const recordOf = (fields: Readonly<Record<string, Codec<unknown>>>) =>
-  fc.record(Object.fromEntries(Object.entries(fields).map(([name, it]) => [name, valueOf(it)])), {
-    requiredKeys: Object.keys(fields).filter((name) => fields[name]?.isOptional !== true),
-  });
+const recordOf = (entries: Schema["entries"]) =>
+  fc.record(
+    Object.fromEntries(
+      Object.entries(entries).map(([name, it]) => [name.replace(/Ns$/, ""), valueOf(it)]),
+    ),
+    {
+      requiredKeys: Object.keys(entries)
+        .filter((it) => entries[it]?.type !== "exact_optional")
+        .map((it) => it.replace(/Ns$/, "")),
+    },
+  );
 
-const arbitrary = <Value>(codec: Codec<Value>) => valueOf(codec) as fc.Arbitrary<Value>;
+const arbitrary = <Value>({ schema }: Codec<Value>) =>
+  valueOf(schema as unknown as Schema) as fc.Arbitrary<Value>;
 
 export const aLedger = arbitrary(ledgerCodec);
 export const aSnapshot = arbitrary(record(snapshotFields));

@@ -11,7 +11,7 @@ export type FolderRule = {
 
 /** A change here comes with a decision record in docs/decisions. */
 export const folderRules: Readonly<Record<string, FolderRule>> = {
-  model: { folders: [], packages: [] },
+  model: { folders: [], packages: ["valibot"] },
   policy: { folders: ["model"], packages: [] },
   simulate: { folders: ["model", "policy"], packages: [] },
   config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
