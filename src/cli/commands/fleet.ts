@@ -10,7 +10,7 @@ import { fleetDocument, fleetTable } from "../../report/fleet.ts";
 import { command, type CommandContext, LIST, operand, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
-import { numberUpTo, valueOf, type ValueType } from "../values.ts";
+import { filesAt, numberUpTo, valueOf, type ValueType } from "../values.ts";
 
 export const fleet = command({
   name: "fleet",
@@ -65,7 +65,7 @@ async function readFleet(context: CommandContext) {
   const nodes: Omit<FleetNode, "onlyCopies" | "onlyCopiesBytes">[] = [];
   const seen = new Map<string, string>();
   const filesOf = (given: string): readonly string[] => {
-    const files = open.filesIn(given, SNAPSHOTS);
+    const files = filesAt(context, { source: "SNAPSHOT", path: given, wanted: SNAPSHOTS });
     const message = `no snapshots in ${quoted(given)}: they are named *.json or *.json.gz`;
     // Without them, an empty list of only copies would be a valid keep file.
     if (files.length === 0) throw usageError("SNAPSHOT", given, message);

@@ -28,7 +28,7 @@ import {
 import { exit } from "../exit.ts";
 import { print } from "../output.ts";
 import { recordedTrace } from "../trace.ts";
-import { matching, parsed, valueOf, type ValueType } from "../values.ts";
+import { filesAt, matching, parsed, valueOf, type ValueType } from "../values.ts";
 
 /** Of each replay. */
 export const SCENARIO_OPTIONS: readonly CommandOption[] = [
@@ -68,9 +68,10 @@ export const simulate = command({
   formats: TABLE_OR_JSON,
   changes: true,
   run: async (context) => {
+    const path = textOf(context, "html");
+    if (path === "-") throw usageError("--html", path, "the table goes to stdout; name a file");
     const runs = await runsOf(context);
     if (runs === null) return exit.unknown;
-    const path = textOf(context, "html");
     if (path !== null && context.dryRun) context.note(`dry run: would write the page to ${path}`);
     else if (path !== null)
       context.open.writeFile(path, simulationPage(runs, context.build.version));
@@ -91,14 +92,18 @@ async function runsOf(context: CommandContext): Promise<readonly SimulatedRun[] 
     throw usageError("--result", "", "results take the place of traces; leave out --trace");
   if (options.has("share") && !options.has("trace"))
     throw usageError("--share", "", "traces are shared out; name them with --trace");
-  const results = (options.get("result") ?? []).flatMap((it) => open.filesIn(it, /\.json$/));
+  const filesOf = (name: string, wanted: RegExp): readonly string[] =>
+    (options.get(name) ?? []).flatMap((path) =>
+      filesAt(context, { source: dashed(name), path, wanted }),
+    );
+  const results = filesOf("result", /\.json$/);
   if (options.has("result") && results.length === 0)
     throw usageError("--result", "", "no results there: they are named *.json");
   if (results.length > 0)
     return addedUp(
       await Promise.all(results.map(async (path) => parsedRuns(await open.resultText(path), path))),
     );
-  const files = (options.get("trace") ?? []).flatMap((it) => open.filesIn(it, TRACES));
+  const files = filesOf("trace", TRACES);
   if (options.has("trace") && files.length === 0)
     throw usageError("--trace", "", "no traces there: they are named *.trace or *.jsonl, or .gz");
   const { index, count } = valueOf(context, "share", SHARE) ?? { index: 0, count: 1 };
@@ -164,6 +169,8 @@ function combinationsOf(context: CommandContext): readonly Combination[] {
   let all: readonly SimulatedRun["settings"][] = [[]];
   for (const text of context.options.get("vary") ?? []) {
     const { name, values } = variedOf(text);
+    if (all[0]?.some((one) => one.name === name) === true)
+      throw usageError("--vary", text, `${name} is varied twice; use ${name}=A,B,C`);
     all = all.flatMap((settings) => values.map((value) => [...settings, { name, value }]));
     if (all.length > COMBINATIONS_MAX)
       throw usageError("--vary", text, `more than ${COMBINATIONS_MAX} combinations; vary less`);
@@ -273,9 +280,9 @@ function capacityOf(
   if (text === null && recordedBytes > 0n) return recordedBytes;
   if (text === null)
     throw usageError(
-      "crigc simulate",
+      "--capacity",
       "",
-      "the trace does not say how large the disk is; set --capacity",
+      `missing: the trace of ${quoted(recorded.node)} has no size of the disk`,
     );
   const read = (words: string): bigint | null => {
     const percent = /^(\d{1,4}(?:\.\d{1,3})?)%$/.exec(words)?.[1];

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { HostError } from "../../../src/model/errors.ts";
 import { readTrace } from "../../../src/model/trace.ts";
 import { TRACE } from "../../support/trace.ts";
 import { type Around, crigc } from "../world.ts";
@@ -11,7 +12,10 @@ const node1 = () => readTrace(TRACE);
 const simulate = (words: readonly string[], open: Around["open"] = {}) =>
   crigc(["simulate", ...words], {
     open: {
-      filesIn: (path) => (path === "/traces" ? ["/traces/a.trace", "/traces/b.trace"] : [path]),
+      filesIn: (path) => {
+        if (path === "/missing") throw new HostError("read", "cannot read /missing");
+        return path === "/traces" ? ["/traces/a.trace", "/traces/b.trace"] : [path];
+      },
       trace: async () => node1(),
       keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
       ...open,
@@ -94,6 +98,10 @@ describe("simulate", () => {
       // It would be ignored in part.
       "--result a.json --trace a",
       "--share 0/2",
+      "--trace /missing",
+      "--result /missing",
+      "--trace a --vary max-images=1 --vary max-images=2",
+      "--trace a --html -",
     ];
     const said: string[] = [];
     for (const line of lines) {
@@ -107,7 +115,10 @@ describe("simulate", () => {
   test("needs the size of the disk from the trace or the command line", async () => {
     const trace = async () => ({ ...node1(), capacityBytes: null });
     const { code, stderr } = await simulate(["--trace", "a.trace"], { trace });
-    expect([code, stderr]).toEqual([2, expect.stringContaining("set --capacity")]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('--capacity: missing: the trace of "node-1"'),
+    ]);
     expect((await simulate(["--trace", "a.trace", "--capacity=90%"], { trace })).code).toBe(0);
   });
 });
