@@ -94,7 +94,7 @@ export function aboveKubelet(written: Settings, kubelet: KubeletOnNode | null): 
 /** Hard and soft thresholds. Invalid settings count as the kubelet's defaults. */
 function thresholdsOfKubelet(settings: readonly KubeletSetting[]): readonly Threshold[] {
   const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
-    isFieldName(field) && text !== "" ? [{ name: field, written: source, text }] : [],
+    isFieldName(field) ? [{ name: field, written: source, text }] : [],
   );
   const theirs = new SettingsBuilder();
   theirs.addFlags(flags);

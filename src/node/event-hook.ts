@@ -2,7 +2,7 @@
 
 import { kill } from "node:process";
 
-import { messageOf } from "../model/errors.ts";
+import { reasonOf } from "./files.ts";
 
 const CONCURRENCY = 2;
 const WAITING_MAX = 50;
@@ -81,7 +81,7 @@ export class EventHook {
         detached: true,
       });
     } catch (error) {
-      const why = `${messageOf(error)}; check that it can be run`;
+      const why = `${reasonOf(error)}; check that it and its interpreter can be run`;
       return this.#failed(`cannot start the event hook ${executable}: ${why}`);
     }
     this.#children.add(child);

@@ -106,6 +106,7 @@ test("our default eviction thresholds are above those of the node's kubelet", ()
     ),
     // Signals that the kubelet does not watch keep our defaults.
     ["memory alone", kubelet({ evictionHard: "memory.available<100Mi" })],
+    ["no thresholds", kubelet({ evictionHard: "" })],
     ["its defaults, and an operator's", kubelet({}), "evictionHard: {imagefs.available: 2%}\n"],
     ["its defaults, with compat kubelet", kubelet({}), "compat: kubelet\n"],
   ];

@@ -148,7 +148,9 @@ function patched(target: Values, patch: Values): Values {
 /** Maps of signals in the syntax of their flags. */
 function textOf(value: unknown, between: "<" | "="): string | null {
   if (typeof value === "string" || typeof value === "number") return String(value);
-  if (!isMap(value)) return null;
+  if (value === undefined || value === null) return null;
+  // Of a wrong type: invalid as the text that it is.
+  if (!isMap(value)) return JSON.stringify(value);
   return Object.entries(value)
     .map(([signal, amount]) => `${signal}${between}${String(amount)}`)
     .join(",");
