@@ -43,10 +43,9 @@ export class Loop {
   readonly #options: LoopOptions;
   /** What this loop calls: every answer, and every intended wait, counts as progress of this loop only. */
   readonly engine: Engine;
-  readonly #status: Mutable<Omit<LoopStatus, "name" | "periodMs" | "enabled">> = {
+  readonly #status: Mutable<Omit<LoopStatus, "name" | "periodMs" | "enabled" | "nextAt">> = {
     lastStartedAt: null,
     lastEndedAt: null,
-    nextAt: null,
     lastError: null,
     consecutiveFailures: 0,
   };
@@ -61,14 +60,14 @@ export class Loop {
 
   constructor(options: LoopOptions) {
     this.#options = options;
-    this.engine = recordingProgress(options.engine, (mayTakeMs) => this.progressed(mayTakeMs));
+    this.engine = recordingProgress(options.engine, (mayTakeMs) => this.#called(mayTakeMs));
     this.#progress = { kind: "pausing", ns: this.#nsIn(0) };
   }
 
   state(): LoopState {
     const { name, periodMs, isEnabled } = this.#options;
     const status = { name, periodMs: periodMs(), enabled: isEnabled(), ...this.#status };
-    return { ...status, stalled: this.#stalled() };
+    return { ...status, nextAt: this.#nextAt(), stalled: this.#stalled() };
   }
 
   /** Runs at once, then each time the pause has passed since the last run ended; ends after the run in flight. */
@@ -98,12 +97,17 @@ export class Loop {
     this.#progress = { kind: "working", ns: kind === "working" && before > ns ? before : ns };
   }
 
+  /** A call that a run gave up may be answered in the pause after it, which goes on as scheduled. */
+  #called(mayTakeMs?: number): void {
+    if (this.#progress.kind === "working") this.progressed(mayTakeMs);
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     const { isEnabled, run, failed, ended } = this.#options;
     if (!isEnabled()) return;
     this.progressed();
     const status = this.#status;
-    [status.lastStartedAt, status.nextAt] = [this.#now(), null];
+    status.lastStartedAt = this.#now();
     const error = await run(signal).catch((thrown: unknown) => {
       failed(thrown);
       return messageOf(thrown);
@@ -128,7 +132,6 @@ export class Loop {
       const ms = wholeMs - Number((engine.timer.monotonicNs() - endedNs) / NS_PER_MS);
       if (ms <= 0) return;
       this.#progress = { kind: "pausing", ns: this.#nsIn(ms) };
-      this.#status.nextAt = instantFromMs(instantToMs(this.#now()) + ms);
       await engine.timer.sleep(ms, AbortSignal.any([signal, reload.signal]));
     }
   }
@@ -141,6 +144,14 @@ export class Loop {
     const isAnother = this.#status.consecutiveFailures === 0 || nowNs - this.#failedNs >= periodNs;
     if (isAnother) this.#failedNs = nowNs;
     return isAnother;
+  }
+
+  /** By the wall clock as it is now: it may have jumped since the pause began. */
+  #nextAt(): Instant | null {
+    const { kind, ns } = this.#progress;
+    if (kind !== "pausing" || this.#status.lastStartedAt === null) return null;
+    const ms = Number((ns - this.#nsIn(0)) / NS_PER_MS);
+    return instantFromMs(instantToMs(this.#now()) + ms);
   }
 
   #stalled(): Stalled | null {

@@ -3,14 +3,18 @@
 import { describe, expect, test } from "bun:test";
 
 import { Loop } from "../../src/agent/loop.ts";
+import { hours, instant, seconds } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { SimClock } from "../sim/clock.ts";
+import { NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
 interface Setting {
   periodMs?: number;
   /** How long a run takes. */
   readonly takesMs?: number;
+  /** Of a call for which a run does not wait. */
+  readonly answeredAfterMs?: number;
 }
 
 function started(setting: Setting = {}) {
@@ -19,14 +23,18 @@ function started(setting: Setting = {}) {
   const startNs = clock.monotonicNs();
   const runs: number[] = [];
   let ended = false;
+  const { engine, world } = fakeEngine({});
   const loop = new Loop({
     name: "image-gc",
-    engine: { ...fakeEngine({}).engine, timer: clock },
+    engine: { ...engine, timer: clock },
     periodMs: () => setting.periodMs ?? 10_000,
     pauseMs: () => setting.periodMs ?? 10_000,
     isEnabled: () => true,
     run: async () => {
       runs.push(Number(clock.monotonicNs() - startNs) / 1e9);
+      const { answeredAfterMs: lateMs } = setting;
+      if (lateMs !== undefined)
+        void clock.sleep(lateMs).then(() => loop.engine.timer.sleep(1, stop.signal));
       if (setting.takesMs !== undefined) await clock.sleep(setting.takesMs);
       return null;
     },
@@ -34,7 +42,7 @@ function started(setting: Setting = {}) {
     ended: () => undefined,
   });
   void loop.repeat(stop.signal).then(() => (ended = true));
-  return { clock, loop, runs, stop: () => stop.abort(), ended: () => ended };
+  return { clock, world, loop, runs, stop: () => stop.abort(), ended: () => ended };
 }
 
 describe("a loop", () => {
@@ -59,6 +67,22 @@ describe("a loop", () => {
       expect(runs).toEqual(expected);
     },
   );
+
+  test("the next run is as far off on a wall clock that was set back", async () => {
+    const { clock, world, loop } = started();
+    await clock.run(4_000);
+    world.wall = instant(NOW - hours(25));
+    expect(loop.state().nextAt).toBe(instant(world.wall + seconds(6)));
+  });
+
+  test("a loop that pauses makes no progress by a call that its run gave up", async () => {
+    const { clock, loop } = started({
+      periodMs: 3_600_000,
+      answeredAfterMs: 120_000,
+    });
+    await clock.run(1_800_000);
+    expect(loop.state().stalled).toBeNull();
+  });
 
   test("a stopped loop ends its pause at once, and a run in flight first", async () => {
     const pausing = started();
@@ -86,7 +110,7 @@ test("a loop that pauses a hundred thousand times keeps nothing of its pauses", 
     return process.memoryUsage().heapUsed;
   };
   // The real timer's listeners without its waiting.
-  const instant = {
+  const atOnce = {
     monotonicNs: () => BigInt(runs) * 1_000_000n,
     sleep: (_: number, signal: AbortSignal) => {
       runs += 1;
@@ -96,7 +120,7 @@ test("a loop that pauses a hundred thousand times keeps nothing of its pauses", 
   };
   const loop = new Loop({
     name: "image-gc",
-    engine: { ...fakeEngine({}).engine, timer: instant },
+    engine: { ...fakeEngine({}).engine, timer: atOnce },
     periodMs: () => 1,
     pauseMs: () => 1,
     isEnabled: () => true,
