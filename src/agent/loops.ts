@@ -13,11 +13,11 @@ import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { duration, type Instant, toMs } from "../model/time.ts";
-import { noPressure, type PressureVerdict } from "../policy/pressure/judge.ts";
 import { reclaimTargets } from "../policy/pressure/pace.ts";
+import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
-import { LayerReading } from "./layer-reading.ts";
+import { LayerReader } from "./layer-reader.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
 import { checkPressure, Measurements, PressurePace } from "./pressure.ts";
 
@@ -67,7 +67,7 @@ export class Agent {
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
-  readonly #layers = new LayerReading();
+  readonly #layers = new LayerReader();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;

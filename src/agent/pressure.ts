@@ -8,13 +8,13 @@ import type { DiskReader, DiskReading } from "../model/ports.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { UNMEASURED } from "../node/disk.ts";
+import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
 import {
   judgePressure,
   keyOf,
   type PressureState,
   type PressureVerdict,
-} from "../policy/pressure/judge.ts";
-import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
+} from "../policy/pressure/thresholds.ts";
 
 type Figures = Pick<DiskReading, "capacityBytes" | "availableBytes" | "inodes" | "inodesFree">;
 

@@ -6,7 +6,7 @@ import type { ImageEnd } from "../model/outcome.ts";
 import type { Event, LoopName } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import { type Duration, type Instant, minutes, since } from "../model/time.ts";
-import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
+import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { apart, futilityDiffers } from "../policy/space/futility.ts";
 import { counted, humanBytes } from "../report/bytes.ts";
 import { BRING_BACK, namesWords } from "../report/keep.ts";

@@ -10,14 +10,14 @@ import { usageOf } from "../policy/image/usage.ts";
 import { baselineOf } from "../policy/keep/baseline.ts";
 import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
-import { metTargets } from "../policy/pressure/judge.ts";
+import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
 import { Observer, readCreations } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
-import { trace } from "./trace.ts";
+import { trace } from "./traced-node.ts";
 
 export interface PrepareRequest extends Pick<
   PlanInput,

@@ -3,7 +3,7 @@
 import type { ImageId } from "../model/ids.ts";
 import type { Limits } from "../model/limits.ts";
 import type { SimulatedNodeFigures } from "../model/simulation.ts";
-import { resolveAmount } from "../policy/pressure/judge.ts";
+import { resolveAmount } from "../policy/pressure/thresholds.ts";
 import type { SimulatedNode } from "./node.ts";
 
 /** A level of disk usage whose time is counted. */

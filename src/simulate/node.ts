@@ -4,7 +4,7 @@ import { type ContainerId, containerId, type ImageId, podUid, sandboxId } from "
 import type { ImageOrigin } from "../model/ledger.ts";
 import type { Container, Filesystem, Image, KeepRules, Snapshot } from "../model/snapshot.ts";
 import { type Duration, hours, type Instant, instantFromMs, plus, since } from "../model/time.ts";
-import type { ReplayedImage } from "./trace.ts";
+import type { ReplayedImage } from "./replayed-trace.ts";
 
 /** The only filesystem: of images, containers and the node's own files. */
 export const DEVICE = "image filesystem";

@@ -6,14 +6,14 @@ import type { ImageItem } from "../model/outcome.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import { duration, type Instant, instantFromMs, toMs } from "../model/time.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
-import { judgePressure, noPressure } from "../policy/pressure/judge.ts";
 import { reclaimTargets, SOONEST_MS } from "../policy/pressure/pace.ts";
+import { judgePressure, noPressure } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { Detection } from "./detection.ts";
 import { type Figures, Measures, usageLevels } from "./measures.ts";
 import { type NodeOptions, SimulatedNode } from "./node.ts";
 import { farthestFirst, isTriggered, removeByPlan } from "./pass.ts";
-import type { Replayable, ReplayedImage, TraceEvent } from "./trace.ts";
+import type { Replayable, ReplayedImage, TraceEvent } from "./replayed-trace.ts";
 
 export interface Scenario extends Omit<NodeOptions, "startedAt"> {
   readonly trace: Replayable;

@@ -28,7 +28,7 @@ import { ledgerOf, readLedgerRows } from "./ledger-rows.ts";
 import { leftOpen, marksIn } from "./marks.ts";
 import { Recorder } from "./recorder.ts";
 import type { StoreOptions } from "./store.ts";
-import { readTrace } from "./trace.ts";
+import { readTrace } from "./trace-rows.ts";
 
 /** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {

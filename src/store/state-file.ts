@@ -24,7 +24,7 @@ import { prune, readRecentHistory, writeRow } from "./history.ts";
 import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
 import { dropMarks, marksIn, OwnMark } from "./marks.ts";
 import type { LedgerWrite, RecordsWrite, StateReply, StateRequest } from "./state-request.ts";
-import { type TraceRequest, writeTrace } from "./trace.ts";
+import { type TraceRequest, writeTrace } from "./trace-rows.ts";
 
 interface StateFileOptions {
   /** `--state-dir`. */

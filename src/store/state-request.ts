@@ -5,7 +5,7 @@ import type { Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import type { HistoryRow, RecentHistory } from "./history.ts";
 import { type LedgerChange, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
-import type { TraceRequest } from "./trace.ts";
+import type { TraceRequest } from "./trace-rows.ts";
 
 /** Answered in order; a request does not wait for the reply to the one before. */
 export type StateRequest =

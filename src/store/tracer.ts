@@ -5,7 +5,7 @@ import type { Image } from "../model/snapshot.ts";
 import { type Instant, instantToMs, toMs } from "../model/time.ts";
 import type { TracedNode, TraceSeen } from "../model/trace.ts";
 import type { LedgerAnswer } from "./state-request.ts";
-import type { TraceRequest } from "./trace.ts";
+import type { TraceRequest } from "./trace-rows.ts";
 
 export interface TracerPorts {
   readonly ask: (request: TraceRequest) => Promise<LedgerAnswer>;

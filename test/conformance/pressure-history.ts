@@ -9,7 +9,7 @@ import {
   type PressureVerdict,
   reclaimFor,
   topologyOf,
-} from "../../src/policy/pressure/judge.ts";
+} from "../../src/policy/pressure/thresholds.ts";
 import { FILE, load } from "../config/loading.ts";
 import { aFilesystem, defaultLimits } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";

@@ -8,7 +8,11 @@ import type { Event, EventReason, LoopName } from "../../src/model/pass.ts";
 import type { Futility, ImagePlan } from "../../src/model/plan.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { duration, instant, minutes, seconds } from "../../src/model/time.ts";
-import { judgePressure, noPressure, type PressureState } from "../../src/policy/pressure/judge.ts";
+import {
+  judgePressure,
+  noPressure,
+  type PressureState,
+} from "../../src/policy/pressure/thresholds.ts";
 import { aFilesystem, anImagePlan, GIB, NOW } from "../support/build/values.ts";
 
 function listener() {

@@ -2,7 +2,7 @@
 
 import type { NodeTrace, TraceImage } from "../../src/model/trace.ts";
 import type { Scenario } from "../../src/simulate/replay.ts";
-import { replayable } from "../../src/simulate/trace.ts";
+import { replayable } from "../../src/simulate/replayed-trace.ts";
 import { simLimits } from "../sim/simulation.ts";
 import { idOf, MIB } from "../support/build/values.ts";
 

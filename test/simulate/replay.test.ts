@@ -7,7 +7,7 @@ import fc from "fast-check";
 import type { Limits } from "../../src/model/limits.ts";
 import { hours } from "../../src/model/time.ts";
 import { replay } from "../../src/simulate/replay.ts";
-import { replayable } from "../../src/simulate/trace.ts";
+import { replayable } from "../../src/simulate/replayed-trace.ts";
 import { aThreshold, simLimits } from "../sim/simulation.ts";
 import { idOf, MIB } from "../support/build/values.ts";
 import { aScenario, aTrace, HOUR, MINUTE, presentAt, traced, usedAt } from "./build.ts";

@@ -13,7 +13,7 @@ import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { rulesInForce } from "../../policy/keep/lease.ts";
-import { evictionMarks } from "../../policy/pressure/judge.ts";
+import { evictionMarks } from "../../policy/pressure/thresholds.ts";
 import { isVersionWithin } from "../../policy/version.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";

@@ -33,8 +33,8 @@ import {
 import { exit, planExit } from "../exit.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
+import { recordedTrace } from "../recorded-trace.ts";
 import { forced, ID_PREFIX_MIN, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
-import { recordedTrace } from "../trace.ts";
 import { durationFrom, valueOf } from "../values.ts";
 
 export const plan = command({

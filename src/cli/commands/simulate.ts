@@ -15,7 +15,7 @@ import type { NodeTrace } from "../../model/trace.ts";
 import { simulationPage } from "../../report/html/simulation.ts";
 import { simulationDocument, simulationTable } from "../../report/simulation.ts";
 import { replay, type Scenario } from "../../simulate/replay.ts";
-import { type Replayable, replayable } from "../../simulate/trace.ts";
+import { type Replayable, replayable } from "../../simulate/replayed-trace.ts";
 import {
   command,
   type CommandContext,
@@ -27,7 +27,7 @@ import {
 } from "../command.ts";
 import { exit } from "../exit.ts";
 import { print } from "../output.ts";
-import { recordedTrace } from "../trace.ts";
+import { recordedTrace } from "../recorded-trace.ts";
 import { filesAt, matching, parsed, valueOf, type ValueType } from "../values.ts";
 
 /** Of each replay. */

@@ -15,7 +15,7 @@ import { once } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
 import { type Choice, layersCount, orderByLayers, withEstimates } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
-import { evictionMarks } from "../pressure/judge.ts";
+import { evictionMarks } from "../pressure/thresholds.ts";
 import { selectionOf } from "../selection.ts";
 import { gainOf } from "../space/freed.ts";
 import { distinctTriggers, isSpaceOff, type RemovalDemand, removalDemand } from "./demand.ts";

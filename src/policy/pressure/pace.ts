@@ -4,7 +4,7 @@ import type { Compat, Signal } from "../../model/limits.ts";
 import { type ImageEnd, isGone, outcomeItems } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImageTarget } from "../../model/plan.ts";
-import type { PressureVerdict } from "./judge.ts";
+import type { PressureVerdict } from "./thresholds.ts";
 
 /** At 100 MB/s, 50 MB are written until a crossing is noticed, or before the next pass. `gc` and `rm` try the lock every 250 ms, so they get it in between. */
 export const SOONEST_MS = 500;

@@ -210,34 +210,34 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
   switch (target.kind) {
     case "available-bytes":
       // The kubelet checks only after a removal, so it removes one image even if the target is 0.
-      if (isReported) return isMet(progress.removed > 0 && reportedBytes >= target.wantedBytes);
+      if (isReported) return reached(progress.removed > 0 && reportedBytes >= target.wantedBytes);
       return (
-        isMet((progress.availableBytes.get(target.device) ?? -1n) >= target.availableBytes) ??
-        isGained(progress.gainedBytes.get(target.device), target.wantedBytes)
+        reached((progress.availableBytes.get(target.device) ?? -1n) >= target.availableBytes) ??
+        reachedByGain(progress.gainedBytes.get(target.device), target.wantedBytes)
       );
     case "free-inodes":
       return (
-        isMet((progress.inodesFree.get(target.device) ?? -1n) >= target.inodesFree) ??
-        isGained(progress.gainedInodes.get(target.device), target.wantedInodes)
+        reached((progress.inodesFree.get(target.device) ?? -1n) >= target.inodesFree) ??
+        reachedByGain(progress.gainedInodes.get(target.device), target.wantedInodes)
       );
     case "store-bytes":
-      if (isReported) return isMet(reportedBytes >= target.wantedBytes);
-      return isMet(
+      if (isReported) return reached(reportedBytes >= target.wantedBytes);
+      return reached(
         storeBytes === null
           ? estimatedBytes >= target.wantedBytes
           : storeBytes <= target.maximumBytes,
       );
     case "image-count":
-      return isMet(progress.imageCount <= target.maximumImages);
+      return reached(progress.imageCount <= target.maximumImages);
     case "everything":
       return null;
   }
 }
 
-const isMet = (is: boolean): Met | null => (is ? "target-reached" : null);
+const reached = (is: boolean): Met | null => (is ? "target-reached" : null);
 
 /** Own gains end a pass if others write as fast as it frees. */
-const isGained = (gained = 0n, wanted: bigint): Met | null =>
+const reachedByGain = (gained = 0n, wanted: bigint): Met | null =>
   gained > 0n && gained >= wanted ? "own-gain-reached" : null;
 
 /** The bytes that a target lacks on its disk or in its budget; `null` if it is not about measured bytes. */

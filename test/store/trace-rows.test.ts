@@ -10,7 +10,7 @@ import { instantFromMs, minutes } from "../../src/model/time.ts";
 import { type TraceSeen, useKey } from "../../src/model/trace.ts";
 import { openInMemory } from "../../src/store/connection.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
-import { readTrace, writeTrace } from "../../src/store/trace.ts";
+import { readTrace, writeTrace } from "../../src/store/trace-rows.ts";
 import { anImage } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";

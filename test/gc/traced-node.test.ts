@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { detect } from "../../src/gc/prepare.ts";
-import { trace } from "../../src/gc/trace.ts";
+import { trace } from "../../src/gc/traced-node.ts";
 import { chainId, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import { minutes, plus } from "../../src/model/time.ts";

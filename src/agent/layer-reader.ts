@@ -13,7 +13,7 @@ import { counted } from "../report/bytes.ts";
 /** Maximum number of images named in one line. */
 const NAMED_MAX = 3;
 
-export class LayerReading {
+export class LayerReader {
   /** Present images without layers that were reported. */
   #said: ReadonlySet<ImageId> = new Set();
   /** Images whose status could not be read last time. */

@@ -13,7 +13,7 @@ import {
   type PressureState,
   reclaimFor,
   topologyOf,
-} from "../../../src/policy/pressure/judge.ts";
+} from "../../../src/policy/pressure/thresholds.ts";
 import { aFilesystem, GIB } from "../../support/build/values.ts";
 
 const quantity = (value: bigint): Amount => ({ kind: "quantity", value });

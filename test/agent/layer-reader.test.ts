@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { LayerReading } from "../../src/agent/layer-reading.ts";
+import { LayerReader } from "../../src/agent/layer-reader.ts";
 import { detect } from "../../src/gc/prepare.ts";
 import { aRelease } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, Simulation, withThresholds } from "../sim/simulation.ts";
@@ -15,10 +15,10 @@ const images = Array.from({ length: 40 }, (_, at) => anImage(`app-${at}`));
 const statuses = ({ calls }: FakeEngine): number =>
   calls.filter((method) => method === "ImageStatus").length;
 /** What a look at the node does: it is observed, then layers are read. */
-const looks = async (node: FakeEngine, reading: LayerReading, times: number): Promise<void> => {
+const looks = async (node: FakeEngine, reader: LayerReader, times: number): Promise<void> => {
   for (let time = 0; time < times; time += 1) {
     await detect(node.engine, signal);
-    await reading.read(node.engine, signal);
+    await reader.read(node.engine, signal);
   }
 };
 const spoken = ({ said }: FakeEngine): readonly string[] =>
@@ -27,32 +27,32 @@ const spoken = ({ said }: FakeEngine): readonly string[] =>
 describe("the reading of layers", () => {
   test("reads each image once, however often the node is observed, and then only new images", async () => {
     const node = fakeEngine({ images: images.slice(0, 10) });
-    const reading = new LayerReading();
-    await looks(node, reading, 3);
+    const reader = new LayerReader();
+    await looks(node, reader, 3);
     expect(statuses(node)).toBe(10);
     node.world.images.push(anImage("new"));
-    await looks(node, reading, 2);
+    await looks(node, reader, 2);
     expect(statuses(node)).toBe(11);
   });
 
   test("reads none with compat kubelet", async () => {
     const node = fakeEngine({ images: [...images], limits: withLimits({ compat: "kubelet" }) });
-    await looks(node, new LayerReading(), 2);
+    await looks(node, new LayerReader(), 2);
     expect([statuses(node), spoken(node)]).toEqual([0, []]);
   });
 
   test("reports once which images have no layers, again if one comes back, and a new one", async () => {
     const node = fakeEngine({ images: images.slice(0, 5) });
-    const reading = new LayerReading();
-    await looks(node, reading, 3);
+    const reader = new LayerReader();
+    await looks(node, reader, 3);
     expect(spoken(node)).toEqual([
       "the runtime does not report the layers of 5 images (registry.example/app-0:v1, registry.example/app-1:v1, registry.example/app-2:v1 and 2 more), so crigc assumes that they share none",
     ]);
     const [gone] = node.world.images.splice(0, 1);
-    await looks(node, reading, 1);
+    await looks(node, reader, 1);
     for (const one of [gone ?? anImage("x"), anImage("new")]) {
       node.world.images.push(one);
-      await looks(node, reading, 2);
+      await looks(node, reader, 2);
     }
     expect(spoken(node).slice(1)).toEqual([
       expect.stringContaining("the layers of 1 image (registry.example/app-0:v1)"),
@@ -62,17 +62,17 @@ describe("the reading of layers", () => {
 
   test("retries a failed call at the next observation, reports it once, and stops after sixteen failures", async () => {
     const node = fakeEngine({ images: [...images], fails: new Set(["ImageStatus"]) });
-    const reading = new LayerReading();
-    await looks(node, reading, 1);
+    const reader = new LayerReader();
+    await looks(node, reader, 1);
     expect(statuses(node)).toBeWithin(16, 32);
     const before = statuses(node);
     node.world.fails.clear();
-    await looks(node, reading, 1);
+    await looks(node, reader, 1);
     expect(statuses(node) - before).toBe(40);
     // Each image is in one line, whether its status failed first or not.
     const counts = spoken(node).map((line) => Number(/of (\d+) images/.exec(line)?.[1]));
     expect(counts.reduce((sum, one) => sum + one, 0)).toBe(40);
-    await looks(node, reading, 2);
+    await looks(node, reader, 2);
     expect(spoken(node)).toHaveLength(counts.length);
   });
 
@@ -84,7 +84,7 @@ describe("the reading of layers", () => {
         if (method === "ImageStatus" && bad.has(about)) throw new Error("it cannot be read");
       },
     });
-    await looks(node, new LayerReading(), 2);
+    await looks(node, new LayerReader(), 2);
     const { origins } = node.engine.memory.current();
     expect(origins.size).toBe(20);
     expect([...origins.keys()].some((id) => bad.has(id))).toBe(false);
