@@ -12,6 +12,13 @@ import type {
 import type { Pass } from "../../src/model/pass.ts";
 import { duration, instant } from "../../src/model/time.ts";
 import {
+  containerOutcome,
+  imageOutcome,
+  pass as wholePass,
+  removedContainer,
+  removedImage,
+} from "../report/build.ts";
+import {
   aCandidate,
   aContainer,
   aFilesystem,
@@ -28,32 +35,20 @@ export function imageItem(
   id = imageId(`sha256:${turn}`),
 ): ImageItem {
   const repoTags = [`Registry.example/app/Web:${turn}`];
-  return {
+  return removedImage(turn, {
     candidate: aCandidate("", { image: anImage("", { id, repoTags, sizeBytes: 1000n }) }),
-    trigger: { kind: "space" },
     result: { kind: "removed", reportedBytes: 1000n, measuredBytes: 700n, settled: "at-once" },
     startedAt: instant(BigInt(turn)),
     took: duration(5n),
     ...change,
-  };
+  });
 }
 
 export function containerItem(name: string): ContainerItem {
   const its = { id: containerId(`c-${name}`), podName: "pod", podNamespace: "space" };
-  const reason = { kind: "pod-gone" } as const;
-  return {
-    planned: {
-      container: aContainer(name, { ...its, state: "exited" }),
-      stopFirst: false,
-      decision: { kind: "remove", reason, tried: [] },
-    },
-    reason,
-    result: { kind: "removed" },
-    stopped: false,
-    logFiles: ["0.log"],
-    logBytes: 20n,
-    logError: null,
-  };
+  const container = aContainer(name, { ...its, state: "exited" });
+  const [item] = containerOutcome().containers;
+  return { ...item!, planned: { ...removedContainer(1), container }, logBytes: 20n };
 }
 
 export const sandboxItem: SandboxItem = {
@@ -70,50 +65,36 @@ export const logItem: LogItem = {
   bytes: 0n,
 };
 
-export function pass(id: string, change: Partial<Pass> = {}): Pass {
-  return {
+export const pass = (id: string, change: Partial<Pass> = {}): Pass =>
+  wholePass({
     id: passId(id),
     kind: "image-gc",
-    purpose: { kind: "periodic" },
     startedAt: instant(100n),
     endedAt: instant(200n),
-    dryRun: false,
     plan: { containers: null, images: null },
     images: null,
     containers: null,
-    events: [],
     steps: [{ name: "observe", startedAt: instant(2n ** 62n), took: duration(7n), error: null }],
-    error: null,
     ...change,
-  };
-}
+  });
 
-export const images = (items: readonly ImageItem[]): ImageOutcome => ({
-  end: "target-reached",
-  items,
-  wantedBytes: 500n,
-  reportedFreedBytes: 1000n,
-  measuredFreedBytes: 700n,
-  availableBefore: 10n,
-  availableAfter: 710n,
-  capacityBytes: 10_000n,
-  error: null,
-  ghosts: [],
-});
+export const images = (items: readonly ImageItem[]): ImageOutcome =>
+  imageOutcome({
+    items,
+    wantedBytes: 500n,
+    reportedFreedBytes: 1000n,
+    measuredFreedBytes: 700n,
+    availableBefore: 10n,
+    availableAfter: 710n,
+    capacityBytes: 10_000n,
+  });
 
 /** Containers of a pass that freed so much. */
 export const containers = (
   measuredFreedBytes: bigint | null,
   change: Partial<ContainerOutcome> = {},
-): ContainerOutcome => ({
-  end: "done",
-  containers: [],
-  sandboxes: [],
-  logs: [],
-  errors: [],
-  measuredFreedBytes,
-  ...change,
-});
+): ContainerOutcome =>
+  containerOutcome({ containers: [], sandboxes: [], logs: [], measuredFreedBytes, ...change });
 
 export const filesystem = aFilesystem({
   device: "254:0",

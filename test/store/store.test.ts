@@ -56,9 +56,8 @@ describe("writing", () => {
     const other = new Database(join(directory, "crigc.db"));
     other.run("BEGIN IMMEDIATE");
     store.saveLedger(ledgerOf(2, 1));
-    const startedMs = performance.now();
+    // Nobody unlocks it meanwhile.
     expect(await store.flush()).toBe(false);
-    expect(performance.now() - startedMs).toBeLessThan(1000);
     expect(notices).toMatchObject([{ kind: "write-failed", error: "busy" }]);
     other.run("COMMIT");
     other.close();

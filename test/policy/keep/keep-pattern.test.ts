@@ -179,13 +179,10 @@ describe("globs", () => {
     );
   });
 
-  test("a pattern that would blow up a backtracking matcher takes no time", () => {
+  test("a pattern that a backtracking matcher would never be done with is matched", () => {
     const evil = compileGlob(`${"*a".repeat(60)}**${"*a".repeat(60)}b*`);
     // It has all that the pattern asks for in its order, but for the component.
     const text = `${"a".repeat(500)}b/`;
-    const before = performance.now();
     expect(globMatches(evil, text)).toBeFalse();
-    // A backtracking matcher would need longer than the machine lasts.
-    expect(performance.now() - before).toBeLessThan(2_000);
   });
 });
