@@ -68,8 +68,8 @@ export class Log {
     this.#say(this.#entry("warning", message, fields));
   }
 
-  error(message: string, fields: Fields = {}): void {
-    this.#say(this.#entry("error", message, fields));
+  error(message: string): void {
+    this.#say(this.#entry("error", message, {}));
   }
 
   /** A failure that may repeat: identical ones of a topic are folded into one line with a count. */

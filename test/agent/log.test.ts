@@ -70,7 +70,7 @@ describe("a line", () => {
   test("a message with line ends is still written as one line", () => {
     for (const format of ["text", "json"] as const) {
       const { log, lines } = recorded(format);
-      log.error("a\nb\u001b[2J", { x: "c\r\nd" });
+      log.warning("a\nb\u001b[2J", { x: "c\r\nd" });
       expect(lines.join("")).not.toMatch(/[\n\r\u001b]/);
     }
   });

@@ -392,6 +392,15 @@ describe("the containers of a pass", () => {
     expect(told.toSorted()).toEqual(["failed", "failed", "removed", "removed", "removed"]);
   });
 
+  test("are removed on lists that took long, and the pass says so", async () => {
+    const fake = aNode({ containers: three });
+    fake.world.before = (method) => {
+      if (method === "ListContainers") fake.elapse(3_000);
+    };
+    await run(fake, onlyContainers);
+    expect(fake.said).toContainEqual(expect.stringContaining("Listing the node takes 3.0 s"));
+  });
+
   test("go with the log directories of deleted pods", async () => {
     const absent = aPodRecord({ absentSinceWatched: watched(0n) });
     const podLogs = [{ entry: "default_gone_uid-gone", uid: podUid("uid-gone") }];

@@ -108,6 +108,8 @@ describe("a pass while a container is being created", () => {
       const done = await pass(fake, ALL);
       ends.push([done.images?.end, waitedMs(done), fake.world.ledger.heldUpPasses]);
     }
+    // Often at first, then every two seconds.
+    expect(fake.calls.filter((call) => call === "marks").length / 4).toBeWithin(25, 30);
     expect(ends).toEqual([
       ["blocked", 30_000, 1],
       ["blocked", 30_000, 2],

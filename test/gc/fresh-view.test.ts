@@ -65,6 +65,12 @@ describe("how old a look may be", () => {
     expect(said).toEqual([]);
   });
 
+  test("lists that take three quarters of a second serve as they are", async () => {
+    const { look, lists, said } = lookAt({ takes: { ListContainers: 750 } });
+    await look(never);
+    expect([lists(), said]).toEqual([1, []]);
+  });
+
   test("a node whose lists take three seconds is collected on lists up to a second older than that, and the pass says so once", async () => {
     const { look, lists, said, timer } = lookAt({ takes: { ListContainers: 3_000 } });
     await look(never);

@@ -178,7 +178,7 @@ describe("a list during a pass", () => {
     expect((await lists.read(never)).containers).toHaveLength(1);
     expect(node.calls).not.toContain("ContainerStatus");
     node.world.containers = [];
-    expect((await lists.read(never)).containers).toEqual([]);
+    for (const _ of [1, 2]) expect((await lists.read(never)).containers).toEqual([]);
     expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
   });
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { countsInJunit, countsInLine, failuresIn, judged } from "../../scripts/counts.ts";
+import { countsInJunit, countsInLine, judged } from "../../scripts/counts.ts";
 
 const good = {
   minutesMax: 5,
@@ -39,19 +39,4 @@ test.each([
   const counted = judged(run);
   expect(counted.failed).toBe(failures);
   expect(counted.note).toMatch(note);
-});
-
-test("the lines about failures are found in a suite's output, without colours", () => {
-  const failures = [
-    "error: expect(received).toBe(expected)",
-    "Expected: 2",
-    "Received: 1",
-    "(fail) two > three [0.20ms]",
-    "FAILED the unit is active",
-  ];
-  const [error = "", ...more] = failures;
-  const others = ["(pass) one [0.10ms]", "12 |   expect(a).toBe(b);", "ok the runtime answers"];
-  const said = [...others, error.replace("error", "\u001B[31merror\u001B[0m"), ...more, ...others];
-  expect(failuresIn(said.join("\n"))).toEqual(failures);
-  expect(failuresIn("(fail) x\n".repeat(100))).toHaveLength(40);
 });

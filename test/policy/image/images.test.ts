@@ -347,6 +347,10 @@ describe("futility", () => {
         notes: [{ kind: "out-of-reach", block: { kind: "nothing-freed" } }],
       });
       expect(notesOn(free)).toMatchObject({ targets: [{ path: "/other" }], notes: [] });
+      const snapshot = { filesystems: [disk(50n), { ...other, availableBytes: 3n * GIB }] };
+      expect(at(12n * minute, { snapshot, limits: { maxImages: 1 } }).notes).toMatchObject([
+        { kind: "out-of-reach", block: { kind: "futile", filesystem: "/other" } },
+      ]);
       // With `collect` images are removed anyway, so nothing is futile.
       expect(notesOn([disk(3n, 4n), other]).notes).toMatchObject([
         { block: { kind: "nothing-freed" } },

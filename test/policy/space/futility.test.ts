@@ -236,6 +236,15 @@ describe("the reach of a pass", () => {
     expect(reachOf({ snapshot, purpose }, targets)(now, [])).toBe(canReach);
   });
 
+  test("targets beyond the capacity of a disk cannot be reached, however much its images could free", () => {
+    const large = [anImage("a", { sizeBytes: 100n * GIB })];
+    const free = aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: null });
+    const snapshot = aSnapshot({ filesystems: [free], images: large });
+    const now = after({ availableBytes: new Map([["8:1", 60n * GIB]]) });
+    const reaches = (bytes: bigint) => reachOf({ snapshot }, [spaceTarget(bytes, 1n)])(now, []);
+    expect([100n * GIB, 100n * GIB + 1n].map(reaches)).toEqual([true, false]);
+  });
+
   describe("inodes", () => {
     const both = [anImage("a"), anImage("b")];
     const disk = aFilesystem({ inodesFree: 100n, imageInodesUsed: 1_000n });
