@@ -149,9 +149,6 @@ function without<K, V>(map: ReadonlyMap<K, V>, keys: Iterable<K>): ReadonlyMap<K
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 
-/** Where containers come and go all the time, as on a node of jobs, this long passes between two grace periods. */
-const VANISHED_APART = hours(1);
-
 /** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
 function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
   const { ledger, snapshot, limits } = input;
@@ -160,13 +157,11 @@ function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
   // A new or lost ledger does not know the previous boot, but a short uptime shows that the machine just booted.
   const fresh = ledger.observedAt === null && snapshot.clocks.uptime < limits.bootGrace;
   if (rebooted || fresh) return { graceUntil: until, graceReason: "boot" };
-  const { graceUntil, graceReason, hadContainers } = ledger;
-  const haveVanished = graceReason === "containers-vanished";
-  const isRecent = graceUntil !== null && now < graceUntil + (haveVanished ? VANISHED_APART : 0n);
-  const vanish = hadContainers && snapshot.containers.length === 0;
-  if (vanish && !(isRecent && haveVanished))
+  if (ledger.hadContainers && snapshot.containers.length === 0) {
     return { graceUntil: until, graceReason: "containers-vanished" };
-  return isRecent ? { graceUntil, graceReason } : NO_GRACE;
+  }
+  if (ledger.graceUntil === null || ledger.graceUntil <= now) return NO_GRACE;
+  return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
 }
 
 function imageRecord(

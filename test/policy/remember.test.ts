@@ -187,18 +187,6 @@ describe("the boot grace period", () => {
     expect(next(aLedger({ hadContainers: false }), later(minutes(5))).graceUntil).toBeNull();
   });
 
-  test("begins an hour after the last one at the earliest where all containers vanish every two minutes", () => {
-    const begun: number[] = [];
-    let ledger = aLedger({ watched: watched(0n) });
-    for (let minute = 1; minute <= 180; minute += 1) {
-      const { graceUntil } = ledger;
-      const containers = minute % 2 === 1 ? [running] : [];
-      ledger = next(ledger, later(minutes(minute), { containers }));
-      if (ledger.graceUntil !== null && ledger.graceUntil !== graceUntil) begun.push(minute);
-    }
-    expect(begun).toEqual([2, 68, 134]);
-  });
-
   test("does not begin because of containers that we removed ourselves", () => {
     const removed = (remaining: number) =>
       forgetRemoved(aLedger(), { containers: [], sandboxes: [], remaining });

@@ -100,7 +100,7 @@ export const paceFields = {
     type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
-    doc: "Also after all containers vanished at once, but not again within an hour after it. Counts observed time. 0s: none.",
+    doc: "Also after all containers vanished at once. Counts observed time. 0s: none.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 
