@@ -2,7 +2,7 @@
 import { type ConfigIssue, configIssue } from "../model/errors.ts";
 import { isMap } from "../model/values.ts";
 import type { Entry } from "./document.ts";
-import { dashed, placeholderOf, variablesOf } from "./field.ts";
+import { dashed, defaultWords, placeholderOf, variablesOf } from "./field.ts";
 import { fieldByVariable, type FieldName, fieldNames, fieldOf, type Values } from "./fields.ts";
 import type { FieldValue } from "./types.ts";
 import { isList, isStatements, parseText, parseValue, printed, shownText } from "./values.ts";
@@ -46,7 +46,10 @@ export interface AgentValue {
 export const valuesOf = ({ values, sources }: Settings) =>
   fieldNames.map((field) => {
     const { kind: source, from } = sources[field];
-    return { field, value: printed(fieldOf(field).type, values[field]), source, from };
+    const { type } = fieldOf(field);
+    const text =
+      source === "default" ? defaultWords(fieldOf(field)) : shownText(type, values[field]);
+    return { field, value: printed(type, values[field]), text, source, from };
   });
 
 /** For messages and tables. */

@@ -1,7 +1,6 @@
 /** A filesystem in words: its figures, a bar fitted to the width with its thresholds, and its forecast. */
 
 import type { Forecast } from "../model/disk-usage.ts";
-import type { Thresholds } from "../model/limits.ts";
 import type { DiskUsage, EvictionMark } from "../model/plan.ts";
 import { humanBytes, humanMs } from "./bytes.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
@@ -58,48 +57,44 @@ export interface BarFigures {
 const WIDTH_MAXIMUM = 60;
 const WIDTH_MINIMUM = 20;
 
-/** The bar, and below it what its marks mean. One line where there are no thresholds. */
+/** The bar, and below it a line for each kind of mark in it. One line where there are no thresholds. */
 export function diskBar(figures: BarFigures, screen: Screen): readonly string[] {
-  const { evictions = [] } = figures;
-  const thresholds = thresholdsOf(figures);
+  const { lowPercent: low, highPercent: high, evictions = [] } = figures;
+  const glyphs = screen.unicode ? UNICODE : ASCII;
   // The indentation and both ends.
   const room = (screen.width ?? 80) - 4;
   const width = Math.max(WIDTH_MINIMUM, Math.min(WIDTH_MAXIMUM, room));
   const bar = barText(figures, width, screen);
-  return thresholds === null
-    ? [bar]
-    : [bar, legend(thresholds, width, screen), ...evictionLines(evictions, screen)];
+  if (low === null || high === null) return [bar];
+  // The signals that are met at a mark.
+  const byPercent = Map.groupBy(evictions, ({ usedPercent }) => usedPercent);
+  return [
+    bar,
+    paint(screen, "dim", `${glyphs.threshold} low ${low}%, high ${high}%`),
+    ...Array.from(byPercent, ([percent, marks]) => {
+      const isMet = marks.some(({ met }) => met);
+      const signals = marks.map(({ signal }) => signal).join(", ");
+      const words = `${glyphs.eviction} ${percent}% eviction: ${signals}${isMet ? ", met" : ""}`;
+      return paint(screen, isMet ? "red" : "dim", words);
+    }),
+  ];
 }
 
-const thresholdsOf = ({ lowPercent, highPercent }: BarFigures): Thresholds | null =>
-  lowPercent === null || highPercent === null ? null : { lowPercent, highPercent };
-
-/** One line for each mark of the bar, with the signals that are met there. */
-const evictionLines = (marks: readonly EvictionMark[], screen: Screen): readonly string[] =>
-  [...Map.groupBy(marks, ({ usedPercent }) => usedPercent)].map(([percent, those]) => {
-    const signals = those.map(({ signal }) => signal).join(", ");
-    const isMet = those.some(({ met }) => met);
-    const words = `${evictionGlyph(screen)} ${percent}% eviction: ${signals}${isMet ? ", met" : ""}`;
-    return paint(screen, isMet ? "red" : "dim", words);
-  });
-
-const evictionGlyph = (screen: Screen): string => (screen.unicode ? "┊" : ":");
+const UNICODE = { full: "█", empty: "░", threshold: "│", eviction: "┊", open: "▕", close: "▏" };
+const ASCII = { full: "#", empty: ".", threshold: "|", eviction: ":", open: "[", close: "]" };
 
 function barText(figures: BarFigures, width: number, screen: Screen): string {
   const { usedPercent, lowPercent, highPercent, evictions = [] } = figures;
+  const glyphs = screen.unicode ? UNICODE : ASCII;
   const used = cells(usedPercent, width);
-  const marks = [lowPercent, highPercent].filter((percent) => percent !== null);
-  const markCells = new Set(marks.map((percent) => cellOf(percent, width)));
-  const evictionCells = new Set(evictions.map((mark) => cellOf(mark.usedPercent, width)));
-  const [full, empty, mark, open, close] = screen.unicode
-    ? ["█", "░", "│", "▕", "▏"]
-    : ["#", ".", "|", "[", "]"];
+  const thresholds = [lowPercent, highPercent].map((it) => it !== null && cellOf(it, width));
+  const marks = evictions.map((mark) => cellOf(mark.usedPercent, width));
   const drawn = Array.from({ length: width }, (_, cell) => {
-    if (markCells.has(cell)) return mark;
-    if (evictionCells.has(cell)) return evictionGlyph(screen);
-    return paint(screen, colourOf(figures), cell < used ? full : empty);
+    if (thresholds.includes(cell)) return glyphs.threshold;
+    if (marks.includes(cell)) return glyphs.eviction;
+    return paint(screen, colourOf(figures), cell < used ? glyphs.full : glyphs.empty);
   });
-  return open + joinedColours(drawn.join("")) + close;
+  return glyphs.open + joinedColours(drawn.join("")) + glyphs.close;
 }
 
 // Neighbouring cells of one colour need no escape between them.
@@ -111,19 +106,6 @@ function colourOf({ usedPercent, lowPercent, highPercent }: BarFigures): Colour 
   if (lowPercent === null || highPercent === null) return "blue";
   if (usedPercent >= highPercent) return "red";
   return usedPercent >= lowPercent ? "yellow" : "green";
-}
-
-/** `low 80% ┘ └ high 85%`, each at its mark; where a label has no room there, both in words. */
-function legend(thresholds: Thresholds, width: number, screen: Screen): string {
-  const [left, right] = screen.unicode ? ["┘", "└"] : ["^", "^"];
-  const low = `low ${thresholds.lowPercent}% `;
-  const high = ` high ${thresholds.highPercent}%`;
-  const lowAt = cellOf(thresholds.lowPercent, width) + 1;
-  const highAt = cellOf(thresholds.highPercent, width) + 1;
-  const fits = lowAt >= low.length && highAt + 1 + high.length <= width + 2;
-  if (!fits) return paint(screen, "dim", `marks: ${low.trim()},${high}`);
-  const marks = lowAt === highAt ? left : left + " ".repeat(highAt - lowAt - 1) + right;
-  return paint(screen, "dim", `${" ".repeat(lowAt - low.length)}${low}${marks}${high}`);
 }
 
 /** Full cells; anything used shows at least one, and only a full disk fills the last one. */

@@ -123,8 +123,7 @@ export const withSignal = (title: string, signal: string | null): string =>
 export const imageBlock = reasons<ImageBlock>({
   "on-hold": {
     title: "on hold",
-    text: ({ until, reason }) =>
-      `garbage collection is on hold ${holdEnd(until)}${reason === "" ? "" : ` (${clean(reason)})`}; crigc release ends the hold`,
+    text: (hold) => `garbage collection is on hold ${holdWords(hold)}; crigc release ends the hold`,
   },
   "boot-grace": {
     title: "grace period after a boot",
@@ -226,8 +225,15 @@ const SANDBOX_IMAGE_BY = {
   pattern: "by a built-in pattern",
 } as const;
 
-export const holdEnd = (until: Instant | null): string =>
-  until === null ? "until it is released" : `until ${secondOf(until)}`;
+/** `until 2026-01-31T12:00:00Z (upgrade)`. */
+export const holdWords = ({
+  until,
+  reason,
+}: {
+  readonly until: Instant | null;
+  readonly reason: string;
+}): string =>
+  `until ${until === null ? "it is released" : secondOf(until)}${reason === "" ? "" : ` (${clean(reason)})`}`;
 
 const issuesWords = (issues: readonly string[]): string =>
   andMore(issues.slice(0, 1).map(clean), issues.length, "; and ") || "no details";

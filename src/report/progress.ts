@@ -3,7 +3,7 @@
 import type { Image } from "../model/snapshot.ts";
 import { humanBytes } from "./bytes.ts";
 import { imageName } from "./names.ts";
-import { cutFor, fitted, paint, type Screen } from "./terminal.ts";
+import { cutFor, fitted, type Screen } from "./terminal.ts";
 
 export interface RemovalProgress {
   readonly image: Image;
@@ -42,28 +42,17 @@ export function terminalProgress(screen: Screen, write: (text: string) => void):
 
 /** To the first column; erase to the end of the line. */
 const ERASE = "\r\u001b[K";
-const BAR_WIDTH = 20;
-/** Minimum width of the name; the bar is omitted if there is less. */
-const NAME_WIDTH = 16;
 /** The last column stays free, because some terminals wrap after it. */
 const SPARE = 1;
 
-/** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing image 3: nginx:1.25`. */
+/** `1.2 GiB of 4.0 GiB freed, removing image 3: nginx:1.25`. */
 export function progressLine(
   { image, gainedBytes, wantedBytes }: RemovalProgress,
   number: number,
   screen: Screen & { readonly width: number },
 ): string {
-  const target = wantedBytes !== null && wantedBytes > 0n ? wantedBytes : null;
-  const of = target === null ? "" : ` of ${humanBytes(target)}`;
+  const of = wantedBytes !== null && wantedBytes > 0n ? ` of ${humanBytes(wantedBytes)}` : "";
   const words = `${humanBytes(gainedBytes)}${of} freed, removing image ${number}: `;
   const room = screen.width - SPARE - Bun.stringWidth(words);
-  const cut = cutFor(screen, "middle");
-  if (target === null || room < BAR_WIDTH + 1 + NAME_WIDTH)
-    return words + fitted(imageName(image), room, cut);
-  const share = Number((gainedBytes * BigInt(BAR_WIDTH)) / target);
-  const full = Math.max(0, Math.min(BAR_WIDTH, share));
-  const [done, open] = screen.unicode ? ["█", "░"] : ["#", "."];
-  const bar = paint(screen, "green", done.repeat(full)) + open.repeat(BAR_WIDTH - full);
-  return `${bar} ${words}${fitted(imageName(image), room - BAR_WIDTH - 1, cut)}`;
+  return words + fitted(imageName(image), room, cutFor(screen, "middle"));
 }

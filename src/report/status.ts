@@ -21,11 +21,10 @@ import {
   type JsonObject,
   jsonOf,
   runtimeJson,
-  toJson,
 } from "./document.ts";
 import { passHeadJson } from "./gc.ts";
 import { regretWords } from "./history.ts";
-import { holdEnd, imageBlock } from "./image-reasons.ts";
+import { holdWords, imageBlock } from "./image-reasons.ts";
 import { baselineJson, baselineProblem } from "./keep.ts";
 import { eventWords, passSummary, passTitle } from "./pass-words.ts";
 import { lastImagePlan, preloadedOf } from "./plan-words.ts";
@@ -50,11 +49,16 @@ export interface PressureStatus {
   readonly due: boolean;
 }
 
-/** A configured value by its configuration-file name, with its source. */
+/** A configured value by its configuration-file name. */
 export interface ValueStatus {
   readonly field: string;
   readonly value: Json;
+  /** As in a flag, or what a missing default means. */
+  readonly text: string;
+  /** `default`, `file`, `flag`. */
   readonly source: string;
+  /** Every place that sets it. */
+  readonly from: readonly string[];
 }
 
 export interface StatusReport {
@@ -125,9 +129,7 @@ export const statusDocument = (report: StatusReport) =>
     keptByPreloadedAlone: preloadedOf(lastImagePlan(report.lastPasses)).length,
     baseline: report.baseline && baselineJson(report.baseline),
     events: report.events.map(eventJson),
-    values: Object.fromEntries(
-      report.values.map(({ field, value, source }) => [field, { value, source }]),
-    ),
+    values: valuesJson(report.values),
   });
 
 const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
@@ -193,8 +195,7 @@ function problems(report: StatusReport): readonly string[] {
       `The configuration files differ from what is in force: ${clean(configurationError)}`,
     ledgerError !== null && `The ledger is not on disk: ${clean(ledgerError)}`,
     podSource?.kind === "not-ready" && capitalised(podSourceWords(podSource)),
-    hold.kind === "held" &&
-      `On hold ${holdEnd(hold.until)}${hold.reason === "" ? "" : ` (${clean(hold.reason)})`}`,
+    hold.kind === "held" && `On hold ${holdWords(hold)}`,
     bootGrace !== null &&
       `Grace period after a boot: nothing is removed for another ${humanDuration(bootGrace)}`,
     baselineProblem(report.baseline),
@@ -248,26 +249,19 @@ function loopResult(loop: LoopJson): string {
   return loop.lastStartedAt === null ? "not run yet" : "-";
 }
 
-const VALUE_COLUMNS: Columns<[field: string, held: Omit<ValueStatus, "field">]> = [
+export type ValuesJson = ReturnType<typeof valuesJson>;
+
+export const valuesJson = (values: readonly ValueStatus[]) =>
+  Object.fromEntries(values.map(({ field, ...value }) => [field, value]));
+
+export const VALUE_COLUMNS: Columns<[field: string, value: ValuesJson[string]]> = [
   column("FIELD", ([field]) => field, { minimumWidth: 16 }),
-  column("VALUE", ([field, { value }]) => clean(valueText(value, OPERATORS[field])), {
-    minimumWidth: 10,
+  column("VALUE", ([, { text }]) => clean(text), { minimumWidth: 12 }),
+  column("SOURCE", ([, { source, from }]) => clean([source, from.join(", ")].join(" ").trimEnd()), {
+    minimumWidth: 12,
+    cut: "middle",
   }),
-  column("SOURCE", ([, { source }]) => clean(source), { minimumWidth: 10, cut: "middle" }),
 ];
-
-/** Operators other than "=", so that the text can be used as a flag. */
-const OPERATORS: Readonly<Record<string, string>> = { evictionHard: "<", evictionSoft: "<" };
-
-function valueText(value: Json, operator = "="): string {
-  if (value === null) return "-";
-  if (Array.isArray(value)) return value.map((it) => valueText(it)).join(", ") || "-";
-  if (typeof value !== "object") return typeof value === "string" ? value : toJson(value);
-  const pairs = Object.entries(value).map(
-    ([name, held]) => `${name}${operator}${valueText(held ?? null)}`,
-  );
-  return pairs.join(",") || "-";
-}
 
 const SECOND = seconds(1);
 

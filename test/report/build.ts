@@ -352,8 +352,14 @@ export const status = builder<StatusReport>({
   baseline: null,
   events: [],
   values: [
-    { field: "imageGCHighThresholdPercent", value: 85, source: "default" },
-    { field: "keep", value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
+    { field: "imageGCHighThresholdPercent", value: 85, text: "85", source: "default", from: [] },
+    {
+      field: "keep",
+      value: ["a", "b"],
+      text: "a, b",
+      source: "file",
+      from: ["/etc/crigc/crigc.yaml:3"],
+    },
   ],
 });
 

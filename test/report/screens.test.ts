@@ -281,8 +281,14 @@ const troubled = status({
   },
   events: history.events,
   values: [
-    { field: "evictionHard", value: { "nodefs.available": "10%" }, source: "/etc/crigc.yaml:3" },
-    { field: "keep", value: ["a", "b"], source: "--keep" },
+    {
+      field: "evictionHard",
+      value: { "nodefs.available": "10%" },
+      text: "nodefs.available<10%",
+      source: "file",
+      from: ["/etc/crigc.yaml:3"],
+    },
+    { field: "keep", value: ["a", "b"], text: "a, b", source: "flag", from: ["--keep"] },
   ],
 });
 

@@ -3,9 +3,9 @@
 import { screenQuery } from "../../agent/control.ts";
 import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
-import type { HoldState } from "../../model/pass.ts";
 import { type Instant, plus } from "../../model/time.ts";
-import { humanDuration, secondOf } from "../../report/bytes.ts";
+import { humanDuration } from "../../report/bytes.ts";
+import { holdWords } from "../../report/image-reasons.ts";
 import {
   command,
   type CommandContext,
@@ -75,7 +75,7 @@ export const hold = command({
     const reason = textOf(context, "reason") ?? "";
     const places = context.open.hold(context.config);
     const lasts = (until: Instant): string =>
-      `on hold for ${humanDuration(length)}, until ${secondOf(until)}${reason === "" ? "" : ` (${reason})`}`;
+      `on hold for ${humanDuration(length)}, ${holdWords({ until, reason })}`;
     if (context.dryRun) {
       const until = plus(context.open.now(), length);
       context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
@@ -85,7 +85,7 @@ export const hold = command({
     context.say(`Garbage collection is ${lasts(until)}; crigc release ends it.`);
     const inForce = places.read();
     if (inForce.kind === "held" && (inForce.until === null || inForce.until > until))
-      context.note(`an earlier hold lasts longer: ${wordsOf(inForce)}`);
+      context.note(`an earlier hold lasts longer: ${holdWords(inForce)}`);
     const { stateDir } = context.config.values;
     if (!path.startsWith(`${stateDir}/`))
       context.note(
@@ -105,32 +105,15 @@ export const release = command({
   run: async (context) => {
     const places = context.open.hold(context.config);
     const before = places.read();
-    const lasts = before.kind === "held" ? lastsUntil(before) : null;
-    if (context.dryRun)
-      context.say(
-        `Dry run: ${lasts === null ? "no hold found" : `the hold would be released: ${lasts}`}.`,
-      );
-    // Released whatever was read: an expired one has a file, too.
-    else {
-      const found = places.release();
-      context.say(
-        lasts !== null
-          ? `Hold released: ${lasts}.`
-          : found
-            ? "The hold had expired."
-            : "No hold found.",
-      );
+    const isHeld = before.kind === "held";
+    const lasts = isHeld ? `it would have lasted ${holdWords(before)}` : "";
+    if (context.dryRun) {
+      context.say(`Dry run: ${isHeld ? `the hold would be released: ${lasts}` : "no hold found"}.`);
+      return;
     }
+    // Released whatever was read: an expired one has a file, too.
+    const found = places.release();
+    if (isHeld) context.say(`Hold released: ${lasts}.`);
+    else context.say(found ? "The hold had expired." : "No hold found.");
   },
 });
-
-type Held = Extract<HoldState, { kind: "held" }>;
-
-const lastsUntil = (held: Held): string =>
-  `${held.until === null ? "" : "it would have lasted "}${wordsOf(held)}`;
-
-function wordsOf({ until, reason }: Held): string {
-  if (until === null) return reason || "it had no expiry";
-  const end = `until ${secondOf(until)}`;
-  return reason === "" ? end : `${end} (${reason})`;
-}

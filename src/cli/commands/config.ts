@@ -1,13 +1,12 @@
 /** `crigc config`: the effective configuration with the source of each value, or the check of one file. */
 import type { Config } from "../../config/config.ts";
-import { defaultWords } from "../../config/field.ts";
-import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { shown, valuesOf } from "../../config/settings.ts";
+import { valuesOf } from "../../config/settings.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document } from "../../report/document.ts";
-import { column, type Columns, tableLines } from "../../report/printer.ts";
+import { tableLines } from "../../report/printer.ts";
+import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { command, type CommandContext, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -53,27 +52,12 @@ export function rejectInvalidPatterns({ values, sources }: Config): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-function table(read: Config, screen: Screen): string {
-  const rows = fieldNames.map((name): Row => {
-    const { kind, from } = read.sources[name];
-    const text = kind === "default" ? defaultWords(fieldOf(name)) : clean(shown(read, name));
-    return [name, text, [kind, clean(from.join(", "))].join(" ").trimEnd()];
-  });
-  return `${tableLines(COLUMNS, rows, screen).join("\n")}\n`;
-}
-
-type Row = readonly [field: string, value: string, source: string];
-const COLUMNS: Columns<Row> = [
-  column("FIELD", ([field]) => field),
-  column("VALUE", ([, value]) => value, { minimumWidth: 12 }),
-  column("SOURCE", ([, , source]) => source, { minimumWidth: 12, cut: "middle" }),
-];
-
 const answerOf = (read: Config) => ({
   document: document("Config", {
     files: read.files,
-    values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
+    values: valuesJson(valuesOf(read)),
     warnings: read.warnings,
   }),
-  table: (_: object, screen: Screen) => table(read, screen),
+  table: ({ values }: { readonly values: ValuesJson }, screen: Screen) =>
+    `${tableLines(VALUE_COLUMNS, Object.entries(values), screen).join("\n")}\n`,
 });

@@ -23,7 +23,7 @@ test("in JSON each value has its source and where it was written, by its name in
   expect(Object.keys(values)).toEqual([...fieldNames]);
   const named = Object.entries(values as Readonly<Record<string, { source: string }>>);
   expect([head, named.filter(([, { source }]) => source !== "default")]).toMatchSnapshot();
-  const low = { value: 80, source: "default", from: [] };
+  const low = { value: 80, text: "80", source: "default", from: [] };
   expect(values.imageGCLowThresholdPercent).toEqual(low);
 });
 
