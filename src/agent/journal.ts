@@ -19,7 +19,6 @@ import { type JsonObject, jsonOf } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
 import { imageName } from "../report/names.ts";
 import {
-  containerEndWords,
   endWords,
   imageResultWords,
   passSummary,
@@ -168,7 +167,7 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
   const ends = present([
     containers !== null &&
       containers.end !== "done" &&
-      `containers: ${containerEndWords(containers.end)}${blockedBy(plan.containers?.blocks)}`,
+      `containers: ${endWords(containers.end)}${blockedBy(plan.containers?.blocks)}`,
     images !== null &&
       `images: ${endWords(images.end, purpose.kind)}${blockedBy(plan.images?.blocks)}`,
   ]);

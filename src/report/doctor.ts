@@ -16,6 +16,22 @@ export interface DoctorCheck {
   readonly advice: string | null;
 }
 
+export type Verdict = Omit<DoctorCheck, "name">;
+
+/** By name of the check, in display order; `null`: nothing to report. */
+export type Verdicts = readonly (readonly [name: string, verdict: Verdict | null])[];
+
+const verdict =
+  (result: Verdict["result"]) =>
+  (message: string, advice: string | null = null): Verdict => ({ result, message, advice });
+
+export const ok = verdict("ok");
+export const warning = verdict("warning");
+export const failed = verdict("failed");
+
+/** `because`: the check that it depends on. */
+export const skipped = (because: string): Verdict => verdict("skipped")(`not checked: ${because}`);
+
 export interface DoctorReport {
   readonly checks: readonly DoctorCheck[];
 }
@@ -49,8 +65,8 @@ export function doctorTable({ checks }: DoctorReport, screen: Screen): string {
     if (advice !== null) printer.say(`what to do: ${clean(advice)}`, undefined, indent);
   }
   printer.gap();
-  const [failed, warnings] = [countOf(checks, "failed"), countOf(checks, "warning")];
-  if (failed > 0) printer.line(`${counted(failed, "check")} of ${checks.length} failed.`);
+  const [failures, warnings] = [countOf(checks, "failed"), countOf(checks, "warning")];
+  if (failures > 0) printer.line(`${counted(failures, "check")} of ${checks.length} failed.`);
   else if (warnings === 0) printer.line("All checks passed.");
   else printer.line(`No check failed, ${counted(warnings, "warning")}.`);
   return printer.text();

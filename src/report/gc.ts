@@ -34,7 +34,7 @@ import {
   removalResultWords,
 } from "./pass-words.ts";
 import { printPlan } from "./plan-table.ts";
-import { freesJson, planBody } from "./plan.ts";
+import { freesJson, type KeptJson, planBody } from "./plan.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
@@ -130,7 +130,7 @@ const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass) => ({
 const removalJson = (result: RemovalResult) => ({ ...result, text: removalResultWords(result) });
 
 export function gcTable(pass: GcDocument, screen: Screen): string {
-  const { plan, images, containers, dryRun } = pass;
+  const { plan, images, containers, dryRun, selected = false } = pass;
   const printer = new Printer(screen);
   const what = dryRun ? "dry run, nothing removed" : `took ${humanMs(pass.tookMs)}`;
   printer.say(`Pass ${pass.passId}: ${passTitle(pass.passKind)}${purposeWords(pass)}, ${what}`);
@@ -140,8 +140,19 @@ export function gcTable(pass: GcDocument, screen: Screen): string {
   if (!dryRun && containers !== null) printContainers(printer, containers);
   if (!dryRun && images !== null) printImages(printer, images);
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
+  const kept = selected && plan.images !== null ? [...plan.images.kept] : [];
+  printer.table(
+    REFUSED_COLUMNS,
+    kept.filter(({ reason }) => reason.code !== "not-selected"),
+  );
   return printer.text();
 }
+
+/** Selected images that a rule keeps. */
+const REFUSED_COLUMNS: Columns<KeptJson> = [
+  column("KEPT", ({ name }) => name, NAME),
+  column("WHY", ({ reason }) => reason.text, { minimumWidth: 16 }),
+];
 
 /** What a pass is for, in brackets; "" for a periodic one. */
 function purposeWords({ purpose, signals = [], selected = false }: GcDocument): string {

@@ -25,7 +25,7 @@ import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
 import { document, eventJson, type JsonOf, jsonOf } from "./document.ts";
 import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
 import { kindTitle, shortId } from "./names.ts";
-import { containerEndWords, endWords, eventWords, passTitle } from "./pass-words.ts";
+import { endWords, eventWords, passTitle } from "./pass-words.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
@@ -65,7 +65,7 @@ const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   passKind: kind,
   ...jsonOf(row),
   imagesEndText: row.imagesEnd === null ? null : endWords(row.imagesEnd, row.purpose),
-  containersEndText: row.containersEnd === null ? null : containerEndWords(row.containersEnd),
+  containersEndText: row.containersEnd === null ? null : endWords(row.containersEnd),
 });
 
 /** `freed`: passes are already in order, events follow; otherwise both are sorted by time. */

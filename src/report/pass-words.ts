@@ -21,7 +21,8 @@ import { imageBlock, imageKeep } from "./image-reasons.ts";
 import { keptBackWords, preloadedWords } from "./plan-words.ts";
 import { clean, present } from "./terminal.ts";
 
-const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
+const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
+  done: "done",
   "nothing-to-do": "no threshold exceeded",
   "target-reached": "target reached",
   "own-gain-reached": "freed what was needed, but other programs filled the disk meanwhile",
@@ -35,15 +36,6 @@ const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   "invalid-capacity": "invalid filesystem figures",
   "observation-failed": "a list or a measurement failed, so the pass stopped",
   stopped: "stopped on request",
-  "dry-run": "dry run, nothing removed",
-};
-
-const CONTAINER_ENDS: Readonly<Record<ContainerOutcome["end"], string>> = {
-  done: "done",
-  blocked: "removal is blocked",
-  "removal-limit": "maximum removals per pass reached",
-  stopped: "stopped on request",
-  "observation-failed": "a list failed, so the pass stopped",
   "dry-run": "dry run, nothing removed",
 };
 
@@ -141,7 +133,7 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
 export function containerPassWords({ containers, plan }: Pass): string {
   if (containers === null) return "";
   const blocks = plan.containers?.blocks ?? [];
-  if (containers.end !== "blocked") return containerEndWords(containers.end);
+  if (containers.end !== "blocked") return endWords(containers.end);
   // Of all blocks, only a hold begins in the middle of a container pass.
   return blocks.map(imageBlock.text).join("; ") || "a hold began, so the pass stopped";
 }
@@ -154,14 +146,11 @@ export function failureWords(
   return failed > 0 && `${counted(failed, "removal")} failed`;
 }
 
-/** How the container half ended. An unknown code, of a later version, is shown as it is. */
-export const containerEndWords = (end: string): string => known(CONTAINER_ENDS, end) ?? clean(end);
-
-/** How the image half ended, by its code in the history. An unknown code is shown as it is. */
-export function endWords(end: string, purpose: string): string {
+/** How a half of a pass ended, by its code in the history. An unknown code, of a later version, is shown as it is. */
+export function endWords(end: string, purpose = "periodic"): string {
   // A request for everything unused, and the kubelet's reclaim, have no target to miss.
   if (end === "candidates-exhausted" && purpose !== "periodic") return "no candidates left";
-  return known(IMAGE_ENDS, end) ?? clean(end);
+  return known(ENDS, end) ?? clean(end);
 }
 
 /** Why removing goes on with one image at a time. */

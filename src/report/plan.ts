@@ -129,6 +129,8 @@ export const freesJson = ({ chain, frees }: ImageCandidate) => ({
   freesAtMostBytes: frees?.upperBytes,
 });
 
+export type KeptJson = ReturnType<typeof keptJson>;
+
 export const keptJson = (kept: KeptImage) => ({
   ...imageJson(kept.image),
   ...recordJson(kept.record),

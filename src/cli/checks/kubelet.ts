@@ -10,7 +10,7 @@ import { printedText } from "../../config/values.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import { ok, skipped, type Verdict, type Verdicts, warning } from "./check.ts";
+import { ok, skipped, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 
 /** `images`: the image filesystem; `null`: the node could not be read. */
 export function kubeletChecks(

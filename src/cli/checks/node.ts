@@ -17,10 +17,10 @@ import { evictionMarks } from "../../policy/pressure/thresholds.ts";
 import { isVersionWithin } from "../../policy/version.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
+import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
 import { preloadedWords } from "../../report/plan-words.ts";
 import { present } from "../../report/terminal.ts";
-import { failed, ok, type Verdict, type Verdicts, warning } from "./check.ts";
 
 export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
   const { snapshot, plan } = prepared;

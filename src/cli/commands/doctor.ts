@@ -3,8 +3,18 @@
 import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../../report/doctor.ts";
-import { failed, ok, skipped, type Verdict, type Verdicts, warning } from "../checks/check.ts";
+import {
+  type DoctorCheck,
+  doctorDocument,
+  doctorTable,
+  failed,
+  isHealthy,
+  ok,
+  skipped,
+  type Verdict,
+  type Verdicts,
+  warning,
+} from "../../report/doctor.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";
 import {
   addressCheck,

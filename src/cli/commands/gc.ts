@@ -9,10 +9,6 @@ import type { KeptImage } from "../../model/plan.ts";
 import { duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { counted, humanDuration } from "../../report/bytes.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
-import { imageKeep } from "../../report/image-reasons.ts";
-import { imageName } from "../../report/names.ts";
-import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
-import type { Screen } from "../../report/terminal.ts";
 import { command, type CommandContext, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
 import { dueEvictions, IMAGES_ONLY } from "../node-plan.ts";
@@ -93,7 +89,7 @@ async function pass(
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   await print(context, {
     document: gcDocument(told),
-    table: (document, screen) => gcTable(document, screen) + refusalTable(refused, screen),
+    table: gcTable,
   });
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);
@@ -115,16 +111,6 @@ function withLost(ended: Pass, lost: number, { engine }: OpenCollector): Pass {
 
 /** Reasons that pass by themselves. */
 const WAITS: readonly string[] = ["too-young", "blocked"];
-
-const REFUSAL_COLUMNS: Columns<KeptImage> = [
-  column("KEPT", ({ image }) => imageName(image), NAME),
-  column("WHY", ({ reason }) => imageKeep.text(reason), { minimumWidth: 16 }),
-];
-
-function refusalTable(refused: readonly KeptImage[], screen: Screen): string {
-  if (refused.length === 0) return "";
-  return `${tableLines(REFUSAL_COLUMNS, refused, screen).join("\n")}\n`;
-}
 
 /** Selected images that a rule keeps. */
 const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>

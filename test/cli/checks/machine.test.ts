@@ -3,7 +3,6 @@
 import { expect, test } from "bun:test";
 
 import type { SocketFact } from "../../../src/agent/openers.ts";
-import type { Verdict } from "../../../src/cli/checks/check.ts";
 import {
   agentCheck,
   clockCheck,
@@ -24,6 +23,7 @@ import {
   seconds,
 } from "../../../src/model/time.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
+import type { Verdict } from "../../../src/report/doctor.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
 /** `result: message (advice)`. */

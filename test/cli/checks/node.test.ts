@@ -2,13 +2,13 @@
 
 import { expect, test } from "bun:test";
 
-import type { Verdict } from "../../../src/cli/checks/check.ts";
 import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
 import { prepareRecorded } from "../../../src/gc/read-only.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
 import type { Limits } from "../../../src/model/limits.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
+import type { Verdict } from "../../../src/report/doctor.ts";
 import {
   aContainer,
   aFilesystem,
