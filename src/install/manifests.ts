@@ -1,14 +1,8 @@
 /** What `crigc print` writes for other machines: a cloud-config for their first boot, and a DaemonSet for a cluster. */
 
 import type { Config } from "../config/config.ts";
-import { hostAndPort } from "../model/values.ts";
-import {
-  ENGINE_ENVIRONMENT,
-  filled,
-  type GivenSetting,
-  settingsDocument,
-  shellQuoted,
-} from "./service.ts";
+import { hostAndPort, shellQuoted } from "../model/values.ts";
+import { ENGINE_ENVIRONMENT, filled, type GivenSetting, settingsDocument } from "./service.ts";
 import cloudConfigTemplate from "./templates/cloud-config.txt" with { type: "text" };
 import daemonSetTemplate from "./templates/daemonset.txt" with { type: "text" };
 import rights from "./templates/kubelet-rights.txt" with { type: "text" };

@@ -5,6 +5,7 @@ import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Settings } from "../config/settings.ts";
 import { type Printed, printed, printedText } from "../config/values.ts";
 import { assert } from "../model/assert.ts";
+import { shellQuoted } from "../model/values.ts";
 import { homepage, type Init, installed } from "./layout.ts";
 import script from "./templates/openrc-script.txt" with { type: "text" };
 import unit from "./templates/systemd-unit.txt" with { type: "text" };
@@ -81,8 +82,6 @@ export const openrcScript = ({ executable, flags = [] }: ServiceOptions): string
     arguments: ["run", ...flags.map(scriptWord)].join(" "),
     engine: ENGINE_ENVIRONMENT.map(([name, value]) => `export ${name}=${value}\n`).join(""),
   });
-
-export const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Escaped for double quotes that are evaluated twice. */
 const scriptWord = (word: string): string =>

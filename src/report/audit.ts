@@ -2,32 +2,37 @@
 
 import type { AuditFinding } from "../model/audit.ts";
 import type { Image, RuntimeInfo } from "../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../model/time.ts";
+import { toRfc3339 } from "../model/time.ts";
+import { shellWord } from "../model/values.ts";
 import { counted, humanBytes } from "./bytes.ts";
 import { logsErrorWords } from "./container-reasons.ts";
-import { containerJson, document, imageJson, runtimeJson, sandboxJson } from "./document.ts";
+import {
+  containerJson,
+  document,
+  imageJson,
+  runtimeJson,
+  sandboxJson,
+  type SeenNode,
+} from "./document.ts";
 import { containerName, imageName, kindTitle, sandboxName, shortId } from "./names.ts";
 import { breakdownWords } from "./plan-words.ts";
 import { Printer, shortened } from "./printer.ts";
 import { dataJson } from "./reasons.ts";
 import { clean, type Screen } from "./terminal.ts";
 
-export interface AuditReport {
-  readonly runtime: RuntimeInfo;
-  readonly observedAt: Instant;
-  readonly findings: readonly AuditFinding[];
-}
-
 export type AuditDocument = ReturnType<typeof auditDocument>;
 
-export const auditDocument = ({ findings, runtime, observedAt }: AuditReport) =>
+export const auditDocument = (
+  findings: readonly AuditFinding[],
+  { runtime, observedAt }: SeenNode,
+) =>
   document("Audit", {
     observedAt: toRfc3339(observedAt),
     runtime: runtimeJson(runtime),
     findings: findings.map((finding) => ({
       code: finding.kind,
-      text: findingWords(finding),
-      advice: FINDINGS[finding.kind].advice,
+      text: entryOf(finding).text(finding),
+      advice: entryOf(finding).advice,
       commands: auditCommands(finding, runtime),
       ...dataJson(finding),
       ...("image" in finding && { image: imageJson(finding.image) }),
@@ -56,8 +61,6 @@ export function auditTable(audit: AuditDocument, screen: Screen): string {
   }
   return printer.text();
 }
-
-export const findingWords = (finding: AuditFinding): string => entryOf(finding).text(finding);
 
 /** Commands to paste into a shell: to inspect, or to remove what nothing keeps. */
 export const auditCommands = (finding: AuditFinding, runtime: RuntimeInfo): readonly string[] =>
@@ -95,7 +98,7 @@ const FINDINGS: {
     commands: ({ image }, tools) => [
       tools.inspectImage(image.id),
       ...tools.ctr.map(
-        (it) => `${it} images ls | grep ${quoted(image.id.replace(/^sha256:/, ""))}`,
+        (it) => `${it} images ls | grep ${shellWord(image.id.replace(/^sha256:/, ""))}`,
       ),
     ],
   },
@@ -106,8 +109,8 @@ const FINDINGS: {
       "search that filesystem for other data: build caches, images in other namespaces of the runtime, volumes, deleted files that are still open",
     commands: ({ filesystem }, tools) => [
       // The store is in a subdirectory, where the other data are not.
-      `du -xhd2 "$(findmnt -no TARGET -T ${quoted(filesystem)})" | sort -h | tail -n 20`,
-      `lsof +aL1 "$(findmnt -no TARGET -T ${quoted(filesystem)})"`,
+      `du -xhd2 "$(findmnt -no TARGET -T ${shellWord(filesystem)})" | sort -h | tail -n 20`,
+      `lsof +aL1 "$(findmnt -no TARGET -T ${shellWord(filesystem)})"`,
       ...tools.namespaces,
     ],
   },
@@ -167,13 +170,13 @@ const FINDINGS: {
     text: ({ sandbox }) =>
       `sandbox ${sandboxName(sandbox)} (${shortId(sandbox.id)}) was not created by Kubernetes`,
     advice: "crigc keeps it; remove it with the tool that created it, or set collectForeign",
-    commands: ({ sandbox }, tools) => [`${tools.crictl} inspectp ${quoted(sandbox.id)}`],
+    commands: ({ sandbox }, tools) => [`${tools.crictl} inspectp ${shellWord(sandbox.id)}`],
   },
   "stray-log-entry": {
     text: ({ directory, entry }) =>
       `${clean(entry)} in ${clean(directory)} is not a pod log directory`,
     advice: "crigc keeps it; delete it by hand if nothing needs it",
-    commands: ({ directory, entry }) => [`ls -lad ${quoted(`${directory}/${entry}`)}`],
+    commands: ({ directory, entry }) => [`ls -lad ${shellWord(`${directory}/${entry}`)}`],
   },
   "unread-logs": {
     text: ({ message }) => logsErrorWords(message),
@@ -186,25 +189,25 @@ const FINDINGS: {
         ? `the kubelet has a pull record ${clean(path)} of an image that is not on this node`
         : `the kubelet has a record of pulling ${clean(imageRef)}${names.length === 0 ? "" : ` (${names.map(clean).join(", ")})`}, which is not on this node`,
     advice: `if that image is loaded again, the kubelet asks the registry unless a pod has the recorded credentials; ${FREE_TO_USE}`,
-    commands: ({ path }) => [`cat ${quoted(path)}`],
+    commands: ({ path }) => [`cat ${shellWord(path)}`],
   },
   "stale-pull-intent": {
     text: ({ name }) =>
       `the kubelet began to pull ${clean(name)} more than an hour ago, and no image on this node has that name`,
     advice: `if an image is loaded under that name, a kubelet that restarts counts it as pulled, by no credentials; ${FREE_TO_USE}`,
-    commands: ({ directory }) => [`ls -l ${quoted(directory)}`],
+    commands: ({ directory }) => [`ls -l ${shellWord(directory)}`],
   },
   "pull-needs-credentials": {
     text: ({ image, because }) =>
       `the kubelet will ask the registry for ${imageName(image)} although it is here: its pull record demands credentials, and ${because === "baseline" ? "the baseline names it" : "it was not pulled, or came from an archive"}`,
     advice: `offline, a pod without these credentials stays in ImagePullBackOff; ${FREE_TO_USE}`,
-    commands: ({ path }) => [`cat ${quoted(path)}`],
+    commands: ({ path }) => [`cat ${shellWord(path)}`],
   },
   "broken-pull-record": {
     text: ({ image, path }) =>
       `the kubelet will ask the registry for ${imageName(image)} each time although it is here: its pull record ${clean(path)} is not valid`,
     advice: `a power cut leaves records of 0 bytes; ${FREE_TO_USE}`,
-    commands: ({ path }) => [`ls -l ${quoted(path)}`],
+    commands: ({ path }) => [`ls -l ${shellWord(path)}`],
   },
   "unresolved-reference": {
     text: ({ reference, message }) =>
@@ -215,32 +218,25 @@ const FINDINGS: {
 };
 
 function toolsOf(runtime: RuntimeInfo) {
-  const crictl = `crictl --runtime-endpoint ${quoted(runtime.endpoint)}`;
-  const images = `crictl --image-endpoint ${quoted(runtime.imageEndpoint)}`;
-  const inspectImage = (name: string): string => `${images} inspecti ${quoted(name)}`;
+  const crictl = `crictl --runtime-endpoint ${shellWord(runtime.endpoint)}`;
+  const images = `crictl --image-endpoint ${shellWord(runtime.imageEndpoint)}`;
+  const inspectImage = (name: string): string => `${images} inspecti ${shellWord(name)}`;
   // containerd's own client; other runtimes have none that sees behind CRI.
   const ctr =
     runtime.name === "containerd"
-      ? [`ctr --address ${quoted(runtime.endpoint.replace(/^unix:\/\//, ""))}`]
+      ? [`ctr --address ${shellWord(runtime.endpoint.replace(/^unix:\/\//, ""))}`]
       : [];
   return {
     crictl,
     images,
     ctr: ctr.map((it) => `${it} --namespace k8s.io`),
     namespaces: ctr.map((it) => `${it} namespaces ls`),
-    inspect: (id: string) => `${crictl} inspect ${quoted(id)}`,
+    inspect: (id: string) => `${crictl} inspect ${shellWord(id)}`,
     inspectImage,
     /** Inspects the image, and removes it if no use, pin or rule keeps it. */
     forImage: ({ image, removable }: { readonly image: Image; readonly removable: boolean }) => [
       inspectImage(image.id),
-      ...(removable ? [`${images} rmi ${quoted(image.id)}`] : []),
+      ...(removable ? [`${images} rmi ${shellWord(image.id)}`] : []),
     ],
   };
-}
-
-/** Quoted as one shell word, because names come from the runtime; after `--` if it looks like a flag. */
-function quoted(word: string): string {
-  if (/^[\w./:@=+][\w./:@=+-]*$/.test(word)) return word;
-  const single = `'${word.replaceAll("'", `'\\''`)}'`;
-  return word.startsWith("-") ? `-- ${single}` : single;
 }

@@ -32,15 +32,12 @@ export const failed = verdict("failed");
 /** `because`: the check that it depends on. */
 export const skipped = (because: string): Verdict => verdict("skipped")(`not checked: ${because}`);
 
-export interface DoctorReport {
-  readonly checks: readonly DoctorCheck[];
-}
-
-export const doctorDocument = (report: DoctorReport) =>
-  document("Doctor", { healthy: isHealthy(report), ...jsonOf(report) });
-
-/** Whether no check failed; warnings do not count. */
-export const isHealthy = ({ checks }: DoctorReport): boolean => countOf(checks, "failed") === 0;
+/** Healthy: no check failed; warnings do not count. */
+export const doctorDocument = (checks: readonly DoctorCheck[]) =>
+  document("Doctor", {
+    healthy: countOf(checks, "failed") === 0,
+    checks: checks.map((it) => jsonOf(it)),
+  });
 
 const countOf = (checks: readonly DoctorCheck[], result: DoctorCheck["result"]): number =>
   checks.filter((check) => check.result === result).length;
@@ -54,7 +51,7 @@ const SHOWN: Readonly<Record<DoctorCheck["result"], readonly [string, Colour]>> 
 
 const MARK_WIDTH = 9;
 
-export function doctorTable({ checks }: DoctorReport, screen: Screen): string {
+export function doctorTable({ checks }: ReturnType<typeof doctorDocument>, screen: Screen): string {
   const printer = new Printer(screen);
   const indent = " ".repeat(MARK_WIDTH);
   for (const { name, result, message, advice } of checks) {

@@ -5,7 +5,14 @@ import { stringify } from "yaml";
 import { escaped, exactJson } from "../model/exact-json.ts";
 import type { ImageRecord } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
-import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
+import type {
+  Container,
+  Filesystem,
+  Image,
+  RuntimeInfo,
+  Sandbox,
+  Snapshot,
+} from "../model/snapshot.ts";
 import { type Duration, duration, type Instant, instant, toMs, toRfc3339 } from "../model/time.ts";
 import { isMap } from "../model/values.ts";
 import { usedPercent } from "./bytes.ts";
@@ -42,6 +49,9 @@ export const document = <Body extends JsonObject>(kind: string, body: Body) => (
   kind,
   ...body,
 });
+
+/** What a document says of the node itself. */
+export type SeenNode = Pick<Snapshot, "runtime" | "observedAt">;
 
 export const timeOf = (at: Instant | null): string | null => (at === null ? null : toRfc3339(at));
 

@@ -1,8 +1,6 @@
 /** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation, the layers. */
 
-import { assertNever } from "../model/assert.ts";
 import type { ImageLayers } from "../model/disk-usage.ts";
-import type { ImageId } from "../model/ids.ts";
 import type {
   Decision,
   ImageCandidate,
@@ -22,91 +20,80 @@ import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } fro
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
-export type ReferenceMatch =
-  | { readonly kind: "kept-image"; readonly kept: KeptImage }
-  | {
-      readonly kind: "candidate-image";
-      readonly candidate: ImageCandidate;
-      /** In the order of removal, from 1. */
-      readonly place: number;
-      readonly candidates: number;
-    }
-  | { readonly kind: "container"; readonly planned: PlannedContainer }
-  | { readonly kind: "sandbox"; readonly planned: PlannedSandbox };
-
 export interface ExplanationReport {
   /** As typed. */
   readonly reference: string;
-  /** Everything that the reference matches; several if it is ambiguous. */
-  readonly matches: readonly ReferenceMatch[];
-  /** Layers of the matched images, where known. */
-  readonly layers: ReadonlyMap<ImageId, ImageLayers>;
   readonly observedAt: Instant;
   /** Blocks all removal now, regardless of the rules. */
   readonly blocks: readonly ImageBlock[];
+  /** Everything that the reference matches; several if it is ambiguous. */
+  readonly things: readonly Thing[];
 }
 
 export type ExplanationDocument = ReturnType<typeof explanationDocument>;
 
-export const explanationDocument = (report: ExplanationReport) =>
+export const explanationDocument = ({ reference, observedAt, blocks, things }: ExplanationReport) =>
   document("Explanation", {
-    reference: report.reference,
-    observedAt: toRfc3339(report.observedAt),
-    blocks: report.blocks.map(imageBlock.json),
-    things: report.matches.map((match) => thingJson(match, report.layers)),
+    reference,
+    observedAt: toRfc3339(observedAt),
+    blocks: blocks.map(imageBlock.json),
+    things,
   });
 
-type Thing = ReturnType<typeof thingJson>;
+/** An image, a container or a sandbox, as the document has it. */
+export type Thing = ReturnType<
+  typeof keptThing | typeof candidateThing | typeof containerThing | typeof sandboxThing
+>;
 
-function thingJson(match: ReferenceMatch, layers: ExplanationReport["layers"]) {
-  switch (match.kind) {
-    case "kept-image": {
-      const { kept } = match;
-      return {
-        kind: "image",
-        verdict: "kept",
-        text: `kept: ${imageKeep.text(kept.reason)}`,
-        ...keptJson(kept),
-        layers: layersJson(layers.get(kept.image.id)),
-      } as const;
-    }
-    case "candidate-image": {
-      const { candidate, place } = match;
-      return {
-        kind: "image",
-        verdict: candidate.expected ? "would-go" : "behind-the-stop",
-        text: candidateWords(match),
-        ...candidateJson(candidate, place),
-        tried: candidate.tried,
-        layers: layersJson(layers.get(candidate.image.id)),
-      } as const;
-    }
-    case "container":
-      return {
-        kind: "container",
-        ...verdictOf(match.planned.decision),
-        ...plannedContainerJson(match.planned),
-      } as const;
-    case "sandbox":
-      return {
-        kind: "sandbox",
-        ...verdictOf(match.planned.decision),
-        ...plannedSandboxJson(match.planned),
-      } as const;
-    default:
-      return assertNever(match);
-  }
+/** `layers`: undefined if unknown. */
+export const keptThing = (kept: KeptImage, layers: ImageLayers | undefined) => ({
+  kind: "image" as const,
+  verdict: "kept" as const,
+  text: `kept: ${imageKeep.text(kept.reason)}`,
+  ...keptJson(kept),
+  layers: layersJson(layers),
+});
+
+interface Place {
+  /** In the order of removal, from 1. */
+  readonly place: number;
+  readonly candidates: number;
 }
+
+export const candidateThing = (
+  candidate: ImageCandidate,
+  at: Place,
+  layers: ImageLayers | undefined,
+) => ({
+  kind: "image" as const,
+  verdict: candidate.expected ? ("would-go" as const) : ("behind-the-stop" as const),
+  text: candidateWords(candidate, at),
+  ...candidateJson(candidate, at.place),
+  tried: candidate.tried,
+  layers: layersJson(layers),
+});
+
+export const containerThing = (planned: PlannedContainer) => ({
+  kind: "container" as const,
+  ...verdictOf(planned.decision),
+  ...plannedContainerJson(planned),
+});
+
+export const sandboxThing = (planned: PlannedSandbox) => ({
+  kind: "sandbox" as const,
+  ...verdictOf(planned.decision),
+  ...plannedSandboxJson(planned),
+});
 
 const verdictOf = ({ kind, reason }: Decision<PodReason, PodReason>) => ({
   verdict: kind === "keep" ? ("kept" as const) : ("would-go" as const),
   text: `${kind === "keep" ? "kept" : "would be removed"}: ${podReasons.text(reason)}`,
 });
 
-function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image" }>): string {
-  const place = `number ${match.place} of ${match.candidates} in the order of removal`;
-  const why = match.candidate.triggers.map(imageTrigger.text).join(", and ");
-  if (match.candidate.expected) return `would be removed now as ${place}: ${why}`;
+function candidateWords({ triggers, expected }: ImageCandidate, at: Place): string {
+  const place = `number ${at.place} of ${at.candidates} in the order of removal`;
+  const why = triggers.map(imageTrigger.text).join(", and ");
+  if (expected) return `would be removed now as ${place}: ${why}`;
   return why === ""
     ? `candidate: no rule keeps it and no threshold is exceeded; ${place}`
     : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;

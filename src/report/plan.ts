@@ -12,8 +12,7 @@ import {
   type PlannedContainer,
   type PlannedSandbox,
 } from "../model/plan.ts";
-import type { RuntimeInfo } from "../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../model/time.ts";
+import { toRfc3339 } from "../model/time.ts";
 import { type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";
 import { usageJson } from "./disk.ts";
 import {
@@ -25,17 +24,10 @@ import {
   recordJson,
   runtimeJson,
   sandboxJson,
+  type SeenNode,
 } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
 import { preloadedOf, preloadedWords, targetWords, youngWords } from "./plan-words.ts";
-
-export interface PlanReport {
-  readonly plan: Plan;
-  readonly runtime: RuntimeInfo;
-  readonly observedAt: Instant;
-  /** Images not in the order of removal. */
-  readonly sorted?: ImageOrder;
-}
 
 export type ImageOrder = (
   one: Pick<KeptImage, "image" | "record">,
@@ -44,11 +36,15 @@ export type ImageOrder = (
 
 export type PlanDocument = ReturnType<typeof planDocument>;
 
-export const planDocument = (report: PlanReport) =>
+/** `sorted`: images not in the order of removal. */
+export const planDocument = (
+  { plan, snapshot }: { readonly plan: Plan; readonly snapshot: SeenNode },
+  sorted?: ImageOrder,
+) =>
   document("Plan", {
-    observedAt: toRfc3339(report.observedAt),
-    runtime: runtimeJson(report.runtime),
-    ...planBody(report.plan, report.sorted),
+    observedAt: toRfc3339(snapshot.observedAt),
+    runtime: runtimeJson(snapshot.runtime),
+    ...planBody(plan, sorted),
   });
 
 /** Both halves; `null` if not requested. */

@@ -81,7 +81,7 @@ test("a document writes instants as RFC 3339 in UTC and durations in millisecond
 test("a size of 64 bits is exact in a plan, and halves that were not requested are null", () => {
   const huge = candidate(1, { image: image(1, { sizeBytes: 18_446_744_073_709_551_615n }) });
   const plan = { images: imagePlan({ candidates: [huge] }), containers: null };
-  const text = toJson(planDocument({ plan, runtime, observedAt: NOW }));
+  const text = toJson(planDocument({ plan, snapshot: { runtime, observedAt: NOW } }));
   expect(text).toContain('"sizeBytes":18446744073709551615');
   expect(text).toEndWith('"containers":null}');
 });

@@ -10,7 +10,14 @@ import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
 import { auditDocument, auditTable } from "../../src/report/audit.ts";
 import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";
 import { type JsonObject, toJson } from "../../src/report/document.ts";
-import { explanationDocument, explanationTable } from "../../src/report/explanation.ts";
+import {
+  candidateThing,
+  containerThing,
+  explanationDocument,
+  explanationTable,
+  keptThing,
+  sandboxThing,
+} from "../../src/report/explanation.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
 import { historyDocument, historyTable, regretsTable } from "../../src/report/history.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
@@ -292,23 +299,21 @@ const troubled = status({
   ],
 });
 
+const layers = {
+  frees,
+  chain: [{ chain: chainId(`sha256:${hex(3)}`), through: 2, path: frees }],
+};
+const layersOf = ({ id }: { readonly id: string }) => (id === image(1).id ? layers : undefined);
 const explanation = {
   reference: "x",
-  matches: [
-    ...images.kept.map((it) => ({ kind: "kept-image", kept: it }) as const),
-    ...images.candidates.map(
-      (it, index) =>
-        ({ kind: "candidate-image", candidate: it, place: index + 1, candidates: 2 }) as const,
+  things: [
+    ...images.kept.map((it) => keptThing(it, layersOf(it.image))),
+    ...images.candidates.map((it, index) =>
+      candidateThing(it, { place: index + 1, candidates: 2 }, layersOf(it.image)),
     ),
-    { kind: "container", planned: removedContainer(1) } as const,
-    ...containers.sandboxes.map((it) => ({ kind: "sandbox", planned: it }) as const),
+    containerThing(removedContainer(1)),
+    ...containers.sandboxes.map((it) => sandboxThing(it)),
   ],
-  layers: new Map([
-    [
-      image(1).id,
-      { frees, chain: [{ chain: chainId(`sha256:${hex(3)}`), through: 2, path: frees }] },
-    ],
-  ]),
   observedAt: NOW,
   blocks,
 };
@@ -320,7 +325,8 @@ const checks = (["ok", "warning", "failed", "skipped"] as const).map((result) =>
 }));
 const listed = { observedAt: NOW, entries: entriesOf(images) };
 
-const planned = { plan: { images, containers }, runtime, observedAt: NOW };
+const seen = { runtime, observedAt: NOW };
+const planned = { plan: { images, containers }, snapshot: seen };
 const past = historyDocument(history);
 
 const shown = <Document extends JsonObject>(
@@ -335,9 +341,9 @@ test.each([
   shown("explain", explanationDocument(explanation), explanationTable),
   shown("images", imageListDocument(listed), imageListTable),
   shown("history", past, historyTable),
-  shown("audit", auditDocument({ runtime, observedAt: NOW, findings }), auditTable),
+  shown("audit", auditDocument(findings, seen), auditTable),
   shown("keep list", keepRulesDocument(rules), keepRulesTable),
-  shown("doctor", doctorDocument({ checks }), doctorTable),
+  shown("doctor", doctorDocument(checks), doctorTable),
   shown("status", statusDocument(troubled), statusTable),
 ])("crigc %s prints the same table and document", (_, table, document) => {
   expect(table).toMatchSnapshot("on a terminal");

@@ -28,7 +28,10 @@ import {
 
 const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
   planTable(
-    planDocument({ plan: { images: null, containers: null, ...plan }, runtime, observedAt: NOW }),
+    planDocument({
+      plan: { images: null, containers: null, ...plan },
+      snapshot: { runtime, observedAt: NOW },
+    }),
     screen,
   );
 

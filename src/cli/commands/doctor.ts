@@ -8,7 +8,6 @@ import {
   doctorDocument,
   doctorTable,
   failed,
-  isHealthy,
   ok,
   skipped,
   type Verdict,
@@ -39,12 +38,9 @@ export const doctor = command({
   doc: "Says what to do about each problem. Exits 8 if a check failed; warnings do not count.",
   formats: TABLE_OR_JSON,
   run: async (context) => {
-    const report = { checks: await examine(context) };
-    await print(context, {
-      document: doctorDocument(report),
-      table: doctorTable,
-    });
-    return isHealthy(report) ? exit.done : exit.unknown;
+    const document = doctorDocument(await examine(context));
+    await print(context, { document, table: doctorTable });
+    return document.healthy ? exit.done : exit.unknown;
   },
 });
 

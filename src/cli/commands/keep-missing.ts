@@ -1,10 +1,10 @@
 /** `crigc keep missing`: what a baseline names and the node lacks, where it is, and how to bring it back. */
 
-import { shellQuoted } from "../../install/service.ts";
 import { type BaselineGap, isMissing } from "../../model/audit.ts";
 import { HostError } from "../../model/errors.ts";
 import { imageId } from "../../model/ids.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import { shellWord } from "../../model/values.ts";
 import { baselineOf } from "../../policy/keep/baseline.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { missingDocument, missingTable } from "../../report/keep.ts";
@@ -91,9 +91,6 @@ async function archiveSearch(
     return [...new Set(files)];
   };
 }
-
-const shellWord = (text: string): string =>
-  /^[\w@:,./=+-]+$/.test(text) ? text : shellQuoted(text);
 
 /** Never taken for an option, nor for the file that a name without its control characters would be. */
 const fileWord = (path = ""): string =>

@@ -184,17 +184,9 @@ export const audit = command({
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const prepared = await shownNode(context, { pullRecords: true });
-    const { snapshot } = prepared;
-    const report = {
-      runtime: snapshot.runtime,
-      observedAt: snapshot.observedAt,
-      findings: auditFindings({
-        ...prepared,
-        removals: snapshotFileOf(context) === null ? pastRemovals(context) : [],
-      }),
-    };
+    const removals = snapshotFileOf(context) === null ? pastRemovals(context) : [];
     await print(context, {
-      document: auditDocument(report),
+      document: auditDocument(auditFindings({ ...prepared, removals }), prepared.snapshot),
       table: auditTable,
     });
   },

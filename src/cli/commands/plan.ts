@@ -13,9 +13,13 @@ import { normaliseRepository, repositoryOf } from "../../policy/image/reference.
 import { forestOf } from "../../policy/layer/origins.ts";
 import { gainOf, scaled } from "../../policy/space/freed.ts";
 import {
+  candidateThing,
+  containerThing,
   explanationDocument,
   explanationTable,
-  type ReferenceMatch,
+  keptThing,
+  sandboxThing,
+  type Thing,
 } from "../../report/explanation.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/plan-table.ts";
@@ -56,16 +60,8 @@ export const plan = command({
       config: forced(context.config, context),
       assumeSeen: valueOf(context, "assume-seen", durationFrom(0n, "90s, 15m, 24h or 7d")),
     });
-    const { snapshot } = prepared;
-    const sorted = ORDERS[textOf(context, "sort") ?? "order"];
-    const report = {
-      plan: prepared.plan,
-      runtime: snapshot.runtime,
-      observedAt: snapshot.observedAt,
-      ...(sorted && { sorted }),
-    };
     await print(context, {
-      document: planDocument(report),
+      document: planDocument(prepared, ORDERS[textOf(context, "sort") ?? "order"]),
       table: planTable,
       rows: ({ images }) =>
         [...(images?.candidates ?? [])].map((it) => ({ id: it.id, name: wholeImageName(it) })),
@@ -131,87 +127,83 @@ export const explain = command({
       allLayers: true,
       purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
     });
-    const matches: readonly ReferenceMatch[] = resolveReference(prepared, reference);
-    const report = {
-      reference,
-      observedAt: prepared.snapshot.observedAt,
-      matches,
-      layers: layersOf(prepared, matches),
-      blocks: prepared.plan.images?.blocks ?? [],
-    };
-    if (matches.length === 0) {
+    const things = thingsCalled(prepared, reference);
+    if (things.length === 0) {
       context.note(
         `unknown image, container or sandbox ${reference}; crigc images and crigc plan list them`,
       );
       return exit.unknown;
     }
+    const { observedAt } = prepared.snapshot;
+    const blocks = prepared.plan.images?.blocks ?? [];
     await print(context, {
-      document: explanationDocument(report),
+      document: explanationDocument({ reference, observedAt, blocks, things }),
       table: explanationTable,
     });
     return exit.done;
   },
 });
 
-function layersOf(
-  { snapshot: { images, runtime }, ledger }: Prepared,
-  matches: readonly ReferenceMatch[],
-): ReadonlyMap<ImageId, ImageLayers> {
-  const forest = forestOf(images, ledger);
-  const gain = gainOf(ledger, runtime);
-  const sharersKnown = forest.isComplete;
-  return new Map(
-    matches.flatMap((match) => {
-      if (match.kind !== "kept-image" && match.kind !== "candidate-image") return [];
-      const { image } = match.kind === "kept-image" ? match.kept : match.candidate;
-      const chain = forest.chainOf(image.id);
-      const frees = forest.removals().remove(image.id);
-      if (chain === null || frees === null) return [];
-      return [[image.id, { chain, frees: scaled(frees, gain, { sharersKnown }) }] as const];
-    }),
-  );
-}
-
 /** Names as tables show them count, too. Exact names win over prefixes and repositories. */
-export function resolveReference(
-  { plan: planned, snapshot: { images } }: Prepared,
-  reference: string,
-): readonly ReferenceMatch[] {
-  const listed = listedImages(indexImages(images), reference);
+function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
+  const { plan: planned, snapshot: seen } = prepared;
+  const listed = listedImages(indexImages(seen.images), reference);
+  const layersOf = layersIn(prepared);
   const candidates = planned.images?.candidates ?? [];
-  const ofImage = (image: Image, match: ReferenceMatch) => ({
-    match,
+  const ofImage = (image: Image) => ({
     isExact: listed.includes(image.id) || imageName(image) === reference,
     isLoose: isIdPrefix(image.id, reference) || isRepository(image, reference),
   });
-  const all = [
-    ...candidates.map((candidate, index) => {
-      const place = { place: index + 1, candidates: candidates.length };
-      return ofImage(candidate.image, { kind: "candidate-image", candidate, ...place });
-    }),
-    ...(planned.images?.kept ?? []).map((kept) =>
-      ofImage(kept.image, { kind: "kept-image", kept }),
-    ),
+  const all: readonly Named[] = [
+    ...candidates.map((candidate, index) => ({
+      ...ofImage(candidate.image),
+      explained: () => {
+        const at = { place: index + 1, candidates: candidates.length };
+        return candidateThing(candidate, at, layersOf(candidate.image.id));
+      },
+    })),
+    ...(planned.images?.kept ?? []).map((kept) => ({
+      ...ofImage(kept.image),
+      explained: () => keptThing(kept, layersOf(kept.image.id)),
+    })),
     ...(planned.containers?.containers ?? []).map((one) => {
       const { id, name, podName } = one.container;
       return {
-        match: { kind: "container", planned: one } as const,
         isExact: [id, name, containerName(one.container)].includes(reference),
         isLoose: isIdPrefix(id, reference) || [podName, `${podName}/${name}`].includes(reference),
+        explained: () => containerThing(one),
       };
     }),
     ...(planned.containers?.sandboxes ?? []).map((one) => {
       const { id, name } = one.sandbox;
       return {
-        match: { kind: "sandbox", planned: one } as const,
         isExact: [id, name, sandboxName(one.sandbox)].includes(reference),
         isLoose: isIdPrefix(id, reference),
+        explained: () => sandboxThing(one),
       };
     }),
   ];
   const exact = all.filter(({ isExact }) => isExact);
   const found = exact.length > 0 ? exact : all.filter(({ isLoose }) => isLoose);
-  return found.map(({ match }) => match);
+  return found.map(({ explained }) => explained());
+}
+
+interface Named {
+  readonly isExact: boolean;
+  readonly isLoose: boolean;
+  readonly explained: () => Thing;
+}
+
+/** The layers of an image; undefined if unknown. */
+function layersIn({ snapshot: { images, runtime }, ledger }: Prepared) {
+  const forest = forestOf(images, ledger);
+  const gain = gainOf(ledger, runtime);
+  return (id: ImageId): ImageLayers | undefined => {
+    const chain = forest.chainOf(id);
+    const frees = forest.removals().remove(id);
+    if (chain === null || frees === null) return undefined;
+    return { chain, frees: scaled(frees, gain, { sharersKnown: forest.isComplete }) };
+  };
 }
 
 const isIdPrefix = (id: string, reference: string): boolean =>
