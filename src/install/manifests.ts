@@ -2,7 +2,13 @@
 
 import type { Config } from "../config/config.ts";
 import { hostAndPort, shellQuoted } from "../model/values.ts";
-import { ENGINE_ENVIRONMENT, filled, type GivenSetting, settingsDocument } from "./service.ts";
+import {
+  ENGINE_ENVIRONMENT,
+  filled,
+  type GivenSetting,
+  givenSettings,
+  settingsDocument,
+} from "./service.ts";
 import cloudConfigTemplate from "./templates/cloud-config.txt" with { type: "text" };
 import daemonSetTemplate from "./templates/daemonset.txt" with { type: "text" };
 import rights from "./templates/kubelet-rights.txt" with { type: "text" };
@@ -65,7 +71,6 @@ export interface DaemonSetOptions {
   readonly places: RuntimePlaces;
   /** The agent's; each directory in it must be the node's own. */
   readonly config: Config;
-  readonly settings: readonly GivenSetting[];
 }
 
 /** The host paths of a runtime. */
@@ -109,17 +114,20 @@ const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
 const LOCK_DIRECTORY = "/run/crigc";
 
 export function daemonSet(options: DaemonSetOptions): string {
-  const { config, places, namespace, settings } = options;
+  const { config, places, namespace } = options;
   const { values } = config;
   const { podLogsDir, containerLogsDir, stateDir, runDir, keepDir } = values;
   const { socketDirectory, imageStore } = places;
-  const rootDir = values.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
+  const rootDir = values.rootDir ?? places.kubeletDirectory ?? DEFAULT_KUBELET_DIRECTORY;
+  const isElsewhere = values.rootDir === null && places.kubeletDirectory !== null;
+  const settings = givenSettings(config).filter((it) => it.name !== "containerRuntimeEndpoint");
   // A list item that a variable would split stays a flag.
   const isSplit = ({ texts }: GivenSetting): boolean =>
     texts.length > 1 && texts.some((text) => /[,\s]/.test(text));
   const flags = settings.filter(isSplit).flatMap((setting) => setting.flags);
   const environment = [
     ["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`] as const,
+    ...(isElsewhere ? [["CRIGC_ROOT_DIR", rootDir] as const] : []),
     ...ENGINE_ENVIRONMENT,
     ...settings
       .filter((setting) => !isSplit(setting))

@@ -61,7 +61,7 @@ test("the DaemonSet has no access to the API, no host namespace and no capabilit
   if (places === null) throw new Error("the socket of k3s is known");
   const image = `registry.lan/crigc@sha256:${"b".repeat(64)}`;
   const namespace = "kube-system";
-  const text = daemonSet({ image, namespace, socket, places, config: load({}), settings: [] });
+  const text = daemonSet({ image, namespace, socket, places, config: load({}) });
   type Container = {
     readonly volumeMounts: readonly { readonly mountPath: string; readonly readOnly?: boolean }[];
   };

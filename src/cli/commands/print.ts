@@ -11,6 +11,7 @@ import {
   DEFAULT_SOCKET,
   directoryOf,
   placesOf,
+  type RuntimePlaces,
   simulateJob,
 } from "../../install/manifests.ts";
 import { givenSettings, openrcScript, systemdUnit } from "../../install/service.ts";
@@ -151,7 +152,17 @@ const cluster = printing({
     NAMESPACE,
     option("image-store DIR", "image store of the runtime, if its socket is unknown"),
   ],
-  text: (given, context) => daemonSet(daemonSetOptions(given, context)),
+  text: (given, context) => {
+    const endpoint = given.values.containerRuntimeEndpoint ?? DEFAULT_SOCKET;
+    const socket = endpoint.replace(/^unix:\/\//, "");
+    return daemonSet({
+      image: imageOf(context),
+      namespace: namespaceOf(context),
+      socket,
+      places: placesFor(socket, context),
+      config: given,
+    });
+  },
 });
 
 const job = printing({
@@ -177,36 +188,19 @@ const job = printing({
   },
 });
 
-function daemonSetOptions(given: Config, context: CommandContext) {
-  const { values, sources } = given;
-  const socket = (values.containerRuntimeEndpoint ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
-  const store = valueOf(context, "image-store", PATH);
+/** The runtime's directories on the node, by its socket. */
+function placesFor(socket: string, invocation: Invocation): RuntimePlaces {
+  const store = valueOf(invocation, "image-store", PATH);
   const places =
     store === null
       ? placesOf(socket)
       : { socketDirectory: directoryOf(socket), imageStore: store, kubeletDirectory: null };
-  if (places === null)
-    throw optionError(
-      "container-runtime-endpoint",
-      socket,
-      "is not the socket of a known runtime; set --image-store to the directory of its images",
-    );
-  const rootDir = values.rootDir ?? places.kubeletDirectory;
-  const moved = {
-    ...given,
-    values: { ...values, rootDir },
-    sources: { ...sources, rootDir: { kind: "flag", from: [] } },
-  } as const;
-  return {
-    image: imageOf(context),
-    namespace: namespaceOf(context),
+  if (places !== null) return places;
+  throw optionError(
+    "container-runtime-endpoint",
     socket,
-    places,
-    config: moved,
-    settings: givenSettings(rootDir === null ? given : moved).filter(
-      ({ name }) => name !== "containerRuntimeEndpoint",
-    ),
-  };
+    "is not the socket of a known runtime; set --image-store to the directory of its images",
+  );
 }
 
 function imageOf(context: CommandContext): string {
