@@ -1,11 +1,10 @@
 /** Counts passes, calls and events, and exposes every metric of the table as text for Prometheus. */
 
 import { type ImageItem, outcomeItems, type RemovalResult } from "../model/outcome.ts";
-import type { EventReason, Pass } from "../model/pass.ts";
+import { type EventReason, eventReasons, type Pass } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { type Duration, instantToMs, since, toMs } from "../model/time.ts";
-import { eventReasons } from "../report/pass-words.ts";
 import { clean } from "../report/terminal.ts";
 import {
   type MetricDefinition,

@@ -28,6 +28,8 @@ import type { ImageTrigger, Subject } from "./reason.ts";
 import { filesystemFields } from "./snapshot.ts";
 import type { Duration } from "./time.ts";
 
+export const removalResults = ["removed", "already-gone", "ghost", "skipped", "failed"] as const;
+
 const removalFields = {
   passId: branded(passId),
   kind: word<Subject["kind"]>(),
@@ -41,7 +43,7 @@ const removalFields = {
   signal: nullable(word<Signal>()),
   /** Reason code; for images, the trigger's. */
   reason: text,
-  result: word<"removed" | "already-gone" | "ghost" | "skipped" | "failed">(),
+  result: word<(typeof removalResults)[number]>(),
   /** What went wrong, or why it was kept. */
   message: nullable(text),
   reportedBytes: nullable(bytes),

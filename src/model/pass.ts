@@ -6,17 +6,19 @@ import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";
 import type { Plan, Purpose } from "./plan.ts";
 import type { Instant } from "./time.ts";
 
-export type EventReason =
-  | "ImageGCFailed"
-  | "ContainerGCFailed"
-  | "FreeDiskSpaceFailed"
-  | "InvalidDiskCapacity"
-  | "EvictionThresholdMet"
-  | "ImageGCFutile"
-  | "KeepRulesInvalid"
-  | "GhostImage"
-  | "BaselineImageMissing"
-  | "RecordsLost";
+export const eventReasons = [
+  "ImageGCFailed",
+  "ContainerGCFailed",
+  "FreeDiskSpaceFailed",
+  "InvalidDiskCapacity",
+  "EvictionThresholdMet",
+  "ImageGCFutile",
+  "KeepRulesInvalid",
+  "GhostImage",
+  "BaselineImageMissing",
+  "RecordsLost",
+] as const;
+export type EventReason = (typeof eventReasons)[number];
 
 /** A warning event, which an operator should get even without reading the log. */
 export const event = record({

@@ -12,7 +12,7 @@ import {
   type RemovalResult,
   type Settled,
 } from "../model/outcome.ts";
-import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
+import type { Event, Pass, PassKind } from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
@@ -45,20 +45,6 @@ const PASS_TITLES: Readonly<Record<PassKind, string>> = {
   pressure: "pressure reclaim",
   gc: "GC",
 };
-
-const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
-  ImageGCFailed: "image GC keeps failing",
-  ContainerGCFailed: "container GC failed",
-  FreeDiskSpaceFailed: "cannot free enough disk space",
-  InvalidDiskCapacity: "invalid filesystem figures",
-  EvictionThresholdMet: "the node is short of disk space",
-  ImageGCFutile: "images are not what fills the disk",
-  KeepRulesInvalid: "no image is removed",
-  GhostImage: "a removed image is still listed",
-  BaselineImageMissing: "an image of the baseline is missing",
-  RecordsLost: "records of removals were not written",
-};
-export const eventReasons = Object.keys(EVENT_TITLES);
 
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
@@ -200,8 +186,6 @@ export function removalResultWords(result: RemovalResult): string {
 }
 
 export const passTitle = (kind: string): string => known(PASS_TITLES, kind) ?? clean(kind);
-
-export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason) ?? clean(reason);
 
 /** An event in full, as the tables of all commands show it. */
 export const eventWords = ({ reason, message }: Pick<Event, "reason" | "message">): string =>

@@ -232,22 +232,14 @@ const grouped = <Item>(
     (one, other) => other.names.length - one.names.length || (one.title < other.title ? -1 : 1),
   );
 
-/** Maximum names of a group if no width limits them. */
+/** More are of no use in one line. */
 const NAMES_SHOWN = 10;
 
+/** The count is before them, so what has no room is only cut. */
 function namesThatFit(names: readonly string[], head: string, screen: Screen): string {
-  if (screen.width === null) return andMore(names.slice(0, NAMES_SHOWN), names.length);
-  const room = screen.width - Bun.stringWidth(head);
-  let fitting = 0;
-  for (let count = 1; count <= names.length; count += 1) {
-    const words = andMore(names.slice(0, count), names.length);
-    if (Bun.stringWidth(words) <= room) fitting = count;
-    // The next name may be shorter than the count that it replaces.
-    else if (Bun.stringWidth(names.slice(0, count).join(", ")) > room) break;
-  }
-  if (fitting > 0) return andMore(names.slice(0, fitting), names.length);
-  const rest = andMore([""], names.length);
-  return fitted(names[0] ?? "", room - rest.length, cutFor(screen, "middle")) + rest;
+  const words = andMore(names.slice(0, NAMES_SHOWN), names.length);
+  if (screen.width === null) return words;
+  return fitted(words, screen.width - Bun.stringWidth(head), cutFor(screen));
 }
 
 /** Wraps a sentence to the terminal's width, each line with `indent`. */

@@ -2,7 +2,7 @@
 
 import { parseDuration } from "../../config/units.ts";
 import { usageError } from "../../model/errors.ts";
-import type { PassRow, Removal } from "../../model/history.ts";
+import { type PassRow, type Removal, removalResults } from "../../model/history.ts";
 import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import {
@@ -29,15 +29,6 @@ const EVERYTHING = 100_000;
 /** No pass takes longer, so a removal's pass began at most this long before it. */
 const PASS_LONGEST = hours(24);
 
-// The type keeps this complete: a new result in the model does not compile without an entry here.
-const RESULTS: Readonly<Record<Removal["result"], true>> = {
-  removed: true,
-  "already-gone": true,
-  ghost: true,
-  skipped: true,
-  failed: true,
-};
-
 const QUERY_OPTIONS = [
   option("since TIME", "start: 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
   option("until TIME", "end: a time, a date or an age"),
@@ -48,7 +39,7 @@ const QUERY_OPTIONS = [
     choices: [...removalCodes, "periodic"],
   }),
   option("result RESULT", "removed, already-gone, ghost, skipped or failed; repeatable", {
-    choices: Object.keys(RESULTS),
+    choices: removalResults,
   }),
   option("image TEXT", "image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
@@ -141,7 +132,8 @@ function withFilters(invocation: Invocation): Invocation["options"] {
 }
 
 /** The parser has rejected other values. */
-const isResult = (text: string): text is Removal["result"] => Object.hasOwn(RESULTS, text);
+const isResult = (text: string): text is Removal["result"] =>
+  removalResults.some((it) => it === text);
 
 /** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). */
 export const timeBefore = (now: Instant): ValueType<Instant> => ({

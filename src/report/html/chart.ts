@@ -8,7 +8,7 @@ import { capitalised, compared } from "../../model/values.ts";
 import { counted, humanBytes, instantOf } from "../bytes.ts";
 import { forecastJson, forecastWords } from "../disk.ts";
 import { type HistoryDocument, passRowWords } from "../history.ts";
-import { eventTitle, passTitle } from "../pass-words.ts";
+import { eventWords, passTitle } from "../pass-words.ts";
 import { type Html, html } from "./html.ts";
 
 export interface Period {
@@ -187,11 +187,7 @@ function marksStrip({ passes, events }: HistoryDocument, period: Period): Html |
         style: pass.error !== null || pass.failed > 0 ? "failed" : "pass",
         text: `${passTitle(pass.passKind)}: ${passRowWords(pass)}`,
       })),
-    ...events.map(({ at, reason, message }) => ({
-      at,
-      style: "event",
-      text: `${eventTitle(reason)}: ${message}`,
-    })),
+    ...events.map((event) => ({ at: event.at, style: "event", text: eventWords(event) })),
   ]
     .map((mark) => ({ ...mark, at: instantOf(mark.at) }))
     .toSorted((one, other) => compared(one.at, other.at))

@@ -19,7 +19,6 @@ import {
 import { imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
 import { kindTitle } from "../names.ts";
-import { eventTitle } from "../pass-words.ts";
 import { candidateColumns, printContainerPlan } from "../plan-table.ts";
 import { breakdownWords, stopWords } from "../plan-words.ts";
 import { type ContainerPlanJson, type ImagePlanJson, planBody } from "../plan.ts";
@@ -195,7 +194,7 @@ function containersSection(plan: ContainerPlanJson): Html {
 const EVENTS_SHOWN = 50;
 const EVENT_COLUMNS: Columns<HistoryDocument["events"][number]> = [
   column("AT", ({ at }) => secondOf(at)),
-  column("WARNING", ({ reason }) => `${eventTitle(reason)} (${reason})`, { minimumWidth: 16 }),
+  column("WARNING", ({ reason }) => reason, { minimumWidth: 16 }),
   column("MESSAGE", ({ message }) => message, { minimumWidth: 16 }),
 ];
 
