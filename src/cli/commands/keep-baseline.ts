@@ -153,19 +153,12 @@ export interface BaselineImage {
   readonly platformOf?: string;
 }
 
-export interface BaselineList {
-  readonly text: string;
-  readonly patterns: number;
-  /** Images that no pattern can match: their IDs are not digests, and they have no tags. */
-  readonly unnamed: readonly BaselineImage[];
-}
-
 /** `before`: earlier rules, kept with their notes even if they match no image today. */
 export function baselineList(
   images: readonly BaselineImage[],
   before: readonly KeepRule[],
   writtenAt: string,
-): BaselineList {
+) {
   // A name with a wildcard, which any archive may have, would keep other images too.
   const isPattern = (name: string): boolean =>
     !name.includes("*") && parseKeepPattern(name).kind === "valid";
@@ -192,6 +185,7 @@ export function baselineList(
   return {
     text: `${lines.join("\n")}\n`,
     patterns,
+    /** Images that no pattern can match: their IDs are not digests, and they have no tags. */
     unnamed: images.filter((_, at) => groups[at]?.length === 0),
   };
 }
