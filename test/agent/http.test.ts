@@ -106,7 +106,7 @@ describe("the control socket", () => {
     await served();
     const asking = (what: string) => askAgent({ socketPath: path, path: what, timeoutMs: 5000 });
     const text = await asking(`/status.txt?${screenQuery(terminal)}`);
-    expect(text).toContain("low 80% ┘  └ high 85%");
+    expect(text).toContain("│ low 80%, high 85%");
     expect(await asking("/status.txt?width=x")).toContain("imageGCHighThresholdPercent");
     expect(await asking("/images.txt")).toContain("app-1:1.1");
   });
