@@ -39,6 +39,7 @@ interface Series {
   writtenAt: Instant;
   /** Since it was last logged. */
   unwritten: number;
+  /** Without warnings, which are no failures. */
   failures: number;
   readonly firstAt: Instant;
 }
@@ -87,6 +88,7 @@ export class Log {
     const ended = this.#series.get(topic);
     if (ended === undefined) return;
     this.#series.delete(topic);
+    if (ended.failures === 0) return;
     const took = humanDuration(atLeastZero(since(this.#options.now(), ended.firstAt)));
     const message = `${what} succeeded after ${counted(ended.failures, "failure")} in ${took}`;
     this.#say({ ...this.#entry("info", message, {}), verbosity: 0 });
@@ -125,13 +127,14 @@ export class Log {
 
   /** Logs the rest of an older series, then the failure, unless it is a repetition. */
   #fold(topic: string, entry: LogEntry): void {
-    const { at } = entry;
+    const { at, severity } = entry;
+    const another = severity === "error" ? 1 : 0;
     const known = this.#series.get(topic);
     this.#series.delete(topic);
     const { failures = 0, firstAt = at } = known ?? {};
     if (known !== undefined && known.entry.message === entry.message) {
       known.entry = entry;
-      known.failures += 1;
+      known.failures += another;
       known.unwritten += 1;
       this.#series.set(topic, known);
       if (isDue(known, at)) this.#writeCount(known, at);
@@ -141,7 +144,7 @@ export class Log {
       entry,
       writtenAt: at,
       unwritten: 0,
-      failures: failures + 1,
+      failures: failures + another,
       firstAt,
     });
     if (known !== undefined) this.#writeCount(known, at);

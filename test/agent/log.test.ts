@@ -129,6 +129,18 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
     ["a", "b", "Image collection succeeded after 2 failures in 5m", "b"],
   ],
   [
+    "a warning that repeats is no failure to recover from",
+    ({ log }) => {
+      for (const text of ["idle", "idle"]) log.recurring("pass", text);
+      log.success("pass", "Image collection");
+      for (const text of ["idle", "idle"]) log.recurring("pass", text);
+      fail(log, "a");
+      log.recurring("pass", "idle");
+      log.success("pass", "Image collection");
+    },
+    ["idle", "idle", "idle", "a", "idle", "Image collection succeeded after 1 failure in 0s"],
+  ],
+  [
     "failures are still logged when the clock was set back",
     ({ log, wait }) => {
       fail(log, "a");
