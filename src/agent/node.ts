@@ -171,13 +171,17 @@ function passLock(holder: LockHolder, recorder: Recorder | null): PassLock {
       const attempt = await takeLock(holder, { name: "pass", waitMs, signal });
       if (attempt.kind === "aborted")
         throw new HostError("lock", "stopped while waiting for the lock");
-      if (attempt.kind !== "acquired") return null;
+      if (attempt.kind === "held") throw new HostError("lock", heldWords(attempt));
       // The result of the previous pass, by any process.
       await recorder?.refresh();
       return () => attempt.lock.release();
     },
   };
 }
+
+/** The holder may have been stopped, or hang: only an operator can tell, and end it. */
+const heldWords = ({ holder, path }: { readonly holder: string; readonly path: string }): string =>
+  `another pass was still running (${holder || path}); if it hangs, end that process`;
 
 export interface Host {
   readonly disk: DiskReader;

@@ -109,13 +109,14 @@ class RunningPass {
   }
 
   async run(): Promise<PassEnd> {
-    const { dryRun, kind, purpose, containers, images } = this.#request;
-    const { id } = this.#context;
-    this.#engine.journal.passStarted({ id, kind, purpose, startedAt: this.#startedAt });
+    const { dryRun, kind, purpose, containers, images, lockWaitMs } = this.#request;
+    const { id, steps } = this.#context;
+    const { lock, journal } = this.#engine;
+    journal.passStarted({ id, kind, purpose, startedAt: this.#startedAt });
     let release: (() => void) | null = null;
     try {
       // A dry run changes nothing, so it need not wait for a pass that does.
-      if (!dryRun) release = await this.#lock();
+      if (!dryRun) release = await steps.run("lock", () => lock.acquire(lockWaitMs, this.#signal));
       const prepared = await this.#decide({ containers, images }, await this.#targets());
       this.#prepared = prepared;
       this.#plan = prepared.plan;
@@ -131,15 +132,6 @@ class RunningPass {
     } finally {
       release?.();
     }
-  }
-
-  async #lock(): Promise<() => void> {
-    const { lockWaitMs } = this.#request;
-    const release = await this.#context.steps.run("lock", () =>
-      this.#engine.lock.acquire(lockWaitMs, this.#signal),
-    );
-    if (release === null) throw new HostError("lock", "another pass was still running");
-    return release;
   }
 
   /** The targets of a pass under pressure, as the disks are now. */

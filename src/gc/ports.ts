@@ -62,8 +62,8 @@ export interface Seen {
 }
 
 export interface PassLock {
-  /** Resolves with the release function once the lock is held; `null` if `waitMs` passed first. */
-  acquire(waitMs: number, signal: AbortSignal): Promise<(() => void) | null>;
+  /** Resolves with the release function once the lock is held. Throws `HostError` `lock` if `waitMs` passed first. */
+  acquire(waitMs: number, signal: AbortSignal): Promise<() => void>;
 }
 
 /** Containers announced by runtime events. */

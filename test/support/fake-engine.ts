@@ -8,7 +8,7 @@ import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import type { ContainerExecution } from "../../src/gc/remove-container.ts";
-import { RuntimeError } from "../../src/model/errors.ts";
+import { HostError, RuntimeError } from "../../src/model/errors.ts";
 import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, Pass } from "../../src/model/pass.ts";
@@ -399,7 +399,12 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     },
     commit: async () => undefined,
     journal: journalOf(record),
-    lock: { acquire: async () => (world.lockIsFree ? () => undefined : null) },
+    lock: {
+      acquire: async () => {
+        if (!world.lockIsFree) throw new HostError("lock", "another pass was still running");
+        return () => undefined;
+      },
+    },
     events: noAnnouncements,
   };
 }
