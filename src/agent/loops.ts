@@ -5,8 +5,8 @@ import { Announcer } from "../gc/announcer.ts";
 import { HURRY } from "../gc/calls.ts";
 import { failureOf } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
-import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
-import { detect } from "../gc/prepare.ts";
+import type { Engine, Seen } from "../gc/ports.ts";
+import { detect, forgetGone } from "../gc/prepare.ts";
 import type { MeasuredFilesystem } from "../model/disk-usage.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
@@ -15,7 +15,6 @@ import { type Image, largerFirst } from "../model/snapshot.ts";
 import { duration, type Instant, toMs } from "../model/time.ts";
 import { reclaimTargets } from "../policy/pressure/pace.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
-import { forgetUnlisted } from "../policy/remember.ts";
 import { collectsImages } from "../policy/space/targets.ts";
 import { LayerReader } from "./layer-reader.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
@@ -72,7 +71,7 @@ export class Agent {
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
-  /** Ends any other pass, after its removal in flight, while pressure is due. */
+  /** Ends any other pass, after its removal in flight, and any detection, while pressure is due. */
   #yield = new AbortController();
 
   constructor(engine: Engine, config: () => AgentConfig) {
@@ -156,10 +155,19 @@ export class Agent {
     return null;
   }
 
-  async #detect(signal: AbortSignal): Promise<null> {
+  async #detect(signal: AbortSignal): Promise<RunResult> {
     const loop = this.#loops["image-detection"];
-    await this.#inTurn(loop, async () => this.#noteSeen(await detect(loop.engine, signal)));
-    return this.#layers.read(loop.engine, signal);
+    const isYielding = await this.#inTurn(loop, async () => {
+      const { signal: hurry } = this.#yield;
+      try {
+        this.#noteSeen(await detect(loop.engine, AbortSignal.any([signal, hurry])));
+      } catch (thrown) {
+        // A pass under pressure observes the node too.
+        if (!hurry.aborted) throw thrown;
+      }
+      return hurry.aborted;
+    });
+    return isYielding ? undefined : this.#layers.read(loop.engine, signal);
   }
 
   /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
@@ -182,9 +190,11 @@ export class Agent {
     const loop = this.#loops[request.kind];
     const { engine } = loop;
     const isUrgent = request.kind === "pressure";
-    if (isUrgent) this.#yield.abort(HURRY);
+    const begun = new AbortController();
+    if (isUrgent) void this.#endOthers(begun.signal);
     const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
+      begun.abort();
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       // Only now: passes that waited ahead of it yield too.
@@ -213,6 +223,13 @@ export class Agent {
     if (ended.wasPreempted) return undefined;
     this.#noteSilence(ended.failure);
     return failureOf(pass);
+  }
+
+  /** Unless their turns are over by then. */
+  async #endOthers(begun: AbortSignal): Promise<void> {
+    const patienceMs = this.#pace.othersMs();
+    if (patienceMs > 0) await this.#engine.timer.sleep(patienceMs, begun);
+    if (!begun.aborted) this.#yield.abort(HURRY);
   }
 
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
@@ -279,15 +296,4 @@ function withoutDecisions(pass: Pass): Pass {
   if (containers === null) return pass;
   const none = { containers: [], sandboxes: [], podLogs: [], links: [] };
   return { ...pass, plan: { ...pass.plan, containers: { ...containers, ...none } } };
-}
-
-/**
- * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back
- * before the next observation is new. The kubelet knows only what its detection saw.
- */
-function forgetGone({ memory, limits }: ReadEngine, listed: readonly Image[]): void {
-  if (limits().memory.compat === "kubelet") return;
-  const before = memory.current();
-  const after = forgetUnlisted(before, listed);
-  if (after !== before) memory.replace(after);
 }

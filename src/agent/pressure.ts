@@ -8,7 +8,7 @@ import type { DiskReader, DiskReading } from "../model/ports.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { UNMEASURED } from "../node/disk.ts";
-import { effectOf, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
+import { effectOf, hasRemoved, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
 import {
   judgePressure,
   keyOf,
@@ -101,7 +101,14 @@ interface Rest {
   /** Thresholds that were due; another one begins a pass at once. */
   readonly due: ReadonlySet<string>;
   readonly wasHeld: boolean;
+  readonly hasRemoved: boolean;
 }
+
+/** What another pass may need to observe a struggling node and to remove something. */
+const OTHERS_MS = 60_000;
+
+const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
+  due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
 
 export class PressurePace {
   readonly #engine: Pick<Engine, "timer" | "hold" | "limits">;
@@ -116,13 +123,17 @@ export class PressurePace {
   }
 
   /** Whether the check begins a pass: not soon after one, unless something has changed since. */
-  shouldBeginPass({ due, reclaim }: PressureVerdict): boolean {
-    const isReclaimable = due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
+  shouldBeginPass(verdict: PressureVerdict): boolean {
     const rest = this.#rest;
-    const isNew = rest !== null && due.some((one) => !rest.due.has(keyOf(one)));
+    const isNew = rest !== null && verdict.due.some((one) => !rest.due.has(keyOf(one)));
     const isReleased = rest?.wasHeld === true && !this.#isHeld();
-    if (!isReclaimable || isNew || isReleased) this.reset();
-    return isReclaimable && this.#restMs() <= 0;
+    if (!isReclaimable(verdict) || isNew || isReleased) this.reset();
+    return isReclaimable(verdict) && this.#restMs() <= 0;
+  }
+
+  /** How long other passes may go on: pressure that the last pass could not relieve must not cut off each of them. */
+  othersMs(): number {
+    return this.#rest === null || this.#rest.hasRemoved ? 0 : OTHERS_MS;
   }
 
   /** Whether the last pass is too recent for another one. */
@@ -141,6 +152,7 @@ export class PressurePace {
       untilNs: this.#engine.timer.monotonicNs() + restNs,
       due: new Set(due.map(keyOf)),
       wasHeld: compat === "none" && this.#isHeld(),
+      hasRemoved: hasRemoved(pass),
     };
   }
 
@@ -152,7 +164,9 @@ export class PressurePace {
 
   /** Until the next check. Before the first verdict there is nothing to wait for. */
   pauseMs(verdict: PressureVerdict | null): number {
-    const soonestMs = Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0);
+    const crossingMs = Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0);
+    const isWanted = this.#rest === null && verdict !== null && isReclaimable(verdict);
+    const soonestMs = isWanted ? SOONEST_MS : crossingMs;
     if (this.#rest === null) return Math.min(this.#periodMs(), soonestMs);
     const holdMs = this.#rest.wasHeld ? HOLD_LOOK_MS : Infinity;
     const restMs = this.#restMs();

@@ -11,7 +11,7 @@ import { baselineOf } from "../policy/keep/baseline.ts";
 import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
-import { forgetRemoved, remember } from "../policy/remember.ts";
+import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
 import { Observer, readCreations } from "./observe.ts";
@@ -225,6 +225,20 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
   engine.memory.replace(ledger);
   trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
   return seenOf(engine, snapshot);
+}
+
+/**
+ * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back
+ * before the next observation is new. The kubelet knows only what its detection saw.
+ */
+export function forgetGone(
+  { memory, limits }: Pick<ReadEngine, "memory" | "limits">,
+  listed: Snapshot["images"],
+): void {
+  if (limits().memory.compat === "kubelet") return;
+  const before = memory.current();
+  const after = forgetUnlisted(before, listed);
+  if (after !== before) memory.replace(after);
 }
 
 async function look(

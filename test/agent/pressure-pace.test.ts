@@ -3,10 +3,12 @@
 import { describe, expect, test } from "bun:test";
 
 import { HostError } from "../../src/model/errors.ts";
+import { hours } from "../../src/model/time.ts";
 import { aDisk, available, type SimDisk } from "../sim/node.ts";
 import {
   aNodeWith,
   aThreshold,
+  HOUR,
   MINUTE,
   ONLY_PRESSURE,
   SECOND,
@@ -177,6 +179,71 @@ describe("the pause before the next check", () => {
     expect(sim.record.statfs - statfs).toBeGreaterThan(100);
     expect(sim.passes("pressure").length - passes).toBe(6);
   });
+});
+
+describe("on a node whose images take fifteen seconds to list,", () => {
+  async function aSlowNode(periods: NonNullable<SimOptions["periods"]>) {
+    const state = { isSlow: false };
+    const sim = await aNode(40, {
+      periods,
+      disks: [
+        aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
+        aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
+      ],
+      refit: (engine, { clock }) => {
+        const { runtime } = engine.observe;
+        const listImages: typeof runtime.listImages = async (signal) => {
+          if (state.isSlow) await clock.sleep(15_000, signal);
+          return runtime.listImages(signal);
+        };
+        return { ...engine, observe: { ...engine.observe, runtime: { ...runtime, listImages } } };
+      },
+    });
+    state.isSlow = true;
+    return sim;
+  }
+
+  test("pressure that cannot be relieved leaves other passes the time to observe and remove", async () => {
+    const sim = await aSlowNode({ ...ONLY_PRESSURE, "image-gc": MINUTE });
+    sim.fill(5, sim.node.disks[1]);
+    const { images } = sim.weather.limits;
+    sim.weather.limits = { ...simLimits, images: { ...images, maxImages: 35 } };
+    await sim.run(10 * MINUTE);
+    expect(sim.passes("pressure").length).toBeGreaterThan(5);
+    expect(sim.record.removals).toHaveLength(5);
+  });
+
+  test("pressure does not wait for an observation that only records", async () => {
+    const sim = await aSlowNode({ ...ONLY_PRESSURE, "image-detection": MINUTE });
+    for (let step = 0; step < 700 && sim.record.runtimeCalls === 0; step += 1) await sim.run(100);
+    const before = sim.record.runtimeCalls;
+    for (let step = 0; step < 700 && sim.record.runtimeCalls === before; step += 1)
+      await sim.run(100);
+    sim.fill(14);
+    await sim.run(2 * MINUTE);
+    const [first] = sim.passes("pressure");
+    expect(first).toMatchObject({ images: { end: "target-reached" } });
+    expect(first?.steps.map(({ name }) => name)).not.toContain("turn");
+    const loop = sim.agent.state().loops.find(({ name }) => name === "image-detection");
+    expect(loop).toMatchObject({ lastError: null, consecutiveFailures: 0 });
+  });
+});
+
+test("a reload begins the next pass at once, however long the pause is", async () => {
+  const limits = { ...simLimits, images: { ...simLimits.images, minimumAge: hours(2) } };
+  const sim = await aNode(40, {
+    periods: { ...ONLY_PRESSURE, pressure: HOUR },
+    weather: { limits },
+  });
+  sim.fill(14);
+  sim.agent.reloaded();
+  await sim.run(HOUR);
+  expect(sim.passes("pressure")).not.toBeEmpty();
+  expect(sim.record.removals).toEqual([]);
+  sim.weather.limits = simLimits;
+  sim.agent.reloaded();
+  await sim.run(SECOND);
+  expect(sim.record.removals).not.toBeEmpty();
 });
 
 test("failures in passes close together count once in a period, so that they raise no more events", async () => {

@@ -42,11 +42,12 @@ export function effectOf({ images, containers }: Pick<Pass, "images" | "containe
     containers?.end === "blocked" ||
     containers?.end === "removal-limit";
   if (isRuledOut) return "ruled-out";
-  const removed =
-    images?.items.some(({ result }) => result.kind === "removed") === true ||
-    (containers !== null && outcomeItems(containers).some(isGone));
-  return removed ? "removed" : "nothing";
+  return hasRemoved({ images, containers }) ? "removed" : "nothing";
 }
+
+export const hasRemoved = ({ images, containers }: Pick<Pass, "images" | "containers">): boolean =>
+  images?.items.some(({ result }) => result.kind === "removed") === true ||
+  (containers !== null && outcomeItems(containers).some(isGone));
 
 export interface PassEnded {
   readonly effect: PassEffect;
