@@ -23,6 +23,7 @@ import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
+import { humanDuration } from "../report/bytes.ts";
 import { terminalProgress } from "../report/progress.ts";
 import { clean } from "../report/terminal.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
@@ -142,7 +143,12 @@ async function openCollector(config: Config, world: ProcessWorld) {
         wantedBytes: meter.wantedBytes(),
       }),
     /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
-    recorded: async (patience: AbortSignal) => (await recorder?.settle(patience)) ?? 0,
+    recorded: async (patience: AbortSignal) =>
+      (await recorder?.settle(patience, () =>
+        log.warning(
+          `waiting up to ${humanDuration(config.values.runtimeRequestTimeout)} to write the records of removals to the state directory; Ctrl-C ends the wait`,
+        ),
+      )) ?? 0,
     [Symbol.asyncDispose]: async () => {
       connected.runtime.close();
       await close();

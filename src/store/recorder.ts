@@ -142,12 +142,13 @@ export class Recorder extends Store {
 
   /**
    * After a single pass, when nothing waits any more: tries to write its records of removals as long as `patience` lets
-   * it. Returns the number of those that are not on disk.
+   * it. Returns the number of those that are not on disk. Calls `waits` once if the first attempt fails.
    */
-  async settle(patience: AbortSignal): Promise<number> {
-    for (;;) {
+  async settle(patience: AbortSignal, waits: () => void = () => undefined): Promise<number> {
+    for (let attempt = 1; ; attempt += 1) {
       await within(SETTLE_LEAST_MS, this.flush());
       if (this.removalsNotWritten === 0 || patience.aborted) return this.removalsNotWritten;
+      if (attempt === 1) waits();
       await Bun.sleep(SETTLE_PAUSE_MS);
     }
   }

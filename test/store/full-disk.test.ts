@@ -109,6 +109,11 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       store.imageDone(idOf("p"), imageItem(1));
       store.imageDone(idOf("p"), imageItem(2));
       store.imageDone(idOf("p"), imageItem(2));
+      // A command that waits for the disk says so, once.
+      const patience = new AbortController();
+      let waits = 0;
+      const settled = store.settle(patience.signal, () => (waits += 1) && patience.abort());
+      expect([await settled, waits]).toEqual([2, 1]);
       await store.close();
       expect(notices.map((it) => it.kind)).toEqual(["memory-only", "records-lost"]);
       expect(notices[1]?.message).toBe(

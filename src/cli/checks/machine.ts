@@ -23,13 +23,16 @@ export const userCheck = (userId: number): Verdict =>
 
 const AS_ROOT = "run as root (sudo crigc …)";
 
-/** With less, our database may not fit. */
-const ROOM_BYTES = 64n << 20n;
+/** With less, our database or a hold may not fit. */
+const NEEDS = {
+  "--state-dir": { bytes: 64n << 20n, what: "ledger and holds" },
+  "--run-dir": { bytes: 1n << 20n, what: "holds" },
+} as const;
 
 export function directoryCheck(
   about: {
     readonly path: string;
-    readonly flag: string;
+    readonly flag: keyof typeof NEEDS;
     readonly userId: number;
   },
   fact: DirectoryFact,
@@ -49,14 +52,15 @@ export function directoryCheck(
   }
   if (!fact.writable) return failed(`${path} cannot be written`, elsewhere);
   const room = humanBytes(fact.availableBytes);
-  if (fact.availableBytes < ROOM_BYTES)
+  const needs = NEEDS[flag];
+  if (fact.availableBytes < needs.bytes)
     return warning(
-      `${path} is nearly full (${room} left): ledger and holds may not be saved`,
+      `${path} is nearly full (${room} left): ${needs.what} may not be saved`,
       "free space on its filesystem",
     );
   if (fact.inodes > 0n && fact.inodesFree === 0n)
     return warning(
-      `${path} has no inodes left: ledger and holds may not be saved`,
+      `${path} has no inodes left: ${needs.what} may not be saved`,
       "free space on its filesystem",
     );
   return ok(`${path} is writable, ${room} left`);

@@ -86,7 +86,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   const ledger = store.ledger();
   const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
   const agent = await agentStatus(context, config);
-  const directory = (path: string, flag: string): Verdict =>
+  const directory = (path: string, flag: "--state-dir" | "--run-dir"): Verdict =>
     directoryCheck({ path, flag, userId: open.userId }, machine.directory(path));
   return [
     ["user", userCheck(open.userId)],

@@ -39,6 +39,8 @@ const saidOf = (cases: Readonly<Record<string, Verdict>>): string =>
 test("doctor says of a directory whether it can be written, and whether it is full", () => {
   const directory = (fact: DirectoryFact, userId = 0) =>
     directoryCheck({ path: "/var/lib/crigc", flag: "--state-dir", userId }, fact);
+  const runDirectory = (fact: DirectoryFact) =>
+    directoryCheck({ path: "/run/crigc", flag: "--run-dir", userId: 0 }, fact);
   const inodes = { inodes: 100n, inodesFree: 10n };
   const present = { kind: "present", writable: true, availableBytes: GIB, ...inodes } as const;
   const closed = { kind: "failed", message: "permission denied" } as const;
@@ -47,6 +49,12 @@ test("doctor says of a directory whether it can be written, and whether it is fu
       well: directory(present),
       "read-only": directory({ ...present, writable: false }),
       full: directory({ ...present, availableBytes: 4096n }),
+      "with room for a hold alone": directory({ ...present, availableBytes: 4n << 20n }),
+      "with room for a hold, which it is for": runDirectory({
+        ...present,
+        availableBytes: 4n << 20n,
+      }),
+      "full, for a hold": runDirectory({ ...present, availableBytes: 4096n }),
       "without free inodes": directory({ ...present, inodesFree: 0n }),
       "without inodes": directory({ ...present, inodes: 0n, inodesFree: 0n }),
       "not there yet": directory({ kind: "absent", creatable: true }),
