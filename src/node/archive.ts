@@ -6,9 +6,9 @@ import { pipeline } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 
 import { extract } from "tar-stream";
+import * as v from "valibot";
 
 import { HostError, messageOf } from "../model/errors.ts";
-import { isMap } from "../model/values.ts";
 import { boundedBytes, codeOf, compressionOf, hostError } from "./files.ts";
 
 export interface ArchivedImage {
@@ -30,14 +30,15 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
   const archive: Archive = {
     failure,
     file: (name) => files.get(name),
-    json: (name) => {
+    read: (name, schema) => {
       const bytes = files.get(name);
       if (bytes === undefined) return null;
-      try {
-        return JSON.parse(new TextDecoder().decode(bytes));
-      } catch {
-        throw failure(`${name} is not valid JSON`);
-      }
+      const text = new TextDecoder().decode(bytes);
+      const read = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text, {
+        abortEarly: true,
+      });
+      if (read.success) return read.output;
+      throw failure(`${name} is invalid: ${read.issues[0].message}`);
     },
   };
   const images = new Map<string, ArchivedImage>();
@@ -60,26 +61,40 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
 
 interface Archive {
   readonly file: (name: string) => Uint8Array | undefined;
-  /** `null` if there is no such file. */
-  readonly json: (name: string) => unknown;
+  /** A file of JSON; `null` if there is no such file. */
+  readonly read: <Value>(name: string, schema: v.GenericSchema<unknown, Value>) => Value | null;
   readonly failure: (what: string) => HostError;
 }
 
+const DOCKER = v.array(
+  v.object({ Config: v.string(), RepoTags: v.nullish(v.array(v.string()), []) }),
+);
+
 /** From `manifest.json`: a list of configurations with their tags. */
-function dockerImages({ file, json, failure }: Archive): readonly ArchivedImage[] {
-  return mapsOf(json("manifest.json")).map(({ Config, RepoTags }) => {
-    const config = typeof Config === "string" ? Config : "";
-    const bytes = file(config.replace(/^(?:\.?\/)+/, ""));
+const dockerImages = ({ file, read, failure }: Archive): readonly ArchivedImage[] =>
+  (read("manifest.json", DOCKER) ?? []).map(({ Config, RepoTags }) => {
+    const bytes = file(Config.replace(/^(?:\.?\/)+/, ""));
     if (bytes === undefined)
-      throw failure(`manifest.json names the configuration "${config}", which is missing`);
-    const names = Array.isArray(RepoTags) ? RepoTags.filter((it) => typeof it === "string") : [];
-    return { id: sha256(bytes), names };
+      throw failure(`manifest.json names the configuration "${Config}", which is missing`);
+    return { id: sha256(bytes), names: RepoTags };
   });
-}
+
+const DESCRIPTOR = v.object({
+  digest: v.string(),
+  annotations: v.nullish(v.record(v.string(), v.string()), {}),
+  platform: v.nullish(v.object({ os: v.nullish(v.string()) })),
+});
+type Descriptor = v.InferOutput<typeof DESCRIPTOR>;
+
+/** A manifest, which has a configuration, or an index of manifests. */
+const MANIFEST = v.object({
+  config: v.nullish(v.object({ digest: v.string() })),
+  manifests: v.nullish(v.array(DESCRIPTOR), []),
+});
 
 /** From `index.json`: an OCI layout. The images of one entry are one for each platform. */
 const ociImages = (archive: Archive): readonly (readonly ArchivedImage[])[] =>
-  mapsOf(mapOf(archive.json("index.json"))["manifests"]).map((descriptor) =>
+  (archive.read("index.json", MANIFEST)?.manifests ?? []).map((descriptor) =>
     described(archive, descriptor, []),
   );
 
@@ -89,42 +104,34 @@ const DEPTH_MAX = 4;
 /** A platform whose content is not in the archive is not one of its images. */
 function described(
   archive: Archive,
-  descriptor: Json,
+  descriptor: Descriptor,
   above: readonly (readonly string[])[],
 ): readonly ArchivedImage[] {
+  const { digest } = descriptor;
   if (isAttestation(descriptor) || above.length > DEPTH_MAX) return [];
-  const digest = typeof descriptor["digest"] === "string" ? descriptor["digest"] : "";
   const name = `blobs/${digest.replace(":", "/")}`;
   const bytes = archive.file(name);
   if (bytes === undefined) return [];
   if (digest.startsWith("sha256:") && sha256(bytes) !== digest)
     throw archive.failure(`the content of ${name} does not match its digest`);
   const names = [...above, namesOf(descriptor)];
-  const content = mapOf(archive.json(name));
-  const config = mapOf(content["config"])["digest"];
-  if (typeof config === "string") return [{ id: config, names: names.flat() }];
-  return mapsOf(content["manifests"]).flatMap((it) => described(archive, it, names));
+  const content = archive.read(name, MANIFEST);
+  const config = content?.config?.digest;
+  if (config !== undefined) return [{ id: config, names: names.flat() }];
+  return (content?.manifests ?? []).flatMap((it) => described(archive, it, names));
 }
 
 /** `org.opencontainers.image.ref.name` may be just a tag, which names nothing. */
-function namesOf(descriptor: Json): readonly string[] {
-  const annotations = mapOf(descriptor["annotations"]);
+function namesOf({ annotations }: Descriptor): readonly string[] {
   const whole = annotations["io.containerd.image.name"];
-  if (typeof whole === "string") return [whole];
-  const reference = annotations["org.opencontainers.image.ref.name"];
-  return typeof reference === "string" && /[/:]/.test(reference) ? [reference] : [];
+  if (whole !== undefined) return [whole];
+  const reference = annotations["org.opencontainers.image.ref.name"] ?? "";
+  return /[/:]/.test(reference) ? [reference] : [];
 }
 
 /** What build tools add to an image to document how it was built. */
-const isAttestation = (descriptor: Json): boolean =>
-  mapOf(descriptor["annotations"])["vnd.docker.reference.type"] === "attestation-manifest" ||
-  mapOf(descriptor["platform"])["os"] === "unknown";
-
-type Json = Readonly<Record<string, unknown>>;
-
-const mapOf = (value: unknown): Json => (isMap(value) ? value : {});
-
-const mapsOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(mapOf) : []);
+const isAttestation = ({ annotations, platform }: Descriptor): boolean =>
+  annotations["vnd.docker.reference.type"] === "attestation-manifest" || platform?.os === "unknown";
 
 const sha256 = (bytes: Uint8Array): string =>
   `sha256:${createHash("sha256").update(bytes).digest("hex")}`;

@@ -167,7 +167,12 @@ describe("an invalid archive is refused", () => {
     ["text", new TextEncoder().encode("hello ".repeat(200)), "Invalid tar header"],
     ["nothing", new Uint8Array(0), "lists an image"],
     ["other files", tarOf([["etc/hosts", "127.0.0.1 localhost"]]), "lists an image"],
-    ["a list that is no JSON", tarOf([["manifest.json", "[{"]]), "is not valid JSON"],
+    ["a list that is no JSON", tarOf([["manifest.json", "[{"]]), "Invalid JSON"],
+    [
+      "an index whose list is none",
+      tarOf([["index.json", '{"manifests":{}}']]),
+      "index.json is invalid",
+    ],
     ["an unknown packing", new Uint8Array([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]), "with xz"],
     ["a damaged packing", gzipSync(savedByDocker).subarray(0, 40), "cannot read"],
     [

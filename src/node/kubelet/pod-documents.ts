@@ -4,38 +4,64 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import * as v from "valibot";
+
 import { HostError } from "../../model/errors.ts";
 import { podUid } from "../../model/ids.ts";
 import type { Manifest, PodRecordSeen } from "../../model/snapshot.ts";
-import { isMap } from "../../model/values.ts";
 import type { EntryName } from "../directory.ts";
 import { codeOf, isAbsent, reasonOf } from "../files.ts";
 
+const TEXT = v.nullish(v.string(), "");
+const listOf = <Item extends v.GenericSchema>(item: Item) => v.nullish(v.array(item), []);
+const CONTAINERS = listOf(v.object({ image: TEXT }));
+
+const SPEC = v.object({
+  initContainers: CONTAINERS,
+  containers: CONTAINERS,
+  ephemeralContainers: CONTAINERS,
+  volumes: listOf(v.object({ image: v.nullish(v.object({ reference: TEXT })) })),
+});
+
+const POD = v.object({
+  metadata: v.object({
+    uid: v.pipe(v.string(), v.minLength(1)),
+    annotations: v.nullish(v.record(v.string(), v.string()), {}),
+  }),
+  spec: v.nullish(SPEC, {}),
+  status: v.nullish(v.object({ phase: TEXT, reason: TEXT }), {}),
+});
+
+const POD_LIST = v.pipe(
+  v.string(),
+  v.parseJson(undefined, "it is not JSON"),
+  // The kubelet writes null if it has no pods.
+  v.object({ kind: v.literal("PodList"), items: v.nullable(v.array(POD), []) }),
+);
+
 /** Parses the body of `/pods`. Throws `HostError` `parse`: half a list would make live pods look deleted. */
 export function readPodList(body: string): readonly PodRecordSeen[] {
-  const list = fields(parse(body));
-  if (list["kind"] !== "PodList") throw noPodList("it is not a PodList");
-  // The kubelet writes null if it has no pods.
-  const items = list["items"] ?? ("items" in list ? [] : null);
-  if (!Array.isArray(items)) throw noPodList("it has no list of items");
-  const pods = items.map((item, index) => podFrom(fields(item), index));
+  const list = v.safeParse(POD_LIST, body, { abortEarly: true });
+  if (!list.success) {
+    const [issue] = list.issues;
+    const why = [v.getDotPath(issue) ?? [], issue.message].flat().join(": ");
+    throw new HostError("parse", `invalid response from the kubelet: ${why}`);
+  }
+  const pods = list.output.items.map(podFrom);
   const own = new Set(pods.map(([{ uid }]) => uid));
   // Claims of a pod about another pod that is listed itself are not trusted.
   return pods.flatMap(([pod, ...others]) => [pod, ...others.filter(({ uid }) => !own.has(uid))]);
 }
 
 /** A static pod is known by its own UID and by that of its mirror: either may be on a container's label. */
-function podFrom(pod: Fields, index: number): readonly [PodRecordSeen, ...PodRecordSeen[]] {
-  const { uid, annotations } = fields(pod["metadata"]);
-  if (typeof uid !== "string" || uid === "") throw noPodList(`item ${index} has no metadata.uid`);
-  const { phase, reason } = fields(pod["status"]);
-  const {
-    "kubernetes.io/config.source": source,
-    "kubernetes.io/config.hash": hash,
-    "kubernetes.io/config.mirror": mirror,
-  } = fields(annotations);
-  const images = podImages(pod);
-  const others = [hash, mirror].filter((other) => typeof other === "string");
+function podFrom({
+  metadata: { uid, annotations },
+  spec,
+  status: { phase, reason },
+}: v.InferOutput<typeof POD>): readonly [PodRecordSeen, ...PodRecordSeen[]] {
+  const source = annotations["kubernetes.io/config.source"];
+  const others = ["hash", "mirror"].map((it) => annotations[`kubernetes.io/config.${it}`] ?? "");
+  const images = imagesOf(spec);
   return [
     {
       uid: podUid(uid),
@@ -57,17 +83,6 @@ function podFrom(pod: Fields, index: number): readonly [PodRecordSeen, ...PodRec
       })),
   ];
 }
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    throw noPodList("it is not JSON", error);
-  }
-}
-
-const noPodList = (why: string, cause?: unknown): HostError =>
-  new HostError("parse", `invalid response from the kubelet: ${why}`, { cause });
 
 /** The directories of kubeadm, RKE2 and k3s, if the kubelet's own setting is unknown. */
 export const MANIFEST_DIRECTORIES = [
@@ -122,12 +137,15 @@ const unreadable = (path: string, error: unknown): readonly Manifest[] =>
     ? []
     : [{ path, images: [], fault: { kind: "unreadable", message: reasonOf(error) } }];
 
+const MANIFEST = v.object({ spec: SPEC });
+
 /** A half-written file, or an editor's copy of one, still names images: they are kept until it is a pod, or removed. */
 function manifestOf(path: string, text: string): Manifest {
   let message = "it is not a pod";
   try {
     const value: unknown = Bun.YAML.parse(text);
-    const images = (Array.isArray(value) ? value : [value]).flatMap((pod) => podImages(pod));
+    const pods = v.parse(v.array(MANIFEST), Array.isArray(value) ? value : [value]);
+    const images = pods.flatMap(({ spec }) => imagesOf(spec));
     if (images.length > 0) return { path, images: [...new Set(images)], fault: null };
   } catch (error) {
     message = reasonOf(error);
@@ -137,21 +155,10 @@ function manifestOf(path: string, text: string): Manifest {
   return { path, images: [...new Set(images)], fault: { kind: "invalid", message } };
 }
 
-/** Images in a pod's specification: of init, main and debug containers, and of image volumes. */
-function podImages(pod: unknown): readonly string[] {
-  const spec = fields(fields(pod)["spec"]);
-  const containers = ["initContainers", "containers", "ephemeralContainers"]
-    .flatMap((key) => list(spec[key]))
-    .map((container) => fields(container)["image"]);
-  const volumes = list(spec["volumes"]).map(
-    (volume) => fields(fields(volume)["image"])["reference"],
-  );
-  const names = [...containers, ...volumes].filter((name) => typeof name === "string");
-  return [...new Set(names)].filter((name) => name !== "");
+/** Of init, main and debug containers, and of image volumes. */
+function imagesOf(spec: v.InferOutput<typeof SPEC>): readonly string[] {
+  const containers = [...spec.initContainers, ...spec.containers, ...spec.ephemeralContainers];
+  const names = containers.map(({ image }) => image);
+  const references = spec.volumes.map(({ image }) => image?.reference ?? "");
+  return [...new Set([...names, ...references])].filter((name) => name !== "");
 }
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const fields = (value: unknown): Fields => (isMap(value) ? value : {});
-
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

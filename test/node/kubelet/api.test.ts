@@ -166,6 +166,10 @@ test.each([
   ["no items", text(200, '{"kind":"PodList"}')],
   ["items that are no list", text(200, '{"kind":"PodList","items":{}}')],
   ["a pod without a UID", { kind: "pods", pods: [pod, { metadata: { name: "x" } }] }],
+  [
+    "an image that is no name",
+    { kind: "pods", pods: [{ ...pod, spec: { containers: [{ image: {} }] } }] },
+  ],
   ["an endless list", text(200, "x".repeat((64 << 20) + 1))],
   ["a closed connection", { kind: "hang-up" }],
   ["half an answer", { kind: "cut-off" }],
