@@ -26,7 +26,6 @@ export function freshContainerPlan(execution: ContainerExecution): Fresh<FreshCo
   return new Fresh({
     timer,
     say,
-    attempts: 1,
     first: {
       value: { plan, lists: planned, vetoes: new Map(), going: new Set() },
       startNs: listedNs,
@@ -41,6 +40,7 @@ export function freshContainerPlan(execution: ContainerExecution): Fresh<FreshCo
           `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
         );
       });
+      const listsNs = timer.monotonicNs() - startNs;
       const now = decideAgain(listed);
       const value = {
         plan: now,
@@ -48,7 +48,7 @@ export function freshContainerPlan(execution: ContainerExecution): Fresh<FreshCo
         vetoes: vetoesOf(now),
         going: goingOf(now, listed),
       };
-      return { value, startNs };
+      return { value, startNs, listsNs };
     },
   });
 }

@@ -17,13 +17,13 @@ import type { Steps } from "./steps.ts";
 
 /** Nothing older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
 const AGE_NS_MAX = 750_000_000n;
-/** Statuses are read once, so a second look is quick if only that took long. */
-const ATTEMPTS = 2;
 
 interface Read<T> {
   readonly value: T;
   /** Before the lists were requested, by the monotonic clock. */
   readonly startNs: bigint;
+  /** How long the lists themselves took. */
+  readonly listsNs: bigint;
 }
 
 interface FreshOptions<T> {
@@ -33,15 +33,13 @@ interface FreshOptions<T> {
   readonly isOutdated?: () => boolean;
   /** Receives a message if lists take longer than they are trusted. */
   readonly say: (message: string) => void;
-  readonly first?: Read<T>;
-  /** Maximum number of reads until one is recent enough; 1 if a second read would take as long. */
-  readonly attempts?: number;
+  readonly first?: Omit<Read<T>, "listsNs">;
 }
 
 /** A value read from the node, and read again once it is too old for a removal. */
 export class Fresh<T> {
   readonly #options: FreshOptions<T>;
-  #last: (Read<T> & { readonly ageNsMax: bigint }) | null;
+  #last: (Omit<Read<T>, "listsNs"> & { readonly ageNsMax: bigint }) | null;
   #isSlow = false;
   /** Removals that find the lists too old share one read. */
   #reading: Promise<T> | null = null;
@@ -77,12 +75,13 @@ export class Fresh<T> {
   }
 
   async #read(signal: AbortSignal): Promise<T> {
-    const { timer, read, say, attempts = ATTEMPTS } = this.#options;
-    for (let attempt = this.#isSlow ? attempts : 1; ; attempt += 1) {
+    const { timer, read, say } = this.#options;
+    for (let mayRepeat = !this.#isSlow; ; mayRepeat = false) {
       const next = await read(signal);
       const tookNs = timer.monotonicNs() - next.startNs;
       const isQuick = tookNs <= AGE_NS_MAX;
-      if (!isQuick && attempt < attempts) continue;
+      // Statuses are read once, so a second look is quick if only they took long.
+      if (!isQuick && mayRepeat && next.listsNs <= AGE_NS_MAX) continue;
       if (!isQuick && !this.#isSlow) say(slowWords(tookNs));
       this.#isSlow ||= !isQuick;
       this.#last = { ...next, ageNsMax: AGE_NS_MAX + (isQuick ? 0n : tookNs) };
@@ -138,6 +137,7 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
     if (isOld) podsNs = timer.monotonicNs();
     return { ...snapshot, keep, pods };
   };
+  let listsNs = 0n;
   const list = async (signal: AbortSignal): Promise<Snapshot> => {
     startNs = timer.monotonicNs();
     const sinceNs = containersNs;
@@ -147,13 +147,14 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
       return events.announcedSince(sinceNs);
     };
     const previous = await withRules(signal);
+    const beginNs = timer.monotonicNs();
     const next = await observer.refresh({ previous, announced }, signal);
     // Under pressure the pass removes containers meanwhile.
     const others = previous.containers.filter(({ id }) => !observer.pods.removed.has(id));
     if (next.containers.length === 0 && others.length > 0)
       throw new RuntimeError("failed", vanishedWords(others.length, previous));
     if (next.pods !== previous.pods) podsNs = timer.monotonicNs();
-    [snapshot, containersNs] = [next, listedNs];
+    [snapshot, containersNs, listsNs] = [next, listedNs, listedNs - beginNs];
     const listed = new Set(next.images.map(({ id }) => id));
     const missing = first.images.flatMap(({ id }) => (listed.has(id) ? [] : [id]));
     missed = new Set([...missed, ...missing]);
@@ -166,7 +167,7 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
     read: async (signal) => {
       const next = () => steps.wait("lists", () => list(signal));
       const settled = await creations.settled(await next(), next);
-      return { value: { ...settled, missed }, startNs };
+      return { value: { ...settled, missed }, startNs, listsNs };
     },
   });
 }
