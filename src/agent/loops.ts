@@ -131,7 +131,7 @@ export class Agent {
   #pauseMs(name: LoopName): number {
     const { periods } = this.#config();
     const { seen, pressure, lastPasses } = this.#state;
-    if (name === "pressure") return this.#pace.pauseMs(pressure);
+    if (name === "pressure" && this.#isEnabled(name)) return this.#pace.pauseMs(pressure);
     // Without an observation there are no filesystems to check for pressure.
     const isBlind = name === "image-detection" && seen === null;
     // Pressure that lasts must not cut off an image pass once a period.

@@ -9,6 +9,8 @@
  *    If somebody else is removing it, crigc waits a little; if it is still there, it is skipped, and new if it comes back.
  * 5. No answer, and the image still exists: failed. It may still be removed and pulled again before the next observation,
  *    so later passes skip it like a ghost; if the runtime went away during the call, the first time not at all.
+ *    Under pressure, too, its whole deadline is awaited: its space may still come, and meanwhile another removal could be one
+ *    too many.
  * 6. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
  * 7. If `ImageStatus` fails in another way, the result is unknown, and the pass ends. If it timed out, later passes skip the
  *    image like a ghost, so that each of them gets further.

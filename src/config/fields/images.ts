@@ -127,7 +127,7 @@ export const imageFields = {
     type: duration("0s"),
     default: "0s",
     help: "pause between removals",
-    doc: "For slow disks.",
+    doc: "For slow disks. Under disk pressure too.",
     commands: REMOVING,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
