@@ -66,6 +66,8 @@ export class Agent {
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
+  /** Pieces of it that run or wait. */
+  #turns = 0;
   readonly #layers = new LayerReader();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
@@ -173,10 +175,15 @@ export class Agent {
   /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
   #inTurn<T>(loop: Loop, work: () => Promise<T>): Promise<T> {
     loop.queued();
-    const turn = this.#last.then(() => {
-      loop.progressed();
-      return work();
-    });
+    this.#turns += 1;
+    const turn = this.#last
+      .then(() => {
+        loop.progressed();
+        return work();
+      })
+      .finally(() => {
+        this.#turns -= 1;
+      });
     this.#last = turn.catch(() => undefined);
     return turn;
   }
@@ -190,11 +197,9 @@ export class Agent {
     const loop = this.#loops[request.kind];
     const { engine } = loop;
     const isUrgent = request.kind === "pressure";
-    const begun = new AbortController();
-    if (isUrgent) void this.#endOthers(begun.signal);
+    if (isUrgent) this.#yield.abort(HURRY);
     const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
-      begun.abort();
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       // Only now: passes that waited ahead of it yield too.
@@ -225,13 +230,6 @@ export class Agent {
     return failureOf(pass);
   }
 
-  /** Unless their turns are over by then. */
-  async #endOthers(begun: AbortSignal): Promise<void> {
-    const patienceMs = this.#pace.othersMs();
-    if (patienceMs > 0) await this.#engine.timer.sleep(patienceMs, begun);
-    if (!begun.aborted) this.#yield.abort(HURRY);
-  }
-
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
   async #relievePressure(signal: AbortSignal): Promise<RunResult> {
     const { engine } = this.#loops.pressure;
@@ -251,7 +249,7 @@ export class Agent {
     this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.shouldBeginPass(verdict))
+    if (!this.#pace.shouldBeginPass(verdict, this.#turns > 0))
       return unmeasured ?? (this.#pace.isResting() ? undefined : null);
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const failure = await this.#pass(

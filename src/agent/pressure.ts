@@ -104,7 +104,10 @@ interface Rest {
   readonly hasRemoved: boolean;
 }
 
-/** What another pass may need to observe a struggling node and to remove something. */
+/**
+ * After a pass that removed nothing, another one that runs may go on for so long after the rest: pressure that cannot be
+ * relieved must not cut off each, on a struggling node before its first removal.
+ */
 const OTHERS_MS = 60_000;
 
 const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
@@ -122,18 +125,14 @@ export class PressurePace {
     this.#periodMs = periodMs;
   }
 
-  /** Whether the check begins a pass: not soon after one, unless something has changed since. */
-  shouldBeginPass(verdict: PressureVerdict): boolean {
+  /** Whether the check begins a pass: not soon after one, unless something has changed since. `isBusy`: another pass runs. */
+  shouldBeginPass(verdict: PressureVerdict, isBusy: boolean): boolean {
     const rest = this.#rest;
     const isNew = rest !== null && verdict.due.some((one) => !rest.due.has(keyOf(one)));
     const isReleased = rest?.wasHeld === true && !this.#isHeld();
     if (!isReclaimable(verdict) || isNew || isReleased) this.reset();
-    return isReclaimable(verdict) && this.#restMs() <= 0;
-  }
-
-  /** How long other passes may go on: pressure that the last pass could not relieve must not cut off each of them. */
-  othersMs(): number {
-    return this.#rest === null || this.#rest.hasRemoved ? 0 : OTHERS_MS;
+    const patienceMs = isBusy && this.#rest?.hasRemoved === false ? OTHERS_MS : 0;
+    return isReclaimable(verdict) && this.#restMs() + patienceMs <= 0;
   }
 
   /** Whether the last pass is too recent for another one. */
