@@ -401,18 +401,6 @@ describe("the containers of a pass", () => {
     expect(fake.said).toContainEqual(expect.stringContaining("Listing the node takes 3.0 s"));
   });
 
-  test("go with the log directories of deleted pods", async () => {
-    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
-    const podLogs = [{ entry: "default_gone_uid-gone", uid: podUid("uid-gone") }];
-    const fake = aNode({
-      logs: { ...noLogs, podLogs },
-      pods: reading("kubelet-dir", "uid-a"),
-      ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
-    });
-    await run(fake, onlyContainers);
-    expect(fake.writes).toEqual(["RemovePodLogs default_gone_uid-gone"]);
-  });
-
   test("leave the whole limit of removals to the images of a pass that removes no container", async () => {
     const fake = aNode({ limits: withLimits({ maxRemovalsPerPass: 2 }) });
     await run(fake, { ...underPressureOf(fake), containers: "none" });
@@ -575,13 +563,6 @@ test("a container whose removal timed out is tried again once the runtime was re
 });
 
 describe("a pass under pressure whose containers are removed beside its images", () => {
-  test("leaves each of them its half of the limit of removals", async () => {
-    const fake = aSlowNode({ limits: withLimits({ maxRemovalsPerPass: 2 }) });
-    const { images } = (await run(fake, underPressure)).pass;
-    expect(fake.writes).toEqual(["RemoveContainer container-dead-1", ...removed("a")]);
-    expect(images?.end).toBe("removal-limit");
-  });
-
   test("goes on with them after its images, for as long as another one is done now and then", async () => {
     const fake = aNode({ containers: [1, 2, 3, 4, 5].map(dead) });
     fake.world.before = async (method) => {

@@ -8,7 +8,6 @@ import type { EventFeed } from "../../src/gc/ports.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
 import { aContainer, anImage, aSandbox, aSnapshot } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
-import { noCreations } from "../support/no-creations.ts";
 
 const never = new AbortController().signal;
 
@@ -42,7 +41,7 @@ function lookAt(setting: Setting = {}) {
     engine,
     observer: new Observer(engine.observe),
     events,
-    creations: noCreations,
+    creations: { settled: async (snapshot) => ({ snapshot, block: null }) },
     steps: { wait: (_, wait) => wait() },
     first: { ...first, runtime: { ...first.runtime, version: setting.version ?? "1.7.24" } },
   });

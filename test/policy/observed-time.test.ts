@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 
-import { emptyLedger } from "../../src/model/ledger.ts";
 import {
   type Duration,
   duration,
@@ -116,12 +115,5 @@ describe.each([
       [-NS, -SECOND],
     ] as const)
       expect(after(wall, sinceBoot, boots)).toEqual(overtaken);
-  });
-});
-
-test("a new ledger starts at zero and has no boot", () => {
-  expect(observedTime(emptyLedger, { wall: NOW, uptime: hours(10), bootId: "a" }, limits)).toEqual({
-    watched: watched(0n),
-    ...same,
   });
 });

@@ -6,7 +6,6 @@ import fc from "fast-check";
 import type { Channel } from "../../src/cri/channel.ts";
 import { makeReader } from "../../src/cri/client.ts";
 import { cutEntries, decodeAnswer } from "../../src/cri/codec.ts";
-import { Backoff } from "../../src/gc/calls.ts";
 import { Observer } from "../../src/gc/observe.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
@@ -22,7 +21,6 @@ import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
 import { methods } from "../cri/declared.ts";
 import {
-  aFilesystem,
   aLedger,
   defaultImageLimits,
   factsOf,
@@ -30,6 +28,7 @@ import {
   memoryLimits,
   NOW,
 } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
 import type {
   ContainerDescription,
   ImageDescription,
@@ -38,7 +37,6 @@ import type {
 import { listStreams, Refusal, unaryMethods } from "../support/fake-runtime/methods.ts";
 import { FakeNode } from "../support/fake-runtime/node.ts";
 import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
-import { noMarks, noPulls } from "../support/no-creations.ts";
 import type { Drawn } from "./image-node.ts";
 
 /** With maps of its own, which share no entries with those of another version. */
@@ -239,23 +237,10 @@ const limits: ImageLimits = {
   keepLoaded: true,
 };
 
-const filesystems = [aFilesystem()];
-
 async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promise<Snapshot> {
-  const observer = new Observer({
-    silent: new Backoff({ monotonicNs: () => 0n }),
-    runtime: reader,
-    disk: { filesystems: async () => filesystems, measure: async () => Promise.reject() },
-    host: {
-      clocks: () => ({ wall: NOW, uptime: hours(48), bootId: "boot-1" }),
-      keepRules: async () => keepOf([{ pattern: "r.example/c", source: "--keep" }]),
-      pods: async () => world.pods,
-      newerPods: async (before) => before,
-      containerMarks: noMarks,
-      pulls: noPulls,
-      logs: async () => null,
-    },
-  });
+  const keep = keepOf([{ pattern: "r.example/c", source: "--keep" }]);
+  const { observe } = fakeEngine({ keep, pods: world.pods }).engine;
+  const observer = new Observer({ ...observe, runtime: reader });
   return observer.observe({ ledger, needEnds: false, logs: false }, new AbortController().signal);
 }
 

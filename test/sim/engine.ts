@@ -2,7 +2,7 @@
 
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
-import type { Engine, EventFeed, Seen } from "../../src/gc/ports.ts";
+import type { Engine, EventFeed } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
@@ -11,8 +11,7 @@ import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { reading } from "../support/build/pods.ts";
-import { fakeEngine } from "../support/fake-engine.ts";
-import { noPulls } from "../support/no-creations.ts";
+import { fakeEngine, journalOf } from "../support/fake-engine.ts";
 import type { Random } from "../support/random.ts";
 import { signalIn, surrounded } from "./around.ts";
 import type { Hostility } from "./hostility.ts";
@@ -102,6 +101,7 @@ export function simEngine(ports: SimPorts): Engine {
     writer: writerOf(ports, call),
   };
   const reader = hostility?.reader(honest.reader, record) ?? honest.reader;
+  const fake = fakeEngine().engine;
   const disk = (path: string) => {
     const found = node.disks.find((one) => one.path === path);
     if (found === undefined) throw new Error(`the node has no disk at ${path}`);
@@ -109,7 +109,7 @@ export function simEngine(ports: SimPorts): Engine {
   };
   return {
     // Logs, hooks and locks have no part in a simulated life.
-    ...fakeEngine().engine,
+    ...fake,
     observe: {
       silent: new Backoff(clock),
       runtime: reader,
@@ -129,6 +129,7 @@ export function simEngine(ports: SimPorts): Engine {
         },
       },
       host: {
+        ...fake.observe.host,
         clocks: () => ({
           wall: node.wall(),
           uptime: duration(node.uptimeNs()),
@@ -136,13 +137,10 @@ export function simEngine(ports: SimPorts): Engine {
         }),
         keepRules: async () => (record.keepRead = weather.keep),
         pods: async () => reading("kubelet-dir", ...node.pods),
-        newerPods: async (before) => before,
-        pulls: noPulls,
         containerMarks: async (pods, isNew) => {
           record.marks = [...node.marks.values()].filter(({ podUid }) => pods.includes(podUid));
           return { marks: record.marks.filter(isNew), unreadable: new Set() };
         },
-        logs: async () => null,
       },
     },
     memory: {
@@ -167,22 +165,17 @@ export function simEngine(ports: SimPorts): Engine {
     logUsers: new LogUsers(reader, clock),
     backoff: new Backoff(clock),
     journal: {
+      ...journalOf(record),
       passStarted: ({ kind }) => {
         record.kind = kind;
         record.surplus = 0;
         record.writtenInPass = 0n;
         record.passStartedNs = clock.monotonicNs();
       },
-      imageDone: () => undefined,
-      containerDone: () => undefined,
-      passEnded: (pass: Pass, _seen: Seen | null) => {
+      passEnded: (pass) => {
         record.kind = null;
         record.passes.push(pass);
       },
-      event: (event) => void record.events.push(event),
-      say: (_, message) => void record.said.push(message),
-      failed: (_, message) => void record.said.push(message),
-      succeeded: () => undefined,
     },
     events: { listen: (signal) => feedOf(ports, signal) },
   };

@@ -11,7 +11,6 @@ import { diskOf } from "../../src/node/disk.ts";
 import { aFilesystem, withLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, runFakePass } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
-import { noAnnouncements } from "../support/no-creations.ts";
 import { Random, SEED } from "../support/random.ts";
 
 const ROUNDS = 1_000;
@@ -121,7 +120,7 @@ function onRuntime(client: ReturnType<typeof openRuntime>, events: boolean): Fak
     observe: { ...fake.engine.observe, runtime: client.reader, disk },
     writer: client.writer,
     timer,
-    events: events ? eventSource(client, () => timer.monotonicNs()) : noAnnouncements,
+    ...(events && { events: eventSource(client, () => timer.monotonicNs()) }),
   };
   return { ...fake, engine };
 }

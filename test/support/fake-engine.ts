@@ -47,7 +47,6 @@ import {
   NOW,
   recordsOf,
 } from "./build/values.ts";
-import { noAnnouncements, noPulls } from "./no-creations.ts";
 
 export interface FakeWorld {
   images: Image[];
@@ -313,7 +312,11 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           const { manifests = [] } = world.pods;
           return manifests.length === 0 ? before : { ...before, manifests };
         },
-        pulls: noPulls,
+        pulls: {
+          read: async () => ({ kind: "failed", message: "there are none", intents: null }),
+          intents: async () => null,
+          records: async () => [],
+        },
         containerMarks: async (pods, isNew) => {
           await call("marks");
           if (world.marks === null) return { marks: [], unreadable: new Set(pods) };
@@ -405,7 +408,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         return () => undefined;
       },
     },
-    events: noAnnouncements,
+    events: { listen: () => ({ announcedSince: () => [] }) },
   };
 }
 
@@ -427,7 +430,7 @@ const detailOf = (container: Container): ContainerDetail => ({
   annotations: {},
 });
 
-function journalOf(record: Record_): Journal {
+export function journalOf(record: Pick<Record_, "passes" | "events" | "said">): Journal {
   return {
     passStarted: () => undefined,
     imageDone: () => undefined,

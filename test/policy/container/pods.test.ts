@@ -140,11 +140,6 @@ describe("the live pod is the one", () => {
   ])("%s", (_, sandboxes, containers, uids) => {
     expect(livingPods({ sandboxes, containers }, "none")).toEqual(new Set(uids));
   });
-
-  test("of both for the kubelet too", () => {
-    const sandboxes = [ready(B, M)];
-    expect(livingPods({ sandboxes, containers: [] }, "kubelet")).toEqual(new Set([B, M]));
-  });
 });
 
 describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(

@@ -58,21 +58,6 @@ describe("space", () => {
     expect(judged).toBe(1);
   });
 
-  test("at the high threshold images are removed down to the low one, in order, as far as estimated", () => {
-    const images = [gib("a", 3n), gib("b", 4n), gib("c", 4n), gib("d", 4n)];
-    const plan = planOf({
-      images,
-      records: [{ lastUsedAt: NOW, lastUsedWatched: watched(5n) }],
-      snapshot: onDisk(15n),
-    });
-    expect(plan.targets).toEqual([
-      { ...spaceTarget(20n * GIB, 5n * GIB), relievedBytes: 16n * GIB },
-    ]);
-    expect(words(plan.candidates)).toEqual(["b", "c", "d", "a"]);
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, true, false, false]);
-    expect(plan.candidates[0]?.triggers).toEqual([{ kind: "space" }]);
-  });
-
   test("each image filesystem is judged, with compat kubelet only the first", () => {
     const filesystems = [
       disk(50n),

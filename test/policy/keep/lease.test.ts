@@ -111,12 +111,6 @@ describe("a lease", () => {
     expect(after(ended, 1).leases).toBe(ended.leases);
   });
 
-  test("ends beside rules without an end, which stay", () => {
-    const text = `redis\n${name} # crigc: until 1h\nnginx\n`;
-    const ended = after(after(aLedger(), 1, { text }), 1, { text });
-    expect(inForce(ended, text)).toEqual(["redis", "nginx"]);
-  });
-
   test("keeps running if its line moves, and starts anew with other words or after it was gone", () => {
     const first = after(aLedger(), 1);
     const moved = after(first, 24, { text: `redis\n${name} # crigc: until 7d\n` });

@@ -7,7 +7,6 @@ import type { Image } from "../../../src/model/snapshot.ts";
 import {
   childStillThere,
   layersCount,
-  nameOf,
   orderByLayers,
   withListed,
 } from "../../../src/policy/layer/layer-order.ts";
@@ -29,7 +28,6 @@ const AGE: readonly ImageTrigger[] = [{ kind: "age" }];
 const base = anImage("base", { sizeBytes: 20n * MIB });
 const child = anImage("child", { sizeBytes: 30n * MIB });
 const other = anImage("other", { sizeBytes: 50n * MIB });
-const twin = anImage("twin", { sizeBytes: 50n * MIB });
 /** Of unknown layers. */
 const lone = anImage("lone");
 
@@ -66,13 +64,6 @@ describe("the order of removal", () => {
       unscaled: { estimateBytes: 20n * MIB },
       follows: [child.id],
     });
-  });
-
-  test("keeps the order of images with the same layers, next to each other", () => {
-    const of = forestOf([other, "b/o"], [twin, "b/o"], [child, "b/c"]);
-    const { candidates } = ordered([going(twin), going(child), going(other)], { of });
-    expect(idsOf(candidates)).toEqual([child.id, twin.id, other.id]);
-    expect(candidates.map(({ follows }) => follows)).toEqual([undefined, undefined, [twin.id]]);
   });
 
   test("removes an aged image that waits for a child for the targets instead, with all after it", () => {
@@ -155,12 +146,6 @@ test("during a pass a base image is kept while a child planned before it still e
   expect(childStillThere(following, new Set([child.id]), both)).toBeNull();
   expect(childStillThere(following, new Set(), [base])).toBeNull();
   expect(childStillThere(aCandidate("base"), new Set(), both)).toBeNull();
-});
-
-test("an image is named by its first tag, else its first digest, else its ID", () => {
-  expect(nameOf(anImage("a", { repoTags: ["b:1", "a:1"], repoDigests: ["a@d"] }))).toBe("a:1");
-  expect(nameOf(anImage("a", { repoTags: [], repoDigests: ["b@d", "a@d"] }))).toBe("a@d");
-  expect(nameOf(anImage("a", { repoTags: [] }))).toBe(anImage("a").id);
 });
 
 test("layers matter if a pass measures freed space, and not if it counts images or removes all", () => {
