@@ -143,6 +143,15 @@ describe("the rows of a view", () => {
     return byRepository.map(({ name }) => name?.replace("registry.example/", "") ?? null);
   };
 
+  test("are sorted by unique bytes, then by reported bytes", () => {
+    const sizes = [named("small", 1n), named("large", 9n), named("middle", 5n)];
+    expect(rows(sizes)).toEqual(["large", "middle", "small"]);
+    // Both have the same layers, so neither frees anything alone.
+    const [less, more] = [named("less", 10n), named("more", 11n)];
+    const forest = forestOf([less, "b"], [more, "b"]);
+    expect(rows([less, more], forest)).toEqual(["more", "less"]);
+  });
+
   test("are sorted by name if equal, unnamed ones last, whatever the order of the images", () => {
     const images = [named("a", 1n), named("b", 1n), named(null, 1n), named("c", 1n)];
     const expected = ["a", "b", "c", null];

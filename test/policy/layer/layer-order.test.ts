@@ -28,6 +28,7 @@ const AGE: readonly ImageTrigger[] = [{ kind: "age" }];
 const base = anImage("base", { sizeBytes: 20n * MIB });
 const child = anImage("child", { sizeBytes: 30n * MIB });
 const other = anImage("other", { sizeBytes: 50n * MIB });
+const twin = anImage("twin", { sizeBytes: 50n * MIB });
 /** Of unknown layers. */
 const lone = anImage("lone");
 
@@ -64,6 +65,13 @@ describe("the order of removal", () => {
       unscaled: { estimateBytes: 20n * MIB },
       follows: [child.id],
     });
+  });
+
+  test("keeps the order of images with the same layers, next to each other", () => {
+    const of = forestOf([other, "b/o"], [twin, "b/o"], [child, "b/c"]);
+    const { candidates } = ordered([going(twin), going(child), going(other)], { of });
+    expect(idsOf(candidates)).toEqual([child.id, twin.id, other.id]);
+    expect(candidates.map(({ follows }) => follows)).toEqual([undefined, undefined, [twin.id]]);
   });
 
   test("removes an aged image that waits for a child for the targets instead, with all after it", () => {

@@ -219,6 +219,18 @@ function orderOf<Candidate extends { readonly image: { readonly id: ImageId } }>
 const image = (id: string, layers: string, mib: bigint) =>
   [{ id: imageId(id), sizeBytes: mib * MIB }, layers] as const;
 
+const unknown = imageId("unknown");
+
+test("an image with unknown layers shares nothing, has no chain and no family, and has no estimate", () => {
+  const forest = forestOf(image("app", "base/app", 30n));
+  expect(forest.has(unknown)).toBeFalse();
+  expect(forest.sharers(unknown, 9)).toEqual([]);
+  expect(forest.chainOf(unknown)).toBeNull();
+  expect(forest.layersOf(unknown)).toBeNull();
+  expect(forest.familyOf(unknown)).toBeNull();
+  expect(forest.removals().remove(unknown)).toBeNull();
+});
+
 test("a chain of more than 1,024 layers is incomplete, and no shorter one", () => {
   const long = (layers: number): string => Array.from({ length: layers }, () => "l").join("/");
   const [most, more] = [long(1024), long(1025)];
