@@ -104,12 +104,6 @@ export const secondOf = (at: Instant | string): string =>
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
   `${count} ${BigInt(count) === 1n ? one : many}`;
 
-/** `1st`, `12th`, `23rd`. */
-export const ordinal = (place: number): string => {
-  const isTeen = Math.floor(place / 10) % 10 === 1;
-  return `${place}${(isTeen ? undefined : ["th", "st", "nd", "rd"][place % 10]) ?? "th"}`;
-};
-
 /** Used percent: 100 less the whole percent available, so it is rounded up. */
 export const usedPercent = (capacityBytes: bigint, availableBytes: bigint): number =>
   capacityBytes <= 0n ? 100 : 100 - Number((availableBytes * 100n) / capacityBytes);

@@ -6,7 +6,7 @@ import type { ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason, ImageUser } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
-import { counted, dayOf, elapsed, humanBytes, humanDuration, ordinal } from "./bytes.ts";
+import { counted, dayOf, elapsed, humanBytes, humanDuration } from "./bytes.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
 import { imageKeep, userName, userWords } from "./image-reasons.ts";
 import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
@@ -159,7 +159,7 @@ const usedBy = ({ usedBy: users }: ImageEntryJson, screen: Screen): string =>
 
 // A short title on a terminal; else the whole sentence.
 function keptBy({ keptBy: reason, place }: ImageEntryJson, screen: Screen): string {
-  if (reason === null) return place === null ? "-" : `nothing (${ordinal(place)} to go)`;
+  if (reason === null) return place === null ? "-" : `nothing (place ${place})`;
   return screen.width === null ? reason.text : imageKeep.title(reason.code);
 }
 

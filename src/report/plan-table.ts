@@ -21,7 +21,7 @@ import {
   OPTIONAL,
   Printer,
   RIGHT,
-  shortened,
+  ROWS_SHOWN,
   tableLines,
 } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
@@ -96,26 +96,18 @@ function printCandidates(printer: Printer, plan: ImagePlanJson): void {
   const { expectedRemovals: expected } = plan;
   const all = [...plan.candidates];
   const isInOrder = all.every(({ place }, index) => place === index + 1);
-  const isCut = isInOrder && screen.width !== null && screen.all !== true;
-  const { shown, hidden } = shortened(
-    isCut ? all.slice(0, expected + NEXT_SHOWN) : all,
-    screen,
-    ({ place }) => isInOrder && Math.abs(place - expected - 0.5) < NEXT_SHOWN,
-  );
+  const isCut = isInOrder && screen.width !== null;
+  const most = isCut ? Math.min(ROWS_SHOWN, expected + NEXT_SHOWN) : ROWS_SHOWN;
+  const shown = screen.all === true ? all : all.slice(0, most);
   const [title = "", ...rows] = tableLines(candidateColumns(screen), shown, screen);
-  const more = (count: number, where: string): void => {
-    if (count > 0) printer.line(`${count} more ${where} (--all or -o json shows all)`, "dim");
-  };
   printer.say(headline(plan, isInOrder));
   printer.line(title);
-  const between = isInOrder ? hidden.filter(({ place }) => place <= expected).length : 0;
   for (const [index, row] of rows.entries()) {
-    const place = shown[index]?.place ?? 0;
-    if (isInOrder && place > (shown[index - 1]?.place ?? 0) + 1) more(between, "between");
-    if (isInOrder && place === expected + 1) printer.line(stopLine(plan, screen), "cyan");
-    printer.line(row, isInOrder && place > expected ? "dim" : undefined);
+    if (isInOrder && index === expected) printer.line(stopLine(plan, screen), "cyan");
+    printer.line(row, isInOrder && index >= expected ? "dim" : undefined);
   }
-  more(all.length - shown.length - between, "after them");
+  const hidden = all.length - shown.length;
+  if (hidden > 0) printer.line(`${hidden} more (--all or -o json shows all)`, "dim");
   printer.gap();
 }
 

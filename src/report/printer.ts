@@ -1,7 +1,7 @@
 /** Prints reports: wrapped sentences, tables fitted to the width, and long lists shortened to the rows that matter. */
 
-import type { RuntimeInfo } from "../model/snapshot.ts";
 import { counted, secondOf } from "./bytes.ts";
+import type { PlanDocument } from "./plan.ts";
 import {
   andMore,
   clean,
@@ -51,12 +51,6 @@ interface Group {
   readonly names: readonly string[];
 }
 
-/** The fields of a document of a node. */
-interface NodeHeading {
-  readonly runtime: Pick<RuntimeInfo, "name" | "version" | "endpoint">;
-  readonly observedAt: string;
-}
-
 export class Printer {
   readonly screen: Screen;
   readonly #lines: string[] = [];
@@ -71,7 +65,7 @@ export class Printer {
   }
 
   /** The runtime, and when it was read. */
-  node({ runtime: it, observedAt }: NodeHeading): void {
+  node({ runtime: it, observedAt }: Pick<PlanDocument, "runtime" | "observedAt">): void {
     const at = `${it.name} ${it.version} at ${it.endpoint}, as of ${secondOf(observedAt)}`;
     this.line(clean(at), "dim");
   }
@@ -202,7 +196,7 @@ function shrunk(
 }
 
 /** Maximum rows without `--all`. */
-const ROWS_SHOWN = 50;
+export const ROWS_SHOWN = 50;
 
 /** Of many items, those that matter and the first ones, in their order. */
 export function shortened<Item>(

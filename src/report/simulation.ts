@@ -117,19 +117,9 @@ export function simulationNotes(runs: readonly SimulatedRun[]): readonly string[
   const nodes = runs[0]?.nodes ?? [];
   const days = Math.max(0, ...nodes.map(({ spanMs }) => spanMs)) / 86_400_000;
   const uses = nodes.reduce((sum, node) => sum + node.uses, 0);
-  const over = [...new Set(runs.flatMap((run) => run.nodes.flatMap((node) => node.over.slice(1))))];
   return [
     `${counted(uses, "use")} on ${counted(nodes.length, "node")} in ${days.toFixed(1)} days. AGAIN: bytes pulled of images that were removed before. COLD STARTS: uses that had to wait for their image.`,
-    ...(runs.some((run) => countOf(run, "unfittedPulls") > 0)
-      ? ["NO ROOM: pulls for which the disk had no room at first."]
-      : []),
-    ...(over.length > 0
-      ? ["OVER HIGH, PRESSURE: time over the high threshold, and over an eviction threshold."]
-      : []),
-    ...(runs.some((run) => timesBound(run) !== null)
-      ? [
-          "OF BOUND: AGAIN, compared with removing first what is used farthest in the future. With images of different sizes that is a bound in practice, not a proof.",
-        ]
-      : []),
+    "NO ROOM: pulls for which the disk had no room at first. OVER HIGH, PRESSURE: time over the high threshold, and over an eviction threshold.",
+    "OF BOUND: AGAIN, compared with removing first what is used farthest in the future. With images of different sizes that is a bound in practice, not a proof.",
   ];
 }

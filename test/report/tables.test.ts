@@ -53,19 +53,16 @@ describe("a plan", () => {
   });
 
   test.each([terminal, plainScreen])(
-    "a plan of 5,000 candidates shows the first ones, those around the stop and how many lie between (%j)",
+    "a plan of 5,000 candidates shows the first ones, and how many more there are (%j)",
     (screen) => {
       const candidates = Array.from({ length: 5000 }, (_, index) =>
         candidate(index + 1, { expected: index < 4000, image: image((index % 9000) + 1) }),
       );
       const text = shown({ images: imagePlan({ candidates }) }, screen);
       const places = text.split("\n").flatMap((line) => /^ *(\d+)  registry/.exec(line)?.[1] ?? []);
-      expect(places.map(Number)).toEqual([
-        ...Array.from({ length: 40 }, (_, index) => index + 1),
-        ...Array.from({ length: 10 }, (_, index) => 3996 + index),
-      ]);
-      expect(text).toContain("3955 more between (--all or -o json shows all");
-      expect(text).toContain("995 more after them (--all or -o json shows all");
+      expect(places.map(Number)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+      expect(text).toContain("4000 of 5004 images would be removed");
+      expect(text).toContain("4950 more (--all or -o json shows all)");
       const all = shown({ images: imagePlan({ candidates }) }, { ...screen, all: true });
       expect(all.split("\n").length).toBeGreaterThan(5000);
     },
@@ -141,9 +138,7 @@ describe("images", () => {
     const places = Array.from({ length: 23 }, (_, index) => candidate(index + 1));
     const entries = entriesOf(imagePlan({ candidates: places }));
     const text = imageListTable(imageListDocument({ ...report, entries }), plainScreen);
-    const ends = "st nd rd th th th th th th th th th th th th th th th th th st nd rd".split(" ");
-    for (const [at, end] of ends.entries())
-      expect(text).toContain(`nothing (${at + 1}${end} to go)`);
+    for (const [at] of places.entries()) expect(text).toContain(`nothing (place ${at + 1})`);
   });
 
   test("images of equal size are listed by ID in descending order", () => {
