@@ -87,36 +87,11 @@ function blockChecks({ blocks, notes }: ImagePlan): Verdicts {
 }
 
 function blockCheck(block: ImageBlock): Verdict | null {
-  switch (block.kind) {
-    // The keep rules have a check of their own.
-    case "keep-rules-invalid":
-      return null;
-    case "on-hold":
-    case "futile":
-      return warning(imageBlock.text(block));
-    case "nothing-freed":
-      return warning(
-        imageBlock.text(block),
-        "crigc audit shows which content is kept; check what else uses the runtime, and its log",
-      );
-    case "boot-grace":
-    case "pod-starting":
-      return ok(imageBlock.text(block));
-    case "pods-unknown":
-      return failed(imageBlock.text(block), CHECK_KUBELET);
-    case "pods-incomplete":
-      return block.passes === true
-        ? warning(imageBlock.text(block), CHECK_API_SERVER)
-        : failed(imageBlock.text(block), CHECK_KUBELET);
-    case "usage-unknown":
-    case "invalid-capacity":
-      return failed(
-        imageBlock.text(block),
-        "check the runtime; nothing is removed until this is known",
-      );
-    default:
-      return assertNever(block);
-  }
+  const [verdict, advice] = BLOCKS[block.kind];
+  // A list that was complete a moment ago is not a fault yet.
+  if (block.kind === "pods-incomplete" && block.passes === true)
+    return warning(imageBlock.text(block), CHECK_API_SERVER);
+  return verdict?.(imageBlock.text(block), advice) ?? null;
 }
 
 const CHECK_KUBELET =
@@ -124,6 +99,25 @@ const CHECK_KUBELET =
 const CHECK_ROOT = "check that --pod-source and --root-dir match this node's kubelet";
 const PASSES = "this is normal just after the last pod was deleted";
 const CHECK_API_SERVER = `${PASSES}; if it lasts, check the kubelet's connection to its API server`;
+
+const CHECK_RUNTIME = "check the runtime; nothing is removed until this is known";
+
+const BLOCKS: Readonly<Record<ImageBlock["kind"], readonly [typeof ok | null, advice?: string]>> = {
+  // The keep rules have a check of their own.
+  "keep-rules-invalid": [null],
+  "on-hold": [warning],
+  futile: [warning],
+  "nothing-freed": [
+    warning,
+    "crigc audit shows which content is kept; check what else uses the runtime, and its log",
+  ],
+  "boot-grace": [ok],
+  "pod-starting": [ok],
+  "pods-unknown": [failed, CHECK_KUBELET],
+  "pods-incomplete": [failed, CHECK_KUBELET],
+  "usage-unknown": [failed, CHECK_RUNTIME],
+  "invalid-capacity": [failed, CHECK_RUNTIME],
+};
 
 function podSourceCheck(state: PodSourceState): Verdict {
   switch (state.kind) {
