@@ -1,6 +1,7 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
 import type { Openers } from "../agent/openers.ts";
+import type { RunningAgent } from "../config/agent.ts";
 import type { Config, Written } from "../config/config.ts";
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
@@ -186,6 +187,8 @@ export interface World {
 export interface CommandContext extends Omit<World, "open">, Invocation {
   readonly open: Openers;
   readonly env: Environment;
+  /** The running agent; `null`: none, or it cannot be queried. */
+  readonly agent: RunningAgent | null;
   /** A line of the result. */
   readonly say: (text: string) => void;
   /** A line of everything else. */

@@ -95,6 +95,7 @@ function contextOf({ world, open, invocation }: Call, input: ConfigInput): Comma
       return open;
     },
     env,
+    agent: input.agent ?? null,
     commands,
     say: (text) => world.stdout(`${clean(text)}\n`),
     note,
@@ -158,11 +159,11 @@ async function runningAgent(
       note(`the running agent serves ${other}; using the configuration of this command`);
       return null;
     }
-    const { values, configurationError, rootDirectoryId } = answer;
+    const { values, pressure, configurationError, rootDirectoryId } = answer;
     if (configurationError !== null)
       note(`the agent's configuration files differ from what is in force: ${configurationError}`);
     const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();
-    return { values, isContained };
+    return { values, pressure, isContained };
   } catch (thrown) {
     if (!(thrown instanceof HostError) && !(thrown instanceof SyntaxError)) throw thrown;
     const why =

@@ -1,7 +1,5 @@
 /** The plan of this node or of a recorded one, for plan, images, explain and dry runs; and disk usage of its images. */
 
-import * as v from "valibot";
-
 import type { Config } from "../config/config.ts";
 import type { Prepared, SinglePassEvictions } from "../gc/prepare.ts";
 import {
@@ -68,7 +66,7 @@ export async function planNode(
   }
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
-  const pass = { purpose, parts, allLayers, evictions: await dueEvictions(context) };
+  const pass = { purpose, parts, allLayers, evictions: dueEvictions(context) };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
   if (assumeSeen !== null)
@@ -111,22 +109,9 @@ async function recordedPlan(
  * The eviction thresholds for which a single pass removes images too. With a running agent a soft one counts once the
  * agent has found it due, and without one at once: nothing else would act on it.
  */
-export async function dueEvictions({
-  config,
-  open,
-}: Pick<CommandContext, "config" | "open">): Promise<SinglePassEvictions> {
-  const isSoft = config.limits.pressure.thresholds.some(({ grace }) => grace > 0n);
-  if (!isSoft) return { softDue: null };
-  try {
-    const status = v.parse(STATUS, JSON.parse(await open.askAgent(config, "/status")));
-    const due = status.pressure.filter((it) => it.due);
-    return { softDue: new Set(due.map(({ signal }) => signal)) };
-  } catch {
-    return { softDue: null };
-  }
-}
-
-const STATUS = v.object({ pressure: v.array(v.object({ signal: v.string(), due: v.boolean() })) });
+export const dueEvictions = ({ agent }: Pick<CommandContext, "agent">): SinglePassEvictions => ({
+  softDue: agent && new Set(agent.pressure.filter(({ due }) => due).map(({ signal }) => signal)),
+});
 
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */
 export function imageUsageReport({ plan, snapshot, ledger }: Prepared): ImageUsageReport {

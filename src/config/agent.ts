@@ -10,14 +10,14 @@ const Answer = v.object({
   runtime: v.optional(v.nullable(v.object({ endpoint: v.optional(v.string()) })), null),
   configurationError: v.optional(v.nullable(v.string()), null),
   rootDirectoryId: v.optional(v.nullable(v.string()), null),
+  pressure: v.optional(v.array(v.object({ signal: v.string(), due: v.boolean() })), []),
 });
 
 /** What a command takes from the agent's `Status`; agents of other versions leave fields out. */
 export type AgentAnswer = v.InferOutput<typeof Answer>;
 
-/** The values of an agent that a command adopts. */
-export interface RunningAgent {
-  readonly values: AgentAnswer["values"];
+/** What a command goes by while an agent runs. */
+export interface RunningAgent extends Pick<AgentAnswer, "values" | "pressure"> {
   /** It runs in a container: its files are not this host's. */
   readonly isContained: boolean;
 }

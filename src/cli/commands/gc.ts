@@ -66,7 +66,7 @@ async function pass(
   { purpose, parts }: Selected,
 ): Promise<number> {
   const { config } = context;
-  const evictions = purpose.kind === "periodic" ? await dueEvictions(context) : undefined;
+  const evictions = purpose.kind === "periodic" ? dueEvictions(context) : undefined;
   const end = await runPass(
     collector.engine,
     {
