@@ -87,7 +87,7 @@ export const criteriaOf = (invocation: Pick<Invocation, "options">): Selection =
   });
 
 /** Shorter prefixes match too much by accident. */
-export const ID_PREFIX_MIN = 6;
+const ID_PREFIX_MIN = 6;
 
 /** The image with this ID, ID prefix, tag, digest or name in tables. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
@@ -95,13 +95,11 @@ export function imageNamed(images: readonly Image[], reference: string): ImageId
   const repository = reference.includes("@") ? repositoryOf(reference) : null;
   // Another repository may have the same content; only the named image is removed.
   const exact = called.filter((id) => repository === null || inRepository(images, id, repository));
-  const start = reference.replace(/^sha256:/, "");
-  const isStart = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
   const found = new Set(
     exact.length > 0
       ? exact
       : images
-          .filter((it) => (isStart && startsWith(it, start)) || imageName(it) === reference)
+          .filter((it) => isIdPrefix(it.id, reference) || imageName(it) === reference)
           .map(({ id }) => id),
   );
   if (found.size > 1)
@@ -113,8 +111,12 @@ export function imageNamed(images: readonly Image[], reference: string): ImageId
   return [...found][0] ?? null;
 }
 
-const startsWith = ({ id }: Image, start: string): boolean =>
-  id.replace(/^sha256:/, "").startsWith(start);
+/** With or without the algorithm of an image's ID. */
+export function isIdPrefix(id: string, reference: string): boolean {
+  const start = reference.replace(/^sha256:/, "");
+  const isHex = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
+  return isHex && id.replace(/^sha256:/, "").startsWith(start);
+}
 
 const inRepository = (images: readonly Image[], wanted: ImageId, repository: string): boolean =>
   images.some(

@@ -38,7 +38,7 @@ import { exit, planExit } from "../exit.ts";
 import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { recordedTrace } from "../recorded-trace.ts";
-import { forced, ID_PREFIX_MIN, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
+import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 import { durationFrom, valueOf } from "../values.ts";
 
 export const plan = command({
@@ -205,10 +205,6 @@ function layersIn({ snapshot: { images, runtime }, ledger }: Prepared) {
     return { chain, frees: scaled(frees, gain, { sharersKnown: forest.isComplete }) };
   };
 }
-
-const isIdPrefix = (id: string, reference: string): boolean =>
-  reference.replace(/^sha256:/, "").length >= ID_PREFIX_MIN &&
-  (id.startsWith(reference) || id.startsWith(`sha256:${reference}`));
 
 /** A name without tag or digest matches every image of its repository. */
 function isRepository({ repoTags, repoDigests }: Image, reference: string): boolean {
