@@ -1,7 +1,7 @@
 /** Prints reports: wrapped sentences, tables fitted to the width, and long lists shortened to the rows that matter. */
 
 import { counted, secondOf } from "./bytes.ts";
-import type { PlanDocument } from "./plan.ts";
+import type { runtimeJson } from "./document.ts";
 import {
   andMore,
   clean,
@@ -65,7 +65,13 @@ export class Printer {
   }
 
   /** The runtime, and when it was read. */
-  node({ runtime: it, observedAt }: Pick<PlanDocument, "runtime" | "observedAt">): void {
+  node({
+    runtime: it,
+    observedAt,
+  }: {
+    readonly runtime: ReturnType<typeof runtimeJson>;
+    readonly observedAt: string;
+  }): void {
     const at = `${it.name} ${it.version} at ${it.endpoint}, as of ${secondOf(observedAt)}`;
     this.line(clean(at), "dim");
   }
