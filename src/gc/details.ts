@@ -10,8 +10,8 @@ import { byObject, sameOr } from "../policy/by-object.ts";
 import { askAll, type Backoff, NotAsked } from "./calls.ts";
 
 /**
- * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if nothing changed, so
- * that results cached by them still hold.
+ * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if they have all that is
+ * listed, so that results cached by them still hold.
  */
 export type Details = Pick<Snapshot, "imageVolumes" | "containerEnds" | "sandboxImages">;
 
@@ -63,8 +63,7 @@ export async function readContainerDetails(
   signal: AbortSignal,
 ): Promise<Pick<Details, "imageVolumes" | "containerEnds">> {
   const isKnown = (id: ContainerId) => known.imageVolumes.get(id)?.kind === "known";
-  const isSameCount = !need.ends && containers.length === known.imageVolumes.size;
-  if (isSameCount && containers.every(({ id }) => isKnown(id))) return known;
+  if (!need.ends && containers.every(({ id }) => isKnown(id))) return known;
   const volumes = new Map<ContainerId, ImageVolumes>();
   const ends = new Map<ContainerId, Instant>();
   // By ID: a container announced by events occurs once per reference.
@@ -74,19 +73,18 @@ export async function readContainerDetails(
     const before = isKnown(id) ? known.imageVolumes.get(id) : undefined;
     const volumesKnown = before ?? (need.volumes ? undefined : UNSUPPORTED);
     if (volumesKnown !== undefined) volumes.set(id, volumesKnown);
-    const isExited = container.state === "exited";
-    const endKnown = isExited ? known.containerEnds.get(id) : undefined;
+    const endKnown = known.containerEnds.get(id);
     if (endKnown !== undefined) ends.set(id, endKnown);
-    if (volumesKnown === undefined || (need.ends && isExited && endKnown === undefined))
-      toAsk.set(id, container);
+    const needsEnd = need.ends && container.state === "exited" && endKnown === undefined;
+    if (volumesKnown === undefined || needsEnd) toAsk.set(id, container);
   }
   await askAll(
     [...toAsk.values()],
-    async ({ id, state }) => {
+    async ({ id }) => {
       const detail = await runtime.containerDetail(id, signal);
       volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
       const end = detail?.finishedAt ?? null;
-      if (state === "exited" && end !== null) ends.set(id, end);
+      if (end !== null) ends.set(id, end);
     },
     ({ id }, thrown) => {
       if (signal.aborted) throw thrown;
@@ -114,7 +112,7 @@ export async function readSandboxImages(
   },
   signal: AbortSignal,
 ): Promise<Details["sandboxImages"]> {
-  if (sandboxes.length === known.size && sandboxes.every(({ id }) => known.has(id))) return known;
+  if (sandboxes.every(({ id }) => known.has(id))) return known;
   silent.retain(new Set(sandboxes.map(({ id }) => id)));
   const images = new Map<SandboxId, string>();
   const toAsk: SandboxId[] = [];

@@ -84,7 +84,7 @@ function asking<T>(answer: (count: number) => T) {
   return { asked, call };
 }
 
-const fails = (kind: "failed" | "deadline") => (): never => {
+const fails = (kind: "failed" | "deadline" | "unreachable") => (): never => {
   throw new RuntimeError(kind, "no status");
 };
 const many = (count: number): Container[] =>
@@ -104,6 +104,36 @@ describe("statuses of containers", () => {
     if (kind === "deadline") expect(asked.length).toBeLessThanOrEqual(17);
     else expect(asked).toHaveLength(100);
     expect([...imageVolumes.values()].filter((one) => one.kind === "unknown")).toHaveLength(100);
+  });
+
+  describe("where a rule counts from a container's end", () => {
+    const ends = { volumes: true, ends: true };
+    const running = { ...dead("a", "running"), state: "running" as const };
+    const [old, recent] = [dead("a", "old"), dead("a", "recent")];
+    const containers = [running, old, recent];
+    const volumes = { kind: "known", references: ["r.example/data:1"] } as const;
+    const all = {
+      imageVolumes: new Map(containers.map(({ id }) => [id, volumes])),
+      containerEnds: new Map([[old.id, NOW]]),
+    };
+
+    test("only a dead one whose end is unknown is asked", async () => {
+      const { observe } = fakeEngine({ containers }).engine;
+      const { asked, call } = asking(() => null);
+      const containerDetail: typeof observe.runtime.containerDetail = async (id) =>
+        (await call(id)) ?? observe.runtime.containerDetail(id, signal);
+      const input = { containers, known: all, need: ends };
+      const { containerEnds } = await readContainerDetails({ containerDetail }, input, signal);
+      expect(asked).toEqual([recent.id]);
+      expect([...containerEnds.keys()]).toEqual([old.id, recent.id]);
+    });
+
+    test("its image volumes stay known if it does not answer", async () => {
+      const { call } = asking(fails("failed"));
+      const input = { containers, known: all, need: ends };
+      const { imageVolumes } = await readContainerDetails({ containerDetail: call }, input, signal);
+      expect(imageVolumes).toBe(all.imageVolumes);
+    });
   });
 });
 
@@ -130,24 +160,59 @@ describe("statuses of sandboxes", () => {
     await look();
     expect(asked).toHaveLength(count + 1);
   });
+
+  test("a lost connection says nothing of them: all are asked, and again each time", async () => {
+    const { asked, call } = asking(fails("unreachable"));
+    const silent = new Backoff({ monotonicNs: () => 0n });
+    const input = {
+      sandboxes: ["a", "b", "c"].map((id) => aSandbox(id)),
+      known: new Map(),
+      silent,
+    };
+    for (const count of [3, 6]) {
+      await readSandboxImages({ sandboxImage: call }, input, signal);
+      expect(asked).toHaveLength(count);
+    }
+  });
+
+  test("one that came in place of another is asked; it may name no image", async () => {
+    const { asked, call } = asking(() => null);
+    const silent = new Backoff({ monotonicNs: () => 0n });
+    const known = new Map(["a", "b"].map((id) => [aSandbox(id).id, "r.example/pause:1"]));
+    const input = { sandboxes: [aSandbox("b"), aSandbox("c")], known, silent };
+    expect([...(await readSandboxImages({ sandboxImage: call }, input, signal))]).toEqual([
+      [aSandbox("b").id, "r.example/pause:1"],
+      [aSandbox("c").id, ""],
+    ]);
+    expect(asked).toEqual([aSandbox("c").id]);
+  });
 });
 
-test("a stop while the statuses of sandboxes are read ends the look", async () => {
+describe("a stop ends the look while", () => {
   const stop = new AbortController();
-  const sandboxImage = async (): Promise<string> => {
+  const call = async (): Promise<never> => {
     stop.abort();
     throw new RuntimeError("cancelled", "the call was cancelled");
   };
-  const look = readSandboxImages(
-    { sandboxImage },
-    {
-      sandboxes: [aSandbox("one")],
-      known: new Map(),
-      silent: new Backoff({ monotonicNs: () => 0n }),
-    },
-    stop.signal,
-  );
-  expect(String(await look.catch((thrown: unknown) => thrown))).toContain("was cancelled");
+  const known = knownFromLedger(emptyLedger);
+  const silent = new Backoff({ monotonicNs: () => 0n });
+  const containers = { containers: many(1), known, need: { volumes: true, ends: false } };
+  const sandboxes = { sandboxes: [aSandbox("one")], known: new Map(), silent };
+  const images = { images: [anImage("a")], known: new Map() };
+
+  test.each<[string, () => Promise<unknown>]>([
+    [
+      "the statuses of containers are read",
+      () => readContainerDetails({ containerDetail: call }, containers, stop.signal),
+    ],
+    [
+      "those of sandboxes are read",
+      () => readSandboxImages({ sandboxImage: call }, sandboxes, stop.signal),
+    ],
+    ["layers are read", () => readOrigins({ imageOrigin: call }, images, stop.signal)],
+  ])("%s", async (_, look) => {
+    expect(String(await look().catch((thrown: unknown) => thrown))).toContain("was cancelled");
+  });
 });
 
 describe("log paths of containers", () => {
@@ -258,4 +323,14 @@ test("layers that the runtime refuses to report are read for a few images only",
   const read = await readOrigins({ imageOrigin }, { images, known: new Map() }, signal);
   expect(asked).toBeWithin(16, 33);
   expect(read.failed).toHaveLength(asked);
+});
+
+test("layers that are known are not read again, and images that were not asked have not failed", async () => {
+  const images = Array.from({ length: 40 }, (_, at) => anImage(`image${at}`));
+  const known = new Map(images.slice(0, 10).map(({ id }) => [id, { chain: null, builtAt: null }]));
+  const { asked, call } = asking(fails("deadline"));
+  const read = await readOrigins({ imageOrigin: call }, { images, known }, signal);
+  expect(asked.filter((id) => images.slice(0, 10).some((image) => image.id === id))).toEqual([]);
+  expect(read.failed.map(String)).toEqual(asked);
+  expect(asked.length).toBeLessThan(30);
 });

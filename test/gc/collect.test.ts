@@ -120,10 +120,42 @@ describe("a pass", () => {
         detail: () => ({ logPath }),
       });
       const { pass } = await run(fake, { containers: "all", dryRun: true });
-      return pass.plan.containers?.podLogs.map(({ decision }) => decision.kind);
+      return pass.plan.containers?.podLogs.map(({ decision }) => decision.tried);
     };
-    expect(await kinds("/var/log/pods/default_other/0.log")).toEqual(["remove"]);
-    expect(await kinds("/var/log/pods/default_gone_uid-gone/0.log")).toEqual(["keep"]);
+    const gone = ["source-not-ready", "pod-gone"];
+    expect(await kinds("/var/log/pods/default_other/0.log")).toEqual([gone]);
+    const used = await kinds("/var/log/pods/default_gone_uid-gone/0.log");
+    expect(used).toEqual([[...gone, "in-use"]]);
+  });
+
+  test("as a dry run plans to delete the log directory of a deleted pod with what writes to it", async () => {
+    const [gone, a] = ["default_gone_uid-gone", "default_a_uid-a"];
+    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
+    const its = { sandboxId: aSandbox("gone").id, podUid: podUid("uid-gone") };
+    const used = anImage("used");
+    const containers = [
+      aContainer("dead", { imageId: used.id, state: "exited", ...its }),
+      aContainer("web", { imageId: used.id, sandboxId: aSandbox("a").id, podUid: podUid("uid-a") }),
+    ];
+    const fake = aNode({
+      containers,
+      sandboxes: [aSandbox("gone", { state: "not-ready" }), aSandbox("a")],
+      logs: {
+        ...noLogs,
+        podLogs: [
+          { entry: gone, uid: podUid("uid-gone") },
+          { entry: a, uid: podUid("uid-a") },
+        ],
+      },
+      pods: reading("kubelet-dir", "uid-a"),
+      ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
+      detail: (id) => ({ logPath: `/var/log/pods/${id === containers[0]?.id ? gone : a}/0.log` }),
+    });
+    const { pass } = await run(fake, { containers: "all", dryRun: true });
+    expect(pass.plan.containers?.podLogs.map(({ decision }) => decision.reason.kind)).toEqual([
+      "pod-gone",
+      "pod-known",
+    ]);
   });
 
   test("as a dry run has no outcome for what it was not to look at", async () => {

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { blocksOf, failureOf, imageEvents } from "../../src/gc/pass-warnings.ts";
+import type { Pass } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import {
@@ -21,6 +22,17 @@ const blockedBy = (...blocks: readonly ImageBlock[]) =>
   });
 
 const held: ImageBlock = { kind: "on-hold", reason: "", until: null };
+
+/** By what began after an image was removed. */
+const cutOffBy = (block: ImageBlock["kind"]) =>
+  imageOutcome({
+    end: "blocked",
+    items: [
+      removedImage(1),
+      removedImage(2, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "blocked", block } } }),
+    ],
+  });
 
 test.each([
   [
@@ -47,6 +59,72 @@ test.each([
 
 test("a hold alone is not a failure", () => {
   expect(failureOf(blockedBy(held))).toBeNull();
+});
+
+test.each<[string, Partial<Pass>, string | null]>([
+  ["a pass that failed as a whole", { error: "no answer", images: imageOutcome() }, "no answer"],
+  [
+    "two errors of containers",
+    { images: null, containers: containerOutcome({ errors: ["a", "b"] }) },
+    "a; b",
+  ],
+  [
+    "too little space",
+    { images: imageOutcome({ end: "candidates-exhausted" }) },
+    "cannot free enough space",
+  ],
+  [
+    "too many images",
+    { images: imageOutcome({ end: "candidates-exhausted", wantedBytes: null }) },
+    null,
+  ],
+  [
+    "a disk without figures",
+    { images: imageOutcome({ end: "invalid-capacity", items: [] }) },
+    "invalid figures of the image filesystem",
+  ],
+  [
+    "a use that became unknown",
+    { images: cutOffBy("usage-unknown") },
+    "cannot tell which images are in use",
+  ],
+  ["a hold that began", { images: cutOffBy("on-hold") }, null],
+])("the failure of %s", (_, change, expected) => {
+  const failure = failureOf(pass({ containers: null, ...change }));
+  if (expected === null) expect(failure).toBeNull();
+  else expect(failure).toContain(expected);
+});
+
+test("images that give nothing back are told of once, with what fills each disk", () => {
+  const inodes = { bound: 1n, needed: 2n, free: 3n, capacity: 4n };
+  const breakdown = {
+    capacityBytes: GIB,
+    availableBytes: 0n,
+    imagesBytes: 0n,
+    imagesAtLeastBytes: 0n,
+    containersBytes: null,
+    logsBytes: null,
+    otherBytes: GIB,
+  };
+  const one = {
+    filesystem: "/",
+    boundBytes: 0n,
+    neededBytes: 0n,
+    futile: false,
+    inodes,
+    breakdown,
+  };
+  const told = (isNew: boolean): readonly string[] =>
+    imageEvents(
+      imagePlan({ futility: [one, { ...one, filesystem: "/other" }, one] }),
+      imageOutcome({
+        end: "nothing-freed",
+        nothingFreed: { filesystem: "/", removals: 3, estimatedBytes: GIB, gainedBytes: 0n, isNew },
+      }),
+      { id: pass().id, now: NOW, accounting: "measured" },
+    ).map(({ message }) => message);
+  expect(told(false)).toEqual([]);
+  expect(told(true)).toEqual([expect.stringMatching(/: \S+ has [^;]+; \/other has [^;]+$/)]);
 });
 
 test("a pod source that is not ready fails a container pass, but not one that ended the pressure by images", () => {

@@ -8,7 +8,7 @@ import { assumingSeen, readOnlyPass } from "../../src/gc/read-only.ts";
 import { Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
-import type { Ledger } from "../../src/model/ledger.ts";
+import type { ImageRecord, Ledger } from "../../src/model/ledger.ts";
 import {
   type Duration,
   duration,
@@ -26,6 +26,7 @@ import {
   aGhost,
   aLedger,
   anImage,
+  aRecord,
   aSandbox,
   defaultLimits,
   GIB,
@@ -418,6 +419,25 @@ describe("the grace period", () => {
     expect(assumed(minutes(4))).toEqual(["boot-grace"]);
     expect(assumed(minutes(5))).toEqual([]);
   });
+});
+
+test("a plan that assumes images were seen earlier counts that to their age, and to when it restarted", async () => {
+  const old = watched(hours(47));
+  const assumed = async (change: Partial<ImageRecord>, span: Duration) => {
+    const images = new Map([[idOf("idle"), aRecord({ firstSeenWatched: old, ...change })]]);
+    const seenNow = { observedAt: NOW, uptime: hours(48), watched: old };
+    const node = await prepared(aNode({ ledger: aLedger({ ...seenNow, images }) }));
+    const { plan } = assumingSeen(node, span);
+    return (plan.images?.candidates ?? []).map(({ image, record }) => [
+      image.id,
+      record.firstSeenAt - aRecord().firstSeenAt,
+    ]);
+  };
+  const restarted = { firstSeenWatched: watched(0n), ageRestartedWatched: old };
+  for (const change of [{}, restarted]) {
+    expect(await assumed(change, minutes(1))).toEqual([]);
+    expect(await assumed(change, minutes(2))).toEqual([[idOf("idle"), -minutes(2)]]);
+  }
 });
 
 describe("with compat kubelet, whose process counts time as it passes,", () => {
