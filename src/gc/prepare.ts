@@ -10,6 +10,7 @@ import { usageOf } from "../policy/image/usage.ts";
 import { baselineOf } from "../policy/keep/baseline.ts";
 import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
+import { observedTime } from "../policy/observed-time.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/freed.ts";
@@ -104,12 +105,11 @@ async function withCreations(
   if (images === null || (images.candidates.length === 0 && remembers)) return prepared;
   const creations = await readCreations(engine.observe.host, prepared.snapshot);
   const snapshot = { ...prepared.snapshot, creations };
+  const { clocks } = creations;
   const learn = (ledger: Ledger): Ledger => {
-    const known = rememberCreations(
-      ledger,
-      { ...snapshot, now: snapshot.observedAt },
-      ledger.watched,
-    );
+    // Statuses that were read in between may have taken minutes.
+    const { watched } = observedTime(ledger, clocks, engine.limits().memory);
+    const known = rememberCreations(ledger, { ...snapshot, now: clocks.wall }, watched);
     return known === ledger.creations ? ledger : { ...ledger, creations: known };
   };
   if (remembers) replaceIfChanged(engine, learn);
@@ -232,13 +232,11 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
  * before the next observation is new. The kubelet knows only what its detection saw.
  */
 export function forgetGone(
-  { memory, limits }: Pick<ReadEngine, "memory" | "limits">,
+  engine: Pick<ReadEngine, "memory" | "limits">,
   listed: Snapshot["images"],
 ): void {
-  if (limits().memory.compat === "kubelet") return;
-  const before = memory.current();
-  const after = forgetUnlisted(before, listed);
-  if (after !== before) memory.replace(after);
+  if (engine.limits().memory.compat === "kubelet") return;
+  replaceIfChanged(engine, (ledger) => forgetUnlisted(ledger, listed));
 }
 
 async function look(

@@ -106,6 +106,23 @@ describe("statuses of containers", () => {
     expect([...imageVolumes.values()].filter((one) => one.kind === "unknown")).toHaveLength(100);
   });
 
+  test("name their image volumes", async () => {
+    const [one, two] = many(2);
+    if (one === undefined || two === undefined) throw new Error("there are two");
+    const data = ["r.example/data:1"];
+    const volumesOf = (id: string) => (id === one.id ? data : []);
+    const { runtime } = fakeEngine({
+      containers: [one, two],
+      detail: (id) => ({ imageVolumes: volumesOf(id) }),
+    }).engine.observe;
+    const input = { containers: [one, two], known, need };
+    const { imageVolumes } = await readContainerDetails(runtime, input, signal);
+    expect([...imageVolumes.values()]).toEqual([
+      { kind: "known", references: data },
+      { kind: "known", references: [] },
+    ]);
+  });
+
   describe("where a rule counts from a container's end", () => {
     const ends = { volumes: true, ends: true };
     const running = { ...dead("a", "running"), state: "running" as const };
@@ -180,11 +197,13 @@ describe("statuses of sandboxes", () => {
     const silent = new Backoff({ monotonicNs: () => 0n });
     const known = new Map(["a", "b"].map((id) => [aSandbox(id).id, "r.example/pause:1"]));
     const input = { sandboxes: [aSandbox("b"), aSandbox("c")], known, silent };
-    expect([...(await readSandboxImages({ sandboxImage: call }, input, signal))]).toEqual([
-      [aSandbox("b").id, "r.example/pause:1"],
-      [aSandbox("c").id, ""],
-    ]);
-    expect(asked).toEqual([aSandbox("c").id]);
+    for (const count of [1, 2]) {
+      expect([...(await readSandboxImages({ sandboxImage: call }, input, signal))]).toEqual([
+        [aSandbox("b").id, "r.example/pause:1"],
+        [aSandbox("c").id, ""],
+      ]);
+      expect(asked).toEqual(Array(count).fill(aSandbox("c").id));
+    }
   });
 });
 
@@ -321,7 +340,7 @@ test("layers that the runtime refuses to report are read for a few images only",
     throw new RuntimeError("failed", "no such snapshot");
   };
   const read = await readOrigins({ imageOrigin }, { images, known: new Map() }, signal);
-  expect(asked).toBeWithin(16, 33);
+  expect(asked).toBe(16);
   expect(read.failed).toHaveLength(asked);
 });
 

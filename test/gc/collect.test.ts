@@ -110,22 +110,29 @@ describe("a pass", () => {
   });
 
   test("as a dry run plans to keep a log directory of a deleted pod that a container of another one writes to", async () => {
-    const podLogs = [{ entry: "default_gone_uid-gone", uid: podUid("uid-gone") }];
+    const directory = "/var/log/pods/default_gone_uid-gone";
+    const podLogs = [
+      { entry: "default_gone_uid-gone", uid: podUid("uid-gone") },
+      { entry: "default_a_uid-a", uid: podUid("uid-a") },
+    ];
     const absent = aPodRecord({ absentSinceWatched: watched(0n) });
-    const kinds = async (logPath: string) => {
+    const tried = async (change: Partial<FakeWorld>) => {
       const fake = aNode({
         logs: { ...noLogs, podLogs },
         pods: reading("kubelet-dir", "uid-a"),
         ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
-        detail: () => ({ logPath }),
+        ...change,
       });
       const { pass } = await run(fake, { containers: "all", dryRun: true });
-      return pass.plan.containers?.podLogs.map(({ decision }) => decision.tried);
+      return pass.plan.containers?.podLogs[0]?.decision.tried;
     };
     const gone = ["source-not-ready", "pod-gone"];
-    expect(await kinds("/var/log/pods/default_other/0.log")).toEqual([gone]);
-    const used = await kinds("/var/log/pods/default_gone_uid-gone/0.log");
-    expect(used).toEqual([[...gone, "in-use"]]);
+    const other = () => ({ logPath: "/var/log/pods/default_other/0.log" });
+    expect(await tried({ detail: other })).toEqual(gone);
+    const used = [...gone, "in-use"];
+    expect(await tried({ detail: () => ({ logPath: `${directory}/0.log` }) })).toEqual(used);
+    const logDirectories = new Map([[aSandbox("a").id, directory]]);
+    expect(await tried({ detail: other, logDirectories })).toEqual(used);
   });
 
   test("as a dry run plans to delete the log directory of a deleted pod with what writes to it", async () => {

@@ -6,7 +6,7 @@ import type { PassRequest } from "../../src/gc/pass.ts";
 import type { ContainerMark } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { PodReading } from "../../src/model/snapshot.ts";
-import { type Duration, duration, instant, seconds, toMs } from "../../src/model/time.ts";
+import { type Duration, duration, instant, minutes, seconds, toMs } from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
@@ -96,6 +96,33 @@ describe("a pass while a container is being created", () => {
     // It counts from when it was first seen, in later passes too.
     const [web, ...others] = [...fake.world.ledger.creations.values()].filter(({ name }) => name);
     expect([web?.name, others]).toEqual(["web", []]);
+  });
+
+  test("that it first saw after minutes in which the runtime was silent ends without a removal", async () => {
+    const fake = aNode();
+    let isSilent = true;
+    fake.world.before = async (method) => {
+      if (method !== "PodSandboxStatus" || !isSilent) return;
+      isSilent = false;
+      await fake.engine.timer.sleep(125_000, new AbortController().signal);
+    };
+    expect((await pass(fake, ALL)).images?.end).toBe("blocked");
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("treats an image that was replaced while it waited as new", async () => {
+    const fake = after(seconds(1), (world) => {
+      const all = world.images;
+      world.images = all.filter(({ id }) => id !== idOf("a"));
+      const { before } = world;
+      world.before = () => {
+        if (world.wall - NOW < seconds(3)) return;
+        Object.assign(world, { images: all, marks: [], before });
+      };
+    });
+    fake.world.limits = withLimits({ minimumAge: minutes(2) });
+    await pass(fake, ALL);
+    expect(fake.writes).toEqual(["b", "c"].map((word) => `RemoveImage ${idOf(word)}`));
   });
 
   test("ends after 30 s; the third in a row goes on after its wait", async () => {

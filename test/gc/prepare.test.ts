@@ -433,10 +433,11 @@ test("a plan that assumes images were seen earlier counts that to their age, and
       record.firstSeenAt - aRecord().firstSeenAt,
     ]);
   };
-  const restarted = { firstSeenWatched: watched(0n), ageRestartedWatched: old };
-  for (const change of [{}, restarted]) {
+  const renamed = { firstSeenWatched: watched(0n), ageRestartedWatched: old };
+  const earlier: bigint = minutes(2);
+  for (const change of [{}, renamed]) {
     expect(await assumed(change, minutes(1))).toEqual([]);
-    expect(await assumed(change, minutes(2))).toEqual([[idOf("idle"), -minutes(2)]]);
+    expect(await assumed(change, minutes(2))).toEqual([[idOf("idle"), -earlier]]);
   }
 });
 

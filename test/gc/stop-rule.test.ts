@@ -4,12 +4,13 @@ import { describe, expect, test } from "bun:test";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import {
   aFilesystem,
+  aSnapshot,
   countTarget,
   inodeTarget,
   MIB,
   spaceTarget,
 } from "../support/build/values.ts";
-import { claimsOf, imagePass, type ImagePassSetting } from "../support/image-pass.ts";
+import { claimsOf, imagePass, type ImagePassSetting, STORE } from "../support/image-pass.ts";
 
 const TWENTY = "abcdefghijklmnopqrst";
 const PATH = aFilesystem().path;
@@ -25,6 +26,9 @@ const inodesTarget = (wanted: bigint): ImageTarget => ({
   ...inodeTarget((aFilesystem().inodesFree ?? 0n) + wanted - 1n, wanted),
   relievedInodes: wanted,
 });
+/** Of a second disk; it has what the first one has. */
+const OTHER = { device: "8:2", path: "/other" } as const;
+const space = spaceTarget(1_300n * MIB, 300n * MIB);
 const count: ImageTarget = { ...countTarget(10), wantedImages: 10 };
 const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
 const everySecondLate = { frees: (_: string, at: number) => (at % 2 === 0 ? 0 : 100), lateMs: 10 };
@@ -81,9 +85,79 @@ describe("space that appears late", () => {
       { end: "target-reached", count: 3, waitedMs: 0 },
     ],
     [
+      "is not waited for while images go for their age, and once they went not longer than it takes",
+      { lateMs: 400, aged: 5, of: "abcde" },
+      { waitedMs: 400, count: 5, items: settledAs(...Array<string>(5).fill("not-waited")) },
+    ],
+    [
+      "is waited for again if a part of it came, and no image is removed for nothing",
+      { lateMs: 400, frees: () => 60 },
+      { end: "target-reached", count: 5 },
+    ],
+    [
+      "is waited for again although nothing comes on another disk",
+      {
+        lateMs: 400,
+        frees: () => 60,
+        targets: [space, { ...spaceTarget(1n, 1n), ...OTHER }],
+        change: ({ disk }) => {
+          const still = disk.measure("/");
+          return {
+            disk: { measure: (path) => (path === OTHER.path ? still : disk.measure(path)) },
+          };
+        },
+      },
+      { end: "target-reached", count: 5 },
+    ],
+    [
+      "is waited for a minute in all, not in each wait",
+      {
+        to: 1_900,
+        frees: () => 0,
+        written: (ms) => -(ms < 30_000 ? ms : ms < 31_000 ? 30_000 : ms - 1_000) / 100,
+      },
+      { end: "settle-exhausted", waitedMs: 60_000 },
+    ],
+    [
+      "is not waited for while inodes are short as well",
+      { lateMs: 400, of: "abcd", targets: [space, inodesTarget(400n)] },
+      { end: "candidates-exhausted", waitedMs: 0 },
+    ],
+    [
       "is not waited for in a pass for a number of images",
       { ...everySecondLate, targets: [count] },
       { count: 10, waitedMs: 0 },
+    ],
+  ]);
+});
+
+describe("what a removal freed at once", () => {
+  const part = (percent: number) => ({
+    to: 9_000,
+    of: "ab",
+    frees: (_: string, at: number) => (at === 0 ? percent : percent - 1),
+  });
+
+  claims([
+    [
+      "is all if it is half of the reported size",
+      part(50),
+      { items: settledAs("at-once", "not-waited") },
+    ],
+    [
+      "is all if it is three quarters of the least that its layers free",
+      { ...part(75), known: true },
+      { items: settledAs("at-once", "not-waited") },
+    ],
+    [
+      "is all if a wait brought nothing more",
+      { frees: () => 0, known: true },
+      { items: settledAs("not-waited", "not-waited", "at-once") },
+    ],
+    [
+      "is not told where reported sizes count",
+      { to: 1_200, limits: { accounting: "reported" } },
+      { items: settledAs("not-waited", "not-waited") },
     ],
   ]);
 });
@@ -222,6 +296,50 @@ describe("removals that give nothing back", () => {
       { end: "own-gain-reached", count: 4 },
     ],
     [
+      "are told from those that free inodes, in a pass for bytes too",
+      { ...inVain, inodes: 1n, of: "abcdef", targets: [inodesTarget(400n), space] },
+      { end: "candidates-exhausted" },
+    ],
+    [
+      "end no pass for inodes of one disk and bytes of another while one of them gains",
+      {
+        ...inVain,
+        inodes: 1n,
+        of: "abcdef",
+        targets: [space, { ...inodesTarget(400n), ...OTHER }],
+      },
+      { end: "candidates-exhausted" },
+    ],
+    [
+      "end a pass for bytes although they free inodes of a disk that has enough",
+      { ...inVain, inodes: 1n, targets: [space, { ...inodesTarget(1n), ...OTHER }] },
+      { end: "nothing-freed" },
+    ],
+    [
+      "end a pass for another disk than the store's by that disk alone",
+      { ...inVain, inodes: 1n, targets: [inodesTarget(1n), { ...space, ...OTHER }] },
+      { end: "nothing-freed" },
+    ],
+    [
+      "end no pass for the inodes of another disk than the store's while that one gains",
+      { ...inVain, inodes: 1n, of: "abcdef", targets: [{ ...inodesTarget(400n), ...OTHER }] },
+      { end: "candidates-exhausted" },
+    ],
+    [
+      "end a pass for everything by the disks of images alone",
+      {
+        ...inVain,
+        targets: [everything],
+        facts: {
+          purpose: { kind: "all-unused" },
+          snapshot: aSnapshot({
+            filesystems: [STORE, aFilesystem({ ...OTHER, roles: ["nodefs"] })],
+          }),
+        },
+      },
+      { end: "nothing-freed", count: 3 },
+    ],
+    [
       "end no pass that adds up reported sizes",
       { ...inVain, limits: { accounting: "reported" }, to: 2_500 },
       { end: "target-reached", count: 15, waitedMs: 0 },
@@ -249,6 +367,16 @@ describe("removals that give nothing back", () => {
       const freeing = await next(third);
       expect(freeing).toMatchObject({ end: "target-reached", count: 3 });
       expect(freeing.ledger.nothingFreed.size).toBe(0);
+    });
+
+    test.each<[string, Partial<ImagePassSetting>]>([
+      ["fail", { fails: TWENTY }],
+      ["are counted by reported sizes", { limits: { accounting: "reported" } }],
+    ])("are remembered as they are by removals that %s", async (_, setting) => {
+      const first = passOver({ ...inVain, of: "ab" });
+      const { nothingFreed } = (await first).ledger;
+      const second = await next(first, { ...nothing, written: () => 10, ...setting });
+      expect(second.ledger.nothingFreed).toEqual(nothingFreed);
     });
 
     test("pause a filesystem once more with each pass that they end, and anew after one that gave something back", async () => {

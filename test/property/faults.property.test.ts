@@ -38,7 +38,7 @@ test("images in use, pinned, kept, too young or of unknown use, and live contain
   let failed = 0;
   await fc.assert(
     fc.asyncProperty(faultyNode, fc.constantFrom(...PASSES), async (node, request) => {
-      const lived = live(node);
+      const lived = live(node, request.kind === "pressure");
       const { pass: ended } = await pass(lived, request);
       expect(lived.violations).toEqual([]);
       const asked = lived.writes.filter((write) => write.startsWith("RemoveImage"));

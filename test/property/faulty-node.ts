@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 
+import type { ObservePorts } from "../../src/gc/observe.ts";
 import { assertNever } from "../../src/model/assert.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
@@ -68,6 +69,15 @@ const aFault = fc.record({
   kind: fc.constantFrom("error", "malformed", "unreachable", "hang", "empty", "half", "gone"),
 });
 
+/** What somebody else does in the middle of a pass, before this call, counted over all methods. */
+const anEvent = fc.record({
+  at: fc.nat(60),
+  image: fc.constantFrom(...WORDS),
+  kind: fc.constantFrom("rename", "replace", "keep", "hold", "manifest", "create"),
+  /** An image that is replaced is back so many calls later. */
+  back: fc.integer({ min: 1, max: 15 }),
+});
+
 export const faultyNode = fc.record({
   images: fc.array(fc.record({ pinned: rarely, ageMinutes: fc.constantFrom(0, 1, 30, 60, 90) }), {
     minLength: WORDS.length,
@@ -93,6 +103,7 @@ export const faultyNode = fc.record({
     fc.record({ at: fc.nat(60), image: fc.constantFrom(...WORDS), dead: fc.option(fc.nat(6)) }),
     { maxLength: 3 },
   ),
+  events: fc.array(anEvent, { maxLength: 3 }),
   /** Each call takes longer than lists are valid. */
   slow: rarely,
 });
@@ -108,14 +119,17 @@ export interface Lived extends FakeEngine {
 }
 
 /** Puts the node into an engine whose calls are answered as the faults say, and judged by the truth. */
-export function live(node: FaultyNode): Lived {
+export function live(node: FaultyNode, isUnderPressure: boolean): Lived {
   const violations: string[] = [];
   const fake = fakeEngine({
-    images: WORDS.map((word, at) => anImage(word, { pinned: node.images[at]?.pinned === true })),
+    images: WORDS.map((_, at) => imageOf(node, at)),
     containers: node.containers.map(containerOf),
-    sandboxes: PODS.map((pod, at) =>
-      aSandbox(pod, { state: node.pods[at]?.ready === true ? "ready" : "not-ready" }),
-    ),
+    sandboxes: [
+      ...PODS.map((pod, at) =>
+        aSandbox(pod, { state: node.pods[at]?.ready === true ? "ready" : "not-ready" }),
+      ),
+      ...(node.events.some(({ kind }) => kind === "create") ? [creating] : []),
+    ],
     filesystem: aFilesystem({ availableBytes: BigInt(node.availableGib) * GIB }),
     freed: () => GIB,
     runtime: { ...aSnapshot().runtime, version: node.volumes ? "2.1.0" : "1.7.24" },
@@ -140,12 +154,21 @@ export function live(node: FaultyNode): Lived {
       ),
     }),
   });
-  const judge = new Judge(node, fake, violations);
+  const judge = new Judge(node, fake, { violations, isUnderPressure });
   fake.world.before = (method, about) => judge.before(method, about);
   fake.world.lies = (method) => judge.lie(method);
-  return { ...fake, node, violations };
+  const engine = { ...fake.engine, observe: judge.told(fake.engine.observe) };
+  return { ...fake, engine, node, violations };
 }
 
+/** The pod in which a container is being created. */
+const creating = aSandbox("creating", { createdAt: NOW });
+const MINIMUM_AGE = minutes(2);
+/** A container that is being created holds up no pass for longer. */
+const CREATION_MAX = seconds(150);
+
+const imageOf = (node: FaultyNode, at: number): Image =>
+  anImage(WORDS[at] ?? "", { pinned: node.images[at]?.pinned === true });
 const wordId = (at: number): Image["id"] => anImage(WORDS[at] ?? "").id;
 const idOfContainer = (at: number): Container["id"] => containerId(`container-c${at}`);
 const volumesOf = ({ containers }: FaultyNode, id: string): readonly string[] =>
@@ -203,6 +226,11 @@ function readingOf({ source, pods }: FaultyNode): PodReading {
   };
 }
 
+interface Judged {
+  readonly violations: string[];
+  readonly isUnderPressure: boolean;
+}
+
 /** Answers as the faults say, and judges each removal by what is true and what the runtime has told. */
 class Judge {
   /** By method, because calls of several are under way at once. */
@@ -211,28 +239,64 @@ class Judge {
   readonly #world: FakeEngine["world"];
   readonly #engine: FakeEngine["engine"];
   readonly #violations: string[];
+  readonly #isUnderPressure: boolean;
   readonly #counts = new Map<string, number>();
   /** Containers that any list of this pass named. */
   readonly #told = new Set<string>();
   /** Containers whose status was read; mounts never change, so once is enough. */
   readonly #read = new Set<string>();
+  /** When the last list came that lacked the image, or had it under other names than the first one. */
+  readonly #changed = new Map<string, bigint>();
+  readonly #names = new Map<string, string>();
+  /** Names in keep rules and manifests, as last read. */
+  #kept = "";
+  #hasSandbox = false;
+  /** When the marks were first read of a container that is being created. */
+  #markedSince: bigint | null = null;
   #calls = 0;
 
-  constructor(node: FaultyNode, { world, engine }: FakeEngine, violations: string[]) {
+  constructor(node: FaultyNode, { world, engine }: FakeEngine, judged: Judged) {
     this.#node = node;
     this.#world = world;
     this.#engine = engine;
-    this.#violations = violations;
+    this.#violations = judged.violations;
+    this.#isUnderPressure = judged.isUnderPressure;
   }
 
   lie(method: string): Lie | null {
     return this.#lies.get(method) ?? null;
   }
 
+  /** Notes what a look is told, or has to find. */
+  told({ runtime, host, ...observe }: ObservePorts): ObservePorts {
+    return {
+      ...observe,
+      runtime: {
+        ...runtime,
+        listImages: async (signal) => {
+          const listed = await runtime.listImages(signal);
+          this.#noteImages(listed);
+          return listed;
+        },
+      },
+      host: {
+        ...host,
+        keepRules: async (known) => {
+          const { keep, pods } = this.#world;
+          const patterns = keep.rules.map(({ pattern }) => `${pattern}:`);
+          const images = (pods.manifests ?? []).flatMap((manifest) => manifest.images);
+          this.#kept = [...patterns, ...images].join(" ");
+          return host.keepRules(known);
+        },
+      },
+    };
+  }
+
   async before(method: string, about: string): Promise<void> {
+    if (method === "RemoveImage") this.#judgeImage(about);
+    this.#happen();
     this.#startContainers(about);
     if (this.#node.slow) await this.#engine.timer.sleep(11_000, new AbortController().signal);
-    if (method === "RemoveImage") this.#judgeImage(about);
     if (method === "RemoveContainer") this.#judgeContainer(about);
     if (method === "RemovePodSandbox") this.#judgeSandbox(about);
     const count = this.#counts.get(method) ?? 0;
@@ -245,6 +309,45 @@ class Judge {
     if (method === "ContainerStatus") this.#read.add(about);
     if (method === "ListContainers" && this.lie(method) === null)
       for (const { id } of this.#world.containers) this.#told.add(id);
+    this.#hasSandbox ||= method === "ListPodSandbox" && this.lie(method) === null;
+    // Under pressure a pass waits only briefly.
+    const isAwaited = method === "marks" && this.#hasSandbox && !this.#isUnderPressure;
+    if (isAwaited && this.#world.marks?.length === 1) this.#markedSince ??= this.#world.uptime;
+  }
+
+  #noteImages(listed: readonly Image[]): void {
+    const { uptime } = this.#world;
+    for (const word of WORDS) {
+      const image = listed.find(({ id }) => id === anImage(word).id);
+      const names = image?.repoTags.join(" ") ?? "";
+      const before = this.#names.get(word) ?? names;
+      if (image === undefined || names !== before) this.#changed.set(word, uptime);
+      if (image !== undefined) this.#names.set(word, names);
+    }
+  }
+
+  #happen(): void {
+    const world = this.#world;
+    for (const { at, kind, image: word, back } of this.#node.events) {
+      const isBack = kind === "replace" && at + back === this.#calls;
+      if (at !== this.#calls && !isBack) continue;
+      const image = imageOf(this.#node, WORDS.indexOf(word));
+      const others = world.images.filter(({ id }) => id !== image.id);
+      const name = `registry.example/${word}`;
+      if (kind === "rename") {
+        const renamed = { ...image, repoTags: [`${name}:v1`, `${name}:v2`] };
+        if (others.length < world.images.length) world.images = [...others, renamed];
+      } else if (kind === "replace") world.images = isBack ? [...others, image] : others;
+      else if (kind === "keep") world.keep = keepOf([{ pattern: name, source: "--keep" }]);
+      else if (kind === "hold") world.hold = { kind: "held", until: null, since: null, reason: "" };
+      else if (kind === "manifest") {
+        const manifest = { path: "/manifests/a.yaml", images: [`${name}:v1`], fault: null };
+        world.pods = { ...world.pods, manifests: [manifest] };
+      } else {
+        const { podUid: uid } = creating;
+        world.marks = [{ podUid: uid, name: "web", at: instant(world.wall + 1_000n) }];
+      }
+    }
   }
 
   async #carryOut({ kind, method }: PlannedFault, about: string): Promise<void> {
@@ -306,8 +409,16 @@ class Judge {
       fault("the status of a container could not be read");
     if (node.images[at]?.pinned === true) fault("it is pinned");
     const age = minutes(node.images[at]?.ageMinutes ?? 0) + world.uptime - hours(48);
-    if (age < minutes(2)) fault("it is too young");
-    if (node.keep === `registry.example/${WORDS[at]}`) fault("a rule keeps it");
+    if (age < MINIMUM_AGE) fault("it is too young");
+    const changed = this.#changed.get(WORDS[at] ?? "");
+    if (changed !== undefined && world.uptime - changed < MINIMUM_AGE)
+      fault("it was removed or renamed since");
+    if (this.#kept.includes(`registry.example/${WORDS[at]}:`))
+      fault("a rule keeps it, or a static pod names it");
+    if (world.hold.kind === "held") fault("a hold is in force");
+    const since = this.#markedSince;
+    if (since !== null && world.uptime - since < CREATION_MAX)
+      fault("a container is being created");
   }
 
   #judgeContainer(id: string): void {
