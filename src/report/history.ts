@@ -64,7 +64,10 @@ const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   passId: id,
   passKind: kind,
   ...jsonOf(row),
-  imagesEndText: row.imagesEnd === null ? null : endWords(row.imagesEnd, row.purpose),
+  imagesEndText:
+    row.imagesEnd === null
+      ? null
+      : endWords(row.imagesEnd, row.purpose, row.removed + row.failed > 0),
   containersEndText: row.containersEnd === null ? null : endWords(row.containersEnd),
 });
 

@@ -103,13 +103,7 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images === null) return "";
   const blocks = plan.images?.blocks ?? [];
   if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
-  // Everything that was requested by hand was tried.
-  const isDone = images.end === "candidates-exhausted" && purpose.kind === "all-unused";
-  const words = isDone
-    ? images.items.length === 0
-      ? "nothing to remove"
-      : "done"
-    : endWords(images.end, purpose.kind);
+  const words = endWords(images.end, purpose.kind, images.items.length > 0);
   const isExhausted = images.end === "candidates-exhausted" && plan.images !== null;
   const kept = isExhausted ? keptBackWords(plan.images) : preloadedWords(plan.images);
   return kept === "" ? words : `${words}; ${kept}`;
@@ -133,8 +127,10 @@ export function failureWords(
 }
 
 /** How a half of a pass ended, by its code in the history. An unknown code, of a later version, is shown as it is. */
-export function endWords(end: string, purpose = "periodic"): string {
-  // A request for everything unused, and the kubelet's reclaim, have no target to miss.
+export function endWords(end: string, purpose = "periodic", hasTried = true): string {
+  // Everything that was requested by hand was tried; the kubelet's reclaim has no target to miss.
+  if (end === "candidates-exhausted" && purpose === "all-unused")
+    return hasTried ? "done" : "nothing to remove";
   if (end === "candidates-exhausted" && purpose !== "periodic") return "no candidates left";
   return known(ENDS, end) ?? clean(end);
 }
