@@ -162,8 +162,9 @@ function noneAnswers(failures: readonly Failure[]): RuntimeError {
 
 function shortReason({ kind, cause }: RuntimeError): string {
   if (kind === "permission") return "permission denied";
-  const details = detailsOf(cause);
-  return kind === "not-cri"
-    ? `answers, but not runtime.v1: ${details}`
-    : `does not answer: ${details}`;
+  const what: Partial<Record<RuntimeErrorKind, string>> = {
+    "not-cri": "answers, but not runtime.v1",
+    failed: "answers with an error",
+  };
+  return `${what[kind] ?? "does not answer"}: ${detailsOf(cause)}`;
 }

@@ -28,6 +28,8 @@ withoutCri.fail("Version", {
   code: "UNIMPLEMENTED",
   message: "unknown service runtime.v1.RuntimeService",
 });
+const broken = await runtimeAt("broken");
+broken.fail("Version", { kind: "error", code: "INTERNAL", message: "bolt: timeout" });
 symlinkSync(at("containerd"), at("alias"));
 writeFileSync(at("stale"), "");
 await listening(
@@ -51,7 +53,16 @@ async function failed(call: () => Promise<unknown>): Promise<string> {
   return `${kind}: ${text.replace(/does not answer(: | \().*?(?=\)?;)/g, "does not answer$1…")}`;
 }
 
-const unusable = ["missing", "stale", "silent", "closing", "web", "without-cri", "nameless"];
+const unusable = [
+  "missing",
+  "stale",
+  "silent",
+  "closing",
+  "web",
+  "without-cri",
+  "nameless",
+  "broken",
+];
 
 test("a socket that answers is reported with its runtime, any other one with what it lacks", async () => {
   expect(await probeEndpoint(`unix://${at("containerd")}`)).toEqual({
