@@ -1,5 +1,7 @@
 /** Stops a container as its pod specifies: grace period, and the pre-stop handler that the kubelet recorded. */
 
+import * as v from "valibot";
+
 import { messageOf } from "../model/errors.ts";
 import type {
   ContainerDetail,
@@ -10,7 +12,6 @@ import type {
 } from "../model/ports.ts";
 import type { Container } from "../model/snapshot.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import { isMap, parsedJson } from "../model/values.ts";
 
 /** A container always gets this long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
@@ -117,31 +118,59 @@ async function run(
   await ports.hooks.get({ scheme, host, port, path, headers, timeoutMs }, signal);
 }
 
-/** Parsed from a container's annotations, which are not trusted. */
-export type Handler =
-  | { readonly kind: "exec"; readonly command: readonly string[] }
-  | {
-      readonly kind: "http";
-      readonly scheme: "http" | "https";
-      /** "": the pod's own address. */
-      readonly host: string;
-      /** A number, or the name of a port of the container. */
-      readonly port: number | string;
-      readonly path: string;
-      readonly headers: readonly { readonly name: string; readonly value: string }[];
-    }
-  | { readonly kind: "sleep"; readonly seconds: number };
+const TEXT = v.nullish(v.string(), "");
+
+const HTTP_GET = v.object({
+  /** A number, or the name of a port of the container. */
+  port: v.union([v.number(), v.string()]),
+  scheme: v.pipe(
+    TEXT,
+    v.transform((scheme) => (scheme.toUpperCase() === "HTTPS" ? "https" : "http")),
+  ),
+  /** "": the pod's own address. */
+  host: TEXT,
+  path: v.pipe(
+    TEXT,
+    v.transform((path) => (path.startsWith("/") ? path : `/${path}`)),
+  ),
+  httpHeaders: v.nullish(v.array(v.object({ name: v.string(), value: TEXT })), []),
+});
+
+/** Recorded in a container's annotations, which are not trusted. */
+const HANDLER = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.union([
+    v.pipe(
+      v.object({ exec: v.object({ command: v.pipe(v.array(v.string()), v.nonEmpty()) }) }),
+      v.transform(({ exec }) => ({ kind: "exec" as const, ...exec })),
+    ),
+    v.pipe(
+      v.object({ httpGet: HTTP_GET }),
+      v.transform(({ httpGet: { httpHeaders, ...get } }) => {
+        const headers = httpHeaders.filter(({ name }) => name !== "");
+        return { kind: "http" as const, ...get, headers };
+      }),
+    ),
+    v.pipe(
+      v.object({ sleep: v.object({ seconds: v.pipe(v.number(), v.finite(), v.minValue(0)) }) }),
+      v.transform(({ sleep }) => ({ kind: "sleep" as const, ...sleep })),
+    ),
+  ]),
+);
+export type Handler = v.InferOutput<typeof HANDLER>;
 
 /** `null` if the text is not a handler. */
 export function readHandler(text: string): Handler | null {
-  const recorded = parsedJson(text);
-  if (!isMap(recorded)) return null;
-  return (
-    execHandler(recorded["exec"]) ??
-    httpHandler(recorded["httpGet"]) ??
-    sleepHandler(recorded["sleep"])
-  );
+  const handler = v.safeParse(HANDLER, text);
+  return handler.success ? handler.output : null;
 }
+
+const PORTS = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.array(v.object({ name: TEXT, containerPort: v.number() })),
+);
 
 /** Looks up a named port in the ports recorded with the handler; `null` if it is not there. */
 export function handlerPort(
@@ -150,49 +179,10 @@ export function handlerPort(
 ): number | null {
   if (typeof port === "number") return validPort(port);
   if (/^\d+$/.test(port)) return validPort(Number(port));
-  const ports = parsedJson(annotations["io.kubernetes.container.ports"] ?? "");
-  if (!Array.isArray(ports)) return null;
-  const named = ports.filter(isMap).find(({ name }) => name === port);
-  const number = named?.["containerPort"];
-  return typeof number === "number" ? validPort(number) : null;
-}
-
-function execHandler(value: unknown): Handler | null {
-  const command = isMap(value) ? value["command"] : null;
-  if (!Array.isArray(command) || command.length === 0) return null;
-  return command.every((part) => typeof part === "string") ? { kind: "exec", command } : null;
-}
-
-function httpHandler(value: unknown): Handler | null {
-  if (!isMap(value)) return null;
-  const { port } = value;
-  if (typeof port !== "number" && typeof port !== "string") return null;
-  const path = text(value["path"]);
-  return {
-    kind: "http",
-    scheme: text(value["scheme"]).toUpperCase() === "HTTPS" ? "https" : "http",
-    host: text(value["host"]),
-    port,
-    path: path.startsWith("/") ? path : `/${path}`,
-    headers: headersOf(value["httpHeaders"]),
-  };
-}
-
-function headersOf(value: unknown): readonly { readonly name: string; readonly value: string }[] {
-  if (!Array.isArray(value)) return [];
-  return value
-    .filter(isMap)
-    .map((each) => ({ name: text(each["name"]), value: text(each["value"]) }))
-    .filter((each) => each.name !== "");
-}
-
-function sleepHandler(value: unknown): Handler | null {
-  const seconds = isMap(value) ? value["seconds"] : null;
-  if (typeof seconds !== "number" || !Number.isFinite(seconds) || seconds < 0) return null;
-  return { kind: "sleep", seconds };
+  const ports = v.safeParse(PORTS, annotations["io.kubernetes.container.ports"] ?? "");
+  const named = ports.success ? ports.output.find(({ name }) => name === port) : undefined;
+  return named === undefined ? null : validPort(named.containerPort);
 }
 
 const validPort = (port: number): number | null =>
   Number.isInteger(port) && port > 0 && port <= 65_535 ? port : null;
-
-const text = (value: unknown): string => (typeof value === "string" ? value : "");

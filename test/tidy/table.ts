@@ -32,7 +32,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     oneFile: ["node:fs", "node:os", "node:path"],
   },
   report: { folders: ["model"], packages: ["Bun", "yaml"] },
-  gc: { folders: ["model", "policy", "report"], packages: [] },
+  gc: { folders: ["model", "policy", "report"], packages: ["valibot"] },
   cli: {
     folders: [
       "model",
