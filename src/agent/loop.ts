@@ -85,6 +85,11 @@ export class Loop {
     before.abort();
   }
 
+  /** Also while it waits for its turn. */
+  isRunning(): boolean {
+    return this.#progress.kind !== "pausing";
+  }
+
   /** It waits for its turn. */
   queued(): void {
     this.#progress = { kind: "waiting", ns: this.#nsIn(0) };

@@ -66,8 +66,6 @@ export class Agent {
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
-  /** Pieces of it that run or wait. */
-  #turns = 0;
   readonly #layers = new LayerReader();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
@@ -175,15 +173,10 @@ export class Agent {
   /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
   #inTurn<T>(loop: Loop, work: () => Promise<T>): Promise<T> {
     loop.queued();
-    this.#turns += 1;
-    const turn = this.#last
-      .then(() => {
-        loop.progressed();
-        return work();
-      })
-      .finally(() => {
-        this.#turns -= 1;
-      });
+    const turn = this.#last.then(() => {
+      loop.progressed();
+      return work();
+    });
     this.#last = turn.catch(() => undefined);
     return turn;
   }
@@ -249,7 +242,7 @@ export class Agent {
     this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.shouldBeginPass(verdict, this.#turns > 0))
+    if (!this.#pace.shouldBeginPass(verdict, this.#loops["image-gc"].isRunning()))
       return unmeasured ?? (this.#pace.isResting() ? undefined : null);
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const failure = await this.#pass(

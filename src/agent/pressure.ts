@@ -105,10 +105,10 @@ interface Rest {
 }
 
 /**
- * After a pass that removed nothing, another one that runs may go on for so long after the rest: pressure that cannot be
+ * After a pass that removed nothing, an image pass that runs may go on for so long after the rest: pressure that cannot be
  * relieved must not cut off each, on a struggling node before its first removal.
  */
-const OTHERS_MS = 60_000;
+const IMAGE_PASS_MS = 60_000;
 
 const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
   due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
@@ -125,13 +125,13 @@ export class PressurePace {
     this.#periodMs = periodMs;
   }
 
-  /** Whether the check begins a pass: not soon after one, unless something has changed since. `isBusy`: another pass runs. */
-  shouldBeginPass(verdict: PressureVerdict, isBusy: boolean): boolean {
+  /** Whether the check begins a pass: not soon after one, unless something has changed since. */
+  shouldBeginPass(verdict: PressureVerdict, isImagePassRunning: boolean): boolean {
     const rest = this.#rest;
     const isNew = rest !== null && verdict.due.some((one) => !rest.due.has(keyOf(one)));
     const isReleased = rest?.wasHeld === true && !this.#isHeld();
     if (!isReclaimable(verdict) || isNew || isReleased) this.reset();
-    const patienceMs = isBusy && this.#rest?.hasRemoved === false ? OTHERS_MS : 0;
+    const patienceMs = isImagePassRunning && this.#rest?.hasRemoved === false ? IMAGE_PASS_MS : 0;
     return isReclaimable(verdict) && this.#restMs() + patienceMs <= 0;
   }
 
