@@ -8,6 +8,7 @@ import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
+import { breakdownWords } from "../report/disk.ts";
 import { imageBlock, imageKeep } from "../report/image-reasons.ts";
 import { imageName } from "../report/names.ts";
 import {
@@ -16,7 +17,7 @@ import {
   invalidDiskCapacityWords,
   nothingFreedWords,
 } from "../report/pass-words.ts";
-import { breakdownWords, keptBackWords } from "../report/plan-words.ts";
+import { keptBackWords } from "../report/plan.ts";
 
 /** Warning events in the order of occurrence. */
 export function imageEvents(

@@ -6,6 +6,7 @@ import { toRfc3339 } from "../model/time.ts";
 import { shellWord } from "../model/values.ts";
 import { counted, humanBytes } from "./bytes.ts";
 import { logsErrorWords } from "./container-reasons.ts";
+import { breakdownWords } from "./disk.ts";
 import {
   containerJson,
   document,
@@ -15,7 +16,6 @@ import {
   type SeenNode,
 } from "./document.ts";
 import { containerName, imageName, kindTitle, sandboxName, shortId } from "./names.ts";
-import { breakdownWords } from "./plan-words.ts";
 import { Printer, shortened } from "./printer.ts";
 import { dataJson } from "./reasons.ts";
 import { clean, type Screen } from "./terminal.ts";

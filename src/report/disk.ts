@@ -1,11 +1,11 @@
 /** A filesystem in words: its figures, a bar fitted to the width with its thresholds, and its forecast. */
 
 import type { Forecast } from "../model/disk-usage.ts";
-import type { DiskUsage, EvictionMark } from "../model/plan.ts";
-import { humanBytes, humanMs } from "./bytes.ts";
+import type { DiskBreakdown, DiskUsage, EvictionMark } from "../model/plan.ts";
+import { humanBytes, humanMs, humanRange } from "./bytes.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";
-import { clean, type Colour, paint, type Screen } from "./terminal.ts";
+import { clean, type Colour, paint, present, type Screen } from "./terminal.ts";
 
 export type UsageJson = ReturnType<typeof usageJson>;
 
@@ -145,4 +145,15 @@ export function forecastWords(
       ? `reaches ${highPercent}% in ${humanMs(untilHigh)}, ${full}`
       : `does not reach ${highPercent}% ${within}${untilFull === null ? "" : `, ${full}`}`;
   return `${when}, at ${humanBytes(forecast.bytesPerHour)}/h (measured over ${humanMs(forecast.measuredOverMs)})`;
+}
+
+/** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
+export function breakdownWords(it: DiskBreakdown): string {
+  const parts = present([
+    `images ${humanRange(it.imagesAtLeastBytes, it.imagesBytes)}`,
+    it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
+    it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
+    `other data ${it.imagesAtLeastBytes > 0n && it.imagesAtLeastBytes < it.imagesBytes ? "at least " : ""}${humanBytes(it.otherBytes)}`,
+  ]);
+  return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }

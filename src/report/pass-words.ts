@@ -18,7 +18,7 @@ import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep } from "./image-reasons.ts";
-import { keptBackWords, preloadedWords } from "./plan-words.ts";
+import { keptBackWords, preloadedWords } from "./plan.ts";
 import { clean, present } from "./terminal.ts";
 
 const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {

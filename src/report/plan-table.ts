@@ -3,16 +3,16 @@
 import { capitalised } from "../model/values.ts";
 import { bytesCell, counted, dayOf, humanBytes, humanMs } from "./bytes.ts";
 import { logsErrorWords, podReasons } from "./container-reasons.ts";
-import { printUsage } from "./disk.ts";
+import { breakdownWords, printUsage } from "./disk.ts";
 import { imageKeep, triggerTitle } from "./image-reasons.ts";
 import { containerName, sandboxName, shortId } from "./names.ts";
-import { breakdownWords, stopWords } from "./plan-words.ts";
-import type {
-  CandidateJson,
-  ContainerPlanJson,
-  DecisionJson,
-  ImagePlanJson,
-  PlanDocument,
+import {
+  type CandidateJson,
+  type ContainerPlanJson,
+  type DecisionJson,
+  type ImagePlanJson,
+  type PlanDocument,
+  stopWords,
 } from "./plan.ts";
 import {
   column,

@@ -1,4 +1,6 @@
-/** Document `Plan`: what a pass would do now, with a reason for each image, container, sandbox and log. */
+/** Document `Plan`: what a pass would do now, with a reason for each image, container, sandbox and log; and words of plans. */
+
+import { assertNever } from "../model/assert.ts";
 import { frequencyOf } from "../model/frequency.ts";
 import {
   type ContainerPlan,
@@ -12,7 +14,8 @@ import {
   type PlannedContainer,
   type PlannedSandbox,
 } from "../model/plan.ts";
-import { toRfc3339 } from "../model/time.ts";
+import { duration, toRfc3339 } from "../model/time.ts";
+import { counted, humanBytes, humanDuration } from "./bytes.ts";
 import { type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";
 import { usageJson } from "./disk.ts";
 import {
@@ -27,7 +30,7 @@ import {
   type SeenNode,
 } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
-import { preloadedOf, preloadedWords, targetWords, youngWords } from "./plan-words.ts";
+import { clean } from "./terminal.ts";
 
 export type ImageOrder = (
   one: Pick<KeptImage, "image" | "record">,
@@ -170,3 +173,67 @@ const decisionJson = ({ kind, reason, tried }: Decision<PodReason, PodReason>) =
   reason: podReasons.json(reason),
   tried,
 });
+
+/** A target of a pass as an imperative: what to free, and why. */
+export function targetWords(target: ImageTarget): string {
+  const why = imageTrigger.text(target.trigger);
+  switch (target.kind) {
+    case "available-bytes":
+      return `free ${humanBytes(target.wantedBytes)} on ${clean(target.path)} (to ${humanBytes(target.availableBytes)} available): ${why}`;
+    case "free-inodes":
+      return `free ${counted(target.wantedInodes, "inode")} on ${clean(target.path)} (to ${target.inodesFree} free): ${why}`;
+    case "store-bytes":
+      return `shrink the image store by ${humanBytes(target.wantedBytes)} (to ${humanBytes(target.maximumBytes)}): ${why}`;
+    case "image-count":
+      return `remove ${counted(target.wantedImages, "image")} (down to ${target.maximumImages}): ${why}`;
+    case "everything":
+      return `remove every candidate: ${why}`;
+    default:
+      return assertNever(target);
+  }
+}
+
+export const stopWords = (accounting: ImagePlan["accounting"]): string =>
+  accounting === "measured"
+    ? "the disk is measured after each removal"
+    : "reported sizes are added up";
+
+/** Images that are only too young, and those that `keepPreloaded` alone keeps; "" if there are none. */
+export const keptBackWords = (plan: ImagePlan): string =>
+  [youngWords(plan), preloadedWords(plan)].filter((it) => it !== "").join("; ");
+
+/** What only `keepPreloaded` keeps. */
+export const preloadedOf = (plan: ImagePlan | null): ImagePlan["kept"] =>
+  plan?.keepsPreloaded === true
+    ? plan.kept.filter(({ reason }) => reason.kind === "keep-preloaded")
+    : [];
+
+/** `keepPreloaded alone keeps 39 images (4.1 GiB)`, and why it may be every image; "" if it keeps none. */
+export function preloadedWords(plan: ImagePlan | null): string {
+  const kept = preloadedOf(plan);
+  if (kept.length === 0) return "";
+  const bytes = kept.reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+  const messages = kept.flatMap(({ reason }) =>
+    reason.kind === "keep-preloaded" && reason.message !== undefined ? [reason.message] : [],
+  );
+  const unread =
+    messages.length === 0
+      ? ""
+      : `, ${messages.length} of them because the kubelet's pull records cannot be read: ${clean(messages[0] ?? "")}`;
+  return `keepPreloaded alone keeps ${counted(kept.length, "image")} (${humanBytes(bytes)})${unread}`;
+}
+
+/** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */
+export function youngWords({ kept }: ImagePlan): string {
+  const young = kept.flatMap(({ image, reason }) =>
+    reason.kind === "too-young"
+      ? [{ sizeBytes: image.sizeBytes, left: reason.minimumAge - reason.age }]
+      : [],
+  );
+  if (young.length === 0) return "";
+  const bytes = young.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+  const last = young.reduce((most, { left }) => (left > most ? left : most), 0n);
+  const become = young.length === 1 ? "becomes" : "become";
+  const together = young.every(({ left }) => left === last);
+  return `${counted(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
+}

@@ -5,11 +5,11 @@ import type { Forecast, MeasuredFilesystem } from "../model/disk-usage.ts";
 import type { RegretFigures } from "../model/history.ts";
 import type { Thresholds } from "../model/limits.ts";
 import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
-import type { PodSourceState } from "../model/plan.ts";
+import type { ImagePlan, PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
-import { capitalised } from "../model/values.ts";
+import { capitalised, compared } from "../model/values.ts";
 import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { forecastJson, forecastWords, printBar, printFigures } from "./disk.ts";
@@ -27,7 +27,7 @@ import { regretWords } from "./history.ts";
 import { holdWords, imageBlock } from "./image-reasons.ts";
 import { baselineJson, baselineProblem } from "./keep.ts";
 import { eventWords, passSummary, passTitle } from "./pass-words.ts";
-import { lastImagePlan, preloadedOf } from "./plan-words.ts";
+import { preloadedOf } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 
@@ -131,6 +131,12 @@ export const statusDocument = (report: StatusReport) =>
     events: report.events.map(eventJson),
     values: valuesJson(report.values),
   });
+
+/** The plan of the last pass that evaluated images. */
+const lastImagePlan = (passes: readonly Pass[]): ImagePlan | null =>
+  passes
+    .filter(({ plan }) => plan.images !== null)
+    .toSorted((one, other) => compared(other.endedAt, one.endedAt))[0]?.plan.images ?? null;
 
 const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
 

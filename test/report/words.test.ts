@@ -7,7 +7,7 @@ import type { ImageEnd } from "../../src/model/outcome.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import { duration } from "../../src/model/time.ts";
 import { podReasons, podSourceWords } from "../../src/report/container-reasons.ts";
-import { forecastJson, forecastWords } from "../../src/report/disk.ts";
+import { breakdownWords, forecastJson, forecastWords } from "../../src/report/disk.ts";
 import {
   historyDocument,
   type HistoryReport,
@@ -25,7 +25,6 @@ import {
   invalidDiskCapacityWords,
   passSummary,
 } from "../../src/report/pass-words.ts";
-import { breakdownWords } from "../../src/report/plan-words.ts";
 import {
   forecast,
   GIB,

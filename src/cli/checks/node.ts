@@ -19,7 +19,7 @@ import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
-import { preloadedWords } from "../../report/plan-words.ts";
+import { preloadedWords } from "../../report/plan.ts";
 import { present } from "../../report/terminal.ts";
 
 export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {

@@ -7,6 +7,7 @@ import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
 import { bytesCell, counted, humanBytes, instantOf, secondOf } from "../bytes.ts";
 import { imageUsageJson, type ImageUsageReport } from "../disk-usage.ts";
+import { breakdownWords } from "../disk.ts";
 import {
   type HistoryDocument,
   historyDocument,
@@ -20,8 +21,7 @@ import { imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
 import { kindTitle } from "../names.ts";
 import { candidateColumns, printContainerPlan } from "../plan-table.ts";
-import { breakdownWords, stopWords } from "../plan-words.ts";
-import { type ContainerPlanJson, type ImagePlanJson, planBody } from "../plan.ts";
+import { type ContainerPlanJson, type ImagePlanJson, planBody, stopWords } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
 import { present, type Screen } from "../terminal.ts";
 import { type ChartFacts, diskSection } from "./chart.ts";
