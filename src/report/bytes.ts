@@ -107,3 +107,12 @@ export const counted = (count: number | bigint, one: string, many = `${one}s`): 
 /** Used percent: 100 less the whole percent available, so it is rounded up. */
 export const usedPercent = (capacityBytes: bigint, availableBytes: bigint): number =>
   capacityBytes <= 0n ? 100 : 100 - Number((availableBytes * 100n) / capacityBytes);
+
+/** `88% used, 6.0 GiB of 50.0 GiB free`. */
+export const spaceWords = ({ capacityBytes, availableBytes }: Space): string =>
+  `${usedPercent(capacityBytes, availableBytes)}% used, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
+
+interface Space {
+  readonly capacityBytes: bigint;
+  readonly availableBytes: bigint;
+}

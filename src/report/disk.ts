@@ -2,7 +2,7 @@
 
 import type { Forecast } from "../model/disk-usage.ts";
 import type { DiskBreakdown, DiskUsage, EvictionMark } from "../model/plan.ts";
-import { humanBytes, humanMs, humanRange } from "./bytes.ts";
+import { humanBytes, humanMs, humanRange, spaceWords } from "./bytes.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";
 import { clean, type Colour, paint, present, type Screen } from "./terminal.ts";
@@ -30,11 +30,10 @@ export function printFigures(
   filesystem: ReturnType<typeof filesystemJson>,
   rest = "",
 ): void {
-  const { mountpoint, roles, capacityBytes, availableBytes, usedPercent } = filesystem;
+  const { mountpoint, roles } = filesystem;
   const { screen } = printer;
   const name = paint(screen, "bold", clean(mountpoint));
-  const free = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
-  const figures = `${name}: ${usedPercent}% used, ${free}${rest}`;
+  const figures = `${name}: ${spaceWords(filesystem)}${rest}`;
   const line = `${figures} (${roles.join(", ")})`;
   if (screen.width === null || Bun.stringWidth(line) <= screen.width) return printer.line(line);
   // Roles on a line of their own are not cut in two.

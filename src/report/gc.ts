@@ -10,7 +10,7 @@ import {
 import type { Pass } from "../model/pass.ts";
 import { expectedBytes } from "../model/plan.ts";
 import { since, toMs } from "../model/time.ts";
-import { bytesCell, counted, humanBytes, humanMs, usedPercent } from "./bytes.ts";
+import { bytesCell, counted, humanBytes, humanMs, spaceWords } from "./bytes.ts";
 import { podReasons } from "./container-reasons.ts";
 import {
   containerJson,
@@ -211,7 +211,7 @@ function freedSentence(outcome: ImageOutcomeJson, items: readonly ImageItemJson[
   ]).join(", ");
   if (after === null || capacityBytes === null) return `${parts}.`;
   const earlier = before === null || before === after ? "" : ` (${humanBytes(before)} before)`;
-  return `${parts}. Disk: ${usedPercent(capacityBytes, after)}% used, ${humanBytes(after)} of ${humanBytes(capacityBytes)} free${earlier}.`;
+  return `${parts}. Disk: ${spaceWords({ capacityBytes, availableBytes: after })}${earlier}.`;
 }
 
 interface PodRow {

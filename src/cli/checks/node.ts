@@ -1,7 +1,6 @@
 /** Doctor's checks of an observation: lists, filesystems, blocks, owners of containers, pod source. */
 
 import type { Prepared } from "../../gc/prepare.ts";
-import { assertNever } from "../../model/assert.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
@@ -15,8 +14,8 @@ import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts"
 import { rulesInForce } from "../../policy/keep/lease.ts";
 import { evictionMarks } from "../../policy/pressure/thresholds.ts";
 import { isVersionWithin } from "../../policy/version.ts";
-import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
-import { logsErrorWords } from "../../report/container-reasons.ts";
+import { counted, spaceWords, usedPercent } from "../../report/bytes.ts";
+import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
 import { preloadedWords } from "../../report/plan.ts";
@@ -57,7 +56,7 @@ function filesystemCheck(
       "check what is mounted there",
     );
   const used = usedPercent(capacityBytes, availableBytes);
-  const figures = `${where} is ${used}% full, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} available`;
+  const figures = `${where}: ${spaceWords(filesystem)}`;
   const { pressure, images } = limits;
   const judged = { filesystems: snapshot.filesystems, limits: pressure, compat: images.compat };
   const met = evictionMarks(filesystem, judged).filter((mark) => mark.met);
@@ -120,22 +119,13 @@ const BLOCKS: Readonly<Record<ImageBlock["kind"], readonly [typeof ok | null, ad
 };
 
 function podSourceCheck(state: PodSourceState): Verdict {
-  switch (state.kind) {
-    case "ready":
-      return ok(`${state.source} detects deleted pods`);
-    case "none":
-      return warning(
-        `no pod source, so dead containers are removed only by their limits: ${state.why}`,
-      );
-    case "not-ready": {
-      const words = `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`;
-      const ofApi = state.source === "kubelet-api";
-      if (state.passes !== true) return failed(words, ofApi ? CHECK_KUBELET : CHECK_ROOT);
-      return warning(words, ofApi ? CHECK_API_SERVER : `${PASSES}; if it lasts, ${CHECK_ROOT}`);
-    }
-    default:
-      return assertNever(state);
-  }
+  const words = podSourceWords(state);
+  if (state.kind === "ready") return ok(`${state.source} detects deleted pods`);
+  if (state.kind === "none") return warning(`${words}; dead containers go by their limits only`);
+  const kept = `${words}; no container, sandbox or log is removed`;
+  const ofApi = state.source === "kubelet-api";
+  if (state.passes !== true) return failed(kept, ofApi ? CHECK_KUBELET : CHECK_ROOT);
+  return warning(kept, ofApi ? CHECK_API_SERVER : `${PASSES}; if it lasts, ${CHECK_ROOT}`);
 }
 
 function ownerCheck(snapshot: Snapshot, limits: Limits): Verdict {
