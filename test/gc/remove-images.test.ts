@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { volatileMemory } from "../../src/gc/ports.ts";
+import type { ImageExecution } from "../../src/gc/remove-images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { HoldState } from "../../src/model/pass.ts";
@@ -33,6 +34,14 @@ const stranger = aContainer("web", { imageName: "registry.example/unknown:1", im
 const goneAway = async (): Promise<never> => {
   throw new RuntimeError("unreachable", "the runtime went away");
 };
+const refusing =
+  (kind: RuntimeError["kind"]) =>
+  ({ writer }: Pick<ImageExecution, "writer">) => ({
+    writer: {
+      ...writer,
+      removeImage: async () => Promise.reject(new RuntimeError(kind, "refused")),
+    },
+  });
 /** A look or a status that a stop cuts off. */
 const cutOff = (what: "look" | "imageStatus") => () => {
   const stop = new AbortController();
@@ -179,6 +188,23 @@ describe("a measured pass", () => {
         error: expect.stringContaining("timed out"),
         removals: "ab",
       },
+    ],
+    [
+      "skips an image that somebody else is removing for long",
+      { to: 1_100, of: "ab", change: refusing("busy") },
+      { items: Array(2).fill(itemOf("skipped", { reason: { kind: "changed" } })) },
+    ],
+    [
+      "ends with a failed item if what came of a refused removal cannot be read",
+      {
+        to: 1_100,
+        of: "ab",
+        change: (execution) => ({
+          ...refusing("failed")(execution),
+          runtime: { imageStatus: goneAway },
+        }),
+      },
+      { end: "observation-failed", items: [itemOf("failed", { message: "refused" })] },
     ],
     [
       "tries every image after refused removals",
