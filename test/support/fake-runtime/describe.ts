@@ -19,8 +19,6 @@ export interface ImageDescription {
    * a name it goes.
    */
   readonly isArtifact?: boolean;
-  /** In a read-only store of CRI-O: its removal by ID answers OK and does nothing; by a name it is listed twice. */
-  readonly isReadOnly?: boolean;
   /** Layers with the same ID are shared. By default one of its own, of `sizeBytes`. */
   readonly layers?: readonly LayerDescription[];
   /** When it was built, RFC 3339; absent: its verbose status does not say. */

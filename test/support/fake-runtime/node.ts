@@ -71,10 +71,6 @@ export class FakeNode {
     const image = this.findImage(reference);
     if (image === undefined) return;
     if (image.isArtifact === true && reference === image.id) return;
-    if (image.isReadOnly === true) {
-      if (reference !== image.id) this.addImage({ ...image, repoTags: [], repoDigests: [] });
-      return;
-    }
     for (let at = this.images.length - 1; at >= 0; at -= 1) {
       const candidate = this.images[at];
       if (candidate?.id !== image.id) continue;
