@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 
 import { HostError } from "../model/errors.ts";
 import { wallClock } from "../node/clock.ts";
-import { collectIfGrown } from "../node/process.ts";
 import type { LedgerRow } from "../store/ledger-rows.ts";
 import { StateFile } from "../store/state-file.ts";
 import type { StateChannel, StateReply, StateRequest } from "../store/state-request.ts";
@@ -122,7 +121,6 @@ class StateChild {
       const line: Line | null = parsedLine(text);
       if (line?.kind !== "rows" && line?.kind !== "reply")
         return `it sent ${JSON.stringify(text.slice(0, 100))}`;
-      collectIfGrown(1 / 8);
       if (line.kind === "rows") this.#pending[0]?.onRows(line.rows);
       else this.#pending.shift()?.resolve(line.reply);
     }

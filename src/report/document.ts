@@ -100,14 +100,14 @@ export function jsonOf<Value extends object, Name extends keyof Value & string>(
   ...names: readonly Name[]
 ): JsonOf<Value, Name>;
 export function jsonOf(value: object, ...names: readonly string[]): JsonObject {
-  return Object.fromEntries(
-    (names.length === 0 ? Object.keys(value) : names).map((name): [string, Json | undefined] => {
-      const held: unknown = Reflect.get(value, name);
-      if (typeof held !== "bigint" && held !== null) return [name, plain(held)];
-      if (DURATIONS.has(name)) return [`${name}Ms`, held === null ? null : toMs(duration(held))];
-      return [name, held !== null && INSTANTS.test(name) ? timeOf(instant(held)) : held];
-    }),
-  );
+  const made: Record<string, Json | undefined> = {};
+  for (const name of names.length === 0 ? Object.keys(value) : names) {
+    const held: unknown = Reflect.get(value, name);
+    if (typeof held !== "bigint" && held !== null) made[name] = plain(held);
+    else if (DURATIONS.has(name)) made[`${name}Ms`] = held === null ? null : toMs(duration(held));
+    else made[name] = held !== null && INSTANTS.test(name) ? timeOf(instant(held)) : held;
+  }
+  return made;
 }
 
 function plain(held: unknown): Json {

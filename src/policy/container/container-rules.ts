@@ -49,10 +49,11 @@ interface Coded {
 
 type Verdict<Keep, Remove> = { readonly keep: Keep } | { readonly remove: Remove };
 
-/** By code, in order; `null`: the rule does not apply. */
-type Rules<About, Keep, Remove> = Readonly<
-  Record<string, (about: About) => Verdict<Keep, Remove> | null>
->;
+/** In order; `null`: the rule does not apply. */
+type Rules<About, Keep, Remove> = readonly (readonly [
+  code: string,
+  rule: (about: About) => Verdict<Keep, Remove> | null,
+])[];
 
 export interface Judged<Keep, Remove> {
   readonly tried: readonly string[];
@@ -66,7 +67,7 @@ export function judge<About, Keep extends Coded, Remove extends Coded>(
   about: About,
 ): Judged<Keep, Remove> {
   const tried: string[] = [];
-  for (const [code, rule] of Object.entries(rules)) {
+  for (const [code, rule] of rules) {
     const verdict = rule(about);
     if (verdict !== null) return { tried, decision: decisionOf(verdict, tried) };
     tried.push(code);
@@ -164,7 +165,7 @@ function podOfLogsDeleted({ owner, input: { pods } }: PodSubject) {
 export const containerRules: Readonly<
   Record<Compat, Rules<ContainerSubject, ContainerKeepReason, ContainerRemoveReason>>
 > = {
-  none: {
+  none: Object.entries({
     running,
     foreign,
     "source-not-ready": sourceNotReady,
@@ -172,30 +173,34 @@ export const containerRules: Readonly<
     "end-unknown": endUnknown,
     "too-young": tooYoung,
     "pod-gone": podDeleted,
-  },
-  kubelet: { running, "too-young": tooYoungSinceCreation, "pod-gone": podDeletedIfReady },
+  }),
+  kubelet: Object.entries({
+    running,
+    "too-young": tooYoungSinceCreation,
+    "pod-gone": podDeletedIfReady,
+  }),
 };
 
 export const sandboxRules: Readonly<
   Record<Compat, Rules<SandboxSubject, SandboxKeepReason, SandboxRemoveReason>>
 > = {
-  none: {
+  none: Object.entries({
     ready,
     foreign,
     "source-not-ready": sourceNotReady,
     "has-containers": hasContainers,
     "pod-gone": podDeleted,
     "newest-of-pod": newestOfPod,
-  },
-  kubelet: {
+  }),
+  kubelet: Object.entries({
     ready,
     "has-containers": hasContainers,
     "pod-gone": podDeleted,
     "newest-of-pod": newestOfPod,
-  },
+  }),
 };
 
-export const logRules: Rules<PodSubject, LogKeepReason, LogRemoveReason> = {
+export const logRules: Rules<PodSubject, LogKeepReason, LogRemoveReason> = Object.entries({
   "source-not-ready": sourceNotReady,
   "pod-gone": podOfLogsDeleted,
-};
+});

@@ -39,13 +39,11 @@ export function ownership({ sandboxes }: Pick<Listed, "sandboxes">, compat: Comp
 /** Owners of everything that the runtime lists, foreign ones last: each once, or twice where some of it counts as foreign and some does not. */
 export function listedOwners(listed: Listed, compat: Compat): readonly Owner[] {
   const owners = ownership(listed, compat);
-  const all = [
-    ...listed.sandboxes.map(owners.ofSandbox),
-    ...listed.containers.map(owners.ofContainer),
-  ];
-  const distinct = (foreign: boolean): Iterable<Owner> =>
-    new Map(all.filter((it) => it.foreign === foreign).map((it) => [it.uid, it])).values();
-  return [...distinct(false), ...distinct(true)];
+  const [own, foreign] = [new Map<PodUid, Owner>(), new Map<PodUid, Owner>()];
+  const add = (owner: Owner): unknown => (owner.foreign ? foreign : own).set(owner.uid, owner);
+  for (const sandbox of listed.sandboxes) add(owners.ofSandbox(sandbox));
+  for (const container of listed.containers) add(owners.ofContainer(container));
+  return [...own.values(), ...foreign.values()];
 }
 
 function sandboxOwner({ id, podUid: uid, metadataUid }: Sandbox): Owner {
