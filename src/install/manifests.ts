@@ -110,6 +110,10 @@ export function placesOf(socket: string): RuntimePlaces | null {
 export const directoryOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
 
 const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
+/** Of static pods, as kubeadm has it. The other distributions' is below their image store, or they have none. */
+const MANIFEST_DIRECTORY = "/etc/kubernetes/manifests";
+const ownManifests = ({ imageStore, kubeletDirectory }: RuntimePlaces): boolean =>
+  kubeletDirectory === null && imageStore !== "/var/lib/rancher";
 /** Directory of the lock that every crigc of the node takes, wherever its control socket is. */
 const LOCK_DIRECTORY = "/run/crigc";
 
@@ -137,7 +141,8 @@ export function daemonSet(options: DaemonSetOptions): string {
   return filled(daemonSetTemplate, {
     ...inJson({ namespace, image: options.image, rootDir, podLogsDir, containerLogsDir, stateDir }),
     ...inJson({ socketDirectory, imageStore, arguments: ["run", ...flags], runDir, keepDir }),
-    ...inJson({ certificatePath }),
+    ...inJson({ certificatePath, manifestDirectory: MANIFEST_DIRECTORY }),
+    manifests: ownManifests(places),
     ...kubeletAccess(config, namespace),
     environment: environment.join(""),
     metrics: values.metricsBindAddress !== null,
