@@ -107,7 +107,8 @@ class ContainerRemovals {
         this.#fresh.value.vetoes.get(id) ??
         this.#tooLong(removal.planned);
       if (!(await this.#mayBegin(() => why() === undefined))) {
-        this.#record(this.#containers, skippedItem(removal, why() ?? ""));
+        const result = { kind: "skipped", what: why() ?? "" } as const;
+        this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
         return null;
       }
       const { timer } = this.#execution;
@@ -173,8 +174,10 @@ class ContainerRemovals {
     if (logs === null || use === null) return;
     for (const { directory, decision } of this.#fresh.value.plan.podLogs) {
       if (decision.kind === "keep") continue;
-      if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
       const userOf = () => use.userOf(directory, this.#fresh.value.lists);
+      // The statuses may take minutes, after which the lists are old.
+      await userOf().catch(() => null);
+      if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
       const item = await removePodLogs(directory, decision.reason, { logs, userOf, signal });
       this.#pace.end(item.result);
       this.#record(this.#logs, item);
@@ -290,10 +293,3 @@ function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): 
   const planned = [...containers, ...sandboxes, ...podLogs];
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
 }
-
-const skippedItem = (removal: ContainerRemoval, what: string): ContainerItem => ({
-  ...removal,
-  ...untouchedLogs,
-  result: { kind: "skipped", what },
-  stopped: false,
-});

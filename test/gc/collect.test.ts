@@ -165,6 +165,26 @@ describe("a pass", () => {
     ]);
   });
 
+  test("keeps the log directory of a pod that came back while statuses were read", async () => {
+    const uid = podUid("uid-gone");
+    const fake = aNode({
+      logs: { ...noLogs, podLogs: [{ entry: "default_gone_uid-gone", uid }] },
+      pods: reading("kubelet-dir", "uid-a"),
+      ledger: aLedger({
+        pods: new Map([[uid, aPodRecord({ absentSinceWatched: watched(0n) })]]),
+      }),
+    });
+    const back = aSandbox("back", { podUid: uid, metadataUid: uid });
+    fake.world.before = async (method) => {
+      if (method !== "ContainerStatus" || fake.world.sandboxes.includes(back)) return;
+      fake.world.sandboxes = [...fake.world.sandboxes, back];
+      await fake.engine.timer.sleep(60_000, never);
+    };
+    await run(fake, { containers: "all", images: false });
+    expect(fake.world.sandboxes).toContain(back);
+    expect(fake.writes).toEqual([]);
+  });
+
   test("as a dry run has no outcome for what it was not to look at", async () => {
     const { pass } = await run(aNode(), { containers: "all", images: false, dryRun: true });
     expect(pass).toMatchObject({ containers: { end: "dry-run" }, images: null });

@@ -35,6 +35,7 @@ const pass = (lived: Lived, request: (typeof PASSES)[number]) =>
 test("images in use, pinned, kept, too young or of unknown use, and live containers, are kept under faults, and every requested removal is recorded", async () => {
   let images = 0;
   let containers = 0;
+  let logs = 0;
   let failed = 0;
   await fc.assert(
     fc.asyncProperty(faultyNode, fc.constantFrom(...PASSES), async (node, request) => {
@@ -55,6 +56,7 @@ test("images in use, pinned, kept, too young or of unknown use, and live contain
       const ours = results.filter(({ isOurs }) => isOurs).map(({ call }) => call);
       expect(ours.filter((call) => !requested.includes(call))).toEqual([]);
       images += asked.length;
+      logs += lived.writes.filter((write) => write.startsWith("RemovePodLogs")).length;
       containers += requested.length;
       if (ended.error !== null || ended.images?.error != null) failed += 1;
     }),
@@ -63,5 +65,6 @@ test("images in use, pinned, kept, too young or of unknown use, and live contain
   // Else the property would hold of a pass that removes nothing, or of faults that do nothing.
   expect(images).toBeGreaterThan(2_000);
   expect(containers).toBeGreaterThan(500);
+  expect(logs).toBeGreaterThan(50);
   expect(failed).toBeGreaterThan(200);
 }, 110_000);

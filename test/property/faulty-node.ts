@@ -9,6 +9,7 @@ import { containerId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord, PodRecord } from "../../src/model/ledger.ts";
 import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
   aFilesystem,
@@ -58,6 +59,7 @@ const someContainer = fc.record({
   image: fc.constantFrom(...WORDS),
   by: fc.constantFrom("id", "reference", "tag"),
   volume: fc.option(fc.constantFrom(...WORDS), { freq: 3 }),
+  volumeBy: fc.constantFrom("id", "tag"),
 });
 
 const aFault = fc.record({
@@ -133,9 +135,21 @@ export function live(node: FaultyNode, isUnderPressure: boolean): Lived {
     filesystem: aFilesystem({ availableBytes: BigInt(node.availableGib) * GIB }),
     freed: () => GIB,
     runtime: { ...aSnapshot().runtime, version: node.volumes ? "2.1.0" : "1.7.24" },
-    detail: (id) => ({ finishedAt: null, imageVolumes: volumesOf(node, id) }),
+    detail: (id) => ({
+      finishedAt: null,
+      imageVolumes: volumesOf(node, id).map(({ volume, volumeBy }) =>
+        volumeBy === "id" ? anImage(volume ?? "").id : `registry.example/${volume}:v1`,
+      ),
+    }),
     keep: keepOf(node.keep === null ? [] : [{ pattern: node.keep, source: "--keep" }]),
     pods: readingOf(node),
+    logs: {
+      ...noLogs,
+      podLogs: PODS.map((pod) => ({
+        entry: `default_${pod}_uid-${pod}`,
+        uid: podUid(`uid-${pod}`),
+      })),
+    },
     limits: {
       ...defaultLimits,
       containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
@@ -171,10 +185,8 @@ const imageOf = (node: FaultyNode, at: number): Image =>
   anImage(WORDS[at] ?? "", { pinned: node.images[at]?.pinned === true });
 const wordId = (at: number): Image["id"] => anImage(WORDS[at] ?? "").id;
 const idOfContainer = (at: number): Container["id"] => containerId(`container-c${at}`);
-const volumesOf = ({ containers }: FaultyNode, id: string): readonly string[] =>
-  containers.flatMap(({ volume }, at) =>
-    volume === null || idOfContainer(at) !== id ? [] : [anImage(volume).id],
-  );
+const volumesOf = ({ containers }: FaultyNode, id: string): readonly RandomContainer[] =>
+  containers.filter(({ volume }, at) => volume !== null && idOfContainer(at) === id);
 
 /** Later ones are younger. */
 function containerOf({ pod, name, state, image, by }: RandomContainer, at: number): Container {
@@ -251,6 +263,8 @@ class Judge {
   /** Names in keep rules and manifests, as last read. */
   #kept = "";
   #hasSandbox = false;
+  /** A hold was in force when containers were last listed. */
+  #wasHeld = false;
   /** When the marks were first read of a container that is being created. */
   #markedSince: bigint | null = null;
   #calls = 0;
@@ -294,11 +308,13 @@ class Judge {
 
   async before(method: string, about: string): Promise<void> {
     if (method === "RemoveImage") this.#judgeImage(about);
+    if (method === "ListContainers") this.#wasHeld = this.#world.hold.kind === "held";
     this.#happen();
     this.#startContainers(about);
     if (this.#node.slow) await this.#engine.timer.sleep(11_000, new AbortController().signal);
     if (method === "RemoveContainer") this.#judgeContainer(about);
     if (method === "RemovePodSandbox") this.#judgeSandbox(about);
+    if (method === "RemovePodLogs") this.#judgeLogs(about);
     const count = this.#counts.get(method) ?? 0;
     this.#counts.set(method, count + 1);
     const planned = this.#node.faults.find(
@@ -403,7 +419,8 @@ class Judge {
     const known = world.containers.filter((one) => this.#told.has(one.id));
     const user = known.find((one) => imageOfContainer(one) === id);
     if (user !== undefined) fault(`${user.id} uses it`);
-    const mounts = (one: Container): boolean => volumesOf(node, one.id).includes(id);
+    const mounts = (one: Container): boolean =>
+      volumesOf(node, one.id).some(({ volume }) => volume === WORDS[at]);
     if (node.volumes && known.some(mounts)) fault("it is mounted as a volume");
     if (node.volumes && known.some((one) => !this.#read.has(one.id)))
       fault("the status of a container could not be read");
@@ -451,8 +468,15 @@ class Judge {
     if (inside !== undefined) fault(`${inside.id} is in it`);
   }
 
+  #judgeLogs(entry: string): void {
+    const uid = podUid(entry.replace(/.*_/, ""));
+    const fault = (what: string): void => void this.#violations.push(`logs of ${uid}: ${what}`);
+    if (!this.#isGone({ podUid: uid })) fault("its pod is not gone");
+    if (this.#wasHeld) fault("a hold is in force");
+  }
+
   /** Unlisted in this pass and in one ten seconds before, and nothing of it lives. */
-  #isGone({ podUid: uid }: Container): boolean {
+  #isGone({ podUid: uid }: Pick<Container, "podUid">): boolean {
     const at = PODS.findIndex((pod) => `uid-${pod}` === uid);
     const pod = this.#node.pods[at];
     if (pod === undefined || this.#node.source !== "ready") return false;
