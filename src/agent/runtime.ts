@@ -21,7 +21,7 @@ export interface Connected {
 /** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
 const discovery = async () => import("../cri/discover.ts");
 
-/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
+/** Throws `RuntimeError` within seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
 export async function connect(
   config: Config,
   onCall: (call: CallRecord) => void = () => undefined,
@@ -69,14 +69,11 @@ const CALL_WEIGHT = 1 / 32;
 /** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
 const CALLS_OF_ENTRY = 0.05;
 
-/** Longer than when probing several: a configured runtime may be busy. */
-const NAMED_PROBE_MS = 1_500;
-
 async function runtimeEndpoint(config: Config): Promise<string> {
   const named = config.values.containerRuntimeEndpoint;
   const { discoverEndpoint, probeEndpoint } = await discovery();
   if (named === null) return (await discoverEndpoint(realpath)).endpoint;
-  return (await probeEndpoint(named, NAMED_PROBE_MS)).endpoint;
+  return (await probeEndpoint(named)).endpoint;
 }
 
 /** Events kept per pass; older ones are already in the lists. */

@@ -25,8 +25,8 @@ export const wellKnownSockets: readonly string[] = [
   "/run/cri-dockerd.sock",
 ];
 
-/** A runtime that takes longer to report its version is not used. */
-const probeTimeoutMs = 1000;
+/** A runtime that takes longer to report its version is not used. On a node that is short of something it takes seconds. */
+const probeTimeoutMs = 5000;
 
 /** How long the connection of a successful probe is kept. */
 const lingerMs = 1000;
@@ -108,12 +108,13 @@ function refined(error: RuntimeError, target: ProbeTarget): RuntimeError {
 export async function discoverEndpoint(
   realPath: (path: string) => Promise<string>,
   candidates: readonly string[] = wellKnownSockets,
+  timeoutMs: number = probeTimeoutMs,
 ): Promise<Answering> {
   const real = await Promise.all(candidates.map((path) => realPath(path).catch(() => path)));
   const paths = candidates.filter((_, index) => real.indexOf(real[index] ?? "") === index);
   const probes = await Promise.all(
     paths.map((path) =>
-      probeEndpoint(`unix://${path}`).catch((error: unknown): Failure => {
+      probeEndpoint(`unix://${path}`, timeoutMs).catch((error: unknown): Failure => {
         if (error instanceof RuntimeError) return { path, error };
         throw error;
       }),
@@ -166,5 +167,7 @@ function shortReason({ kind, cause }: RuntimeError): string {
     "not-cri": "answers, but not runtime.v1",
     failed: "answers with an error",
   };
-  return `${what[kind] ?? "does not answer"}: ${detailsOf(cause)}`;
+  // Without the library's account of where the time went.
+  const details = detailsOf(cause).replace(/^(Deadline exceeded[^,]*),.*/s, "$1");
+  return `${what[kind] ?? "does not answer"}: ${details}`;
 }

@@ -37,11 +37,11 @@ closing.push(() => otherService.forceShutdown());
 describe("a runtime socket", () => {
   test.each([
     ["missing", "socket not found"],
-    ["silent", "did not answer within 1.5 s"],
+    ["silent", "did not answer within 5 s"],
     ["web", "does not speak gRPC"],
     ["other-service", "not runtime.v1"],
   ])(
-    "that is %s ends gc and images in two seconds, with exit 3, its path and the reason",
+    "that is %s ends gc and images within seconds, with exit 3, its path and the reason",
     async (name, reason) => {
       await using node = await startNode();
       const flag = `--container-runtime-endpoint=${at(name)}`;
@@ -51,10 +51,17 @@ describe("a runtime socket", () => {
         expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: "" });
         expect(stderr).toContain(at(name));
         expect(stderr).toContain(reason);
-        expect(tookMs).toBeLessThan(name === "silent" ? 3_000 : 2_000);
+        expect(tookMs).toBeLessThan(name === "silent" ? 7_000 : 2_000);
       }
     },
+    20_000,
   );
+});
+
+test("a runtime that takes two seconds to report its version, as on a busy node, is used", async () => {
+  await using node = await startNode();
+  node.runtime.fail("Version", { kind: "delay", ms: 2_000 }, { times: 1 });
+  expect(await node.crigc("images")).toMatchObject({ exitCode: 0 });
 });
 
 test("run keeps trying with growing pauses, logs them, and starts when the runtime appears", async () => {
