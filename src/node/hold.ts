@@ -5,18 +5,11 @@ import { dirname, join } from "node:path";
 
 import * as v from "valibot";
 
+import { time } from "../model/codec.ts";
 import type { HostError } from "../model/errors.ts";
 import type { HoldState } from "../model/pass.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import {
-  type Duration,
-  duration,
-  fromRfc3339,
-  type Instant,
-  plus,
-  toMs,
-  toRfc3339,
-} from "../model/time.ts";
+import { type Duration, duration, type Instant, plus, toMs, toRfc3339 } from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";
 import { readClocks } from "./clock.ts";
 import { asRoot, hostError, isAbsent, mayExist, reasonOf, writeWholeFile } from "./files.ts";
@@ -34,15 +27,9 @@ export interface HoldRequest {
   readonly by: string;
 }
 
-const Time = v.pipe(
-  v.string(),
-  v.transform(fromRfc3339),
-  v.custom<Instant>((time) => time !== null),
-);
-
 const HoldFile = v.object({
-  since: Time,
-  until: Time,
+  since: time.schema,
+  until: time.schema,
   reason: v.optional(v.string(), ""),
   bootId: v.optional(v.string(), ""),
   untilUptimeMs: v.optional(v.pipe(v.number(), v.safeInteger())),

@@ -94,14 +94,10 @@ export class RootedTree {
     });
   }
 
+  /** By a copy, because the other place may be on another filesystem. */
   async move(path: string, to: string): Promise<void> {
     await this.#at(path, "move", async (parent, name) => {
-      const from = parent.pathOf(name);
-      const renamed = this.#at(to, "move to", async (other, newName) =>
-        rename(from, other.pathOf(newName)).then(() => true, isAcrossFilesystems),
-      );
-      if (await renamed) return;
-      await using file = await open(from, READING);
+      await using file = await open(parent.pathOf(name), READING);
       const { mode } = await file.stat();
       await this.#replace(to, mode & 0o777, (fresh) =>
         pipeline(file.createReadStream({ autoClose: false }), newFile(fresh)),
@@ -185,11 +181,6 @@ async function orIfAbsent<T>(absent: T, reading: Promise<T>): Promise<T> {
     if (error instanceof HostError && codeOf(error.cause) === "ENOENT") return absent;
     throw error;
   }
-}
-
-function isAcrossFilesystems(error: unknown): false {
-  if (codeOf(error) === "EXDEV") return false;
-  throw error;
 }
 
 const newFile = (path: string) =>
