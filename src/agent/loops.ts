@@ -257,7 +257,8 @@ export class Agent {
     );
     const after = await check();
     const pass = this.#state.lastPasses.get("pressure");
-    if (pass !== undefined) this.#pace.passEnded(pass, after?.due ?? []);
+    const { runtimeError } = this.#state;
+    if (pass !== undefined) this.#pace.passEnded(pass, after?.due ?? [], runtimeError !== null);
     return unmeasured ?? failure;
   }
 

@@ -141,9 +141,13 @@ export class PressurePace {
   }
 
   /** `due`: after the pass. */
-  passEnded(pass: Pick<Pass, "images" | "containers">, due: PressureVerdict["due"]): void {
-    const effect = effectOf(pass);
-    this.#idle = effect === "nothing" ? this.#idle + 1 : 0;
+  passEnded(
+    pass: Pick<Pass, "images" | "containers">,
+    due: PressureVerdict["due"],
+    hasFailed: boolean,
+  ): void {
+    const effect = hasFailed ? "failed" : effectOf(pass);
+    this.#idle = effect === "nothing" || hasFailed ? this.#idle + 1 : 0;
     const { compat } = this.#engine.limits().images;
     const facts = { effect, idle: this.#idle, periodMs: this.#periodMs(), compat };
     const restNs = BigInt(Math.round(pauseAfter(facts) * 1e6));

@@ -82,6 +82,18 @@ describe("after a pass that leaves a threshold met", () => {
     expect(pauses(sim).slice(7)).toEqual([10, 0.5, 0.5, 0.5, 0.5]);
   });
 
+  test("the pause is at most two seconds while the runtime restarts", async () => {
+    const sim = await aNode(40);
+    sim.weather.runtimeIsAway = true;
+    sim.fill(14);
+    await firstPass(sim);
+    await sim.run(10 * SECOND);
+    expect(pauses(sim)).toEqual([0.5, 1, 2, 2, 2, 2]);
+    sim.weather.runtimeIsAway = false;
+    await sim.run(2 * SECOND);
+    expect(sim.record.removals).not.toBeEmpty();
+  });
+
   test.each([
     ["is futile", 2, {}],
     ["is at the limit of removals", 40, { maxRemovalsPerPass: 1 }],

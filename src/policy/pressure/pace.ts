@@ -24,6 +24,8 @@ export type PassEffect =
   | "removed"
   /** It removed nothing, and the next one may. */
   | "nothing"
+  /** A call of the runtime failed, as while it restarts. */
+  | "failed"
   /** A rule ended it that holds for the next one too. */
   | "ruled-out";
 
@@ -57,8 +59,12 @@ export interface PassEnded {
   readonly compat: Compat;
 }
 
+/** While the runtime restarts, the disk may fill up. */
+const FAILED_MS = 2_000;
+
 /** The kubelet's eviction manager has a fixed period. */
 export function pauseAfter({ effect, idle, periodMs, compat }: PassEnded): number {
   if (effect === "ruled-out" || compat === "kubelet") return periodMs;
-  return Math.min(periodMs, SOONEST_MS * 2 ** Math.max(0, idle - 1));
+  const longestMs = effect === "failed" ? Math.min(periodMs, FAILED_MS) : periodMs;
+  return Math.min(longestMs, SOONEST_MS * 2 ** Math.max(0, idle - 1));
 }

@@ -48,16 +48,19 @@ test.each<[PassEffect, string, Pass["images"], Pass["containers"]]>([
   expect(effectOf({ images: ofImages, containers: ofContainers })).toBe(effect);
 });
 
+const HAS_IDLE: ReadonlySet<string> = new Set(["nothing", "failed"]);
+
 test.each([
   ["removed", "none", [500, 500, 500]],
   ["nothing", "none", [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]],
+  ["failed", "none", [500, 1_000, 2_000, 2_000, 2_000]],
   ["ruled-out", "none", [10_000, 10_000]],
   ["removed", "kubelet", [10_000, 10_000]],
 ] as const)(
   "passes with the effect %s, compat %s, are followed by the next after %p ms",
   (effect, compat, pauses) => {
     const after = pauses.map((_, at) =>
-      pauseAfter({ effect, compat, idle: effect === "nothing" ? at + 1 : 0, periodMs: 10_000 }),
+      pauseAfter({ effect, compat, idle: HAS_IDLE.has(effect) ? at + 1 : 0, periodMs: 10_000 }),
     );
     expect(after).toEqual([...pauses]);
     expect(pauseAfter({ effect, compat, idle: 5_000, periodMs: 200 })).toBe(200);
