@@ -132,7 +132,7 @@ export class Log {
     const known = this.#series.get(topic);
     this.#series.delete(topic);
     const { failures = 0, firstAt = at } = known ?? {};
-    if (known !== undefined && known.entry.message === entry.message) {
+    if (known !== undefined && lasting(known.entry.message) === lasting(entry.message)) {
       known.entry = entry;
       known.failures += another;
       known.unwritten += 1;
@@ -169,6 +169,9 @@ export class Log {
     this.#options.sink(logLine(entry, this.#options.format), entry.severity);
   }
 }
+
+/** Without the numbers of temporary files, which differ in each error of a full disk: `.tmp-images.json393028135`. */
+const lasting = (message: string): string => message.replaceAll(/\d{6,}/g, "");
 
 /** If the wall clock was set back, a series is due at once instead of staying silent for that long. */
 function isDue({ unwritten, writtenAt }: Series, now: Instant): boolean {

@@ -118,6 +118,14 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
     ["a", "a repeated=2", "b"],
   ],
   [
+    "a failure that names another temporary file each time is the same one",
+    ({ log }) => {
+      for (const number of [393028135, 4277012971, 471026183]) fail(log, `no .tmp-${number}`);
+      log.flush();
+    },
+    ["no .tmp-393028135", "no .tmp-471026183 repeated=2"],
+  ],
+  [
     "the first success after failures says how many there were, and ends the series",
     ({ log, wait }) => {
       fail(log, "a");
