@@ -50,7 +50,7 @@ export async function dispatch(
         const input = { flags, env, reader: world.reader };
         const asks = open !== null && asksAgent(command.name, invocation);
         const agent = asks ? await runningAgent(open, input, world.stderr) : null;
-        const context = contextOf({ world, open, invocation }, { ...input, agent });
+        const context = contextOf({ ...world, ...invocation }, open, { ...input, agent });
         return (await command.run(context)) ?? exit.done;
       }
     }
@@ -60,14 +60,12 @@ export async function dispatch(
   }
 }
 
-interface Call {
-  readonly world: World;
-  /** `null`: the command opens nothing. */
-  readonly open: Openers | null;
-  readonly invocation: Invocation;
-}
-
-function contextOf({ world, open, invocation }: Call, input: ConfigInput): CommandContext {
+/** `open`: `null` if the command opens nothing. */
+function contextOf(
+  world: Omit<World, "open"> & Invocation,
+  open: Openers | null,
+  input: ConfigInput,
+): CommandContext {
   const { flags, env, reader } = input;
   const varied = (more: readonly FlagText[]): Config => {
     const written = readWritten({ ...input, flags: [...flags, ...more] });
@@ -89,7 +87,6 @@ function contextOf({ world, open, invocation }: Call, input: ConfigInput): Comma
   });
   return {
     ...world,
-    ...invocation,
     get open(): Openers {
       assert(open !== null, "a command of itself opens nothing");
       return open;

@@ -9,7 +9,7 @@ import { type Instant, toRfc3339 } from "../model/time.ts";
 import { counted, dayOf, elapsed, humanBytes, humanDuration } from "./bytes.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
 import { imageKeep, userName, userWords } from "./image-reasons.ts";
-import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
+import { type Column, column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
 
 export interface ImageListEntry {
@@ -93,42 +93,36 @@ export function imageListTable(list: ImageListDocument, screen: Screen): string 
 
 export function imageColumns(now: string, screen: Screen): Columns<ImageEntryJson> {
   const isWide = screen.wide === true;
-  const name = column<ImageEntryJson>("IMAGE", (it) => it.name, NAME);
-  const size = column<ImageEntryJson>("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT);
-  const seen = ({ firstSeenAt: at }: ImageEntryJson): string =>
-    at === undefined ? "-" : timeShown(at, now, screen);
-  const used = (it: ImageEntryJson): string => lastUsed(it, now, screen);
-  const kept = (it: ImageEntryJson): string => keptBy(it, screen);
-  const user = (it: ImageEntryJson): string => usedBy(it, screen);
-  if (!isWide && screen.width !== null && screen.width <= NARROW_MAX)
-    return [
-      name,
-      size,
-      column("SEEN", seen, RIGHT),
-      column("USED", used, RIGHT),
-      column("KEPT BY", (it) => [kept(it), user(it)].filter((words) => words !== "").join(": "), {
-        minimumWidth: 18,
-      }),
-    ];
-  return [
-    name,
-    column("ID", ({ id }) => (isWide ? clean(id) : crictlId(id))),
-    size,
-    column("FIRST SEEN", seen),
-    column("LAST USED", used),
-    column("IN USE BY", (it) => user(it) || "-", { minimumWidth: 9 }),
-    column("KEPT BY", kept, { minimumWidth: 9 }),
-    ...(isWide
-      ? [
-          column<ImageEntryJson>("PULL", ({ pull = "unknown" }) => pull),
-          column<ImageEntryJson>(
-            "NAMES",
-            ({ repoTags, repoDigests }) =>
-              [...repoTags, ...repoDigests].map(clean).join(",") || "-",
-          ),
-        ]
-      : []),
+  const isNarrow = !isWide && screen.width !== null && screen.width <= NARROW_MAX;
+  const all: readonly (Column<ImageEntryJson> | false)[] = [
+    column("IMAGE", ({ name }) => name, NAME),
+    !isNarrow && column("ID", ({ id }) => (isWide ? clean(id) : crictlId(id))),
+    column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
+    column(
+      isNarrow ? "SEEN" : "FIRST SEEN",
+      ({ firstSeenAt: at }) => (at === undefined ? "-" : timeShown(at, now, screen)),
+      isNarrow ? RIGHT : {},
+    ),
+    column(
+      isNarrow ? "USED" : "LAST USED",
+      (it) => lastUsed(it, now, screen),
+      isNarrow ? RIGHT : {},
+    ),
+    !isNarrow && column("IN USE BY", (it) => usedBy(it, screen) || "-", { minimumWidth: 9 }),
+    column(
+      "KEPT BY",
+      (it) =>
+        keptBy(it, screen) + (isNarrow && it.usedBy.length > 0 ? `: ${usedBy(it, screen)}` : ""),
+      { minimumWidth: isNarrow ? 18 : 9 },
+    ),
+    isWide && column("PULL", ({ pull = "unknown" }) => pull),
+    isWide &&
+      column(
+        "NAMES",
+        ({ repoTags, repoDigests }) => [...repoTags, ...repoDigests].map(clean).join(",") || "-",
+      ),
   ];
+  return all.filter((it) => it !== false);
 }
 
 /** As crigc rm and crictl take it. */

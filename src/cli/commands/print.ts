@@ -52,6 +52,9 @@ const BIN_DIR = option("bin-dir DIR", `directory of the executable [${DEFAULT_BI
 const executableOf = (invocation: Invocation): string =>
   `${valueOf(invocation, "bin-dir", PATH) ?? DEFAULT_BIN_DIRECTORY}/crigc`;
 
+const flagsOf = (given: Config): readonly string[] =>
+  givenSettings(given).flatMap(({ flags }) => flags);
+
 const unit = printing({
   name: "print systemd-unit",
   summary: "print the systemd unit that install writes",
@@ -60,7 +63,7 @@ const unit = printing({
   text: (given, context) =>
     systemdUnit({
       executable: executableOf(context),
-      flags: givenSettings(given).flatMap(({ flags }) => flags),
+      flags: flagsOf(given),
       writable: movedDirectories(given),
     }),
 });
@@ -73,7 +76,7 @@ const script = printing({
   text: (given, context) =>
     openrcScript({
       executable: executableOf(context),
-      flags: givenSettings(given).flatMap(({ flags }) => flags),
+      flags: flagsOf(given),
     }),
 });
 
@@ -177,13 +180,12 @@ const job = printing({
     ...SCENARIO_OPTIONS,
   ],
   text: (given, context) => {
-    const flags = givenSettings(given).flatMap((setting) => setting.flags);
     return simulateJob({
       image: imageOf(context),
       namespace: namespaceOf(context),
       claim: valueOf(context, "claim", NAME) ?? "crigc-traces",
       shares: valueOf(context, "shares", numberUpTo(99_999)) ?? 8,
-      arguments: [...scenarioArguments(context), ...flags],
+      arguments: [...scenarioArguments(context), ...flagsOf(given)],
     });
   },
 });
