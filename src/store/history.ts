@@ -61,7 +61,8 @@ export interface HistoryQuery {
   readonly since?: Instant | undefined;
   /** Exclusive. */
   readonly until?: Instant | undefined;
-  readonly limit: number;
+  /** Absent: all that the history keeps. */
+  readonly limit?: number;
 }
 
 export interface PassQuery extends HistoryQuery {
@@ -97,7 +98,7 @@ export function queryHistory<Kind extends HistoryKind>(
     $idle: query.idle ?? null,
     $pass: query.passId ?? null,
     $text: query.text?.toLowerCase() ?? "",
-    $limit: Math.max(0, Math.trunc(query.limit)),
+    $limit: query.limit === undefined ? -1 : Math.max(0, Math.trunc(query.limit)),
   });
   return rows.map(({ document }) => historyKinds[kind].codec.read(JSON.parse(document)));
 }

@@ -25,7 +25,7 @@ import { filtersOf, numberUpTo, parsed, type ValueType } from "../values.ts";
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 const LIMIT_DEFAULT = 50;
 /** More than the history keeps of one kind. */
-const EVERYTHING = 100_000;
+export const EVERYTHING = 100_000;
 /** No pass takes longer, so a removal's pass began at most this long before it. */
 const PASS_LONGEST = hours(24);
 
@@ -82,6 +82,7 @@ export const history = command({
 
 /** `limit`: passes, or removals if filtered. */
 export interface HistoryRequest extends RemovalQuery {
+  readonly limit: number;
   /** Only images that came back. */
   readonly regrets?: boolean;
   /** Leaves out passes with nothing to do. */
@@ -158,7 +159,7 @@ const NOTHING: HistoryReport = { passes: [], removals: [], events: [], regrets: 
 /** Passes with their removals, or removals with their passes. */
 export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { since, until, limit, passId } = request;
-  const range = { since, until, limit: EVERYTHING };
+  const range = { since, until };
   if (request.regrets === true) {
     const found = cutTo(limit, store.regrets({ since, until, limit: limit + 1 }));
     return { report: { ...NOTHING, regrets: found.shown }, cut: found.cut };
@@ -188,7 +189,7 @@ function recentPasses(store: StoreReader, request: HistoryRequest): HistoryRead 
   const { shown: passes, cut } = cutTo(limit, found);
   // Records before the first shown pass belong to passes that are not shown.
   const from = cut ? (passes[0]?.startedAt ?? since) : since;
-  const range = { since: from, until, limit: EVERYTHING };
+  const range = { since: from, until };
   const report = {
     passes,
     removals: store.removals(range).toReversed(),
@@ -204,7 +205,7 @@ function passesOf(store: StoreReader, removals: readonly Removal[]): readonly Pa
   if (first === undefined || last === undefined) return [];
   const ids = new Set(removals.map((removal) => removal.passId));
   const since = instant(first.at - PASS_LONGEST);
-  const found = store.passes({ since, until: instant(last.at + 1n), limit: EVERYTHING });
+  const found = store.passes({ since, until: instant(last.at + 1n) });
   return found.filter((pass) => ids.has(pass.id)).toReversed();
 }
 

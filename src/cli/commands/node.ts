@@ -173,9 +173,6 @@ function restOf(
   return context.open.walkDirectories(mountpoint, options, context.signal);
 }
 
-/** More than the store keeps. */
-const REMOVALS_MAX = 100_000;
-
 export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
@@ -195,5 +192,5 @@ export const audit = command({
 /** An unreadable history counts as empty; the reason is on stderr. */
 function pastRemovals(context: CommandContext): readonly PastRemoval[] {
   using store = context.open.state(context.config);
-  return store.removals({ kinds: ["image"], results: ["removed"], limit: REMOVALS_MAX });
+  return store.removals({ kinds: ["image"], results: ["removed"] });
 }

@@ -103,13 +103,10 @@ export const snapshot = command({
   },
 });
 
-/** More than the history keeps. */
-const REGRETS_MAX = 100_000;
-
 function returnedImages({ open, config }: CommandContext) {
   using store = open.state(config);
   if (store.failure !== null) return { returnedImages: null, returnedBytes: null };
-  const regrets = store.regrets({ limit: REGRETS_MAX });
+  const regrets = store.regrets({});
   const returnedBytes = regrets.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
   return { returnedImages: regrets.length, returnedBytes };
 }

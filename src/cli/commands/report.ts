@@ -12,11 +12,9 @@ import { command, type CommandContext, type Invocation, option, textOf } from ".
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, shownNode } from "../node-plan.ts";
 import { optionError, valueOf } from "../values.ts";
-import { readHistory, timeBefore } from "./history.ts";
+import { EVERYTHING, readHistory, timeBefore } from "./history.ts";
 
 const PERIOD = hours(24 * 7);
-/** More than the store keeps of anything. */
-const EVERYTHING = 100_000;
 
 export const report = command({
   name: "report",
@@ -84,7 +82,7 @@ function pageOf(
     generatedAt: to,
     period: { from, to },
     history,
-    samples: store.samples({ since: from, limit: EVERYTHING }),
+    samples: store.samples({ since: from }),
     forecasts: forecastsOf(store.newestSamples(), to),
     runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
     plan: "prepared" in node ? node.prepared.plan : null,
