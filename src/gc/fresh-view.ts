@@ -58,11 +58,16 @@ export class Fresh<T> {
   async get(signal: AbortSignal): Promise<T> {
     if (this.#reading === null && this.#last !== null && this.#isValid(this.#last))
       return this.#last.value;
-    return this.again(signal);
+    return this.#shared(signal);
   }
 
-  /** Reads however old the value is. */
+  /** Reads however old the value is, and what is being read now may have been read too early. */
   async again(signal: AbortSignal): Promise<T> {
+    await this.#reading?.catch(() => null);
+    return this.#shared(signal);
+  }
+
+  async #shared(signal: AbortSignal): Promise<T> {
     this.#reading ??= this.#read(signal).finally(() => {
       this.#reading = null;
     });

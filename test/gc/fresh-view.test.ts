@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { freshNode } from "../../src/gc/fresh-view.ts";
+import { Fresh, freshNode } from "../../src/gc/fresh-view.ts";
 import { Observer } from "../../src/gc/observe.ts";
 import type { EventFeed } from "../../src/gc/ports.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
@@ -172,6 +172,28 @@ describe("a pass that lasts", () => {
     world.images = [image];
     expect(await seen()).toEqual({ listed: [image.id], missed: [image.id] });
   });
+});
+
+test("what is to be read again is not taken from a reading that began before", async () => {
+  const { timer } = fakeEngine().engine;
+  const begun: PromiseWithResolvers<number>[] = [];
+  const fresh = new Fresh<number>({
+    timer,
+    say: () => undefined,
+    read: async () => {
+      const next = Promise.withResolvers<number>();
+      begun.push(next);
+      return { value: await next.promise, startNs: timer.monotonicNs(), listsNs: 0n };
+    },
+  });
+  const before = fresh.get(never);
+  const after = [fresh.again(never), fresh.again(never)];
+  begun[0]?.resolve(1);
+  expect(await before).toBe(1);
+  await new Promise((resolve) => void setImmediate(resolve));
+  begun[1]?.resolve(2);
+  expect(await Promise.all(after)).toEqual([2, 2]);
+  expect(begun).toHaveLength(2);
 });
 
 test("a list of containers that is suddenly empty is no list to remove an image on", async () => {
