@@ -1,4 +1,4 @@
-// What the calls of `plan` cost alone: made with the two libraries that gRPC clients use, decoded, and one line of output.
+// The least that `plan` can cost: the same calls with the same two libraries, decoded, and one line of output.
 //
 // `floor.ts SOCKET` makes the calls of a plan with a ledger; `floor.ts SOCKET each` those of a plan without one, which
 // looks up every sandbox.

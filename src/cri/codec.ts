@@ -1,5 +1,5 @@
-/** Encodes requests and decodes responses by the schema, with `protobufjs`. */
-import protobuf from "protobufjs/light.js";
+/** Encodes requests and decodes responses by the schema, with `@grpc/proto-loader`. */
+import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
 
 import { assert } from "../model/assert.ts";
 import { once } from "../model/values.ts";
@@ -16,20 +16,18 @@ export const isStream = (method: Method): boolean => declared(method).responseSt
 
 const NO_FIELDS = Buffer.alloc(0);
 
-export function encodeRequest(method: Method, request: object): Buffer {
-  if (Object.keys(request).length === 0) return NO_FIELDS;
-  const type = typeOf(declared(method).requestType);
-  return Buffer.from(type.encode(type.fromObject(request)).finish());
-}
+export const encodeRequest = (method: Method, request: object): Buffer =>
+  Object.keys(request).length === 0
+    ? NO_FIELDS
+    : messageOf(declared(method).requestType).serialize(request);
 
 /** Throws `MalformedError`. */
 export function decodeAnswer<M extends Method>(method: M, bytes: Buffer): Answer<M> {
   const { responseType } = declared(method);
   checkFields(bytes, shapeOf(responseType), { start: 0, end: bytes.length });
-  const type = typeOf(responseType);
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- tests compare the types with the proto
-    return type.toObject(type.decode(bytes), OPTIONS) as Answer<M>;
+    return messageOf(responseType).deserialize(bytes) as Answer<M>;
   } catch (thrown) {
     throw new MalformedError(thrown instanceof Error ? thrown.message : String(thrown), {
       cause: thrown,
@@ -44,15 +42,20 @@ function declared(method: Method): Schema["methods"][string] {
 }
 
 /** Absent messages are `null`, other absent fields have their default, and integers of 64 bits are exact. */
-const OPTIONS = { longs: BigInt, defaults: true };
+const OPTIONS = { keepCase: true, longs: BigInt, defaults: true };
 
-const root = once(() => protobuf.Root.fromJSON({ nested: messages }).resolveAll());
+type Codec = MessageTypeDefinition<object, object>;
 
-function typeOf(name: string): protobuf.Type {
-  const type = root().get(name);
-  assert(type instanceof protobuf.Type, `the proto declares no message ${name}`);
-  return type;
+const codecs = once(() => fromJSON({ nested: messages }, OPTIONS));
+
+function messageOf(name: string): Codec {
+  const codec = codecs()[name];
+  assert(codec !== undefined && isMessage(codec), `the proto declares no message ${name}`);
+  return codec;
 }
+
+const isMessage = (definition: AnyDefinition): definition is Codec =>
+  definition["format"] === "Protocol Buffer 3 DescriptorProto";
 
 const shapes = new Map<string, Shape>();
 
