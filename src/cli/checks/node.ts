@@ -7,12 +7,13 @@ import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { PullState } from "../../model/pulls.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
+import { duration } from "../../model/time.ts";
 import { pullFindings } from "../../policy/audit.ts";
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { rulesInForce } from "../../policy/keep/lease.ts";
-import { evictionMarks } from "../../policy/pressure/thresholds.ts";
+import { judgePressure, type MetThreshold, noPressure } from "../../policy/pressure/thresholds.ts";
 import { isVersionWithin } from "../../policy/version.ts";
 import { counted, spaceWords, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
@@ -58,20 +59,42 @@ function filesystemCheck(
   const used = usedPercent(capacityBytes, availableBytes);
   const figures = `${where}: ${spaceWords(filesystem)}`;
   const { pressure, images } = limits;
-  const judged = { filesystems: snapshot.filesystems, limits: pressure, compat: images.compat };
-  const met = evictionMarks(filesystem, judged).filter((mark) => mark.met);
+  const isHigh = roles.includes("imagefs") && used >= images.highPercent;
+  const verdict = judgePressure({
+    filesystems: snapshot.filesystems,
+    limits: pressure,
+    compat: images.compat,
+    state: noPressure,
+    uptime: duration(0n),
+  });
+  const met = images.compat === "kubelet" ? [] : metOn(filesystem, verdict.met);
   const over = present([
-    roles.includes("imagefs") &&
-      used >= images.highPercent &&
-      `at or over the high threshold of ${images.highPercent}%`,
-    met.length > 0 &&
-      `past the eviction threshold of ${met.map((mark) => `${mark.signal} (${mark.usedPercent}%)`).join(", ")}`,
+    isHigh && `at or over the high threshold of ${images.highPercent}%`,
+    met.length > 0 && `past the eviction threshold of ${met.join(", ")}`,
   ]);
   if (over.length === 0) return ok(figures);
+  const hasTarget = verdict.targets.some((it) => "device" in it && it.device === filesystem.device);
   return warning(
     `${figures}, ${over.join(" and ")}`,
-    "crigc plan shows what would be removed; crigc gc removes it now",
+    isHigh || hasTarget
+      ? "crigc plan shows what would be removed; crigc gc removes it now"
+      : "no image is on it: free other data there",
   );
+}
+
+/** Each signal with the usage from which it is met. Derived ones repeat one of the same device. */
+function metOn({ device }: Filesystem, all: readonly MetThreshold[]): readonly string[] {
+  const here = all
+    .filter(({ filesystem }) => filesystem.device === device)
+    .map(({ threshold: { signal }, filesystem: { capacityBytes, inodes }, limit }) => {
+      const [role = "", what] = signal.split(".");
+      const capacity = what === "inodesFree" ? inodes : capacityBytes;
+      const percent = Math.round(100 - (100 * Number(limit)) / Number(capacity));
+      return { role, what, text: `${signal} (${percent}%)` };
+    });
+  const repeats = (one: (typeof here)[number]): boolean =>
+    one.role === "containerfs" && here.some((it) => it.what === one.what && it.role !== one.role);
+  return here.filter((one) => !repeats(one)).map(({ text }) => text);
 }
 
 /** Also of a disk that no image is removed for, although some are removed for something else. */

@@ -5,9 +5,10 @@ import { expect, test } from "bun:test";
 import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
 import { prepareRecorded } from "../../../src/gc/read-only.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
-import type { Limits } from "../../../src/model/limits.ts";
+import type { Limits, Threshold } from "../../../src/model/limits.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
+import { duration } from "../../../src/model/time.ts";
 import type { Verdict } from "../../../src/report/doctor.ts";
 import {
   aContainer,
@@ -64,12 +65,34 @@ const collectForeign = { ...defaultLimits.containers, collectForeign: true };
 // As after the last pod of the API server was deleted.
 const mirror = { finished: false, evicted: false, images: [], origin: "static" } as const;
 const UID = podUid("0123456789abcdef0123456789abcdef");
+const evictions = (["nodefs.available", "nodefs.inodesFree", "imagefs.available"] as const).map(
+  (signal): Threshold => ({
+    signal,
+    grace: duration(0n),
+    minimumReclaim: null,
+    amount: { kind: "fraction", value: signal === "imagefs.available" ? 0.15 : 0.1 },
+  }),
+);
 const disk = (change: Parameters<typeof aFilesystem>[0]) => ({
   filesystems: [aFilesystem(change)],
 });
 
 const nodes: Readonly<Record<string, Node>> = {
   "over its high threshold": { seen: disk({ availableBytes: 10n * GIB }) },
+  "whose containers are on a disk of their own that is full": {
+    seen: {
+      filesystems: [
+        aFilesystem({ roles: ["imagefs"], device: "8:2" }),
+        aFilesystem({ roles: ["nodefs"], device: "8:3" }),
+        aFilesystem({ roles: ["containerfs"], availableBytes: GIB, inodesFree: 1n }),
+      ],
+    },
+    limits: { ...defaultLimits, pressure: { ...defaultLimits.pressure, thresholds: evictions } },
+  },
+  "whose images are on a disk past its eviction threshold": {
+    seen: disk({ availableBytes: 12n * GIB }),
+    limits: { ...defaultLimits, pressure: { ...defaultLimits.pressure, thresholds: evictions } },
+  },
   "with too many images and a disk that other data fill": {
     seen: disk({ availableBytes: 3n * GIB, imageUsedBytes: 4n * GIB }),
     limits: { ...defaultLimits, images: { ...defaultLimits.images, maxImages: 1 } },
