@@ -1,6 +1,7 @@
 /** The plan of this node or of a recorded one, for plan, images, explain and dry runs; and disk usage of its images. */
 
 import type { Config } from "../config/config.ts";
+import { unmeasuredIn } from "../gc/observe.ts";
 import type { Prepared, SinglePassEvictions } from "../gc/prepare.ts";
 import {
   assumingSeen,
@@ -68,6 +69,8 @@ export async function planNode(
   for (const notice of node.notices) notify(notice);
   const pass = { purpose, parts, allLayers, evictions: dueEvictions(context) };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
+  const unmeasured = unmeasuredIn(seen.snapshot);
+  if (unmeasured !== null) context.note(unmeasured.message);
   const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
   if (assumeSeen !== null)
     return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);

@@ -1,6 +1,6 @@
 /** Takes snapshots of the node for one pass: every list complete, or an error and no snapshot. */
 
-import { messageOf } from "../model/errors.ts";
+import { HostError, messageOf } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { PullIntent, PullReading } from "../model/pulls.ts";
@@ -175,6 +175,12 @@ const isSame = (one: Resolution, other: Resolution): boolean =>
   one.kind === "image"
     ? other.kind === "image" && other.id === one.id
     : one.kind === "absent" && other.kind === "absent";
+
+/** Fails whoever decided without the figures of a filesystem, and went on with the rest; `null`: none lacks them. */
+export function unmeasuredIn({ filesystems }: Pick<Snapshot, "filesystems">): HostError | null {
+  const failures = filesystems.flatMap((filesystem) => filesystem.unmeasured ?? []);
+  return failures.length === 0 ? null : new HostError("stat", failures.join("; "));
+}
 
 /** The containers that are being created; to be read after the lists. */
 export async function readCreations(

@@ -1,11 +1,10 @@
 /** One pass, from top to bottom: lock, observe and decide, remove, record. */
 
-import { HostError, messageOf } from "../model/errors.ts";
+import { messageOf } from "../model/errors.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Event, Pass, PassKind, Step } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
@@ -24,7 +23,7 @@ import {
   STOPPED_CONTAINERS,
   withoutImageGain,
 } from "./execute-plan.ts";
-import { Observer } from "./observe.ts";
+import { Observer, unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
@@ -73,12 +72,6 @@ export async function runPass(
   return end;
 }
 
-/** A filesystem without figures fails the pass, which has done the rest. */
-function unmeasured({ filesystems }: Snapshot): HostError | null {
-  const failures = filesystems.flatMap((filesystem) => filesystem.unmeasured ?? []);
-  return failures.length === 0 ? null : new HostError("stat", failures.join("; "));
-}
-
 class RunningPass {
   readonly #engine: Engine;
   readonly #request: PassRequest;
@@ -122,7 +115,7 @@ class RunningPass {
       this.#plan = prepared.plan;
       if (dryRun) this.#recordDryRun(prepared.plan);
       else await this.#remove(prepared);
-      return this.#record(unmeasured(prepared.snapshot));
+      return this.#record(unmeasuredIn(prepared.snapshot));
     } catch (thrown) {
       if (!this.#signal.aborted) return this.#record(thrown);
       // What was cancelled on request has not failed.

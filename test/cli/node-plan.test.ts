@@ -4,7 +4,15 @@ import { emptyLedger } from "../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../src/model/time.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
 import { read } from "../store/fixture.ts";
-import { aGhost, aLedger, anImage, aRecord, aSnapshot, NOW } from "../support/build/values.ts";
+import {
+  aFilesystem,
+  aGhost,
+  aLedger,
+  anImage,
+  aRecord,
+  aSnapshot,
+  NOW,
+} from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { openNodeOf } from "./open-node.ts";
 import { crigc } from "./world.ts";
@@ -36,6 +44,14 @@ test("a plan from a recorded node uses the keep rules of that node and of the co
     "registry.example/a:v1",
     "registry.example/b:v1",
   ]);
+});
+
+test("a plan without the figures of the root directory says so, and exits like gc", async () => {
+  const unmeasured = "cannot measure the filesystem of /var/lib/kubelet";
+  const root = aFilesystem({ roles: ["nodefs"], capacityBytes: 0n, device: "none", unmeasured });
+  const { node } = openNodeOf({ snapshot: { filesystems: [aFilesystem(), root] } });
+  const { code, stderr } = await crigc(["plan"], { open: { node } });
+  expect([code, stderr]).toEqual([3, expect.stringContaining(unmeasured)]);
 });
 
 describe("with --compat kubelet", () => {

@@ -1,5 +1,6 @@
 /** `crigc plan`, `crigc explain` and `crigc snapshot`: what `gc` would remove now, why, and the node to plan from elsewhere. */
 
+import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
@@ -66,7 +67,8 @@ export const plan = command({
       rows: ({ images }) =>
         [...(images?.candidates ?? [])].map((it) => ({ id: it.id, name: wholeImageName(it) })),
     });
-    return planExit(prepared.plan) ?? exit.done;
+    const isMeasured = unmeasuredIn(prepared.snapshot) === null;
+    return planExit(prepared.plan) ?? (isMeasured ? exit.done : exit.runtime);
   },
 });
 
