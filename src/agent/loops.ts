@@ -18,7 +18,7 @@ import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.
 import { collectsImages } from "../policy/space/targets.ts";
 import { LayerReader } from "./layer-reader.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
-import { checkPressure, Measurements, PressurePace } from "./pressure.ts";
+import { checkPressure, Measurements, needsMore, PressurePace } from "./pressure.ts";
 
 /** Read for each run, so that a reload applies to the next one. */
 export type AgentConfig = Pick<Config, "periods"> & {
@@ -182,7 +182,7 @@ export class Agent {
   }
 
   async #pass(
-    request: Pick<PassRequest, "purpose" | "containers" | "images" | "retarget"> & {
+    request: Pick<PassRequest, "purpose" | "containers" | "images" | "retarget" | "starting"> & {
       readonly kind: Exclude<PassRequest["kind"], "gc">;
     },
     signal: AbortSignal,
@@ -245,6 +245,7 @@ export class Agent {
     if (!this.#pace.shouldBeginPass(verdict, this.#loops["image-gc"].isRunning()))
       return unmeasured ?? (this.#pace.isResting() ? undefined : null);
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
+    const more = new AbortController();
     const failure = await this.#pass(
       {
         kind: "pressure",
@@ -252,8 +253,12 @@ export class Agent {
         containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
         images: reclaim.images,
         retarget: async () => reclaimTargets(engine.limits().images.compat, signals, await check()),
+        starting: () =>
+          void check().then((now) => {
+            if (now !== null && needsMore(now, reclaim)) more.abort(HURRY);
+          }),
       },
-      signal,
+      AbortSignal.any([signal, more.signal]),
     );
     const after = await check();
     const pass = this.#state.lastPasses.get("pressure");

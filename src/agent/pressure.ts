@@ -110,6 +110,10 @@ interface Rest {
  */
 const IMAGE_PASS_MS = 60_000;
 
+/** Whether another disk needs containers or logs removed, which a pass begun for images alone leaves alone. */
+export const needsMore = (now: PressureVerdict, begun: PressureVerdict["reclaim"]): boolean =>
+  !begun.containers && (now.reclaim.containers || (now.reclaim.logs && !begun.logs));
+
 const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
   due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
 

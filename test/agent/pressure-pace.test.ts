@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { HostError } from "../../src/model/errors.ts";
 import { hours } from "../../src/model/time.ts";
+import { surrounded } from "../sim/around.ts";
 import { aDisk, available, type SimDisk } from "../sim/node.ts";
 import {
   aNodeWith,
@@ -161,6 +162,29 @@ test.each([
     expect(loop?.lastError).toContain("cannot measure the root");
   },
 );
+
+test("a pass that removes images a minute each ends for another disk that needs containers removed", async () => {
+  const sim = await aNode(40, {
+    disks: [
+      aDisk({ roles: ["imagefs"], device: "8:2" }),
+      aDisk({ roles: ["nodefs", "containerfs"], path: "/var/lib/kubelet" }),
+    ],
+    refit: (engine, { clock }) => ({
+      ...engine,
+      writer: surrounded(engine.writer, async (name, _, ask) => {
+        if (name === "removeImage") await clock.sleep(MINUTE);
+        return ask();
+      }),
+    }),
+  });
+  sim.fill(2);
+  await sim.run(15 * SECOND);
+  sim.fill(5, sim.node.disks[1]);
+  await sim.run(2 * MINUTE);
+  expect(sim.passes("pressure")).toMatchObject([{ containers: null, images: { end: "stopped" } }]);
+  await sim.run(20 * MINUTE);
+  expect(sim.passes("pressure")[1]).toMatchObject({ containers: { end: "done" } });
+});
 
 describe("the pause before the next check", () => {
   test.each([
