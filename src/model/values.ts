@@ -72,7 +72,7 @@ export function hostAndPort(address: string): { readonly host: string; readonly 
 
 /**
  * Runs `work` for each input, `limit` at once, and returns the results in input order. Rejects with the first error,
- * without waiting for calls in flight.
+ * without waiting for calls in flight; none begins after it.
  */
 export async function mapBounded<In, Out>(
   inputs: readonly In[],
@@ -80,8 +80,10 @@ export async function mapBounded<In, Out>(
   work: (input: In) => Promise<Out>,
 ): Promise<readonly Out[]> {
   const results: Out[] = [];
-  // All workers share one iterator and take the next input when free.
-  const waiting = inputs.entries();
+  // All workers share one iterator and take the next input when free. A generator, because an error in one ends it for all.
+  const waiting = (function* () {
+    yield* inputs.entries();
+  })();
   const worker = async (): Promise<void> => {
     for (const [index, input] of waiting) results[index] = await work(input);
   };
