@@ -3,7 +3,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
-import { byId } from "../model/values.ts";
+import { byId, mapBounded } from "../model/values.ts";
 import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
 import { listCache, type ListReading } from "./entries.ts";
@@ -148,13 +148,10 @@ async function splitContainers(
   const listed = await sandboxes();
   const ids = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
   const named = [...new Set(ids)];
-  const all = [...found];
-  for (let at = 0; at < named.length; at += questionsAtOnce) {
-    const batch = named.slice(at, at + questionsAtOnce);
-    const parts = await Promise.all(batch.map((sandbox) => containersOfSandbox(reading, sandbox)));
-    for (const part of parts) for (const container of part) all.push(container);
-  }
-  return latestOfEach(all);
+  const parts = await mapBounded(named, questionsAtOnce, (sandbox) =>
+    containersOfSandbox(reading, sandbox),
+  );
+  return latestOfEach([...found, ...parts.flat()]);
 }
 
 /** By state only: CRI has no other filter whose values are known in advance. */

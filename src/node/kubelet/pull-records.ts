@@ -12,7 +12,7 @@ import type { PullReader } from "../../model/ports.ts";
 import type { PullIntent, PullReading, PullRecord } from "../../model/pulls.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { type Instant, instant } from "../../model/time.ts";
-import { parsedJson } from "../../model/values.ts";
+import { mapBounded, parsedJson } from "../../model/values.ts";
 import { Directory } from "../directory.ts";
 import { codeOf, reasonOf, sha256OfText } from "../files.ts";
 
@@ -140,16 +140,11 @@ export class PullRecords implements PullReader {
     of: (read: Read) => T,
   ): Promise<readonly T[]> {
     return await this.#within(part, async (directory) => {
-      const found: T[] = [];
-      const waiting = new Set(files).values();
-      const work = async (): Promise<void> => {
-        for (const file of waiting) {
-          const read = await readOne(directory, file);
-          if (read !== null) found.push(of(read));
-        }
-      };
-      await Promise.all(Array.from({ length: CONCURRENCY }, work));
-      return found;
+      const found = await mapBounded([...new Set(files)], CONCURRENCY, async (file) => {
+        const read = await readOne(directory, file);
+        return read === null ? [] : [of(read)];
+      });
+      return found.flat();
     });
   }
 
