@@ -73,7 +73,7 @@ describe("a measured pass", () => {
       },
       {
         end: "observation-failed",
-        error: expect.stringMatching(/51\.2 KiB available, and without 76\.0 KiB CRI-O loses/),
+        error: expect.stringMatching(/51\.2 KiB available, and without 304\.0 KiB CRI-O loses/),
         removals: "",
       },
     ],

@@ -103,7 +103,7 @@ describe.skipIf(diskObstacle !== null)("gc on a disk of its own", () => {
     for (const which of [["--image-gc-low-threshold=10"], ["--all-unused"]]) {
       const { images: outcome } = await node.it.json(["gc", ...thresholds, ...which], 3);
       expect(outcome).toMatchObject({ end: "observation-failed", items: [] });
-      expect(outcome.error).toContain("0 B available, and without 124.0 KiB CRI-O loses an image");
+      expect(outcome.error).toContain("0 B available, and without 496.0 KiB CRI-O loses an image");
     }
     expect(node.it.removedImages()).toEqual([]);
   });
