@@ -176,7 +176,7 @@ class ContainerRemovals {
       if (decision.kind === "keep") continue;
       const userOf = () => use.userOf(directory, this.#fresh.value.lists);
       // The statuses may take minutes, after which the lists are old.
-      await userOf().catch(() => null);
+      await userOf().catch(() => undefined);
       if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
       const item = await removePodLogs(directory, decision.reason, { logs, userOf, signal });
       this.#pace.end(item.result);

@@ -93,6 +93,7 @@ describe("a pass while a container is being created", () => {
     expect(fake.writes).toEqual([`RemoveImage ${idOf("a")}`]);
     expect(done.images?.end).toBe("blocked");
     expect(waitedMs(done)).toBe(30_000);
+    expect(fake.world.ledger.heldUpPasses).toBe(0);
     // It counts from when it was first seen, in later passes too.
     const [web, ...others] = [...fake.world.ledger.creations.values()].filter(({ name }) => name);
     expect([web?.name, others]).toEqual(["web", []]);
@@ -123,6 +124,30 @@ describe("a pass while a container is being created", () => {
     fake.world.limits = withLimits({ minimumAge: minutes(2) });
     await pass(fake, ALL);
     expect(fake.writes).toEqual(["b", "c"].map((word) => `RemoveImage ${idOf(word)}`));
+  });
+
+  const heldUp = (fake: FakeEngine, heldUpPasses: number): FakeEngine => {
+    fake.engine.memory.replace({ ...fake.world.ledger, heldUpPasses });
+    return fake;
+  };
+
+  test("counts as held up if it begins before the first image went", async () => {
+    const fake = heldUp(aNode({ marks: [] }), 1);
+    let looks = 0;
+    fake.world.before = (method) => {
+      if (method === "marks" && (looks += 1) === 2)
+        fake.world.marks = [{ ...mark, at: fake.world.wall }];
+    };
+    await pass(fake, ALL);
+    expect(fake.writes).toEqual([]);
+    expect(fake.world.ledger.heldUpPasses).toBe(2);
+  });
+
+  test("does not count as held up by it if a hold is in force as well", async () => {
+    const hold = { kind: "held", until: null, since: null, reason: "" } as const;
+    const fake = heldUp(aNode({ hold }), 2);
+    await pass(fake, ALL);
+    expect(fake.world.ledger.heldUpPasses).toBe(0);
   });
 
   test("ends after 30 s; the third in a row goes on after its wait", async () => {

@@ -12,6 +12,7 @@ const flags = [
   "--minimum-image-ttl-duration=0s",
   "--eviction-hard=imagefs.available<99.99%",
   "--when-futile=collect",
+  "--image-gc-high-threshold=100",
   "--pressure-period=1s",
   "--image-gc-period=1h",
   "--container-gc-period=1h",

@@ -8,7 +8,14 @@ import { passesApart } from "../../support/ledger.ts";
 import { put } from "../../support/scratch.ts";
 import { startNode, type TestNode } from "./node.ts";
 
-const flags = ["--boot-grace=0s", "--dead-pod-ttl=0s", "--maximum-dead-containers-per-container=0"];
+const flags = [
+  "--boot-grace=0s",
+  "--dead-pod-ttl=0s",
+  "--maximum-dead-containers-per-container=0",
+  // The tester's disk may be full.
+  "--image-gc-high-threshold=100",
+  "--eviction-hard=nodefs.available<0%",
+];
 const gc = async (node: TestNode) => {
   await node.crigc("gc", "--containers");
   await passesApart(node.stateDir);
