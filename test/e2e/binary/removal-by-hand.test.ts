@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { minutes } from "../../../src/model/time.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
-import { image, startNode, type TestNode } from "./node.ts";
+import { image, onAnyDisk, startNode, type TestNode } from "./node.ts";
 
 const node: NodeDescription = {
   images: [
@@ -67,7 +67,8 @@ describe("crigc rm", () => {
   );
 
   test("keeps an image below the minimum age until --force-young is given, which overrides no other rule", async () => {
-    await using it = await startNode({ node, flags: ["--space-accounting=reported"] });
+    const flags = ["--space-accounting=reported", ...onAnyDisk];
+    await using it = await startNode({ node, flags });
     writeFileSync(join(it.keepDir, "site.list"), "r.example/kept\n");
     const young = await it.crigc("rm", "r.example/small:1");
     expect(young.exitCode).toBe(4);
