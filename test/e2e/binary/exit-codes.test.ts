@@ -125,7 +125,8 @@ test("exit code 6 is the exit code of gc that waited for another pass longer tha
   const own = "--runtime-request-timeout=1s";
   const { exitCode, stdout, stderr, tookMs } = await it.crigc("gc", own);
   expect(exitCode).toBe(6);
-  expect(tookMs).toBeWithin(900, 4_000);
+  // Not for as long as the other pass takes.
+  expect(tookMs).toBeWithin(900, 15_000);
   expect(stdout + stderr).toMatch(/another pass was still running \(crigc gc, process \d+\)/);
   expect(it.removedImages()).toHaveLength(1);
   first.signal("SIGKILL");

@@ -7,13 +7,12 @@ import { startNode } from "./node.ts";
 
 const head = "apiVersion: crigc/v1\nkind: CrigcConfiguration\n";
 
-test("a wrong flag, file or snapshot is refused within two seconds, before the runtime is called", async () => {
+test("a wrong flag, file or snapshot is refused before the runtime is called", async () => {
   await using it = await startNode();
   const refused = async (parts: readonly string[], ...words: readonly string[]) => {
-    const { exitCode, stdout, stderr, tookMs } = await it.crigc(...words);
+    const { exitCode, stdout, stderr } = await it.crigc(...words);
     expect({ words, exitCode, stdout }).toEqual({ words, exitCode: 2, stdout: "" });
     for (const part of parts) expect(stderr).toContain(part);
-    expect(tookMs).toBeLessThan(2_000);
     expect(stderr.length).toBeLessThan(4_000);
   };
   // What is meant is 20 GiB, and what it says would cost every unused image.

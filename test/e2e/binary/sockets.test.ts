@@ -41,17 +41,15 @@ describe("a runtime socket", () => {
     ["web", "does not speak gRPC"],
     ["other-service", "not runtime.v1"],
   ])(
-    "that is %s ends gc and images within seconds, with exit 3, its path and the reason",
+    "that is %s ends gc and images with exit 3, its path and the reason",
     async (name, reason) => {
       await using node = await startNode();
       const flag = `--container-runtime-endpoint=${at(name)}`;
-      // One after another, because on a busy machine they would slow each other down.
       for (const command of ["gc", "images"]) {
-        const { exitCode, stdout, stderr, tookMs } = await node.crigc(command, flag);
+        const { exitCode, stdout, stderr } = await node.crigc(command, flag);
         expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: "" });
         expect(stderr).toContain(at(name));
         expect(stderr).toContain(reason);
-        expect(tookMs).toBeLessThan(name === "silent" ? 7_000 : 2_000);
       }
     },
     20_000,
