@@ -76,7 +76,7 @@ function printTargets(printer: Printer, plan: ImagePlanJson): void {
   for (const { text } of plan.targets) printer.say(`Target: ${text}.`);
   // A block names its trigger itself.
   if (plan.targets.length === 0 && plan.triggers.length === 0)
-    printer.line("No threshold exceeded, no image is removed.");
+    printer.line("No threshold that images can relieve is exceeded, so no image is removed.");
   if (plan.targets.length > 0 && isShort(plan) && plan.youngText !== null)
     printer.say(`${plan.youngText}.`);
   printer.gap();

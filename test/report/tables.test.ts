@@ -38,7 +38,7 @@ const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
 describe("a plan", () => {
   test("a plan says that no threshold is exceeded only if none is, not where removal is blocked", () => {
     const idle = { candidates: [], targets: [], triggers: [] };
-    const words = "No threshold exceeded, no image is removed.";
+    const words = "No threshold that images can relieve is exceeded, so no image is removed.";
     expect(shown({ images: imagePlan(idle) })).toContain(words);
     const futile = imagePlan({ ...idle, triggers: [{ kind: "space" }] });
     expect(shown({ images: futile })).not.toContain(words);

@@ -107,7 +107,9 @@ function nextSection(plan: ImagePlanJson): Html {
       ? "No image is removed now."
       : `A pass is expected to remove ${plan.expectedRemovals} and to stop there; ${stopWords(plan.accounting)}.`;
   return section("next", "What a pass would remove now", [
-    plan.triggers.length === 0 ? html`<p>No threshold exceeded.</p>` : null,
+    plan.triggers.length === 0
+      ? html`<p>No threshold that images can relieve is exceeded.</p>`
+      : null,
     plan.targets.map(({ text }) => html`<p>Target: ${text}.</p>`),
     plan.candidates.length === 0
       ? html`<p class="soft">No candidates.</p>`
