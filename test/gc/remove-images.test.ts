@@ -13,7 +13,6 @@ import {
   aLedger,
   anImage,
   aRecord,
-  aSnapshot,
   countTarget,
   MIB,
   spaceTarget,
@@ -25,7 +24,6 @@ const claims = (rows: Parameters<typeof claimsOf<ImagePassSetting>>[1]): void =>
 
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 const kubelet = { accounting: "reported", compat: "kubelet" } as const;
-const CRIO = { ...aSnapshot().runtime, name: "cri-o" };
 const held = { kind: "held", until: null, since: null, reason: "" } as const;
 /** A hold that is there at that look only. */
 const heldAt = (look: number) => () => {
@@ -61,26 +59,6 @@ describe("a measured pass", () => {
       "stops as soon as the target is reached, and not one image later",
       { to: 1_150, of: "abcd" },
       { end: "target-reached", removals: "ab", measuredFreedBytes: 200n * MIB },
-    ],
-    [
-      "ends before a removal that CRI-O has no room to record",
-      {
-        to: 1_350,
-        of: "abc",
-        written: () => 999.95,
-        frees: () => 0,
-        node: () => ({ runtime: CRIO }),
-      },
-      {
-        end: "observation-failed",
-        error: expect.stringMatching(/51\.2 KiB available, and without 304\.0 KiB CRI-O loses/),
-        removals: "",
-      },
-    ],
-    [
-      "goes on with as little room on other runtimes",
-      { to: 1_350, of: "ab", written: () => 999.95 },
-      { removals: "ab" },
     ],
     [
       "stops early if an image frees far more than reported",
