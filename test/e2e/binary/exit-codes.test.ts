@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
-import { image, onAnyDisk, removable, startNode, usedAndUnused } from "./node.ts";
+import { image, removable, startNode, usedAndUnused } from "./node.ts";
 
 const flags = removable;
 const node: NodeDescription = { ...usedAndUnused, containers: [usedAndUnused.containers[0]] };
@@ -94,7 +94,7 @@ describe("in the grace period after a boot", () => {
   ])(
     "crigc %s removes nothing, says why and exits by what was asked for",
     async (line, on, code) => {
-      await using it = await startNode({ node: on, flags: [...flags, ...onAnyDisk] });
+      await using it = await startNode({ node: on, flags });
       const { exitCode, stdout } = await it.crigc(...line.split(" "), grace);
       expect({ exitCode, changes: it.changes() }).toEqual({ exitCode: code, changes: [] });
       expect(stdout).toContain("grace period (--boot-grace) for another");

@@ -24,12 +24,6 @@ import {
   startProgram,
 } from "../../support/program.ts";
 
-/** Every image may go at once, counted by its reported size: what else happens on the tester's disk does not matter. */
-export const removable = [
-  "--minimum-image-ttl-duration=0s",
-  "--space-accounting=reported",
-] as const;
-
 /** No threshold is met, however full the tester's disk is. */
 export const onAnyDisk = [
   "--image-gc-high-threshold=99",
@@ -37,10 +31,16 @@ export const onAnyDisk = [
   "--eviction-hard=nodefs.available<0%",
 ] as const;
 
+/** Every image may go at once, counted by its reported size: what else happens on the tester's disk does not matter. */
+export const removable = [
+  "--minimum-image-ttl-duration=0s",
+  "--space-accounting=reported",
+  ...onAnyDisk,
+] as const;
+
 /** Passes come quickly, and only a number of images or a budget triggers any removal. */
 export const quickPasses = [
   ...removable,
-  ...onAnyDisk,
   ...["image-gc", "image-detection", "image-cache", "container-gc", "pressure"].map(
     (loop) => `--${loop}-period=150ms`,
   ),
