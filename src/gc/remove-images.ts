@@ -23,7 +23,7 @@ import type { FreedHere } from "../policy/space/freed.ts";
 import { OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
 import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
-import { type ImageRemoved, removeImage, type Removing } from "./remove-image.ts";
+import { type ImageRemoved, lossWords, removeImage, type Removing } from "./remove-image.ts";
 import { StopRule, type StopRuleInput } from "./stop-rule.ts";
 
 /** A local filesystem answers in microseconds; after this, the lists count as old. */
@@ -159,6 +159,8 @@ class ImageRemovals {
     // Others may have freed space while this pass waited, paused or listed.
     const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
     if (relieved !== null) return relieved;
+    this.#error = lossWords(fresh.snapshot, this.#meter);
+    if (this.#error !== null) return "observation-failed";
     const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();

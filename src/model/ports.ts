@@ -90,6 +90,8 @@ export interface DiskReading {
   readonly availableBytes: bigint;
   readonly inodes: bigint;
   readonly inodesFree: bigint;
+  /** With what ext4 reserves for root, which the runtime may use; `undefined`: not asked for. */
+  readonly freeBytes?: bigint;
   /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
   readonly freesOnCommit?: true;
 }

@@ -23,7 +23,10 @@ const ANSWER_MS = 10_000;
 /** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`; read each time, because kubelets come and go. */
 export function diskOf(rootDirectory: () => string): DiskReader {
   return {
-    measure,
+    measure: async (path) => {
+      const fs = await statOf(path);
+      return { ...readingOf(fs), freeBytes: fs.bfree * unitOf(fs) };
+    },
     filesystems: async (reported) => {
       const byDevice = new Map<string, Filesystem>();
       const places = new Map<string, Pick<Filesystem, "unmeasured"> & Mount & DiskReading>();
@@ -99,22 +102,24 @@ const added = (sum: bigint | null, bytes: bigint | null): bigint | null =>
   bytes === null ? sum : (sum ?? 0n) + bytes;
 
 const placeOf = async (path: string): Promise<Mount & DiskReading> => ({
-  ...(await measure(path)),
+  ...readingOf(await statOf(path)),
   ...(await withinDeadline(path, () => mountOf(path))),
 });
 
-async function measure(path: string): Promise<DiskReading> {
+async function statOf(path: string): Promise<BigIntStatsFs> {
   if (!path.startsWith("/"))
     throw new HostError(
       "stat",
       `cannot measure the filesystem of "${path}": it is not an absolute path; check what the runtime reports in ImageFsInfo`,
     );
-  return readingOf(await withinDeadline(path, () => statfs(path, { bigint: true })));
+  return withinDeadline(path, () => statfs(path, { bigint: true }));
 }
 
+/** Counts are in fragments, not in blocks of the preferred size; the two differ on network and user-space filesystems. */
+const unitOf = ({ frsize, bsize }: BigIntStatsFs): bigint => (frsize > 0n ? frsize : bsize);
+
 export function readingOf(fs: BigIntStatsFs): DiskReading {
-  // Counts are in fragments, not in blocks of the preferred size; the two differ on network and user-space filesystems.
-  const unitBytes = fs.frsize > 0n ? fs.frsize : fs.bsize;
+  const unitBytes = unitOf(fs);
   return {
     capacityBytes: fs.blocks * unitBytes,
     availableBytes: fs.bavail * unitBytes,

@@ -13,6 +13,7 @@ import {
   aLedger,
   anImage,
   aRecord,
+  aSnapshot,
   countTarget,
   MIB,
   spaceTarget,
@@ -24,6 +25,13 @@ const claims = (rows: Parameters<typeof claimsOf<ImagePassSetting>>[1]): void =>
 
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 const kubelet = { accounting: "reported", compat: "kubelet" } as const;
+const CRIO = { ...aSnapshot().runtime, name: "cri-o" };
+/** So much is free for root. */
+const withFree =
+  (freeBytes: bigint): NonNullable<ImagePassSetting["change"]> =>
+  ({ disk }) => ({
+    disk: { measure: async (path) => ({ ...(await disk.measure(path)), freeBytes }) },
+  });
 const held = { kind: "held", until: null, since: null, reason: "" } as const;
 /** A hold that is there at that look only. */
 const heldAt = (look: number) => () => {
@@ -59,6 +67,37 @@ describe("a measured pass", () => {
       "stops as soon as the target is reached, and not one image later",
       { to: 1_150, of: "abcd" },
       { end: "target-reached", removals: "ab", measuredFreedBytes: 200n * MIB },
+    ],
+    [
+      "ends before a removal that CRI-O has no room to record",
+      {
+        to: 1_350,
+        of: "abc",
+        frees: () => 0,
+        node: () => ({ runtime: CRIO }),
+        change: withFree(52_429n),
+      },
+      {
+        end: "observation-failed",
+        error: expect.stringMatching(/51\.2 KiB free, and without 304\.0 KiB CRI-O loses/),
+        removals: "",
+      },
+    ],
+    [
+      "goes on with as little room on other runtimes",
+      { to: 1_350, of: "ab", change: withFree(52_429n) },
+      { removals: "ab" },
+    ],
+    [
+      "goes on with 0 bytes available if the rest is reserved for root",
+      {
+        to: 1_350,
+        of: "ab",
+        written: () => 1_000,
+        node: () => ({ runtime: CRIO }),
+        change: withFree(MIB),
+      },
+      { removals: "ab" },
     ],
     [
       "stops early if an image frees far more than reported",

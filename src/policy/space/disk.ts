@@ -25,6 +25,18 @@ export function countedStoreBytes(
   return counted > 0n ? counted : null;
 }
 
+/** For each image, and so many besides. CRI-O 1.37 takes 1.2 KiB for an image and 0.6 KiB for a layer of its own. */
+const [RECORD_BYTES, RECORDS_BESIDES] = [16_384n, 16];
+
+/**
+ * What has to be available for a removal: CRI-O writes its lists of images and layers anew. If it cannot, the image
+ * leaves the list all the same, and its layers stay for good.
+ */
+export const roomToRecord = ({ runtime, images }: Pick<Snapshot, "runtime" | "images">): bigint =>
+  runtime.name.toLowerCase() === "cri-o"
+    ? RECORD_BYTES * BigInt(images.length + RECORDS_BESIDES)
+    : 0n;
+
 /** The filesystem that holds the images; `null` if the runtime names none. */
 export const storeFilesystem = ({
   filesystems,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { readDisk } from "../../support/containerd/disk.ts";
 import { until } from "../../support/containerd/until.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { crio137 } from "../../support/fake-runtime/traits.ts";
+import { crio137, type Traits } from "../../support/fake-runtime/traits.ts";
 import { diskObstacle, layer, MiB, type SmallDisk, smallDisk } from "./disk.ts";
 import { type Json, type NodeOptions, startNode } from "./node.ts";
 
@@ -38,6 +38,14 @@ async function onDisk(
       await disk[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Fifteen images of 6 MiB, and another file that takes all the rest. */
+async function onFullDisk(traits: Partial<Traits>) {
+  const node = await onDisk(images(15, 6), { traits });
+  const { directory } = node.disk;
+  writeFileSync(join(directory, "other"), Buffer.alloc(readDisk(directory).availableBytes));
+  return node;
 }
 
 const usedBytes = ({ directory }: SmallDisk): number => {
@@ -90,14 +98,20 @@ describe.skipIf(diskObstacle !== null)("gc on a disk of its own", () => {
     expect((await it.json(["history"])).removals).toHaveLength(2);
   });
 
-  test("ends after three removals that give nothing back, on CRI-O with 0 bytes available, says so once, and keeps the rest in the next pass", async () => {
-    await using node = await onDisk(images(15, 6), { traits: crio137 });
-    const { disk, it } = node;
+  test("removes nothing on CRI-O with 0 bytes available, which would lose the images and free nothing", async () => {
+    await using node = await onFullDisk(crio137);
+    for (const which of [["--image-gc-low-threshold=10"], ["--all-unused"]]) {
+      const { images: outcome } = await node.it.json(["gc", ...thresholds, ...which], 3);
+      expect(outcome).toMatchObject({ end: "observation-failed", items: [] });
+      expect(outcome.error).toContain("0 B free, and without 496.0 KiB CRI-O loses an image");
+    }
+    expect(node.it.removedImages()).toEqual([]);
+  });
+
+  test("ends after three removals that give nothing back, says so once, and keeps the rest in the next pass", async () => {
+    await using node = await onFullDisk({ leavesLayersWhenFull: true });
+    const { it } = node;
     const options = [...thresholds, "--image-gc-low-threshold=10"];
-    writeFileSync(
-      join(disk.directory, "other"),
-      Buffer.alloc(readDisk(disk.directory).availableBytes),
-    );
     const report = await it.json(["gc", ...options], 4);
     expect(report.images).toMatchObject({
       end: "nothing-freed",

@@ -7,6 +7,7 @@ import type { ImageItem, ImageResult } from "../../../src/model/outcome.ts";
 import type { Bounds } from "../../../src/model/plan.ts";
 import type { RuntimeInfo } from "../../../src/model/snapshot.ts";
 import { duration, hours, minutes, watched } from "../../../src/model/time.ts";
+import { roomToRecord } from "../../../src/policy/space/disk.ts";
 import {
   afterRemoval,
   afterRise,
@@ -24,6 +25,7 @@ import {
   aCandidate,
   aFilesystem,
   aLedger,
+  anImage,
   aSnapshot,
   GIB,
   MIB,
@@ -157,6 +159,13 @@ describe("removals in a row", () => {
 const { runtime } = aSnapshot();
 const crio: RuntimeInfo = { ...runtime, name: "cri-o", version: "1.37.0" };
 const docker: RuntimeInfo = { ...runtime, name: "docker", version: "28.5.1" };
+
+test("only CRI-O needs room for its lists of images and layers, 16 KiB an image", () => {
+  const images = ["a", "b", "c"].map((name) => anImage(name));
+  const rooms = [crio, { ...crio, name: "CRI-O" }, runtime, docker];
+  const room = 19n * 16_384n;
+  expect(rooms.map((one) => roomToRecord({ runtime: one, images }))).toEqual([room, room, 0n, 0n]);
+});
 
 interface RemovalOf {
   readonly settled?: Extract<ImageResult, { readonly kind: "removed" }>["settled"];
