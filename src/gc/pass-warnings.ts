@@ -130,13 +130,14 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
       return "invalid figures of the image filesystem";
     case "observation-failed":
       return images.error ?? "a list or a measurement failed";
+    case "nothing-freed":
+      return images.error;
     case "blocked":
       return blockFailure(pass);
     case "nothing-to-do":
     case "target-reached":
     case "own-gain-reached":
     case "futile":
-    case "nothing-freed":
     case "removal-limit":
     case "settle-exhausted":
     case "age-removal-errors":

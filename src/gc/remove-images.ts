@@ -159,8 +159,8 @@ class ImageRemovals {
     // Others may have freed space while this pass waited, paused or listed.
     const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
     if (relieved !== null) return relieved;
-    this.#error = lossWords(fresh.snapshot, this.#meter);
-    if (this.#error !== null) return "observation-failed";
+    if (this.#limits.compat === "none") this.#error = lossWords(fresh.snapshot, this.#meter);
+    if (this.#error !== null) return "nothing-freed";
     const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();

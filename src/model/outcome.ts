@@ -49,7 +49,7 @@ export type ImageEnd =
   | "removal-limit"
   /** The time to wait for delayed space is used up; the rest is left to the next pass. */
   | "settle-exhausted"
-  /** Removals in a row gave no space back, so something else holds the content. */
+  /** Removals in a row gave no space back, or CRI-O has no room for one that would. */
   | "nothing-freed"
   /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
   | "age-removal-errors"

@@ -31,7 +31,7 @@ const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
   blocked: "removal is blocked",
   "removal-limit": "maximum removals per pass reached",
   "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
-  "nothing-freed": "removals give no space back; something else holds the content",
+  "nothing-freed": "removals give no space back",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
   "invalid-capacity": "invalid filesystem figures",
   "observation-failed": "a list or a measurement failed, so the pass stopped",

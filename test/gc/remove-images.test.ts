@@ -78,7 +78,7 @@ describe("a measured pass", () => {
         change: withFree(52_429n),
       },
       {
-        end: "observation-failed",
+        end: "nothing-freed",
         error: expect.stringMatching(/51\.2 KiB free, and without 304\.0 KiB CRI-O loses/),
         removals: "",
       },
@@ -86,6 +86,17 @@ describe("a measured pass", () => {
     [
       "goes on with as little room on other runtimes",
       { to: 1_350, of: "ab", change: withFree(52_429n) },
+      { removals: "ab" },
+    ],
+    [
+      "goes on with as little room as the kubelet does",
+      {
+        to: 1_350,
+        of: "ab",
+        node: () => ({ runtime: CRIO }),
+        change: withFree(52_429n),
+        limits: kubelet,
+      },
       { removals: "ab" },
     ],
     [
