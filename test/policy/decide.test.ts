@@ -47,6 +47,12 @@ describe("a plan for", () => {
     expect(plan.images?.kept).toMatchObject([{ reason: { kind: "in-use" } }]);
   });
 
+  test("containers only has no image plan", () => {
+    const plan = decide(inputFor({ images: false }));
+    expect(plan.images).toBeNull();
+    expect(going(plan.containers)).toEqual([1, 1, 1]);
+  });
+
   test("logs removes only log directories, and the container keeps its image", () => {
     const plan = decide(inputFor({ containers: "logs" }));
     expect(plan.containers).toMatchObject({ containers: [], sandboxes: [] });

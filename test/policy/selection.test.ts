@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
 import { type Duration, minutes, watched } from "../../src/model/time.ts";
-import { remainingPurpose } from "../../src/policy/selection.ts";
+import { remainingPurpose, selectionOf } from "../../src/policy/selection.ts";
 import {
   aCandidate,
   aContainer,
@@ -89,5 +89,13 @@ describe("the image part of a pass, once its containers were collected,", () => 
 
   test("is empty if there was no plan", () => {
     expect(remainingPurpose(purpose, null)).toEqual({ kind: "all-unused", only: [] });
+  });
+
+  test("is the purpose itself if nothing was selected", () => {
+    const periodic: Purpose = { kind: "periodic" };
+    expect(remainingPurpose(periodic, null)).toBe(periodic);
+    expect(selectionOf(periodic)).toBeNull();
+    expect(selectionOf({ kind: "all-unused" })).toBeNull();
+    expect(selectionOf(purpose)).toBe(only);
   });
 });

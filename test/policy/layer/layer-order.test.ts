@@ -7,6 +7,7 @@ import type { Image } from "../../../src/model/snapshot.ts";
 import {
   childStillThere,
   layersCount,
+  nameOf,
   orderByLayers,
   withListed,
 } from "../../../src/policy/layer/layer-order.ts";
@@ -154,6 +155,12 @@ test("during a pass a base image is kept while a child planned before it still e
   expect(childStillThere(following, new Set([child.id]), both)).toBeNull();
   expect(childStillThere(following, new Set(), [base])).toBeNull();
   expect(childStillThere(aCandidate("base"), new Set(), both)).toBeNull();
+});
+
+test("an image is named by its first tag, else its first digest, else its ID", () => {
+  expect(nameOf(anImage("a", { repoTags: ["b:1", "a:1"], repoDigests: ["a@d"] }))).toBe("a:1");
+  expect(nameOf(anImage("a", { repoTags: [], repoDigests: ["b@d", "a@d"] }))).toBe("a@d");
+  expect(nameOf(anImage("a", { repoTags: [] }))).toBe(anImage("a").id);
 });
 
 test("layers matter if a pass measures freed space, and not if it counts images or removes all", () => {
