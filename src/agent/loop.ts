@@ -85,9 +85,9 @@ export class Loop {
     before.abort();
   }
 
-  /** Also while it waits for its turn. */
-  isRunning(): boolean {
-    return this.#progress.kind !== "pausing";
+  /** It runs, and does not only wait for its turn. */
+  isWorking(): boolean {
+    return this.#progress.kind === "working";
   }
 
   /** It waits for its turn. */

@@ -242,10 +242,14 @@ export class Agent {
     this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
     // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.shouldBeginPass(verdict, this.#loops["image-gc"].isRunning()))
+    if (!this.#pace.shouldBeginPass(verdict, this.#loops["image-gc"].isWorking()))
       return unmeasured ?? (this.#pace.isResting() ? undefined : null);
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const more = new AbortController();
+    const lookForMore = async (): Promise<void> => {
+      const now = await check();
+      if (now !== null && needsMore(now, reclaim)) more.abort(HURRY);
+    };
     const failure = await this.#pass(
       {
         kind: "pressure",
@@ -253,10 +257,7 @@ export class Agent {
         containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
         images: reclaim.images,
         retarget: async () => reclaimTargets(engine.limits().images.compat, signals, await check()),
-        starting: () =>
-          void check().then((now) => {
-            if (now !== null && needsMore(now, reclaim)) more.abort(HURRY);
-          }),
+        starting: compat === "kubelet" ? undefined : () => void lookForMore(),
       },
       AbortSignal.any([signal, more.signal]),
     );

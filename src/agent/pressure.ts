@@ -34,7 +34,8 @@ export class Measurements {
         const filesystems = await disk.filesystems(reported);
         // Drops filesystems that are no longer named.
         this.#newest.clear();
-        for (const filesystem of filesystems) this.#note(filesystem.path, filesystem);
+        for (const filesystem of filesystems)
+          if (filesystem.unmeasured === undefined) this.#note(filesystem.path, filesystem);
         return filesystems;
       },
       measure: async (path) => {
@@ -73,10 +74,12 @@ export async function checkPressure(
   const { disk, host } = engine.observe;
   const limits = engine.limits();
   const failures: string[] = [];
+  const unmeasured = new Set<string>();
   const filesystems = await Promise.all(
     known.filesystems.map(async (filesystem) => {
       const reading = await disk.measure(filesystem.path).catch((thrown: unknown) => {
         failures.push(messageOf(thrown));
+        unmeasured.add(filesystem.device);
         return UNMEASURED;
       });
       return { ...filesystem, ...reading };
@@ -89,7 +92,24 @@ export async function checkPressure(
     state: known.state,
     uptime: host.clocks().uptime,
   });
-  return { verdict, failure: failures.length === 0 ? null : failures.join("; ") };
+  if (failures.length === 0) return { verdict, failure: null };
+  // Nothing is known to have ended there.
+  const state = withStateOf(unmeasured, known.state, verdict.state);
+  return { verdict: { ...verdict, state }, failure: failures.join("; ") };
+}
+
+/** The state after a check that could not measure these devices: nothing is known to have ended there. */
+function withStateOf(
+  devices: ReadonlySet<string>,
+  before: PressureState,
+  after: PressureState,
+): PressureState {
+  const isThere = (key: string): boolean => devices.has(key.slice(key.lastIndexOf("|") + 1));
+  return {
+    firstMet: new Map([...[...before.firstMet].filter(([key]) => isThere(key)), ...after.firstMet]),
+    due: new Set([...[...before.due].filter(isThere), ...after.due]),
+    lastMet: after.lastMet,
+  };
 }
 
 /** How often a rest looks whether the hold that caused it was released. */
@@ -101,7 +121,8 @@ interface Rest {
   /** Thresholds that were due; another one begins a pass at once. */
   readonly due: ReadonlySet<string>;
   readonly wasHeld: boolean;
-  readonly hasRemoved: boolean;
+  /** It removed nothing although it could, or a rule ended it. */
+  readonly wasIdle: boolean;
 }
 
 /**
@@ -135,7 +156,7 @@ export class PressurePace {
     const isNew = rest !== null && verdict.due.some((one) => !rest.due.has(keyOf(one)));
     const isReleased = rest?.wasHeld === true && !this.#isHeld();
     if (!isReclaimable(verdict) || isNew || isReleased) this.reset();
-    const patienceMs = isImagePassRunning && this.#rest?.hasRemoved === false ? IMAGE_PASS_MS : 0;
+    const patienceMs = isImagePassRunning && this.#rest?.wasIdle === true ? IMAGE_PASS_MS : 0;
     return isReclaimable(verdict) && this.#restMs() + patienceMs <= 0;
   }
 
@@ -159,7 +180,7 @@ export class PressurePace {
       untilNs: this.#engine.timer.monotonicNs() + restNs,
       due: new Set(due.map(keyOf)),
       wasHeld: compat === "none" && this.#isHeld(),
-      hasRemoved: hasRemoved(pass),
+      wasIdle: compat === "none" && !hasFailed && !hasRemoved(pass),
     };
   }
 

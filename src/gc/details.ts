@@ -105,10 +105,13 @@ export async function readSandboxImages(
     sandboxes,
     known,
     silent,
+    notAsked,
   }: {
     readonly sandboxes: readonly Sandbox[];
     readonly known: Details["sandboxImages"];
     readonly silent: Backoff;
+    /** In this pass, because others did not answer. */
+    readonly notAsked: Set<SandboxId>;
   },
   signal: AbortSignal,
 ): Promise<Details["sandboxImages"]> {
@@ -119,7 +122,7 @@ export async function readSandboxImages(
   for (const { id } of sandboxes) {
     const image = known.get(id);
     if (image !== undefined) images.set(id, image);
-    else if (silent.leftAlone(id) === undefined) toAsk.push(id);
+    else if (!notAsked.has(id) && silent.leftAlone(id) === undefined) toAsk.push(id);
   }
   await askAll(
     toAsk,
@@ -134,7 +137,8 @@ export async function readSandboxImages(
     },
     (id, thrown, isUnanswered) => {
       if (signal.aborted) throw thrown;
-      if (isUnanswered) silent.note(id, true);
+      if (thrown instanceof NotAsked) notAsked.add(id);
+      else if (isUnanswered) silent.note(id, true);
     },
   );
   return sameOr(known, images);

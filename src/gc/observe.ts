@@ -1,6 +1,7 @@
 /** Takes snapshots of the node for one pass: every list complete, or an error and no snapshot. */
 
 import { HostError, messageOf } from "../model/errors.ts";
+import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { PullIntent, PullReading } from "../model/pulls.ts";
@@ -44,6 +45,8 @@ const lastResolved = new WeakMap<RuntimeReader, ReadonlyMap<string, Resolution>>
 export class Observer {
   readonly #ports: ObservePorts;
   readonly pods: PodLists;
+  /** Sandboxes whose status this pass leaves to the next. */
+  readonly #notAsked = new Set<SandboxId>();
 
   constructor(ports: ObservePorts) {
     this.#ports = ports;
@@ -61,6 +64,7 @@ export class Observer {
   ): Promise<Snapshot> {
     const { runtime, disk, host, silent } = this.#ports;
     this.pods.expect(ledger);
+    this.#notAsked.clear();
     const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
       runtime.info(signal),
       // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it
@@ -131,9 +135,14 @@ export class Observer {
     signal: AbortSignal,
   ): Promise<Details> {
     const { runtime, silent } = this.#ports;
+    const notAsked = this.#notAsked;
     const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
       readContainerDetails(runtime, { containers, known, need }, signal),
-      readSandboxImages(runtime, { sandboxes, known: known.sandboxImages, silent }, signal),
+      readSandboxImages(
+        runtime,
+        { sandboxes, known: known.sandboxImages, silent, notAsked },
+        signal,
+      ),
     ]);
     return { imageVolumes, containerEnds, sandboxImages };
   }

@@ -110,7 +110,9 @@ export const usedPercent = (capacityBytes: bigint, availableBytes: bigint): numb
 
 /** `88% used, 6.0 GiB of 50.0 GiB free`. */
 export const spaceWords = ({ capacityBytes, availableBytes }: Space): string =>
-  `${usedPercent(capacityBytes, availableBytes)}% used, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
+  capacityBytes <= 0n
+    ? "no figures"
+    : `${usedPercent(capacityBytes, availableBytes)}% used, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`;
 
 interface Space {
   readonly capacityBytes: bigint;

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Measurements } from "../../src/agent/pressure.ts";
-import { instant } from "../../src/model/time.ts";
+import { checkPressure, Measurements } from "../../src/agent/pressure.ts";
+import { duration, instant } from "../../src/model/time.ts";
 import { aFilesystem, GIB, NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
@@ -51,4 +51,21 @@ describe("the shown figures of a filesystem", () => {
       { availableBytes: 5n * GIB, imageUsedBytes: 7n },
     ]);
   });
+});
+
+test("a disk that cannot be measured once keeps the grace period of its thresholds", async () => {
+  const { world, engine } = fakeEngine({ filesystem: aFilesystem({ path: "/images" }) });
+  const state = {
+    firstMet: new Map([
+      [`key|${world.filesystem.device}`, duration(1n)],
+      ["key|other", duration(1n)],
+    ]),
+    due: new Set([`key|${world.filesystem.device}`]),
+    lastMet: null,
+  };
+  world.fails.add("statfs");
+  const check = await checkPressure(engine, { filesystems: [world.filesystem], state });
+  expect(check.failure).not.toBeNull();
+  expect([...check.verdict.state.firstMet.keys()]).toEqual([`key|${world.filesystem.device}`]);
+  expect(check.verdict.state.due).toEqual(state.due);
 });

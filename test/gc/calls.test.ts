@@ -12,7 +12,7 @@ import {
 import { LogUsers } from "../../src/gc/log-users.ts";
 import { makePassId, Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { containerId, podUid } from "../../src/model/ids.ts";
+import { containerId, podUid, type SandboxId } from "../../src/model/ids.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import type { ContainerDetail } from "../../src/model/ports.ts";
 import type { Container } from "../../src/model/snapshot.ts";
@@ -169,13 +169,38 @@ describe("statuses of sandboxes", () => {
     let nowNs = 0n;
     const silent = new Backoff({ monotonicNs: () => nowNs });
     const look = () =>
-      readSandboxImages({ sandboxImage: call }, { sandboxes, known: new Map(), silent }, signal);
+      readSandboxImages(
+        { sandboxImage: call },
+        { sandboxes, known: new Map(), silent, notAsked: new Set() },
+        signal,
+      );
     expect((await look()).size).toBe(0);
     await look();
     expect(asked).toHaveLength(count);
     nowNs = 300_000_000_000n;
     await look();
     expect(asked).toHaveLength(count + 1);
+  });
+
+  test("those not asked because others hang are asked by the next pass", async () => {
+    const { asked, call } = asking(fails("deadline"));
+    const silent = new Backoff({ monotonicNs: () => 0n });
+    const all = Array.from({ length: 40 }, (_, index) => aSandbox(`s${index}`));
+    const look = (notAsked: Set<SandboxId>) =>
+      readSandboxImages(
+        { sandboxImage: call },
+        { sandboxes: all, known: new Map(), silent, notAsked },
+        signal,
+      );
+    const left = new Set<SandboxId>();
+    await look(left);
+    const first = asked.length;
+    expect(first + left.size).toBe(40);
+    await look(left);
+    expect(asked).toHaveLength(first);
+    await look(new Set());
+    expect(asked.length).toBeGreaterThan(first);
+    expect(new Set(asked).size).toBe(asked.length);
   });
 
   test("a lost connection says nothing of them: all are asked, and again each time", async () => {
@@ -185,6 +210,7 @@ describe("statuses of sandboxes", () => {
       sandboxes: ["a", "b", "c"].map((id) => aSandbox(id)),
       known: new Map(),
       silent,
+      notAsked: new Set<SandboxId>(),
     };
     for (const count of [3, 6]) {
       await readSandboxImages({ sandboxImage: call }, input, signal);
@@ -196,7 +222,12 @@ describe("statuses of sandboxes", () => {
     const { asked, call } = asking(() => null);
     const silent = new Backoff({ monotonicNs: () => 0n });
     const known = new Map(["a", "b"].map((id) => [aSandbox(id).id, "r.example/pause:1"]));
-    const input = { sandboxes: [aSandbox("b"), aSandbox("c")], known, silent };
+    const input = {
+      sandboxes: [aSandbox("b"), aSandbox("c")],
+      known,
+      silent,
+      notAsked: new Set<SandboxId>(),
+    };
     for (const count of [1, 2]) {
       expect([...(await readSandboxImages({ sandboxImage: call }, input, signal))]).toEqual([
         [aSandbox("b").id, "r.example/pause:1"],
@@ -216,7 +247,8 @@ describe("a stop ends the look while", () => {
   const known = knownFromLedger(emptyLedger);
   const silent = new Backoff({ monotonicNs: () => 0n });
   const containers = { containers: many(1), known, need: { volumes: true, ends: false } };
-  const sandboxes = { sandboxes: [aSandbox("one")], known: new Map(), silent };
+  const notAsked = new Set<SandboxId>();
+  const sandboxes = { sandboxes: [aSandbox("one")], known: new Map(), silent, notAsked };
   const images = { images: [anImage("a")], known: new Map() };
 
   test.each<[string, () => Promise<unknown>]>([

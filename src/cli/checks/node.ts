@@ -53,7 +53,7 @@ function filesystemCheck(
   const where = path === mountpoint ? path : `${path} (mounted at ${mountpoint})`;
   if (capacityBytes === 0n)
     return failed(
-      `${where} reports a capacity of 0 bytes, so its usage is unknown and nothing is removed for it`,
+      `${filesystem.unmeasured ?? `${where} reports a capacity of 0 bytes`}, so its usage is unknown and nothing is removed for it`,
       "check what is mounted there",
     );
   const used = usedPercent(capacityBytes, availableBytes);

@@ -142,16 +142,20 @@ const MANIFEST = v.object({ spec: SPEC });
 /** A half-written file, or an editor's copy of one, still names images: they are kept until it is a pod, or removed. */
 function manifestOf(path: string, text: string): Manifest {
   let message = "it is not a pod";
+  const images: string[] = [];
   try {
     const value: unknown = Bun.YAML.parse(text);
-    const pods = v.parse(v.array(MANIFEST), Array.isArray(value) ? value : [value]);
-    const images = pods.flatMap(({ spec }) => imagesOf(spec));
-    if (images.length > 0) return { path, images: [...new Set(images)], fault: null };
+    // After a last "---" comes an empty document.
+    const documents = (Array.isArray(value) ? value : [value]).filter((it) => it !== null);
+    const pods = documents.map((document) => v.safeParse(MANIFEST, document));
+    images.push(...pods.flatMap((pod) => (pod.success ? imagesOf(pod.output.spec) : [])));
+    if (images.length > 0 && pods.every(({ success }) => success))
+      return { path, images: [...new Set(images)], fault: null };
   } catch (error) {
     message = reasonOf(error);
   }
   const named = text.matchAll(/\b(?:image|reference)["']?\s*:\s*["']?([^\s"',{}[\]#]+)/g);
-  const images = [...named].flatMap(([, image]) => image ?? []);
+  images.push(...[...named].flatMap(([, image]) => image ?? []));
   return { path, images: [...new Set(images)], fault: { kind: "invalid", message } };
 }
 

@@ -39,6 +39,9 @@ const ENDS_BY_RULE: ReadonlySet<ImageEnd> = new Set<ImageEnd>([
 ]);
 
 export function effectOf({ images, containers }: Pick<Pass, "images" | "containers">): PassEffect {
+  // It was ended for the next pass, in which containers go on.
+  if (containers?.end === "stopped")
+    return hasRemoved({ images, containers }) ? "removed" : "nothing";
   const isRuledOut =
     (images !== null && ENDS_BY_RULE.has(images.end)) ||
     containers?.end === "blocked" ||
@@ -49,7 +52,8 @@ export function effectOf({ images, containers }: Pick<Pass, "images" | "containe
 
 export const hasRemoved = ({ images, containers }: Pick<Pass, "images" | "containers">): boolean =>
   images?.items.some(({ result }) => result.kind === "removed") === true ||
-  (containers !== null && outcomeItems(containers).some(isGone));
+  (containers !== null &&
+    (outcomeItems(containers).some(isGone) || containers.logs.some(({ bytes }) => bytes > 0n)));
 
 export interface PassEnded {
   readonly effect: PassEffect;
@@ -59,12 +63,13 @@ export interface PassEnded {
   readonly compat: Compat;
 }
 
-/** While the runtime restarts, the disk may fill up. */
-const FAILED_MS = 2_000;
+/** While the runtime restarts, the disk may fill up; after a minute it is another failure. */
+const [FAILED_MS, FAILED_PASSES] = [2_000, 30];
 
 /** The kubelet's eviction manager has a fixed period. */
 export function pauseAfter({ effect, idle, periodMs, compat }: PassEnded): number {
   if (effect === "ruled-out" || compat === "kubelet") return periodMs;
-  const longestMs = effect === "failed" ? Math.min(periodMs, FAILED_MS) : periodMs;
+  const longestMs =
+    effect === "failed" && idle <= FAILED_PASSES ? Math.min(periodMs, FAILED_MS) : periodMs;
   return Math.min(longestMs, SOONEST_MS * 2 ** Math.max(0, idle - 1));
 }

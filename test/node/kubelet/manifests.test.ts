@@ -72,6 +72,20 @@ describe("manifests of static pods", () => {
     ]);
   });
 
+  test.each<[string, string, unknown]>([
+    ["an empty document", "---\n", null],
+    ["a document that is no pod", "---\nkind: ConfigMap\n", { kind: "invalid" }],
+  ])("with %s behind the pod name its images, as YAML spells them", async (_, more, fault) => {
+    const directory = scratch();
+    const pod = `spec:\n  containers:\n  - image: &i r.example/app:1\n  - image: >-\n      r.example/other:2\n`;
+    put(directory, "pod.yaml", `${pod}${more}`);
+    const [manifest] = await readManifests([directory]);
+    expect(manifest?.images).toEqual(
+      expect.arrayContaining(["r.example/app:1", "r.example/other:2"]),
+    );
+    expect(manifest).toMatchObject({ fault });
+  });
+
   test("that cannot be read are reported", async () => {
     // Reading the memory of a process from its first byte on is an input/output error.
     expect(await readManifests(["/proc/self/mem"])).toMatchObject([

@@ -37,6 +37,19 @@ test.each<[PassEffect, string, Pass["images"], Pass["containers"]]>([
   ["ruled-out", "futility", images("futile"), oneContainer],
   ["ruled-out", "nothing freed", images("nothing-freed", removed), null],
   ["ruled-out", "a block", images("blocked", removed), null],
+  [
+    "removed",
+    "futility, once others are stopped",
+    images("futile"),
+    containers("stopped", "removed"),
+  ],
+  ["nothing", "futility, with none of the others gone", images("futile"), containers("stopped")],
+  [
+    "removed",
+    "a part of a log directory",
+    null,
+    { ...Object(containers("stopped")), logs: [{ result: { kind: "skipped" }, bytes: 1n }] },
+  ],
   ["ruled-out", "the limit of removals", images("removal-limit", removed), null],
   [
     "ruled-out",
@@ -53,7 +66,7 @@ const HAS_IDLE: ReadonlySet<string> = new Set(["nothing", "failed"]);
 test.each([
   ["removed", "none", [500, 500, 500]],
   ["nothing", "none", [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]],
-  ["failed", "none", [500, 1_000, 2_000, 2_000, 2_000]],
+  ["failed", "none", [500, 1_000, ...Array<number>(28).fill(2_000), 10_000, 10_000]],
   ["ruled-out", "none", [10_000, 10_000]],
   ["removed", "kubelet", [10_000, 10_000]],
 ] as const)(
