@@ -63,14 +63,14 @@ export async function planNode(
   const file = snapshotFileOf(context);
   if (file !== null) {
     const prepared = await recordedPlan(context, file, { purpose, parts, limits: config.limits });
+    noteUnmeasured(context, prepared);
     return assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
   }
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
   const pass = { purpose, parts, allLayers, evictions: dueEvictions(context) };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
-  const unmeasured = unmeasuredIn(seen.snapshot);
-  if (unmeasured !== null) context.note(unmeasured.message);
+  noteUnmeasured(context, seen);
   const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
   if (assumeSeen !== null)
     return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
@@ -87,6 +87,11 @@ export async function planNode(
  */
 export const shownNode = (context: CommandContext, request: PlanRequest = {}): Promise<Prepared> =>
   planNode(context, { ...request, showsLedger: true });
+
+function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void {
+  const unmeasured = unmeasuredIn(snapshot);
+  if (unmeasured !== null) note(unmeasured.message);
+}
 
 /** By the snapshot's own keep rules, and those of this command line. */
 async function recordedPlan(

@@ -48,6 +48,8 @@ export class FieldError extends Error {
   }
 }
 
+const WORDS_MAX = 120;
+
 function codec<Value>(
   schema: v.GenericSchema<unknown, Value>,
   write: (value: Value) => unknown = (value) => value,
@@ -57,7 +59,9 @@ function codec<Value>(
     read: (document) => {
       const result = v.safeParse(schema, document, { abortEarly: true });
       if (result.success) return result.output;
-      const [{ message, path = [] }] = result.issues;
+      const [{ message: whole, path = [] }] = result.issues;
+      // It may quote a value of any length.
+      const message = whole.length > WORDS_MAX ? `${whole.slice(0, WORDS_MAX)}…` : whole;
       const steps = path.map(({ key }) => String(key)).filter((step) => step !== WHOLE);
       throw new FieldError(message, steps);
     },
@@ -83,14 +87,17 @@ export const branded = <Value extends string>(make: (value: string) => Value): C
 const integer = (minimum: bigint, maximum: bigint): Codec<bigint> =>
   codec(
     v.pipe(
-      v.union([
-        v.pipe(v.number(), v.safeInteger()),
-        v.bigint(),
-        v.pipe(v.string(), v.regex(/^-?\d{1,30}$/)),
-      ]),
+      v.union(
+        [
+          v.pipe(v.number(), v.safeInteger()),
+          v.bigint(),
+          v.pipe(v.string(), v.regex(/^-?\d{1,30}$/)),
+        ],
+        `expected a whole number from ${minimum} to ${maximum}`,
+      ),
       v.toBigint(),
-      v.minValue(minimum),
-      v.maxValue(maximum),
+      v.minValue(minimum, `expected a number of ${minimum} or more`),
+      v.maxValue(maximum, `expected a number of ${maximum} or less`),
     ),
   );
 
@@ -155,7 +162,7 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 export const chains: Codec<readonly ChainId[]> = codec(
   v.pipe(
     v.string(),
-    v.regex(/^(?:[0-9a-f]{64})+$/),
+    v.regex(/^(?:[0-9a-f]{64})+$/, "expected digests"),
     v.transform((digits) => (digits.match(/.{64}/g) ?? []).map((it) => chainId(`sha256:${it}`))),
   ),
   (values) => {

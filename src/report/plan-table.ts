@@ -106,8 +106,15 @@ function printCandidates(printer: Printer, plan: ImagePlanJson): void {
     if (isInOrder && index === expected) printer.line(stopLine(plan, screen), "cyan");
     printer.line(row, isInOrder && index >= expected ? "dim" : undefined);
   }
-  const hidden = all.length - shown.length;
-  if (hidden > 0) printer.line(`${hidden} more (--all or -o json shows all)`, "dim");
+  const more = (count: number): void => {
+    if (count > 0) printer.line(`${count} more (--all or -o json shows all)`, "dim");
+  };
+  const hidesStop = isInOrder && expected >= shown.length && expected < all.length;
+  if (hidesStop) {
+    more(expected - shown.length);
+    printer.line(stopLine(plan, screen), "cyan");
+  }
+  more(all.length - (hidesStop ? expected : shown.length));
   printer.gap();
 }
 

@@ -13,7 +13,12 @@ import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { rulesInForce } from "../../policy/keep/lease.ts";
-import { judgePressure, type MetThreshold, noPressure } from "../../policy/pressure/thresholds.ts";
+import {
+  judgePressure,
+  metTargets,
+  type MetThreshold,
+  noPressure,
+} from "../../policy/pressure/thresholds.ts";
 import { isVersionWithin } from "../../policy/version.ts";
 import { counted, spaceWords, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
@@ -73,7 +78,12 @@ function filesystemCheck(
     met.length > 0 && `past the eviction threshold of ${met.join(", ")}`,
   ]);
   if (over.length === 0) return ok(figures);
-  const hasTarget = verdict.targets.some((it) => "device" in it && it.device === filesystem.device);
+  // Soft thresholds too, of which a single check knows no grace period.
+  const targets = metTargets(
+    { filesystems: snapshot.filesystems, limits: pressure, compat: images.compat },
+    null,
+  );
+  const hasTarget = targets.some((it) => "device" in it && it.device === filesystem.device);
   return warning(
     `${figures}, ${over.join(" and ")}`,
     isHigh || hasTarget

@@ -106,7 +106,11 @@ export const release = command({
     const places = context.open.hold(context.config);
     const before = places.read();
     const isHeld = before.kind === "held";
-    const lasts = isHeld ? `it would have lasted ${holdWords(before)}` : "";
+    const lasts = !isHeld
+      ? ""
+      : before.until === null
+        ? before.reason || "it had no end"
+        : `it would have lasted ${holdWords(before)}`;
     if (context.dryRun) {
       context.say(`Dry run: ${isHeld ? `the hold would be released: ${lasts}` : "no hold found"}.`);
       return;

@@ -9,14 +9,16 @@ import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
 import { counted } from "../../report/bytes.ts";
+import { imageKeep } from "../../report/image-reasons.ts";
 import type { LeaseTimes } from "../../report/image-reasons.ts";
-import { entriesOf, imageListDocument, imageListTable } from "../../report/images.ts";
 import {
   keepRulesDocument,
   type KeepRulesReport,
   keepRulesTable,
   type Protection,
 } from "../../report/keep.ts";
+import { imageName } from "../../report/names.ts";
+import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, LIST, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -59,20 +61,30 @@ export const keepTest = command({
       throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
     const found = keepRuleMatches(compiled, snapshot.images, ledger.images);
     const matches = Array.from(found, ([rule, images]) => ({ rule, images }));
-    const matched = new Set(matches.flatMap(({ images }) => images.map(({ id }) => id)));
-    const all = plan.images === null ? [] : entriesOf(plan.images);
-    const list = imageListDocument({
-      observedAt: snapshot.observedAt,
-      entries: all.filter(({ image }) => matched.has(image.id)),
+    const images = matches.flatMap((match) => match.images);
+    const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
+    const rows = images.map((image): TestedImage => {
+      const reason = keptBy.get(image.id);
+      return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
     });
     await print(context, {
       document: keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
       table: (_, screen) =>
-        `${clean(pattern)} matches ${counted(list.count, "image")}.\n${list.count > 0 ? imageListTable(list, screen) : ""}`,
+        [
+          `${clean(pattern)} matches ${counted(images.length, "image")}.`,
+          ...(rows.length > 0 ? tableLines(TEST_COLUMNS, rows, screen) : []),
+          "",
+        ].join("\n"),
     });
-    return list.count > 0 ? exit.done : exit.unknown;
+    return images.length > 0 ? exit.done : exit.unknown;
   },
 });
+
+type TestedImage = readonly [name: string, keptBy: string];
+const TEST_COLUMNS: Columns<TestedImage> = [
+  column("IMAGE", ([name]) => name, NAME),
+  column("KEPT NOW BY", ([, keptBy]) => keptBy, { minimumWidth: 16 }),
+];
 
 export function matchedRules(
   { snapshot, ledger }: Pick<Prepared, "snapshot" | "ledger">,

@@ -93,6 +93,20 @@ const nodes: Readonly<Record<string, Node>> = {
     seen: disk({ availableBytes: 12n * GIB }),
     limits: { ...defaultLimits, pressure: { ...defaultLimits.pressure, thresholds: evictions } },
   },
+  "whose images are on a disk past a soft eviction threshold": {
+    seen: disk({ availableBytes: 18n * GIB }),
+    limits: {
+      ...defaultLimits,
+      pressure: {
+        ...defaultLimits.pressure,
+        thresholds: evictions.map((it) => ({
+          ...it,
+          grace: duration(60_000_000_000n),
+          amount: { kind: "fraction" as const, value: 0.2 },
+        })),
+      },
+    },
+  },
   "with too many images and a disk that other data fill": {
     seen: disk({ availableBytes: 3n * GIB, imageUsedBytes: 4n * GIB }),
     limits: { ...defaultLimits, images: { ...defaultLimits.images, maxImages: 1 } },
