@@ -16,7 +16,7 @@ const Answer = v.object({
 /** What a command takes from the agent's `Status`; agents of other versions leave fields out. */
 export type AgentAnswer = v.InferOutput<typeof Answer>;
 
-/** What a command goes by while an agent runs. */
+/** The settings that apply to a command while an agent runs. */
 export interface RunningAgent extends Pick<AgentAnswer, "values" | "pressure"> {
   /** It runs in a container: its files are not this host's. */
   readonly isContained: boolean;

@@ -95,9 +95,9 @@ export async function readContainerDetails(
 }
 
 /**
- * The images that the sandboxes' own status names. A failed status is skipped and read again next time: this is one of
- * several protections of the sandbox image, and one broken sandbox must not stop collection, or delay each pass: one that
- * does not answer is asked again later.
+ * The images that the sandboxes' own status names. This is one of several protections of the sandbox image, so a broken
+ * sandbox must not stop collection: the next pass reads a failed status again, and after a timeout crigc waits five
+ * minutes, so that no pass is delayed by it.
  */
 export async function readSandboxImages(
   runtime: Pick<RuntimeReader, "sandboxImage">,

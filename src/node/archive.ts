@@ -61,7 +61,7 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
 
 interface Archive {
   readonly file: (name: string) => Uint8Array | undefined;
-  /** A file of JSON; `null` if there is no such file. */
+  /** Parses a JSON file; `null` if the archive lacks it. */
   readonly read: <Value>(name: string, schema: v.GenericSchema<unknown, Value>) => Value | null;
   readonly failure: (what: string) => HostError;
 }

@@ -134,7 +134,7 @@ describe("statuses of containers", () => {
       containerEnds: new Map([[old.id, NOW]]),
     };
 
-    test("only a dead one whose end is unknown is asked", async () => {
+    test("the status of a dead container is read once, until its end is known", async () => {
       const { observe } = fakeEngine({ containers }).engine;
       const { asked, call } = asking(() => null);
       const containerDetail: typeof observe.runtime.containerDetail = async (id) =>
@@ -182,7 +182,7 @@ describe("statuses of sandboxes", () => {
     expect(asked).toHaveLength(count + 1);
   });
 
-  test("those not asked because others hang are asked by the next pass", async () => {
+  test("after two timeouts the remaining sandboxes wait for the next pass", async () => {
     const { asked, call } = asking(fails("deadline"));
     const silent = new Backoff({ monotonicNs: () => 0n });
     const all = Array.from({ length: 40 }, (_, index) => aSandbox(`s${index}`));
@@ -203,7 +203,7 @@ describe("statuses of sandboxes", () => {
     expect(new Set(asked).size).toBe(asked.length);
   });
 
-  test("a lost connection says nothing of them: all are asked, and again each time", async () => {
+  test("a lost connection backs off no sandbox: every pass asks all of them", async () => {
     const { asked, call } = asking(fails("unreachable"));
     const silent = new Backoff({ monotonicNs: () => 0n });
     const input = {

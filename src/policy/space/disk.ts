@@ -25,12 +25,12 @@ export function countedStoreBytes(
   return counted > 0n ? counted : null;
 }
 
-/** For each image, and so many besides. CRI-O 1.37 takes 1.2 KiB for an image and 0.6 KiB for a layer of its own. */
+/** Bytes per image, and images added as a margin. CRI-O 1.37 records an image in 1.2 KiB and each layer in 0.6 KiB. */
 const [RECORD_BYTES, RECORDS_BESIDES] = [16_384n, 16];
 
 /**
- * What has to be available for a removal: CRI-O writes its lists of images and layers anew. If it cannot, the image
- * leaves the list all the same, and its layers stay for good.
+ * Free bytes that a removal needs, because CRI-O rewrites its lists of images and layers. Without them it drops the image
+ * from its list and never deletes the layers.
  */
 export const roomToRecord = ({ runtime, images }: Pick<Snapshot, "runtime" | "images">): bigint =>
   runtime.name.toLowerCase() === "cri-o"
