@@ -84,6 +84,16 @@ describe("a loop", () => {
     expect(loop.state().stalled).toBeNull();
   });
 
+  test("a loop works during its run, but not in a pause or while it waits for its turn", async () => {
+    const { clock, loop } = started({ takesMs: 8_000 });
+    await clock.run(5_000);
+    const states = [loop.isWorking()];
+    loop.queued();
+    states.push(loop.isWorking());
+    await clock.run(5_000);
+    expect([...states, loop.isWorking()]).toEqual([true, false, false]);
+  });
+
   test("a stopped loop ends its pause at once, and a run in flight first", async () => {
     const pausing = started();
     await pausing.clock.run(5_000);

@@ -49,9 +49,13 @@ test("a plan from a recorded node uses the keep rules of that node and of the co
 test("a plan without the figures of the root directory says so, and exits like gc", async () => {
   const unmeasured = "cannot measure the filesystem of /var/lib/kubelet";
   const root = aFilesystem({ roles: ["nodefs"], capacityBytes: 0n, device: "none", unmeasured });
-  const { node } = openNodeOf({ snapshot: { filesystems: [aFilesystem(), root] } });
-  const { code, stderr } = await crigc(["plan"], { open: { node } });
-  expect([code, stderr]).toEqual([3, expect.stringContaining(unmeasured)]);
+  const filesystems = [aFilesystem(), root];
+  const { node } = openNodeOf({ snapshot: { filesystems } });
+  const seen = async () => ({ snapshot: aSnapshot({ filesystems }), ledger: aLedger() });
+  for (const line of [["plan"], ["plan", "--snapshot", "node.json"]]) {
+    const { code, stderr } = await crigc(line, { open: { node, recorded: seen } });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(unmeasured)]);
+  }
 });
 
 describe("with --compat kubelet", () => {

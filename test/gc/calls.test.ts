@@ -134,7 +134,7 @@ describe("statuses of containers", () => {
       containerEnds: new Map([[old.id, NOW]]),
     };
 
-    test("the status of a dead container is read once, until its end is known", async () => {
+    test("crigc asks only about the dead container whose end is unknown", async () => {
       const { observe } = fakeEngine({ containers }).engine;
       const { asked, call } = asking(() => null);
       const containerDetail: typeof observe.runtime.containerDetail = async (id) =>
