@@ -175,8 +175,9 @@ export async function inLanes<T>(
 /** Abort reason of a container pass that disk pressure waits for. With any other reason (SIGTERM) requested removals are awaited. */
 export const HURRY = new DOMException("disk pressure cannot wait", "AbortError");
 
-/** How long requested removals are still awaited then. A call given up after as long counts as unanswered. */
+/** How long requested removals are still awaited then, and containers that make no progress. A call given up after as long counts as unanswered. */
 export const HANGING_MS = 5_000;
+export const HANGING_NS = BigInt(HANGING_MS) * 1_000_000n;
 
 /**
  * The writer of a pass over containers. While disk pressure waits, a removal that hangs counts as unanswered after seconds,

@@ -4,7 +4,7 @@ import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { LogRemover, RuntimeReader, Timer, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
 import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
-import { askAll } from "./calls.ts";
+import { askAll, HANGING_NS } from "./calls.ts";
 
 /** How long to wait before reading a failed status again. */
 const RETRY_NS = 60_000_000_000n;
@@ -51,7 +51,7 @@ export class LogUsers {
       foreign: owners.ofContainer(container).foreign,
       read: () => this.#pathOf(container, signal),
     }));
-    return this.#users(entries);
+    return this.#users(entries, signal);
   }
 
   /** For sandboxes whose runtime reports a log directory. */
@@ -68,7 +68,7 @@ export class LogUsers {
         return directory === null || directory === "" ? directory : `${directory}/-`;
       },
     }));
-    return this.#users(entries);
+    return this.#users(entries, signal);
   }
 
   /** Drops IDs that are no longer listed. */
@@ -84,8 +84,8 @@ export class LogUsers {
     return detail.logPath;
   }
 
-  async #users(entries: readonly Entry[]): Promise<readonly LogUser[]> {
-    const gone = await this.#ask(entries);
+  async #users(entries: readonly Entry[], signal: AbortSignal): Promise<readonly LogUser[]> {
+    const gone = await this.#ask(entries, signal);
     return entries.flatMap(({ id, name, uid, foreign }): readonly LogUser[] => {
       const path = this.#paths.get(id);
       if (path === "" || gone.has(id)) return [];
@@ -95,8 +95,8 @@ export class LogUsers {
     });
   }
 
-  /** Returns the IDs that no longer exist. */
-  async #ask(entries: readonly Entry[]): Promise<ReadonlySet<string>> {
+  /** Returns the IDs that no longer exist. A status that the signal cuts off has not failed, unless it hung. */
+  async #ask(entries: readonly Entry[], signal: AbortSignal): Promise<ReadonlySet<string>> {
     const nowNs = this.#timer.monotonicNs();
     const failedLately = (id: Entry["id"]): boolean => {
       const failedNs = this.#failedNs.get(id);
@@ -107,15 +107,21 @@ export class LogUsers {
       .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
       .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
     const gone = new Set<string>();
+    const askedNs = new Map<string, bigint>();
     await askAll(
       toAsk,
       async ({ id, read }) => {
+        askedNs.set(id, this.#timer.monotonicNs());
         const path = await read();
         if (path === null) gone.add(id);
         else this.#paths.set(id, path);
         this.#failedNs.delete(id);
       },
-      ({ id }) => void this.#failedNs.set(id, this.#timer.monotonicNs()),
+      ({ id }) => {
+        const endNs = this.#timer.monotonicNs();
+        const hung = endNs - (askedNs.get(id) ?? endNs) >= HANGING_NS;
+        if (!signal.aborted || hung) this.#failedNs.set(id, endNs);
+      },
     );
     return gone;
   }
@@ -172,20 +178,13 @@ export class LogUse {
     this.#signal = signal;
   }
 
-  /**
-   * Names of files in this container's log directory that other containers write to: those of its pod, and foreign
-   * ones. Throws if the log of one is unknown.
-   */
+  /** Names of files in this container's log directory that others write to. Throws if the log of one is unknown. */
   async namesBeside(
     container: Container,
     path: string,
     listed: Listed,
   ): Promise<readonly string[]> {
-    const { neighbours, owners } = this.#derived(listed);
-    const others = neighbours(container).filter(
-      ({ id }) => id !== container.id && !this.#removed.has(id),
-    );
-    const users = await this.#users.ofContainers(others, owners, this.#signal);
+    const users = await this.usersBeside(container, listed);
     const paths = users.map(({ use, name }) => {
       if (use.kind === "path") return use.path;
       throw new Error(`its log is kept, because the status of ${name} could not be read`);
@@ -196,6 +195,16 @@ export class LogUse {
     const directories = new Set(own.map(directoryOf));
     const beside = places.flat().filter((place) => directories.has(directoryOf(place)));
     return [...new Set(beside.map((place) => place.slice(place.lastIndexOf("/") + 1)))];
+  }
+
+  /** The containers that may log to this container's directory: those of its pod, and foreign ones, which have none here. */
+  async usersBeside(container: Container, listed: Listed): Promise<readonly LogUser[]> {
+    if (container.podUid === "") return [];
+    const { neighbours, owners } = this.#derived(listed);
+    const others = neighbours(container).filter(
+      ({ id }) => id !== container.id && !this.#removed.has(id),
+    );
+    return this.#users.ofContainers(others, owners, this.#signal);
   }
 
   /** What uses the directory; `null` if nothing does. */

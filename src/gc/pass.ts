@@ -10,7 +10,7 @@ import type { Parts } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
-import { HURRY } from "./calls.ts";
+import { HANGING_MS, HURRY } from "./calls.ts";
 import { CreationWait } from "./creation-wait.ts";
 import {
   collectContainers,
@@ -58,8 +58,8 @@ export interface PassEnd {
 
 /** How long images wait for containers under pressure. */
 const HEAD_START_MS = 500;
-/** How long after the images containers may make no progress before the pass ends, and how often the disks are looked at. */
-const [HANGING_MS, LOOK_MS] = [5_000, 1_000];
+/** How often containers that go on after the images, and the disks, are looked at. */
+const LOOK_MS = 1_000;
 
 /** Runs one pass. Never rejects: failures are in the result and in the journal. */
 export async function runPass(

@@ -5,7 +5,7 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../m
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { HANGING_MS, inLanes, OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
+import { HANGING_NS, inLanes, OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
 import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
 import type { Fresh } from "./fresh-view.ts";
 import { LogUse } from "./log-users.ts";
@@ -29,6 +29,8 @@ interface Call {
   readonly unanswered: boolean;
   /** The pass was stopped before the answer. */
   readonly isGivenUp?: boolean;
+  /** Its pre-stop handler, which is not to begin anew in each pass, may have run. */
+  readonly mayHaveStopped?: boolean;
 }
 
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
@@ -101,11 +103,13 @@ class ContainerRemovals {
     const podOf = ({ planned: { container } }: ContainerRemoval): string =>
       container.podUid === "" ? container.sandboxId : container.podUid;
     await this.#stage("containers", this.#groups(planned, podOf), async (removal) => {
-      const { id } = removal.planned.container;
+      const { container, stopFirst } = removal.planned;
       const why = (): string | undefined =>
-        this.#execution.backoff.leftAlone(id) ??
-        this.#fresh.value.vetoes.get(id) ??
+        this.#execution.backoff.leftAlone(container.id) ??
+        this.#fresh.value.vetoes.get(container.id) ??
         this.#tooLong(removal.planned);
+      // After the removal a stop of the pass would cut their statuses off, and the log would stay for good.
+      if (why() === undefined) await this.#logUse?.usersBeside(container, this.#fresh.value.lists);
       if (!(await this.#mayBegin(() => why() === undefined))) {
         const result = { kind: "skipped", what: why() ?? "" } as const;
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
@@ -114,8 +118,8 @@ class ContainerRemovals {
       const { timer } = this.#execution;
       const startNs = timer.monotonicNs();
       const removed = await removeContainer(removal, this.#removalPorts());
-      if (removal.planned.stopFirst) this.#stoppingNs += timer.monotonicNs() - startNs;
-      return this.#ended(id, this.#containers, removed);
+      if (stopFirst) this.#stoppingNs += timer.monotonicNs() - startNs;
+      return { ...this.#ended(container.id, this.#containers, removed), mayHaveStopped: stopFirst };
     });
   }
 
@@ -222,16 +226,17 @@ class ContainerRemovals {
       const { backoff, timer } = this.#execution;
       const startNs = timer.monotonicNs();
       const call = await work(item);
-      const isGivenUp = call?.isGivenUp === true;
-      const isLong = timer.monotonicNs() - startNs >= BigInt(HANGING_MS) * 1_000_000n;
-      // The stop of a sandbox might have been answered in time; pre-stop handlers are not to begin anew in each pass.
-      if (call !== null && (!isGivenUp || isLong || name === "containers"))
-        backoff.note(call.id, call.unanswered);
+      if (call === null) return false;
+      const { id, unanswered: isSilent, isGivenUp = false, mayHaveStopped = false } = call;
+      const isLong = timer.monotonicNs() - startNs >= HANGING_NS;
+      // What is given up early might have been answered in time.
+      if (!isGivenUp || isLong || mayHaveStopped) backoff.note(id, isSilent);
       // Not a call that timed out, even if every lane has one.
       if (isGivenUp) throw new Ended("stopped");
-      return call?.unanswered === true;
+      return isSilent;
     });
-    if (unanswered >= UNANSWERED_MAX)
+    // A pass that has to end waits for no deadline.
+    if (unanswered >= UNANSWERED_MAX && !this.#execution.signal.aborted)
       this.#errors.push(
         `${name}: ${unanswered} calls timed out; the rest is left to the next pass`,
       );

@@ -289,7 +289,7 @@ describe("log paths of containers", () => {
       { monotonicNs: () => clock.ns },
     );
     const owners = ownership({ sandboxes: [] }, "none");
-    const ask = () => users.ofContainers(containers, owners, signal);
+    const ask = (stop = signal) => users.ofContainers(containers, owners, stop);
     return { users, ask, asked, clock };
   }
 
@@ -300,6 +300,21 @@ describe("log paths of containers", () => {
       expect(await ask()).toMatchObject([{ use: { kind: "pod" } }]);
     }
     expect(asked).toHaveLength(2);
+  });
+
+  test.each([
+    ["at once", 4n, 2],
+    ["after a minute if it had hung", 5n, 1],
+  ])("whose reading was cut off are read again %s", async (_, seconds, times) => {
+    const stop = new AbortController();
+    const { ask, asked, clock } = usersOf([one], () => {
+      clock.ns += 1_000_000_000n * seconds;
+      stop.abort();
+      return fails("failed")();
+    });
+    await ask(stop.signal);
+    await ask();
+    expect(asked).toHaveLength(times);
   });
 
   test("are unknown if the runtime answers for another container", async () => {

@@ -265,6 +265,34 @@ describe("a container", () => {
     },
   );
 
+  test.each([
+    ["its own status", one.id],
+    ["the status of another one of its pod", two.id],
+  ])(
+    "is not removed by a pass that is cut off during %s, and goes with its log next",
+    async (_, about) => {
+      const options = { backoff: aBackoff(), inOrder: true };
+      const world = numbered;
+      const containers = [one, two];
+      const first = await collect({
+        containers,
+        world,
+        options,
+        prepare: ({ world: node, engine: { logUsers } }, stop) => {
+          Object.assign(options, { logUsers });
+          node.before = (method, id) => {
+            if (method !== "ContainerStatus" || id !== about || stop.signal.aborted) return;
+            stop.abort();
+            throw new RuntimeError("cancelled", "given up");
+          };
+        },
+      });
+      expect(first.fake.writes).toEqual([]);
+      const { fake } = await collect({ containers, world, options });
+      expect(called(fake, "RemoveLogs")).toEqual([`${directory}/0.log`, `${directory}/1.log`]);
+    },
+  );
+
   const meanwhile = (claim: string, detail: Partial<ContainerDetail>, what: string): Row => [
     `that ${claim} meanwhile is skipped`,
     { containers: [one], detail },
