@@ -6,6 +6,7 @@ import { shown } from "../config/settings.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import type { Lock } from "../node/lock.ts";
+import { shrinkOnceSettled } from "../node/process.ts";
 import { type Log, logForm, logOf } from "./log.ts";
 import { Agent } from "./loops.ts";
 import { type LockHolder, openEngine, takeLock } from "./node.ts";
@@ -101,6 +102,7 @@ class RunningAgent {
     this.#agent = agent;
     this.#statusServer.attach({ agent, engine, recorder });
     systemd.ready(`watching ${connected.endpoint}`);
+    shrinkOnceSettled();
     await agent.run(signal);
     systemd.stopping();
     this.#log.info(0, "crigc stopping on request");

@@ -37,8 +37,8 @@ const GROWTH_BYTES = 16 * 1024 * 1024;
  * takes their memory, unless they are swept.
  */
 export function growthCollector(
-  residentBytes: () => number | null = residentMemory,
-  collect: () => unknown = gcAndSweep,
+  residentBytes: () => number | null,
+  collect: () => void,
 ): (weight?: number) => void {
   let done = 1;
   let lowest = Infinity;
@@ -55,8 +55,24 @@ export function growthCollector(
   };
 }
 
+const SETTLED_MS = 10_000;
+let settling: Timer | undefined;
+
+/**
+ * Frees memory once nothing has made the process grow for 10 s. It discards compiled code, too, whose caches keep dead
+ * values alive (on a large node tens of megabytes, whatever is collected); code that runs again is loaded again.
+ */
+export function shrinkOnceSettled(): void {
+  clearTimeout(settling);
+  settling = setTimeout(() => Bun.shrink(), SETTLED_MS);
+  settling.unref();
+}
+
 /** For this process. */
-export const collectIfGrown = growthCollector();
+export const collectIfGrown = growthCollector(residentMemory, () => {
+  gcAndSweep();
+  shrinkOnceSettled();
+});
 
 /** More runtime calls within the window than a small node causes. */
 const BUSY_CALLS = 500;

@@ -1,9 +1,14 @@
 // Garbage is collected when the process has grown, however little each piece of work allocates; hot code is compiled
 // when the process is busy.
 
-import { expect, test } from "bun:test";
+import { expect, jest, spyOn, test } from "bun:test";
 
-import { compileWhenBusy, growthCollector, ignoresHangup } from "../../src/node/process.ts";
+import {
+  compileWhenBusy,
+  growthCollector,
+  ignoresHangup,
+  shrinkOnceSettled,
+} from "../../src/node/process.ts";
 import { put, scratch } from "../support/scratch.ts";
 
 /** A collector, and the numbers of its checks and collections; each collection frees 10 MiB. */
@@ -41,6 +46,20 @@ test.each([
     return state.collections;
   });
   expect(counts).toEqual(collections);
+});
+
+test("memory is given back once, 10 s after a process last grew", () => {
+  jest.useFakeTimers();
+  using shrink = spyOn(Bun, "shrink").mockImplementation(() => undefined);
+  try {
+    for (const pauseMs of [9_999, 9_999, 60_000]) {
+      shrinkOnceSettled();
+      jest.advanceTimersByTime(pauseMs);
+    }
+    expect(shrink).toHaveBeenCalledTimes(1);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test.each([
