@@ -91,7 +91,7 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
     "",
     ...wrapped(`${capitalised(summary)}. ${doc}`.trim(), screen),
     ...section(
-      "Operands",
+      "Arguments",
       operands.map((it) => [it.name, it.help]),
       screen,
     ),
