@@ -13,7 +13,7 @@ import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import { type NodeTrace, readTrace } from "../model/trace.ts";
-import { readClocks, wallClock } from "../node/clock.ts";
+import { adoptBootId, readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
@@ -105,6 +105,8 @@ export function openersOf(world: ProcessWorld) {
       askAgent({ socketPath: join(values.runDir, CONTROL_SOCKET), path, timeoutMs }),
     /** Tells whether another process has the same root directory. */
     rootDirectoryId,
+    /** What tells boots apart in this process from here on. */
+    adoptBootId,
     trace: recordedTrace,
     resultText,
     /** Runs other commands of crigc at once; see `sideBySide`. */

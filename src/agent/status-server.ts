@@ -7,7 +7,7 @@ import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
-import { wallClock } from "../node/clock.ts";
+import { readClocks, wallClock } from "../node/clock.ts";
 import { rootDirectoryId } from "../node/directories.ts";
 import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
@@ -151,6 +151,7 @@ export class StatusServer implements HttpProviders {
       version: world.build.version,
       pid: world.self.pid,
       rootDirectoryId: rootDirectoryId(),
+      bootId: readClocks().bootId,
       now: wallClock(),
       startedAt,
       dryRun: config().values.dryRun,

@@ -156,7 +156,8 @@ async function runningAgent(
       note(`the running agent serves ${other}; using the configuration of this command`);
       return null;
     }
-    const { values, pressure, configurationError, rootDirectoryId } = answer;
+    const { values, pressure, configurationError, rootDirectoryId, bootId } = answer;
+    if (bootId !== null) open.adoptBootId(bootId);
     if (configurationError !== null)
       note(`the agent's configuration files differ from what is in force: ${configurationError}`);
     const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();

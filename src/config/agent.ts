@@ -10,6 +10,7 @@ const Answer = v.object({
   runtime: v.optional(v.nullable(v.object({ endpoint: v.optional(v.string()) })), null),
   configurationError: v.optional(v.nullable(v.string()), null),
   rootDirectoryId: v.optional(v.nullable(v.string()), null),
+  bootId: v.optional(v.nullable(v.string()), null),
   pressure: v.optional(v.array(v.object({ signal: v.string(), due: v.boolean() })), []),
 });
 

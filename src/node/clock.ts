@@ -42,6 +42,14 @@ function uptime(proc: string): Duration {
 /** By the mount point of /proc: a process never sees another boot than its own. */
 const bootIds = new Map<string, string>();
 
+/**
+ * In a node that is itself a container, a service or pod with its own /proc reads the boot ID of the host, a shell that of
+ * the container; a command goes by the ID of the running agent, or either would take the other for another boot.
+ */
+export const adoptBootId = (id: string): void => {
+  bootIds.set("/proc", id);
+};
+
 /** A process sees only one boot; across processes the clocks have to tell boots apart. */
 const OWN_BOOT = `${PROCESS_BOOT}${crypto.randomUUID()}`;
 

@@ -141,6 +141,16 @@ test("an agent with another root directory gives its values without its credenti
   expect(same.stderr).toBe("");
 });
 
+test("a command tells boots apart by the boot ID of the agent, which may have another /proc", async () => {
+  const adopted: string[] = [];
+  const adoptBootId = (id: string): number => adopted.push(id);
+  for (const bootId of ["f46efbc5-1b60-4aa5-9018-16e107e8949d", undefined])
+    await config([], {
+      open: { ...answering(JSON.stringify({ ...status, bootId })), adoptBootId },
+    });
+  expect(adopted).toEqual(["f46efbc5-1b60-4aa5-9018-16e107e8949d"]);
+});
+
 test.each(["print config", `config --check=${FILE}`])(
   "%s does not query the agent",
   async (line) => {
