@@ -1,4 +1,6 @@
 /** Encodes requests and decodes responses by the schema, with `@grpc/proto-loader`. */
+import { isUtf8 } from "node:buffer";
+
 import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
 
 import { assert } from "../model/assert.ts";
@@ -62,22 +64,30 @@ const shapes = new Map<string, Shape>();
 function shapeOf(name: string): Shape {
   const known = shapes.get(name);
   if (known !== undefined) return known;
-  const shape: Shape[number][] = [];
-  for (const { id, type, keyType } of Object.values(messages[name]?.fields ?? {}))
+  const shape: FieldShape[] = [];
+  for (const { id, type, keyType, rule } of Object.values(messages[name]?.fields ?? {}))
     shape[id] =
-      keyType === undefined ? fieldShape(type) : [undefined, fieldShape(keyType), fieldShape(type)];
+      keyType === undefined
+        ? fieldShape(type, rule === "repeated")
+        : {
+            type: "map",
+            fields: [undefined, fieldShape(keyType), fieldShape(type)],
+            isRepeated: true,
+          };
   shapes.set(name, shape);
   return shape;
 }
 
-function fieldShape(type: string): Shape[number] {
-  if (messages[type] !== undefined) return shapeOf(type);
-  return type === "string" || type === "bytes" ? BYTES : VARINT;
-}
+const fieldShape = (type: string, isRepeated = false): FieldShape => ({
+  type,
+  fields: messages[type] === undefined ? null : shapeOf(type),
+  isRepeated,
+});
 
 /*
  * What crigc checks in protobuf's wire format before the library decodes it. The library truncates a string whose length
- * exceeds its message, ignores wire types of known fields, and skips groups and field number 0.
+ * exceeds its message, ignores wire types of known fields, skips groups and field number 0, replaces what is not UTF-8,
+ * takes a bool of more than 32 bits for false, and of two parts of a message only the later one.
  */
 
 /** A response that is not the expected message, or leaves something to guess. */
@@ -90,20 +100,39 @@ const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
-/** By number: the wire type of a field, or its fields if it is a message. Undeclared fields are skipped. */
-type Shape = readonly (typeof VARINT | typeof BYTES | Shape | undefined)[];
+/** By number. Undeclared fields are skipped. */
+type Shape = readonly (FieldShape | undefined)[];
+
+interface FieldShape {
+  readonly type: string;
+  /** Of a message. */
+  readonly fields: Shape | null;
+  readonly isRepeated: boolean;
+}
 
 /** Throws `MalformedError` if the bytes are not a message of this shape. */
 function checkFields(bytes: Buffer, shape: Shape, { start, end }: Span): void {
+  /** A bit for each message that may come only once. */
+  let met = 0;
   for (let at = start; at < end;) {
     readField(bytes, at, end);
     at = field.end;
-    const inShape = shape[field.number];
-    const expected = typeof inShape === "object" ? BYTES : inShape;
-    if (expected !== undefined && field.wireType !== expected)
+    const declaration = shape[field.number];
+    if (declaration === undefined) continue;
+    const { type, fields, isRepeated } = declaration;
+    const expected = fields !== null || type === "string" ? BYTES : VARINT;
+    if (field.wireType !== expected)
       throw new MalformedError(`a field has wire type ${field.wireType} instead of ${expected}`);
+    if (type === "string" && !isUtf8(bytes.subarray(field.start, at)))
+      throw new MalformedError("a text is not UTF-8");
+    if (type === "bool" && at - field.start > 1)
+      throw new MalformedError("a bool is longer than one byte");
+    if (fields === null) continue;
+    const bit = isRepeated ? 0 : 1 << field.number;
+    if ((met & bit) !== 0) throw new MalformedError("a message is there twice");
+    met |= bit;
     // Its start and end are read before the next field is.
-    if (typeof inShape === "object") checkFields(bytes, inShape, field);
+    checkFields(bytes, fields, field);
   }
 }
 

@@ -148,4 +148,21 @@ async function stream(
   } finally {
     signal?.removeEventListener("abort", cancel);
   }
+  if (!isBetweenMessages(calling)) throw invalid("The response ends within a message");
+}
+
+/** How the library's calls hold one another; the innermost one splits what it receives into messages. */
+interface LibraryCall {
+  readonly call?: LibraryCall;
+  readonly child?: LibraryCall;
+  readonly underlyingCalls?: readonly { readonly call: LibraryCall }[];
+  readonly decoder?: { readonly readState: number };
+}
+
+/** The library ignores an incomplete message at the end: a list that is cut off there would look complete. */
+function isBetweenMessages(calling: object): boolean {
+  let at: LibraryCall | undefined = calling;
+  while (at !== undefined && at.decoder === undefined)
+    at = at.call ?? at.child ?? at.underlyingCalls?.at(-1)?.call;
+  return at?.decoder?.readState === 0;
 }

@@ -117,7 +117,19 @@ describe("a message is rejected", () => {
     ["with a name that passes its image's end", [0x0a, 0x03, 0x12, 0x02, 0x61, 0x0a, 0x00]],
     ["that ends inside an ID", [0x0a, 0x03, 0x0a, 0x04, 0x61, 0x62, 0x63, 0x64]],
     ["with an integer of more than 64 bits", [0x0a, 0x0c, 0x20, ...ones(10), 0x01]],
+    ["with a pin that the library reads as none", [0x0a, 0x06, 0x40, 0x80, 0x80, 0x80, 0x80, 0x10]],
+    ["with an ID that is not UTF-8", [0x0a, 0x04, 0x0a, 0x02, 0x61, 0xff]],
+    ["with a tag that is half a character", [0x0a, 0x03, 0x12, 0x01, 0xc3]],
   ])("%s, once its entry is decoded", (_, bytes) => {
     expect(() => decodeAnswer("ListImages", Buffer.from(bytes))).toThrow(MalformedError);
+  });
+
+  test("with the second part of a message, for which the library would forget the first", () => {
+    const part = (image: object): Buffer =>
+      written("ContainerStatus", { status: { id: "a", image } });
+    const named = part({ image: "r.example/a:1" });
+    expect(() => decodeAnswer("ContainerStatus", Buffer.concat([named, part({})]))).toThrow(
+      MalformedError,
+    );
   });
 });

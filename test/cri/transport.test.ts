@@ -86,11 +86,9 @@ interface Outcome {
 
 const ask = { path: "/a.B/C", request: Buffer.from("ask"), signal: undefined };
 
-async function call(
-  { timeoutMs }: { readonly timeoutMs: number } = { timeoutMs: 5000 },
-): Promise<Outcome> {
+async function call({ timeoutMs = 5000, isStream = false } = {}): Promise<Outcome> {
   const messages: string[] = [];
-  const request = { ...ask, isStream: false, timeoutMs };
+  const request = { ...ask, isStream, timeoutMs };
   try {
     await connection.exchange(request, (bytes) => messages.push(bytes.toString()));
     return { messages, error: null };
@@ -138,7 +136,7 @@ describe("a response is rejected that", () => {
       "ends within a message",
       answering([framed("whole").subarray(0, 7)], ok),
       "INTERNAL",
-      /No message received/,
+      /The response ends within a message/,
     ],
     [
       "ends without a status",
@@ -156,6 +154,12 @@ describe("a response is rejected that", () => {
     answer = given;
     const { error } = await call();
     expect(error).toEqual([code, expect.stringMatching(message)]);
+  });
+
+  test.each([0, 1, 4, 5, 6])("ends %d bytes into a further message of a stream", async (length) => {
+    answer = answering([framed("one"), framed("two").subarray(0, length)], ok);
+    const error = length === 0 ? null : ["INTERNAL", "The response ends within a message"];
+    expect(await call({ isStream: true })).toEqual({ messages: ["one"], error } as Outcome);
   });
 });
 
