@@ -68,12 +68,16 @@ const states = (
 ): MetricDefinition => ({ type: "gauge", help, labels, read });
 const state = (help: string, read: (figures: Figures) => Value): MetricDefinition =>
   states(help, [], (figures) => [[[], read(figures)]]);
-/** One series per role, so that queries need not know which roles share a filesystem. */
+/** One series per role, so that queries need not know which roles share a filesystem; none without figures. */
 const diskGauge = (help: string, read: (disk: FilesystemStatus) => Value): MetricDefinition =>
   states(help, ["mountpoint", "role"], ({ filesystems }) =>
     filesystems.flatMap((disk) =>
       disk.filesystem.roles.map(
-        (role) => [[disk.filesystem.mountpoint, role], read(disk)] as const,
+        (role) =>
+          [
+            [disk.filesystem.mountpoint, role],
+            disk.filesystem.unmeasured === undefined ? read(disk) : null,
+          ] as const,
       ),
     ),
   );

@@ -53,11 +53,12 @@ export class Measurements {
   newest(seen: Pick<Seen, "filesystems" | "observedAt"> | null): readonly MeasuredFilesystem[] {
     if (seen === null) return [];
     const { filesystems, observedAt } = seen;
-    return filesystems.map((filesystem) => ({
-      ...filesystem,
-      measuredAt: observedAt,
-      ...this.#newest.get(filesystem.path),
-    }));
+    return filesystems.map(({ unmeasured, ...filesystem }) => {
+      const newest = this.#newest.get(filesystem.path);
+      if (newest !== undefined) return { ...filesystem, ...newest };
+      const why = unmeasured === undefined ? {} : { unmeasured };
+      return { ...filesystem, ...why, measuredAt: observedAt };
+    });
   }
 
   #note(path: string, { capacityBytes, availableBytes, inodes, inodesFree }: Figures): void {

@@ -143,6 +143,8 @@ export const filesystemJson = (filesystem: Filesystem) => ({
   ...jsonOf(filesystem, "inodes", "inodesFree", "imageUsedBytes"),
   imageInodesUsed: filesystem.imageInodesUsed ?? null,
   containerUsedBytes: filesystem.containerUsedBytes,
+  /** Why the figures above are none. */
+  ...(filesystem.unmeasured !== undefined && { unmeasured: filesystem.unmeasured }),
 });
 
 export const eventJson = (event: Event) => jsonOf(event, "reason", "message", "at", "passId");

@@ -160,8 +160,11 @@ export function statusTable(status: StatusDocument, screen: Screen): string {
   for (const problem of status.problems) printer.say(`${problem}.`, "red");
   printer.gap();
   for (const it of status.filesystems) {
-    printFigures(printer, it, `, measured ${ago(it.measuredAt, now)}`);
-    printBar(printer, it);
+    const { unmeasured, capacityBytes, measuredAt } = it;
+    const rest =
+      unmeasured === undefined ? `, measured ${ago(measuredAt, now)}` : `: ${unmeasured}`;
+    printFigures(printer, it, clean(rest));
+    if (capacityBytes > 0n) printBar(printer, it);
     if (it.forecast !== null) printer.say(capitalised(forecastWords(it.forecast, it.highPercent)));
     printer.gap();
   }

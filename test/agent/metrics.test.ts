@@ -187,6 +187,24 @@ describe("metrics of the node", () => {
       },
     ],
     [
+      "a filesystem that could not be measured has no figures",
+      {
+        filesystems: [
+          {
+            filesystem: measured({ mountpoint: "/other", unmeasured: "it does not answer" }),
+            thresholds: null,
+            forecast: null,
+          },
+        ],
+      },
+      Object.fromEntries(
+        ["capacity_bytes", "available_bytes", "inodes", "inodes_free"].map((name) => [
+          disk(name, "imagefs", "/other"),
+          null,
+        ]),
+      ),
+    ],
+    [
       "only enabled kinds of pass have a period",
       { loops },
       {

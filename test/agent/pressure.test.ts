@@ -41,6 +41,18 @@ describe("the shown figures of a filesystem", () => {
     expect(measurements.newest(seen)).toMatchObject([{ availableBytes: 3n * GIB }]);
   });
 
+  test("are those of the check for pressure if the observation could not measure it", async () => {
+    const { world, disk, measurements, measured } = noted();
+    const unmeasured = "it does not answer";
+    world.filesystem = { ...world.filesystem, capacityBytes: 0n, unmeasured };
+    const before = { filesystems: await disk.filesystems(nothing), observedAt: NOW };
+    expect(measurements.newest(before)).toMatchObject([{ capacityBytes: 0n, unmeasured }]);
+    world.filesystem = aFilesystem({ path: "/images" });
+    await measured(10, 5n * GIB);
+    const [shown] = measurements.newest(before);
+    expect([shown?.availableBytes, shown?.unmeasured]).toEqual([5n * GIB, undefined]);
+  });
+
   test("are unchanged by a failed measurement", async () => {
     const { world, measurements, measured } = noted();
     expect(measurements.newest(null)).toEqual([]);

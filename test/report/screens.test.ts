@@ -241,6 +241,13 @@ const rules = {
   matched: true,
 } as const;
 
+const unmeasured = measured({
+  roles: ["nodefs"],
+  mountpoint: "/gone",
+  capacityBytes: 0n,
+  availableBytes: 0n,
+  unmeasured: "cannot measure the filesystem of /gone",
+});
 const [loop] = status().loops as readonly [LoopStatus];
 const troubled = status({
   baseline: {
@@ -273,6 +280,7 @@ const troubled = status({
   underPressure: true,
   filesystems: [
     { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 }, forecast },
+    { filesystem: unmeasured, thresholds: null, forecast: null },
   ],
   loops: [
     { ...loop, lastEndedAt: null, nextAt: null, lastStartedAt: null },

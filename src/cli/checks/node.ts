@@ -56,9 +56,11 @@ function filesystemCheck(
 ): Verdict {
   const { roles, path, mountpoint, capacityBytes, availableBytes } = filesystem;
   const where = path === mountpoint ? path : `${path} (mounted at ${mountpoint})`;
+  const { unmeasured } = filesystem;
+  if (unmeasured !== undefined) return failed(`nothing is removed for it: ${unmeasured}`);
   if (capacityBytes === 0n)
     return failed(
-      `${filesystem.unmeasured ?? `${where} reports a capacity of 0 bytes`}, so its usage is unknown and nothing is removed for it`,
+      `${where} reports a capacity of 0 bytes, so its usage is unknown and nothing is removed for it`,
       "check what is mounted there",
     );
   const used = usedPercent(capacityBytes, availableBytes);

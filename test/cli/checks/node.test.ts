@@ -111,6 +111,19 @@ const nodes: Readonly<Record<string, Node>> = {
     seen: disk({ availableBytes: 3n * GIB, imageUsedBytes: 4n * GIB }),
     limits: { ...defaultLimits, images: { ...defaultLimits.images, maxImages: 1 } },
   },
+  "whose root directory could not be measured": {
+    seen: {
+      filesystems: [
+        ...(calm.filesystems ?? []),
+        aFilesystem({
+          roles: ["nodefs"],
+          device: "/k",
+          capacityBytes: 0n,
+          unmeasured: "no answer",
+        }),
+      ],
+    },
+  },
   "of capacity 0": { seen: disk({ capacityBytes: 0n, availableBytes: 0n }) },
   "whose images in use are unknown": {
     seen: { containers: [aContainer("web", { imageName: "registry.example/x:1" })] },
