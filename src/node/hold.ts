@@ -1,6 +1,6 @@
 // The hold as a file: written where possible, read in both places, and in force if it cannot be understood.
 
-import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import * as v from "valibot";
@@ -126,6 +126,8 @@ function stateOf(path: string, clocks: () => Clocks): HoldState {
   if (!mayExist(path)) return { kind: "none" };
   let text: string;
   try {
+    // Reading a pipe without a writer would never end.
+    if (!statSync(path).isFile()) return unclear(path, "cannot be read: it is not a regular file");
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (isAbsent(error) && !mayExist(path)) return { kind: "none" };

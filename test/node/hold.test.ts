@@ -125,6 +125,7 @@ describe("a hold", () => {
       (path) => writeFileSync(path, '{"since":"2026-01-01T00:00:00Z","until":"tomorrow"}'),
     ],
     ["is a dangling link", "stateDir", (path) => symlinkSync(`${path}.absent`, path)],
+    ["is a pipe", "stateDir", (path) => void Bun.spawnSync(["mkfifo", path])],
     ["is a dangling link beside it", "runDir", (path) => symlinkSync(`${path}.absent`, path)],
   ])("whose file %s is in force until it is released", (_, place, make) => {
     const here = places();
