@@ -58,11 +58,12 @@ export async function collectContainers(
     logs: snapshot.logs === null ? null : engine.remover,
     lists: run.observer.pods,
     listedNs,
-    decideAgain: (lists) =>
-      decideOnFreshLists(
-        { ...decided, hold: engine.hold() },
-        { ...lists, listedAt: run.steps.now() },
-      ),
+    decideAgain: async (lists) => {
+      const listedAt = run.steps.now();
+      const pods = await engine.observe.host.pods(run.signal);
+      const now = { ...decided, snapshot: { ...decided.snapshot, pods }, hold: engine.hold() };
+      return decideOnFreshLists(now, { ...lists, listedAt });
+    },
     held: () => engine.hold().kind !== "none",
     measureAvailable:
       path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,

@@ -41,7 +41,8 @@ export function freshContainerPlan(execution: ContainerExecution): Fresh<FreshCo
         );
       });
       const listsNs = timer.monotonicNs() - startNs;
-      const now = decideAgain(listed);
+      const now = await decideAgain(listed);
+      if (signal.aborted) throw new Ended("stopped");
       const value = {
         plan: now,
         lists: listed,

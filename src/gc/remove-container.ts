@@ -44,8 +44,8 @@ export interface ContainerExecution extends Pick<
   /** The lists of the pass, and when those of the plan were requested, by the monotonic clock. */
   readonly lists: PodLists;
   readonly listedNs: bigint;
-  /** The same decision on current lists; everything else is as at the start of the pass. */
-  readonly decideAgain: (lists: Listed) => ContainerPlan;
+  /** The same decision on current lists, by the pod source as it is now; everything else is as at the start of the pass. */
+  readonly decideAgain: (lists: Listed) => ContainerPlan | Promise<ContainerPlan>;
   /** Whether a hold has begun, which also stops the running pass. */
   readonly held: () => boolean;
   /** Available bytes of the filesystem that holds the containers; `null`: not measured. */

@@ -47,7 +47,7 @@ class ContainerRemovals {
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
-  readonly #errors: string[];
+  readonly #errors: Set<string>;
   readonly #removed = new Set<string>();
   #stoppingNs = 0n;
   #isOutdated = false;
@@ -64,7 +64,7 @@ class ContainerRemovals {
     // With a pace, or with a limit, removals follow the order of the plan.
     const inOrder = execution.inOrder || maxRemovalsPerPass !== null;
     this.#lanes = inOrder || execution.removalInterval > 0n ? 1 : LANES;
-    this.#errors = [...unjudged(plan)];
+    this.#errors = new Set(unjudged(plan));
   }
 
   async run(): Promise<ContainerOutcome> {
@@ -74,7 +74,7 @@ class ContainerRemovals {
     const before = await this.#available();
     const end = await this.#removeAll();
     const after = before === null ? null : await this.#available();
-    // Other programs write meanwhile; what they wrote is not a negative gain.
+    // What others wrote meanwhile is no negative gain.
     const gained = before === null || after === null ? null : atLeastZero(after - before);
     return this.#outcome(end, gained);
   }
@@ -91,7 +91,7 @@ class ContainerRemovals {
       return "done";
     } catch (thrown) {
       if (!(thrown instanceof Ended)) throw thrown;
-      if (thrown.message !== "") this.#errors.push(thrown.message);
+      if (thrown.message !== "") this.#errors.add(thrown.message);
       return thrown.end;
     }
   }
@@ -147,7 +147,7 @@ class ContainerRemovals {
   ) {
     this.#pace.end(item.result);
     if (item.result.kind === "removed") this.#removed.add(id);
-    if (note !== undefined) this.#errors.push(note);
+    if (note !== undefined) this.#errors.add(note);
     this.#record(items, item);
     return { id, unanswered, isGivenUp: unanswered && item.result.kind === "skipped" };
   }
@@ -205,7 +205,7 @@ class ContainerRemovals {
         return { id, unanswered: false };
       } catch (thrown) {
         if (signal.aborted) throw new Ended("stopped");
-        this.#errors.push(`log link ${link.entry} kept: ${messageOf(thrown)}`);
+        this.#errors.add(`log link ${link.entry} kept: ${messageOf(thrown)}`);
         return { id, unanswered: wasUnanswered(thrown) };
       }
     });
@@ -237,9 +237,7 @@ class ContainerRemovals {
     });
     // A pass that has to end waits for no deadline.
     if (unanswered >= UNANSWERED_MAX && !this.#execution.signal.aborted)
-      this.#errors.push(
-        `${name}: ${unanswered} calls timed out; the rest is left to the next pass`,
-      );
+      this.#errors.add(`${name}: ${unanswered} calls timed out; the rest is left to the next pass`);
   }
 
   /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */
@@ -276,7 +274,7 @@ class ContainerRemovals {
     try {
       return (await this.#execution.measureAvailable?.()) ?? null;
     } catch (thrown) {
-      this.#errors.push(messageOf(thrown));
+      this.#errors.add(messageOf(thrown));
       return null;
     }
   }
@@ -288,7 +286,8 @@ class ContainerRemovals {
       sandboxes: this.#sandboxes,
       logs: this.#logs,
       measuredFreedBytes,
-      errors: this.#errors,
+      // The pod source may have failed since the plan.
+      errors: [...this.#errors.union(new Set(unjudged(this.#fresh.value.plan)))],
     };
   }
 }

@@ -39,7 +39,7 @@ export interface FreshLists extends Listed {
   readonly listedAt: Instant;
 }
 
-/** The container half on lists newer than the snapshot; everything else is that of the pass. */
+/** The container half on lists newer than the snapshot's; everything else is the snapshot's. */
 export function decideOnFreshLists(
   facts: PlanInput,
   { listedAt, ...lists }: FreshLists,

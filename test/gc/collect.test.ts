@@ -165,7 +165,13 @@ describe("a pass", () => {
     ]);
   });
 
-  test("keeps the log directory of a pod that came back while statuses were read", async () => {
+  const back = aSandbox("back", { podUid: podUid("uid-gone"), metadataUid: podUid("uid-gone") });
+  const failed = { kind: "failed", source: "kubelet-dir", message: "it vanished" } as const;
+  test.each<[string, Pick<Partial<FakeWorld>, "sandboxes" | "pods">, readonly string[]]>([
+    ["a sandbox of the pod came", { sandboxes: [back] }, [expect.stringContaining("it lacks 1")]],
+    ["the kubelet has the pod again", { pods: reading("kubelet-dir", "uid-a", "uid-gone") }, []],
+    ["the pod source failed", { pods: failed }, [expect.stringContaining("it vanished")]],
+  ])("keeps a log directory if, while statuses were read, %s", async (_, later, errors) => {
     const uid = podUid("uid-gone");
     const fake = aNode({
       logs: { ...noLogs, podLogs: [{ entry: "default_gone_uid-gone", uid }] },
@@ -174,15 +180,18 @@ describe("a pass", () => {
         pods: new Map([[uid, aPodRecord({ absentSinceWatched: watched(0n) })]]),
       }),
     });
-    const back = aSandbox("back", { podUid: uid, metadataUid: uid });
+    let isLater = false;
     fake.world.before = async (method) => {
-      if (method !== "ContainerStatus" || fake.world.sandboxes.includes(back)) return;
-      fake.world.sandboxes = [...fake.world.sandboxes, back];
+      if (method !== "ContainerStatus" || isLater) return;
+      isLater = true;
+      const sandboxes = [...fake.world.sandboxes, ...(later.sandboxes ?? [])];
+      Object.assign(fake.world, later, { sandboxes });
       await fake.engine.timer.sleep(60_000, never);
     };
-    await run(fake, { containers: "all", images: false });
-    expect(fake.world.sandboxes).toContain(back);
+    const { pass } = await run(fake, { containers: "all", images: false });
+    expect(isLater).toBe(true);
     expect(fake.writes).toEqual([]);
+    expect(pass.containers?.errors).toEqual([...errors]);
   });
 
   test("as a dry run has no outcome for what it was not to look at", async () => {
