@@ -2,6 +2,7 @@
 
 import prometheusRules from "../../agent/prometheus-rules.txt" with { type: "text" };
 import type { Config } from "../../config/config.ts";
+import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { configTemplate } from "../../install/config-template.ts";
 import { DEFAULT_BIN_DIRECTORY } from "../../install/layout.ts";
 import {
@@ -158,15 +159,31 @@ const cluster = printing({
   text: (given, context) => {
     const endpoint = given.values.containerRuntimeEndpoint ?? DEFAULT_SOCKET;
     const socket = endpoint.replace(/^unix:\/\//, "");
-    return daemonSet({
+    const manifest = daemonSet({
       image: imageOf(context),
       namespace: namespaceOf(context),
       socket,
       places: placesFor(socket, context),
       config: given,
     });
+    noteUnmounted(manifest, given, context);
+    return manifest;
   },
 });
+
+/** The image may have a file, such as a hook; a file or socket of the node needs a volume. */
+function noteUnmounted(manifest: string, given: Config, context: CommandContext): void {
+  const mounts = Array.from(manifest.matchAll(/mountPath: "?([^",}]+)/g), ([, path = ""]) => path);
+  for (const name of fieldNames) {
+    const { type, flag, outsideFiles } = fieldOf(name);
+    const value = given.values[name];
+    if (typeof value !== "string" || outsideFiles === true) continue;
+    if (type.pathOf !== "file" && name !== "imageServiceEndpoint") continue;
+    const path = value.replace(/^unix:\/\//, "");
+    if (!mounts.some((mount) => path.startsWith(`${mount}/`)))
+      context.note(`the manifest does not mount ${path} (--${flag}): add a volume for it`);
+  }
+}
 
 const job = printing({
   name: "print simulate-job",

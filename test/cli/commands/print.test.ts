@@ -52,6 +52,28 @@ describe("print", () => {
     expect(stderr).toContain("no --image given: the manifest names localhost/crigc:");
   });
 
+  test("a DaemonSet names each file and socket of its settings that it does not mount", async () => {
+    const argv = [
+      "--event-hook=/opt/hook",
+      "--kubelet-ca-file=/pki/ca.crt",
+      "--image-service-endpoint=/run/images/images.sock",
+    ];
+    expect((await crigc(["print", ...daemonSet, ...argv])).stderr).toBe(
+      [
+        "/run/images/images.sock (--image-service-endpoint)",
+        "/pki/ca.crt (--kubelet-ca-file)",
+        "/opt/hook (--event-hook)",
+      ]
+        .map((what) => `crigc: the manifest does not mount ${what}: add a volume for it\n`)
+        .join(""),
+    );
+    const fine = [
+      "--event-hook=/etc/crigc/hook",
+      "--kubelet-ca-file=/var/lib/kubelet/pki/kubelet.crt",
+    ];
+    expect((await crigc(["print", ...daemonSet, ...fine])).stderr).toBe("");
+  });
+
   test.each([
     ["127.0.0.1:9419", "exec: {command: [crigc, status]}"],
     ["0.0.0.0:9419", "httpGet: {path: /healthz, port: metrics}"],
