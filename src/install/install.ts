@@ -21,6 +21,8 @@ import {
 import { serviceCommands, serviceFiles } from "./service.ts";
 import { apply, sha256Of, type Step, textFile, TreePlan, type Wanted } from "./tree-plan.ts";
 
+export const OWN_EXECUTABLE = "/proc/self/exe";
+
 export interface InstallOptions {
   readonly version: string;
   /** The tree; "/" is the running system. */
@@ -59,16 +61,17 @@ export async function install(
     options.binDirectory === null
       ? (kept?.executable ?? `${DEFAULT_BIN_DIRECTORY}/crigc`)
       : `${options.binDirectory}/crigc`;
+  const what = `${from === OWN_EXECUTABLE ? "this executable" : from} into ${root}`;
   if (!isElf(from))
     throw refusal(
-      `${from} into ${root}`,
+      what,
       "it is not a Linux executable; use an unpacked one, such as crigc-linux-x64",
     );
   // A glibc build would never start on Alpine, nor one for another processor.
   const loader = isOverlay ? null : loaderOf(from);
   if (loader !== null && !(await exists(tree, loader)))
     throw refusal(
-      `${from} into ${root}`,
+      what,
       `it needs ${loader}, which is missing there; use the build for its processor and libc (musl on Alpine)`,
     );
   const sha256 = await sha256OfFile(from);

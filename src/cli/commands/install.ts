@@ -3,7 +3,11 @@
  * keep directory.
  */
 
-import { install as installInto, uninstall as uninstallFrom } from "../../install/install.ts";
+import {
+  install as installInto,
+  OWN_EXECUTABLE,
+  uninstall as uninstallFrom,
+} from "../../install/install.ts";
 import {
   DEFAULT_BIN_DIRECTORY,
   type Init,
@@ -54,7 +58,7 @@ export const install = command({
       {
         version: context.build.version,
         root: rootOf(context),
-        from: textOf(context, "executable") ?? SELF,
+        from: textOf(context, "executable") ?? OWN_EXECUTABLE,
         binDirectory: valueOf(context, "bin-dir", PATH),
         init: initOf(context),
         shellTexts: { man: manualPage(context.commands, context.build), ...completionScripts },
@@ -68,8 +72,6 @@ export const install = command({
     else if (steps.length === 0) context.say("already installed; nothing to do");
   },
 });
-
-const SELF = "/proc/self/exe";
 
 function initOf(invocation: Invocation): Init | null {
   const text = textOf(invocation, "init");
