@@ -39,7 +39,6 @@ export function filled(
 export const ENGINE_ENVIRONMENT: readonly (readonly [name: string, value: string])[] = [
   ["BUN_GC_TIMER_INTERVAL", "10000"],
   ["BUN_IDLE_GC_SECONDS", "0"],
-  ["BUN_JSC_forceCodeBlockLiveness", "1"],
 ];
 
 export interface ServiceOptions {
