@@ -39,8 +39,8 @@ const ENDS_BY_RULE: ReadonlySet<ImageEnd> = new Set<ImageEnd>([
 ]);
 
 export function effectOf({ images, containers }: Pick<Pass, "images" | "containers">): PassEffect {
-  // It was ended for the next pass, in which containers go on.
-  if (containers?.end === "stopped")
+  // It was ended for the next pass, in which containers go on; a limit of removals holds for a whole period.
+  if (containers?.end === "stopped" && images?.end !== "removal-limit")
     return hasRemoved({ images, containers }) ? "removed" : "nothing";
   const isRuledOut =
     (images !== null && ENDS_BY_RULE.has(images.end)) ||

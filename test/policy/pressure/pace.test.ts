@@ -53,6 +53,12 @@ test.each<[PassEffect, string, Pass["images"], Pass["containers"]]>([
   ["ruled-out", "the limit of removals", images("removal-limit", removed), null],
   [
     "ruled-out",
+    "that limit, once others are stopped",
+    images("removal-limit", removed),
+    containers("stopped", "removed"),
+  ],
+  [
+    "ruled-out",
     "that limit among containers",
     images("nothing-to-do"),
     containers("removal-limit", "removed"),
