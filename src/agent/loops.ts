@@ -241,8 +241,10 @@ export class Agent {
     const { compat } = engine.limits().images;
     this.#announcer.pressure(verdict, this.#now(), compat);
     const { reclaim } = verdict;
+    const { "image-gc": images, "container-gc": containers } = this.#loops;
+    const isOtherRunning = images.isWorking() || (!reclaim.containers && containers.isWorking());
     // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.shouldBeginPass(verdict, this.#loops["image-gc"].isWorking()))
+    if (!this.#pace.shouldBeginPass(verdict, isOtherRunning))
       return unmeasured ?? (this.#pace.isResting() ? undefined : null);
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const more = new AbortController();

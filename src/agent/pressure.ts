@@ -127,10 +127,10 @@ interface Rest {
 }
 
 /**
- * After a pass that removed nothing, an image pass that runs may go on for so long after the rest: pressure that cannot be
- * relieved must not cut off each, on a struggling node before its first removal.
+ * After a pass that removed nothing, another pass that does what one under pressure would not may go on for so long after
+ * the rest: pressure that cannot be relieved must not cut off each, on a struggling node before its first removal.
  */
-const IMAGE_PASS_MS = 60_000;
+const OTHER_PASS_MS = 60_000;
 
 /** Whether another disk needs containers or logs removed, which a pass begun for images alone leaves alone. */
 export const needsMore = (now: PressureVerdict, begun: PressureVerdict["reclaim"]): boolean =>
@@ -152,12 +152,12 @@ export class PressurePace {
   }
 
   /** Whether the check begins a pass: not soon after one, unless something has changed since. */
-  shouldBeginPass(verdict: PressureVerdict, isImagePassRunning: boolean): boolean {
+  shouldBeginPass(verdict: PressureVerdict, isOtherRunning: boolean): boolean {
     const rest = this.#rest;
     const isNew = rest !== null && verdict.due.some((one) => !rest.due.has(keyOf(one)));
     const isReleased = rest?.wasHeld === true && !this.#isHeld();
     if (!isReclaimable(verdict) || isNew || isReleased) this.reset();
-    const patienceMs = isImagePassRunning && this.#rest?.wasIdle === true ? IMAGE_PASS_MS : 0;
+    const patienceMs = isOtherRunning && this.#rest?.wasIdle === true ? OTHER_PASS_MS : 0;
     return isReclaimable(verdict) && this.#restMs() + patienceMs <= 0;
   }
 

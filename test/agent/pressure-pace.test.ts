@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { HostError } from "../../src/model/errors.ts";
 import { hours } from "../../src/model/time.ts";
 import { surrounded } from "../sim/around.ts";
-import { aDisk, available, type SimDisk } from "../sim/node.ts";
+import { aDisk, aRelease, available, imageOf, type SimDisk } from "../sim/node.ts";
 import {
   aNodeWith,
   aThreshold,
@@ -228,14 +228,17 @@ describe("the pause before the next check", () => {
 });
 
 describe("on a node whose images take fifteen seconds to list,", () => {
-  async function aSlowNode(periods: NonNullable<SimOptions["periods"]>) {
+  async function aSlowNode(
+    periods: NonNullable<SimOptions["periods"]>,
+    disks = [
+      aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
+      aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
+    ],
+  ) {
     const state = { isSlow: false };
     const sim = await aNode(40, {
       periods,
-      disks: [
-        aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
-        aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
-      ],
+      disks,
       refit: (engine, { clock }) => {
         const { runtime } = engine.observe;
         const listImages: typeof runtime.listImages = async (signal) => {
@@ -257,6 +260,28 @@ describe("on a node whose images take fifteen seconds to list,", () => {
     await sim.run(10 * MINUTE);
     expect(sim.passes("pressure").length).toBeGreaterThan(5);
     expect(sim.record.removals).toHaveLength(5);
+  });
+
+  test("pressure of images alone leaves a container pass that time too", async () => {
+    const sim = await aSlowNode({ ...ONLY_PRESSURE, "container-gc": MINUTE }, [
+      aDisk({ roles: ["imagefs"], device: "8:2" }),
+      aDisk({ roles: ["nodefs", "containerfs"], path: "/var/lib/kubelet" }),
+    ]);
+    const image = imageOf(aRelease("image1", 1));
+    const [, deleted] = ["live", "deleted"].map((pod) => {
+      const sandbox = sim.node.addSandbox(pod, image);
+      sim.node.addContainer(sandbox, image);
+      return sandbox;
+    });
+    if (deleted === undefined) throw new Error("there are two");
+    sim.node.endPod(deleted);
+    sim.node.pods.delete(deleted.podUid);
+    const { images } = sim.weather.limits;
+    sim.weather.limits = { ...simLimits, images: { ...images, minimumAge: hours(9) } };
+    sim.fill(5);
+    await sim.run(20 * MINUTE);
+    expect(sim.passes("pressure").length).toBeGreaterThan(5);
+    expect(sim.node.containers.size).toBe(1);
   });
 
   test("pressure does not wait for an observation that only records", async () => {
