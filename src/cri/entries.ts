@@ -54,7 +54,7 @@ export function listCache<M extends ListMethod, Item extends { readonly id: stri
   return {
     list: async (signal, read) => {
       const own = (round += 1);
-      const seen = { entries: 0, distinct: 0, fresh: 0 };
+      let entryCount = 0;
       const shared = stringPool();
       const itemOf = (method: M, bytes: Buffer): Item => {
         const digest = digestOf(bytes);
@@ -62,10 +62,10 @@ export function listCache<M extends ListMethod, Item extends { readonly id: stri
         if (entry === undefined) {
           entry = { item: decode(decodeAnswer(method, bytes), shared), round: 0 };
           known.set(digest, entry);
-          seen.fresh += 1;
+          // Also if this list fails.
+          isLastWhole = false;
           onNewEntry();
         }
-        if (entry.round !== own) seen.distinct += 1;
         entry.round = own;
         return entry.item;
       };
@@ -73,16 +73,15 @@ export function listCache<M extends ListMethod, Item extends { readonly id: stri
         ask: async (method, request) => {
           const found: Item[] = [];
           const onEntry = (bytes: Buffer): void => {
-            seen.entries += 1;
+            entryCount += 1;
             found.push(itemOf(method, bytes));
           };
           await channel.list(method, request, { signal, onEntry });
           return found;
         },
-        entryCount: () => seen.entries,
+        entryCount: () => entryCount,
       });
-      const { fresh, distinct } = seen;
-      const isSame = fresh === 0 && distinct === known.size && items.length === distinct;
+      const isSame = items.length === known.size && known.values().every((it) => it.round === own);
       if (isSame && isLastWhole) return last;
       for (const [digest, entry] of known) if (entry.round !== own) known.delete(digest);
       const counted = counting(items);

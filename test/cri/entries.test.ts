@@ -86,6 +86,29 @@ describe.each(ways)("%s (streams: %p)", (list, streams) => {
     lift();
     expect(await runtime.reader[list](signal)).toBe(first);
   });
+
+  test("has what a list that failed was the first to name", async () => {
+    await using connection = await connected({ node, traits });
+    const { runtime, signal, fake } = connection;
+    /** Of so many items, with one behind them that is none. */
+    const shortened = async (count: number, ...faults: readonly object[]) => {
+      let left = count;
+      const edit = (answer: object): object => {
+        const [field, items] = Object.entries(answer)[0] as [string, object[]];
+        const named = items.slice(0, left);
+        left -= named.length;
+        return { [field]: left === 0 ? [...named, ...faults] : named };
+      };
+      const lift = fake.fail("*", { kind: "edit", edit });
+      const items = await runtime.reader[list](signal).catch(() => null);
+      lift();
+      return items?.length;
+    };
+    for (const count of [1, 2, 3]) {
+      expect(await shortened(count, {})).toBeUndefined();
+      expect(await shortened(count)).toBe(count);
+    }
+  });
 });
 
 test("an image listed twice counts in the order of the list, which may change", async () => {
