@@ -130,6 +130,9 @@ const asksAgent = (name: string, invocation: Invocation): boolean =>
   !name.startsWith("print ") &&
   !["snapshot", "check", "trace"].some((it) => has(invocation, it));
 
+/** What finds an agent, and tells whether it is the one of the given runtime. */
+const FINDING: readonly FieldName[] = ["config", "configDir", "runDir", "containerRuntimeEndpoint"];
+
 /** A healthy agent answers within milliseconds. */
 const ANSWER_MS = 2_000;
 
@@ -145,7 +148,9 @@ async function runningAgent(
   input: ConfigInput,
   stderr: World["stderr"],
 ): Promise<RunningAgent | null> {
-  const own = validOrNull(input);
+  // Flags that contradict this command's own configuration may agree with the agent's.
+  const found = input.flags.filter(({ name }) => FINDING.includes(name));
+  const own = validOrNull(input) ?? validOrNull({ ...input, flags: found });
   if (own === null) return null;
   const note = (text: string): void => stderr(`crigc: note: ${clean(text)}\n`);
   try {
