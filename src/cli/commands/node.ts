@@ -1,5 +1,7 @@
 /** `crigc images`, `crigc df` and `crigc audit`: what is on the node, what fills its disk, and what looks wrong. */
 
+import { unmeasuredIn } from "../../gc/observe.ts";
+import type { Prepared } from "../../gc/prepare.ts";
 import type { PastRemoval } from "../../model/audit.ts";
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
@@ -15,6 +17,7 @@ import {
   diskUsageTable,
   type View,
 } from "../../report/disk-usage.ts";
+import { imageBlock } from "../../report/image-reasons.ts";
 import {
   entriesOf,
   imageListDocument,
@@ -23,6 +26,7 @@ import {
 } from "../../report/images.ts";
 import { imageName, wholeImageName } from "../../report/names.ts";
 import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
 import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
@@ -106,8 +110,19 @@ export const df = command({
       document: diskUsageDocument(report),
       table: (document, screen) => diskUsageTable(document, view, screen),
     });
+    const missing = missingFigures(prepared);
+    for (const why of missing) context.note(why);
+    return missing.length > 0 || unmeasuredIn(prepared.snapshot) ? exit.runtime : exit.done;
   },
 });
+
+/** Beside those of filesystems that could not be measured. */
+const missingFigures = ({ plan, snapshot: { logs } }: Prepared): readonly string[] => [
+  ...(plan.images?.blocks ?? []).flatMap((block) =>
+    block.kind === "invalid-capacity" ? [imageBlock.text(block)] : [],
+  ),
+  ...(logs?.kind === "failed" ? [logs.message] : []),
+];
 
 type OtherData = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
 

@@ -83,7 +83,8 @@ test.each([
     const { exitCode, stdout, stderr } = await it.crigc("gc");
     expect(exitCode).toBe(3);
     expect(stdout + stderr).toContain(said);
-    expect(await it.crigc("plan")).toMatchObject({ exitCode: 3 });
+    for (const command of ["plan", "df"])
+      expect(await it.crigc(command)).toMatchObject({ exitCode: 3 });
     expect(it.changes()).toEqual([]);
   },
 );
@@ -103,6 +104,8 @@ test("log directories that cannot be read stop only the removal of logs: exit 3,
     expect(plan.images.candidates.map(({ id }: Json) => id)).toEqual([unused]);
   }
   const said = `cannot open the log directory ${aFile}`;
+  const df = await it.crigc("df", `--pod-logs-dir=${aFile}`);
+  expect(df).toMatchObject({ exitCode: 3, stderr: expect.stringContaining(said) });
   const gc = await it.crigc("gc", "--all-unused", `--pod-logs-dir=${aFile}`);
   expect(gc.exitCode).toBe(3);
   expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
