@@ -79,6 +79,7 @@ export async function prepare(
     parts,
     hold: engine.hold(),
     startedAt: engine.startedAt,
+    besideAgent: (evictions?.softDue ?? null) !== null,
     pressureTargets:
       evictions === undefined
         ? request.pressureTargets

@@ -28,6 +28,8 @@ export interface Facts {
   readonly hold: HoldState;
   /** When the agent started; `null` for a single pass without an agent. */
   readonly startedAt: Instant | null;
+  /** For a single pass: whether an agent runs, by which observed time passes. */
+  readonly besideAgent?: boolean;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
   readonly creationPatience: CreationPatience;

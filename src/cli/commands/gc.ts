@@ -1,12 +1,11 @@
 /** `crigc gc` and `crigc rm`: run one pass, print a report, exit. */
 
 import type { OpenCollector } from "../../agent/openers.ts";
-import type { Config } from "../../config/config.ts";
 import { Announcer } from "../../gc/announcer.ts";
 import { runPass } from "../../gc/pass.ts";
 import type { Event, Pass } from "../../model/pass.ts";
-import type { KeptImage } from "../../model/plan.ts";
-import { duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
+import type { KeptImage, Plan } from "../../model/plan.ts";
+import { type Duration, duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { counted, humanDuration } from "../../report/bytes.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { command, type CommandContext, operand, TABLE_OR_JSON } from "../command.ts";
@@ -32,7 +31,6 @@ export const gc = command({
   run: async (context) => {
     const config = forced(context.config, context);
     await using collector = await context.open.collector(config);
-    for (const notice of ageNotices(context.config)) collector.log.warning(notice);
     return await pass(context, collector, selectedBy(context));
   },
 });
@@ -81,6 +79,9 @@ async function pass(
     },
     context.signal,
   );
+  const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
+  if (!isNamed)
+    for (const notice of ageNotices(context, end.pass.plan)) collector.log.warning(notice);
   const refused = refusals(end.pass);
   const patience = AbortSignal.timeout(
     Math.min(toMs(config.values.runtimeRequestTimeout), TIMER_MS_MAX),
@@ -93,7 +94,6 @@ async function pass(
   });
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);
-  const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const isGraver = code !== exit.done && code !== exit.shortfall;
   if (isGraver || !isNamed || refused.length === 0) return code;
   return refused.every(({ reason }) => WAITS.includes(reason.kind)) ? exit.shortfall : exit.partial;
@@ -119,16 +119,30 @@ const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>
     : [];
 
 /** Explains ages that a single pass reaches late or never. */
-function ageNotices({ limits, values }: Config): readonly string[] {
+function ageNotices(
+  { agent, config: { limits, values } }: CommandContext,
+  { containers }: Plan,
+): readonly string[] {
   const { minimumAge, maximumAge } = limits.images;
-  const most = 2n * limits.memory.detectionPeriod;
+  const { deadPodTtl, detectionPeriod } = limits.memory;
   const kubelet =
     "the maximum image age has no effect: like the kubelet's, it needs an agent that has run for this long";
   const ours =
     "the maximum image age counts observed time, which hardly grows without a running agent";
-  const late = `without a running agent, each crigc gc adds at most ${humanDuration(duration(most))} to any age: the minimum image age of ${humanDuration(minimumAge)} is reached late`;
+  const isKubelets = values.compat === "kubelet";
+  const ofMaximum = maximumAge > 0n && (isKubelets || agent === null);
+  const most = duration(2n * detectionPeriod);
+  const late = (what: string, age: Duration): readonly string[] =>
+    agent === null && age > most
+      ? [
+          `without a running agent, each crigc gc adds at most ${humanDuration(most)} to any age: the ${what} of ${humanDuration(age)} is reached late`,
+        ]
+      : [];
+  const source = containers?.podSource;
+  const isCri = source !== undefined && source.kind !== "none" && source.source === "cri";
   return [
-    ...(maximumAge === 0n ? [] : [values.compat === "kubelet" ? kubelet : ours]),
-    ...(minimumAge > most ? [late] : []),
+    ...(ofMaximum ? [isKubelets ? kubelet : ours] : []),
+    ...late("minimum image age", minimumAge),
+    ...(isCri ? late("TTL of dead pods", deadPodTtl) : []),
   ];
 }

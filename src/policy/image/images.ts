@@ -197,7 +197,7 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 }
 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
-  const { purpose, startedAt } = facts;
+  const { purpose, startedAt, besideAgent = false } = facts;
   const limits = facts.limits.images;
   const { maxRemovalsPerPass, compat } = limits;
   const periodic = purpose.kind === "periodic";
@@ -211,7 +211,7 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
       ? []
       : [{ kind: "removal-limit" as const, limit: maxRemovalsPerPass }]),
     ...(periodic && isSpaceOff(facts) ? [{ kind: "space-off" as const }] : []),
-    ...(periodic && limits.maximumAge > 0n && startedAt === null
+    ...(periodic && limits.maximumAge > 0n && startedAt === null && (kubelet || !besideAgent)
       ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
       : []),
   ];

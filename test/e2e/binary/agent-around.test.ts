@@ -74,3 +74,24 @@ test("a command on the host adopts the thresholds of an agent in a container, an
   expect(plan.containers.podSource).toMatchObject({ kind: "ready" });
   expect(agent.exitCode()).toBeNull();
 });
+
+test("gc names the ages that single passes reach late, and none while an agent runs", async () => {
+  await using it = await startNode();
+  const ages = ["--minimum-image-ttl-duration=1h", "--image-maximum-gc-age=5h"];
+  const ofMaximum = "age counts observed time, which hardly grows without a running agent";
+  const notices = [
+    "minimum image age of 1h",
+    "TTL of dead pods of 1d",
+    `maximum image ${ofMaximum}`,
+  ];
+  const said = async () => {
+    const { stderr } = await it.crigc("gc", ...ages);
+    const { notes } = (await it.json(["plan", ...ages])).images;
+    return { gc: notices.filter((text) => stderr.includes(text)), plan: notes };
+  };
+  expect(await said()).toEqual({ gc: notices, plan: [`the maximum ${ofMaximum}`] });
+  await using agent = it.start("run");
+  await started(it);
+  expect(await said()).toEqual({ gc: [], plan: [] });
+  expect(await agent.stop()).toBe(0);
+});

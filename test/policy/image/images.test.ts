@@ -175,7 +175,9 @@ describe("age", () => {
       ]);
       const aged = { images: three, limits: { ...limits, compat } };
       const waits = compat === "kubelet";
-      expect(planOf(aged).notes).toEqual([{ kind: "maximum-age-needs-agent", waits }]);
+      const note = { kind: "maximum-age-needs-agent", waits } as const;
+      expect(planOf(aged).notes).toEqual([note]);
+      expect(planOf({ ...aged, facts: { besideAgent: true } }).notes).toEqual(waits ? [note] : []);
       expect(planOf({ ...aged, facts: { startedAt: NOW } }).notes).toEqual([]);
     },
   );
