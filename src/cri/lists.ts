@@ -27,16 +27,15 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
   const images = listCache<ImageList, Image>(image, { decode: imageIn, onNewEntry });
-  const counting = latestOfEach;
   const containers = listCache<ContainerList, Container>(runtime, {
     decode: containerIn,
     onNewEntry,
-    counting,
+    counting: latestContainers,
   });
   const sandboxes = listCache<SandboxList, Sandbox>(runtime, {
     decode: sandboxIn,
     onNewEntry,
-    counting,
+    counting: latestOfEach,
   });
   const listSandboxes: Lists["listSandboxes"] = (signal) =>
     sandboxes.list(
@@ -144,14 +143,14 @@ async function splitContainers(
   sandboxes: ListRequest<Sandbox>,
 ): Promise<readonly Container[]> {
   const { found, refusal } = await containersByState(reading);
-  if (refusal === null) return latestOfEach(found);
+  if (refusal === null) return latestContainers(found);
   const listed = await sandboxes();
   const ids = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
   const named = [...new Set(ids)];
   const parts = await mapBounded(named, questionsAtOnce, (sandbox) =>
     containersOfSandbox(reading, sandbox),
   );
-  return latestOfEach([...found, ...parts.flat()]);
+  return latestContainers([...found, ...parts.flat()]);
 }
 
 /** By state only: CRI has no other filter whose values are known in advance. */
@@ -216,4 +215,20 @@ function latestOfEach<Item extends { readonly id: string }>(
 ): readonly Item[] {
   const latest = byId(items);
   return latest.size === items.length ? items : [...latest.values()];
+}
+
+/** A container's image never changes, so of two different ones either may be in use. */
+function latestContainers(containers: readonly Container[]): readonly Container[] {
+  const latest = latestOfEach(containers);
+  if (latest === containers) return latest;
+  const counted = byId(latest);
+  for (const { id, imageName, imageRef, imageId } of containers) {
+    const later = counted.get(id);
+    if (later?.imageId !== imageId || later.imageRef !== imageRef || later.imageName !== imageName)
+      throw new RuntimeError(
+        "malformed",
+        `cannot list the containers: ${id} is listed twice, with different images, so crigc ignores the list; report this with the runtime's version`,
+      );
+  }
+  return latest;
 }

@@ -198,7 +198,7 @@ describe("a list in parts of a changing node", () => {
 });
 
 test.each([false, true])(
-  "a container and a sandbox listed twice count once, by their last entry (streams: %p)",
+  "a container and a sandbox listed twice count once, by their last entry, unless the images differ (streams: %p)",
   async (runtimeStreams) => {
     await using connection = await connected({
       node: nodeOf({ containers: 1, sandboxes: 1 }),
@@ -215,5 +215,13 @@ test.each([false, true])(
     ]);
     const sandboxes = await runtime.reader.listSandboxes(signal);
     expect(sandboxes.map(({ state }) => state)).toEqual(["not-ready"]);
+    for (const [id, container] of Array.from(fake.node.containers))
+      if (id.startsWith("again"))
+        fake.node.containers.set(id, { ...container, imageId: imageIdOf("another") });
+    for (const _ of [1, 2])
+      expect(await failureOf(runtime.reader.listContainers(signal))).toMatchObject({
+        kind: "malformed",
+        message: expect.stringContaining("is listed twice, with different images"),
+      });
   },
 );
