@@ -11,6 +11,7 @@ import { readClocks, wallClock } from "../node/clock.ts";
 import { rootDirectoryId } from "../node/directories.ts";
 import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
+import { observedTime } from "../policy/observed-time.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
@@ -161,7 +162,7 @@ export class StatusServer implements HttpProviders {
       ledgerError: attached?.recorder?.failure() ?? null,
       configurationError: difference(),
       hold: attached?.engine.hold() ?? { kind: "none" },
-      bootGrace: attached === null ? null : graceOf(attached),
+      bootGrace: attached === null ? null : graceOf(attached, config()),
       waiting: state.waiting,
       podSource: state.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
       loops: state.loops,
@@ -200,8 +201,10 @@ export class StatusServer implements HttpProviders {
   }
 }
 
-function graceOf({ engine }: Attached): Duration | null {
-  const { graceUntil, watched } = engine.memory.current();
+function graceOf({ engine }: Attached, { limits }: Config): Duration | null {
+  const ledger = engine.memory.current();
+  const { graceUntil } = ledger;
+  const { watched } = observedTime(ledger, readClocks(), limits.memory);
   return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
 }
 

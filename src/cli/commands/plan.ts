@@ -129,7 +129,7 @@ export const explain = command({
     const things = thingsCalled(prepared, reference);
     if (things.length === 0) {
       context.note(
-        `unknown image, container or sandbox ${reference}; crigc images and crigc plan list them`,
+        `unknown image, container or sandbox ${reference}; crigc images and crigc plan list them, crigc history what was removed`,
       );
       return exit.unknown;
     }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
 import { startProgram } from "../../support/program.ts";
-import { type Json, startNode, type TestNode } from "./node.ts";
+import { type Json, onAnyDisk, startNode, type TestNode } from "./node.ts";
 
 const started = (node: TestNode): Promise<Json> =>
   node.status("the agent has looked at the node", ({ loops }) =>
@@ -94,4 +94,29 @@ test("gc names the ages that single passes reach late, and none while an agent r
   await started(it);
   expect(await said()).toEqual({ gc: [], plan: [] });
   expect(await agent.stop()).toBe(0);
+});
+
+/** Its /proc shows another boot ID, as that of a service does in a node that is a container. */
+const ofAnotherBoot = (home: string): readonly string[] => [
+  ..."unshare --mount --propagation=private sh -c".split(" "),
+  'cat /proc/sys/kernel/random/uuid >"$0/boot" && mount --bind "$0/boot" /proc/sys/kernel/random/boot_id && exec "$@"',
+  home,
+];
+
+test("gc beside an agent that reads another boot ID takes neither for another boot", async () => {
+  await using it = await startNode({ flags: onAnyDisk });
+  await using agent = startProgram(["run", ...it.flags], { within: ofAnotherBoot(it.home) });
+  await it.firstPass();
+  for (const _ of [1, 2])
+    expect(await it.json(["gc"])).toMatchObject({ images: { end: "nothing-to-do" } });
+  expect(await it.status()).toMatchObject({ bootGraceMs: null });
+  expect(agent.exitCode()).toBeNull();
+});
+
+test("the remaining grace period of the status shrinks between two passes", async () => {
+  await using it = await startNode({ flags: ["--boot-grace=99999h"] });
+  await using _ = it.start("run");
+  const { bootGraceMs } = await it.firstPass();
+  const later = await it.status("it has shrunk", (status) => status.bootGraceMs < bootGraceMs);
+  expect(later.lastPasses).toHaveLength(2);
 });
