@@ -42,6 +42,8 @@ export interface PlanRequest {
   readonly allLayers?: boolean;
   /** Whether to read the content of the kubelet's pull records. */
   readonly pullRecords?: true;
+  /** Whether to tell images from what containers wrote. */
+  readonly storeSize?: true;
   /** Instead of stderr, for notices of the state directory. */
   readonly notify?: (notice: string) => void;
   /** Shows the ledger's records even with `compat: kubelet`. */
@@ -68,7 +70,8 @@ export async function planNode(
   }
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
-  const pass = { purpose, parts, allLayers, evictions: dueEvictions(context) };
+  const { storeSize } = request;
+  const pass = { purpose, parts, allLayers, storeSize, evictions: dueEvictions(context) };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);
   const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;

@@ -3,9 +3,10 @@
 import { HostError, messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
+import type { DiskReader, HostReader, ReportedFilesystems, RuntimeReader } from "../model/ports.ts";
 import type { PullIntent, PullReading } from "../model/pulls.ts";
 import type { Container, CreationReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
@@ -36,6 +37,8 @@ export interface ObserveRequest {
   readonly needEnds: boolean;
   /** Whether to read the log directories too. */
   readonly logs: boolean;
+  /** Whether the size of the image store decides anything, which must not count what containers wrote. */
+  readonly storeSize: boolean;
 }
 
 /** As last resolved; the same object while nothing changes, so that what is derived from it holds for the next pass. */
@@ -59,7 +62,7 @@ export class Observer {
    * pod source, so that a pod that appears in between does not look deleted.
    */
   async observe(
-    { ledger, needEnds, logs: wantsLogs }: ObserveRequest,
+    { ledger, needEnds, logs: wantsLogs, storeSize }: ObserveRequest,
     signal: AbortSignal,
   ): Promise<Snapshot> {
     const { runtime, disk, host, silent } = this.#ports;
@@ -70,7 +73,7 @@ export class Observer {
       // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it
       // is.
       this.#lists(signal).then((read) => [read, host.clocks()] as const),
-      runtime.reportedFilesystems(signal),
+      reportedFilesystems(runtime, { storeSize }, signal),
       wantsLogs ? host.logs() : Promise.resolve(null),
       host.keepRules(ledger.keepDirectories),
     ]);
@@ -174,6 +177,31 @@ export class Observer {
     lastResolved.set(runtime, resolutions);
     return resolutions;
   }
+}
+
+/**
+ * containerd names no container filesystem: it counts writable layers with the images of its default snapshotter, its
+ * first. Where these cannot be told apart, the size of the store is unknown.
+ */
+async function reportedFilesystems(
+  runtime: RuntimeReader,
+  { storeSize }: Pick<ObserveRequest, "storeSize">,
+  signal: AbortSignal,
+): Promise<ReportedFilesystems> {
+  const reported = await runtime.reportedFilesystems(signal);
+  const [first, ...others] = reported.images;
+  if (!storeSize || reported.containers.length > 0 || first === undefined) return reported;
+  const layers = await runtime.writableLayers(signal).catch((thrown: unknown) => {
+    if (signal.aborted) throw thrown;
+    return null;
+  });
+  if (layers === null || first.usedBytes === null)
+    return { ...reported, images: [{ ...first, usedBytes: null }, ...others] };
+  const written = [...layers.values()].reduce((sum, bytes) => sum + bytes, 0n);
+  return {
+    images: [{ ...first, usedBytes: atLeastZero(first.usedBytes - written) }, ...others],
+    containers: [{ path: first.path, usedBytes: written, inodesUsed: null }],
+  };
 }
 
 /** Those that can no longer be read stay as last read. */

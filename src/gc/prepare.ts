@@ -15,7 +15,7 @@ import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
-import { Observer, readCreations } from "./observe.ts";
+import { Observer, type ObserveRequest, readCreations } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
 import { trace } from "./traced-node.ts";
@@ -28,6 +28,8 @@ export interface PrepareRequest extends Pick<
   readonly evictions?: SinglePassEvictions | undefined;
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
+  /** Whether to tell images from what containers wrote, even if no budget asks for it. */
+  readonly storeSize?: true | undefined;
   /** Whether to store what was seen in the ledger; read-only commands do not. */
   readonly remembers: boolean;
 }
@@ -65,8 +67,9 @@ export async function prepare(
   const { observer, steps, signal } = run;
   const { purpose, parts, creationPatience, evictions } = request;
   const listedNs = engine.timer.monotonicNs();
+  const storeSize = request.storeSize ?? hasBudget(engine, request);
   const snapshot = await steps.run("observe", () =>
-    look(engine, { observer, logs: parts.containers !== "none" }, signal),
+    look(engine, { observer, logs: parts.containers !== "none", storeSize }, signal),
   );
   forgetGoing(engine, observer);
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
@@ -92,6 +95,11 @@ export async function prepare(
   if (!needsLayers(prepared, request)) return prepared;
   return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
 }
+
+const hasBudget = ({ limits }: Pick<ReadEngine, "limits">, request: PrepareRequest): boolean =>
+  request.parts.images &&
+  request.purpose.kind === "periodic" &&
+  limits().images.storeBudgetBytes !== null;
 
 /**
  * The same plan with the containers that are being created. Only what would be removed can be held up; commands that
@@ -221,7 +229,7 @@ function rememberNode(
  */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const observer = new Observer(engine.observe);
-  const snapshot = await look(engine, { observer, logs: false }, signal);
+  const snapshot = await look(engine, { observer, logs: false, storeSize: false }, signal);
   const ledger = remembered(engine, snapshot, engine.memory.current().pods);
   engine.memory.replace(ledger);
   trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
@@ -242,13 +250,16 @@ export function forgetGone(
 
 async function look(
   engine: ReadEngine,
-  { observer, logs }: { readonly observer: Observer; readonly logs: boolean },
+  {
+    observer,
+    ...wanted
+  }: { readonly observer: Observer } & Pick<ObserveRequest, "logs" | "storeSize">,
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const limits = engine.limits().containers;
   const needEnds = limits.minimumAge > 0n && limits.compat === "none";
   const ledger = engine.memory.current();
-  return observer.observe({ ledger, needEnds, logs }, signal);
+  return observer.observe({ ledger, needEnds, ...wanted }, signal);
 }
 
 /** The ledger after this snapshot, with the given records of pods. */

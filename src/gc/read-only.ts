@@ -16,7 +16,10 @@ import type { ReadEngine } from "./ports.ts";
 import { metNow, prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
-export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
+export type ReadOnlyPass = Pick<
+  PrepareRequest,
+  "purpose" | "parts" | "allLayers" | "storeSize" | "evictions"
+>;
 
 /** What `gc` would plan now. The observation counts as its pass would, but nothing is stored. */
 export async function readOnlyPass(

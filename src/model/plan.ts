@@ -163,7 +163,7 @@ export interface InodeBound {
 export interface DiskBreakdown {
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
-  /** At most. */
+  /** At most; with writable layers where the runtime does not tell them apart. */
   readonly imagesBytes: bigint;
   /** At least; 0 if the runtime tells neither what they take nor their layers. */
   readonly imagesAtLeastBytes: bigint;

@@ -148,8 +148,9 @@ export function forecastWords(
 
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {
+  const together = it.containersBytes === null && it.imagesAtLeastBytes > 0n;
   const parts = present([
-    `images ${humanRange(it.imagesAtLeastBytes, it.imagesBytes)}`,
+    `${together ? "images and container layers" : "images"} ${humanRange(it.imagesAtLeastBytes, it.imagesBytes)}`,
     it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
     it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
     `other data ${it.imagesAtLeastBytes > 0n && it.imagesAtLeastBytes < it.imagesBytes ? "at least " : ""}${humanBytes(it.otherBytes)}`,

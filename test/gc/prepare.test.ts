@@ -472,3 +472,47 @@ describe("with compat kubelet, whose process counts time as it passes,", () => {
     ]);
   });
 });
+
+describe("with a budget of 10 GiB, a store of 12 GiB in which containers wrote", () => {
+  const path = "/var/lib/containerd";
+  const entry = (usedBytes: bigint) => ({ path, usedBytes, inodesUsed: null });
+  const wrote = (bytes: bigint) => async () => new Map([[containerId("c"), bytes]]);
+
+  test.each([
+    ["3 GiB is within it", { containers: [], writableLayers: wrote(3n * GIB) }, []],
+    ["1 GiB exceeds it by 1 GiB", { containers: [], writableLayers: wrote(GIB) }, [GIB]],
+    [
+      "apart from the images exceeds it by 2 GiB",
+      { containers: [entry(3n * GIB)], writableLayers: wrote(3n * GIB) },
+      [2n * GIB],
+    ],
+    [
+      "what cannot be told counts by its images' sizes",
+      { containers: [], writableLayers: async () => Promise.reject(new Error("no shim")) },
+      [],
+    ],
+  ])("%s", async (_, { containers, writableLayers }, wanted) => {
+    const fake = aNode({ limits: withLimits({ storeBudgetBytes: 10n * GIB, highPercent: 100 }) });
+    const { observe } = fake.engine;
+    const reportedFilesystems = async () => ({ images: [entry(12n * GIB)], containers });
+    const filesystems: typeof observe.disk.filesystems = async (reported) => [
+      aFilesystem({
+        imageUsedBytes: reported.images[0]?.usedBytes ?? null,
+        containerUsedBytes: reported.containers[0]?.usedBytes ?? null,
+      }),
+    ];
+    const engine = {
+      ...fake.engine,
+      observe: {
+        ...observe,
+        runtime: { ...observe.runtime, reportedFilesystems, writableLayers },
+        disk: { ...observe.disk, filesystems },
+      },
+    };
+    const { plan } = await prepared({ engine }, { purpose: { kind: "periodic" } });
+    const wantedBytes = (plan.images?.targets ?? []).map((it) =>
+      it.kind === "store-bytes" ? it.wantedBytes : it.kind,
+    );
+    expect(wantedBytes).toEqual(wanted);
+  });
+});

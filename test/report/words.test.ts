@@ -63,6 +63,15 @@ test("a reason, a trigger and an event have the same sentence as before", () => 
       logsBytes: GIB,
       otherBytes: 6n * GIB,
     }),
+    breakdownWords({
+      capacityBytes: 10n * GIB,
+      availableBytes: GIB,
+      imagesBytes: 2n * GIB,
+      imagesAtLeastBytes: GIB,
+      containersBytes: null,
+      logsBytes: GIB,
+      otherBytes: 6n * GIB,
+    }),
   ]).toMatchSnapshot();
 });
 

@@ -195,7 +195,7 @@ export const audit = command({
   options: [ALL_OPTION, SNAPSHOT],
   formats: TABLE_OR_JSON,
   run: async (context) => {
-    const prepared = await shownNode(context, { pullRecords: true });
+    const prepared = await shownNode(context, { pullRecords: true, storeSize: true });
     const removals = snapshotFileOf(context) === null ? pastRemovals(context) : [];
     await print(context, {
       document: auditDocument(auditFindings({ ...prepared, removals }), prepared.snapshot),
