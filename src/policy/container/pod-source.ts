@@ -132,7 +132,7 @@ function lacksPodsOfTheApi(view: Doubted): string | null {
   const missing = [...others].filter((uid) => !isStatic(view, uid));
   return missing.length === 0
     ? null
-    : `it lists only static pods, but this node also has others (${some(missing)}): the kubelet may not have reached its API server yet`;
+    : `it lists no pod of the API server, but this node has some (${some(missing)}): the kubelet may not have reached its API server yet`;
 }
 
 /** The kubelet removes a pod's directory only once it knows that the pod is deleted. */
