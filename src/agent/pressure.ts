@@ -94,9 +94,9 @@ export async function checkPressure(
     uptime: host.clocks().uptime,
   });
   if (failures.length === 0) return { verdict, failure: null };
-  // Nothing is known to have ended there.
   const state = withStateOf(unmeasured, known.state, verdict.state);
-  return { verdict: { ...verdict, state }, failure: failures.join("; ") };
+  const condition = verdict.condition || state.firstMet.size > 0;
+  return { verdict: { ...verdict, state, condition }, failure: failures.join("; ") };
 }
 
 /** The state after a check that could not measure these devices: nothing is known to have ended there. */

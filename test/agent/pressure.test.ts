@@ -65,7 +65,7 @@ describe("the shown figures of a filesystem", () => {
   });
 });
 
-test("a disk that cannot be measured once keeps the grace period of its thresholds", async () => {
+test("a disk that cannot be measured keeps the pressure on it, and the grace period of its thresholds", async () => {
   const { world, engine } = fakeEngine({ filesystem: aFilesystem({ path: "/images" }) });
   const state = {
     firstMet: new Map([
@@ -80,4 +80,5 @@ test("a disk that cannot be measured once keeps the grace period of its threshol
   expect(check.failure).not.toBeNull();
   expect([...check.verdict.state.firstMet.keys()]).toEqual([`key|${world.filesystem.device}`]);
   expect(check.verdict.state.due).toEqual(state.due);
+  expect(check.verdict.condition).toBeTrue();
 });
