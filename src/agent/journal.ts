@@ -1,5 +1,6 @@
 /** Distributes the records of passes to the log, the history, the metrics and the event hook. */
 
+import { isCutOff } from "../gc/pass-warnings.ts";
 import type { Journal } from "../gc/ports.ts";
 import type { PassId } from "../model/ids.ts";
 import {
@@ -146,7 +147,7 @@ function logSummary(log: Log, pass: Pass): void {
   if (pass.kind === "container-gc" && isIdle && (pass.containers?.errors ?? []).length > 0) return;
   // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
   if (pass.kind === "pressure" && isIdle) return log.recurring(topic, idleSummary(pass), fields);
-  log.success(topic, title);
+  if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }
 

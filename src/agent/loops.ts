@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { HURRY } from "../gc/calls.ts";
-import { failureOf } from "../gc/pass-warnings.ts";
+import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
 import { detect, forgetGone } from "../gc/prepare.ts";
@@ -135,8 +135,10 @@ export class Agent {
     // Without an observation there are no filesystems to check for pressure.
     const isBlind = name === "image-detection" && seen === null;
     // Pressure that lasts must not cut off an image pass once a period.
-    const isCutOff = name === "image-gc" && lastPasses.get(name)?.images?.end === "stopped";
-    return isBlind || isCutOff ? Math.min(periods[name], periods.pressure) : periods[name];
+    const last = name === "image-gc" ? lastPasses.get(name) : undefined;
+    return isBlind || (last !== undefined && isCutOff(last))
+      ? Math.min(periods[name], periods.pressure)
+      : periods[name];
   }
 
   #isEnabled(name: LoopName): boolean {
@@ -209,18 +211,15 @@ export class Agent {
         waits: (waiting) => this.#note({ waiting }),
         announcer: this.#announcer,
       };
-      const end = await runPass(engine, whole, stop);
-      return { ...end, wasPreempted: stop.aborted && end.prepared === null };
+      return await runPass(engine, whole, stop);
     });
     if (ended === null) return null;
     const { pass } = ended;
     const lastPasses = new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass));
     this.#note({ lastPasses });
     if (ended.seen !== null) this.#noteSeen(ended.seen);
-    // A pass under pressure interrupted it before it had a plan: neither it nor the runtime failed.
-    if (ended.wasPreempted) return undefined;
     this.#noteSilence(ended.failure);
-    return failureOf(pass);
+    return failureOf(pass) ?? (isCutOff(pass) ? undefined : null);
   }
 
   /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */

@@ -1,5 +1,6 @@
 /** Counts passes, calls and events, and exposes every metric of the table as text for Prometheus. */
 
+import { isCutOff } from "../gc/pass-warnings.ts";
 import { type ImageItem, outcomeItems, type RemovalResult } from "../model/outcome.ts";
 import { type EventReason, eventReasons, type Pass } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
@@ -132,7 +133,8 @@ export class Metrics {
     const registry = this.#registry;
     const outcome = passOutcome(pass);
     const endedAt = instantToMs(pass.endedAt) / 1000;
-    const failures = outcome === "failed" ? (this.#failures.get(kind) ?? 0) + 1 : 0;
+    const before = this.#failures.get(kind) ?? 0;
+    const failures = outcome === "failed" ? before + 1 : isCutOff(pass) ? before : 0;
     this.#failures.set(kind, failures);
     this.#plan = plan.images ?? this.#plan;
     registry.add("crigc_passes_total", 1, [kind, outcome]);

@@ -118,6 +118,10 @@ export function failureOf(pass: Pass): string | null {
     : containers.errors.join("; ");
 }
 
+/** Whether it was ended before its time, on request or by disk pressure, so that it has not succeeded either. */
+export const isCutOff = ({ images, containers }: Pick<Pass, "images" | "containers">): boolean =>
+  (images ?? containers)?.end === "stopped";
+
 function imageFailure(pass: Pass, images: ImageOutcome): string | null {
   const tried = images.items.filter(({ result }) => result.kind !== "skipped");
   const failed = tried.flatMap(({ result }) => (result.kind === "failed" ? [result.message] : []));

@@ -184,10 +184,12 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
     ({ log }) => {
       const failed = pass({ error: "cannot list images", images: null, containers: null });
       for (let i = 0; i < 5; i += 1) logPass(log, failed);
+      logPass(log, pass({ images: imageOutcome({ items: [], end: "stopped" }), containers: null }));
       logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
     },
     [
       expect.stringMatching(/^GC failed: cannot list images passId/),
+      expect.stringMatching(/^GC: stopped on request/),
       "GC succeeded after 5 failures in 0s",
       expect.stringMatching(/^GC: target reached/),
     ],

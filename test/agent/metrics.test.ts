@@ -110,6 +110,10 @@ describe("metrics of a pass", () => {
       'crigc_pass_consecutive_failures{kind="gc"}': 2,
       'crigc_pass_last_success_timestamp_seconds{kind="gc"}': null,
     });
+    const stopped = pass({ images: imageOutcome({ end: "stopped" }) });
+    expectSeries(after(failed, stopped).expose(node()), {
+      'crigc_pass_consecutive_failures{kind="gc"}': 1,
+    });
     const text = after(failed, pass(), failed).expose(node());
     expectSeries(text, {
       'crigc_pass_consecutive_failures{kind="gc"}': 1,
