@@ -209,9 +209,10 @@ describe("the pause before the next check", () => {
     const disk = sim.node.imageDisk();
     disk.others += available(sim.node, disk) - free;
     await sim.run(10 * SECOND);
-    const { statfs } = sim.record;
+    const { statfs, runtimeCalls } = sim.record;
     await sim.run(100 * SECOND);
     expect(sim.record.statfs - statfs).toBe(100 / pause);
+    expect(sim.record.runtimeCalls).toBe(runtimeCalls);
   });
 
   test("goes by the other thresholds while one cannot be relieved, without passes in between", async () => {

@@ -1,6 +1,6 @@
 // What is refused, and in which words: a snapshot of everything that can be wrong in files, flags and variables.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { seconds } from "../../src/model/time.ts";
 import { DROP_INS, faultsOf, FILE, kubelets, load, ours, type Sources } from "./loading.ts";
@@ -161,26 +161,24 @@ test.each(Object.entries(refused))("refused: %s", (_, all) => {
   expect(all.map(shown).join("\n\n")).toMatchSnapshot();
 });
 
-describe("a value that is written twice is refused", () => {
-  test.each([
-    ["JSON on one line", json('"keep":["a"],"maxImages":2,"keep":[]'), "keep"],
-    [
-      "JSON within a map",
-      json('"evictionHard":{"imagefs.available":"5%","imagefs.available":"50%"}'),
-      "evictionHard.imagefs.available",
-    ],
-    ["an escaped JSON name", json('"keep":["a"],"k\\u0065ep":[]'), "keep"],
-    ["a YAML key in quotes", ours("keep: [a]\n'keep': []\n"), "keep"],
-    ["a group", ours("logging: {verbosity: 1}\nlogging: {format: json}\n"), "logging"],
-    [
-      "a KubeletConfiguration",
-      kubelets("imageGCHighThresholdPercent: 90\nimageGCHighThresholdPercent: 80\n"),
-      "imageGCHighThresholdPercent",
-    ],
-  ])("in %s", (_, text, name) => {
-    for (const path of [FILE, `${DROP_INS}/10-site.yaml`])
-      expect(faultsOf({ files: { [path]: text } })[0]).toContain(`${name} is set twice`);
-  });
+test.each([
+  ["JSON on one line", json('"keep":["a"],"maxImages":2,"keep":[]'), "keep"],
+  [
+    "JSON within a map",
+    json('"evictionHard":{"imagefs.available":"5%","imagefs.available":"50%"}'),
+    "evictionHard.imagefs.available",
+  ],
+  ["an escaped JSON name", json('"keep":["a"],"k\\u0065ep":[]'), "keep"],
+  ["a YAML key in quotes", ours("keep: [a]\n'keep': []\n"), "keep"],
+  ["a group", ours("logging: {verbosity: 1}\nlogging: {format: json}\n"), "logging"],
+  [
+    "a KubeletConfiguration",
+    kubelets("imageGCHighThresholdPercent: 90\nimageGCHighThresholdPercent: 80\n"),
+    "imageGCHighThresholdPercent",
+  ],
+])("a value that is written twice is refused in %s", (_, text, name) => {
+  for (const path of [FILE, `${DROP_INS}/10-site.yaml`])
+    expect(faultsOf({ files: { [path]: text } })[0]).toContain(`${name} is set twice`);
 });
 
 // What looks like the above and is not refused.

@@ -130,30 +130,28 @@ describe("writing", () => {
   });
 });
 
-describe("the connection", () => {
-  test("may be two: one for images and one for the rest", async () => {
-    await using images = await connected({ node: pod });
-    const others = await startFakeRuntime({ node: { sandboxes: [{ id: "other" }] } });
-    const runtime = openRuntime({
-      endpoint: others.endpoint,
-      imageEndpoint: images.fake.endpoint,
-      requestTimeout: seconds(5),
-    });
-    expect(await runtime.reader.listImages(images.signal)).toHaveLength(1);
-    expect((await runtime.reader.listSandboxes(images.signal)).map(({ id }) => id)).toEqual([
-      sandboxId("other"),
-    ]);
-    expect((await runtime.reader.info(images.signal)).imageEndpoint).toBe(images.fake.endpoint);
-    await runtime.reader.imageStatus(imageIdOf(1), images.signal);
-    await runtime.reader.imageOrigin(imageId(imageIdOf(1)), images.signal);
-    await runtime.reader.reportedFilesystems(images.signal);
-    await runtime.writer.removeImage(imageId(imageIdOf(1)));
-    const isOfImages = ({ method }: { readonly method: string }) => /Image/.test(method);
-    expect(others.calls.filter(isOfImages)).toEqual([]);
-    expect(images.fake.calls.every(isOfImages)).toBe(true);
-    runtime.close();
-    await others.stop();
+test("the connection may be two: one for images and one for the rest", async () => {
+  await using images = await connected({ node: pod });
+  const others = await startFakeRuntime({ node: { sandboxes: [{ id: "other" }] } });
+  const runtime = openRuntime({
+    endpoint: others.endpoint,
+    imageEndpoint: images.fake.endpoint,
+    requestTimeout: seconds(5),
   });
+  expect(await runtime.reader.listImages(images.signal)).toHaveLength(1);
+  expect((await runtime.reader.listSandboxes(images.signal)).map(({ id }) => id)).toEqual([
+    sandboxId("other"),
+  ]);
+  expect((await runtime.reader.info(images.signal)).imageEndpoint).toBe(images.fake.endpoint);
+  await runtime.reader.imageStatus(imageIdOf(1), images.signal);
+  await runtime.reader.imageOrigin(imageId(imageIdOf(1)), images.signal);
+  await runtime.reader.reportedFilesystems(images.signal);
+  await runtime.writer.removeImage(imageId(imageIdOf(1)));
+  const isOfImages = ({ method }: { readonly method: string }) => /Image/.test(method);
+  expect(others.calls.filter(isOfImages)).toEqual([]);
+  expect(images.fake.calls.every(isOfImages)).toBe(true);
+  runtime.close();
+  await others.stop();
 });
 
 describe("events", () => {

@@ -48,40 +48,33 @@ describe("the sandbox image", () => {
   });
 });
 
-describe("the image of a sandbox", () => {
-  test.each<[string, string | null]>([
-    ['{"pid":1,"image":"registry.k8s.io/pause:3.9"}', "registry.k8s.io/pause:3.9"],
-    ['{"pid":1,"image":""}', null],
-    ['{"config":{"image":"x"}}', null],
-    ['{"image":"","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}', "x:1"],
-    [
-      '{"image":"y:1","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}',
-      "y:1",
-    ],
-    ['{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":7}}}', null],
-    ['{"runtimeSpec":null}', null],
-    ['["image"]', null],
-    ["null", null],
-    ["{", null],
-  ])("from %s is %p", (text, image) => {
-    expect(imageOfSandbox(info({ info: text }))).toBe(image);
-  });
+test.each<[string, string | null]>([
+  ['{"pid":1,"image":"registry.k8s.io/pause:3.9"}', "registry.k8s.io/pause:3.9"],
+  ['{"pid":1,"image":""}', null],
+  ['{"config":{"image":"x"}}', null],
+  ['{"image":"","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}', "x:1"],
+  ['{"image":"y:1","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}', "y:1"],
+  ['{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":7}}}', null],
+  ['{"runtimeSpec":null}', null],
+  ['["image"]', null],
+  ["null", null],
+  ["{", null],
+])("the image of a sandbox from %s is %p", (text, image) => {
+  expect(imageOfSandbox(info({ info: text }))).toBe(image);
 });
 
-describe("the log directory of a sandbox", () => {
-  test.each<[string, string, string]>([
-    ["containerd", '{"config":{"log_directory":"/var/log/pods/a_b_c"}}', "/var/log/pods/a_b_c"],
-    [
-      "CRI-O",
-      '{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.LogPath":"/var/log/pods/a_b_c/9.log"}}}',
-      "/var/log/pods/a_b_c",
-    ],
-    ["a runtime that names none", '{"config":{"log_directory":""}}', ""],
-    ["a runtime that names no path", '{"config":{"log_directory":7}}', ""],
-    ["a runtime that answers with no JSON", "{", ""],
-  ])("is read from the response of %s", (_, text, directory) => {
-    expect(logDirectoryOfSandbox(info({ info: text }))).toBe(directory);
-  });
+test.each<[string, string, string]>([
+  ["containerd", '{"config":{"log_directory":"/var/log/pods/a_b_c"}}', "/var/log/pods/a_b_c"],
+  [
+    "CRI-O",
+    '{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.LogPath":"/var/log/pods/a_b_c/9.log"}}}',
+    "/var/log/pods/a_b_c",
+  ],
+  ["a runtime that names none", '{"config":{"log_directory":""}}', ""],
+  ["a runtime that names no path", '{"config":{"log_directory":7}}', ""],
+  ["a runtime that answers with no JSON", "{", ""],
+])("the log directory of a sandbox is read from the response of %s", (_, text, directory) => {
+  expect(logDirectoryOfSandbox(info({ info: text }))).toBe(directory);
 });
 
 const diff = (digit: string): string => `sha256:${digit.repeat(64)}`;

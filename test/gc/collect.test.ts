@@ -236,17 +236,6 @@ describe("a pass", () => {
     expect(fake.writes).toEqual([]);
   });
 
-  test.each(["Version", "ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo", "statfs"])(
-    "removes nothing if %s fails",
-    async (method) => {
-      const fake = aNode({ fails: new Set([method]) });
-      const { pass, failure } = await run(fake);
-      expect(pass.error).toContain(`${method} was made to fail`);
-      expect(failure).toBeInstanceOf(RuntimeError);
-      expect(fake.writes).toEqual([]);
-    },
-  );
-
   test("that removed images in vain remembers how many in a row freed nothing", async () => {
     const fake = aNode({ freed: () => 0n });
     await run(fake, ALL);
@@ -557,17 +546,6 @@ describe("events of passes", () => {
     expect([pass.images?.error, pass.error]).toEqual([null, unmeasured]);
     expect(passExit(pass, failure)).toBe(exit.runtime);
   });
-
-  test("figures that contradict each other are reported as they are, not as a capacity of 0", async () => {
-    const fake = aNode({ filesystem: aFilesystem({ availableBytes: 500n * GIB }) });
-    await run(fake);
-    expect(fake.writes).toEqual([]);
-    expect(fake.events.map(({ message }) => message)).toEqual([
-      expect.stringMatching(
-        /^The filesystem at \S+ reports more available than its capacity, of \d+/,
-      ),
-    ]);
-  });
 });
 
 /** A container may go, and the runtime answers for it after ten seconds. */
@@ -631,17 +609,6 @@ test("a container whose removal timed out is tried again once the runtime was re
 });
 
 describe("a pass under pressure whose containers are removed beside its images", () => {
-  test("goes on with them after its images, for as long as another one is done now and then", async () => {
-    const fake = aNode({ containers: [1, 2, 3, 4, 5].map(dead) });
-    fake.world.before = async (method) => {
-      if (method === "RemoveContainer") await fake.engine.timer.sleep(4_000, never);
-    };
-    const { containers } = (await run(fake, underPressureOf(fake))).pass;
-    expect(containers?.containers.map(({ result }) => result.kind)).toEqual(
-      Array(4).fill("removed"),
-    );
-  });
-
   test.each([
     ["its images", true],
     ["nothing but containers", false],

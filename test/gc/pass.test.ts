@@ -56,29 +56,6 @@ const crowded = (maxRemovalsPerPass: number | null): Partial<FakeWorld> => ({
 const kinds = ({ writes }: FakeEngine): readonly string[] =>
   writes.map((write) => write.split(" ")[0] ?? "");
 
-describe("unreadable log directories", () => {
-  const unread = { logs: { kind: "failed", message: "cannot open /l" } } as const;
-
-  test("do not keep containers and images from being removed, and the pass counts as failed", async () => {
-    const fake = fakeEngine({ ...crowded(null), ...unread });
-    const pass = await gc(fake);
-    expect(kinds(fake)).toEqual([
-      "RemoveContainer",
-      "RemoveContainer",
-      "RemoveImage",
-      "RemoveImage",
-      "RemoveImage",
-    ]);
-    expect(pass.error).toBeNull();
-    expect(failureOf(pass)).toBe("no log is deleted: cannot open /l");
-  });
-
-  test("are reported by a dry run too", async () => {
-    const pass = await gc(fakeEngine({ ...crowded(null), ...unread }), { dryRun: true });
-    expect(failureOf(pass)).toContain("cannot open /l");
-  });
-});
-
 describe("the limit of removals in one pass", () => {
   test("counts containers and images together, and leaves the rest to the next pass", async () => {
     const fake = fakeEngine(crowded(3));
@@ -196,31 +173,6 @@ describe("a pull that begins after the plan", () => {
     await gc(fake);
     expect(fake.writes).toHaveLength(2);
   });
-});
-
-test("the manifest of a static pod that comes after the plan keeps the images that it names", async () => {
-  const fake = fakeEngine({
-    limits: limitsOf(null),
-    images: ["a", "b"].map((name) => anImage(name)),
-  });
-  fake.world.before = async (method) => {
-    if (method !== "RemoveImage") return;
-    const manifest = { path: "/manifests/b.yaml", images: ["registry.example/b:v1"], fault: null };
-    fake.world.pods = { ...fake.world.pods, manifests: [manifest] };
-    await fake.engine.timer.sleep(1_000, new AbortController().signal);
-  };
-  const { images } = await gc(fake);
-  expect(images?.items.map(({ result }) => result)).toMatchObject([
-    { kind: "removed" },
-    { kind: "skipped", reason: { kind: "in-use" } },
-  ]);
-});
-
-test("a pass for containers alone removes them and has no outcome for images", async () => {
-  const fake = fakeEngine(crowded(null));
-  const pass = await gc(fake, { images: false });
-  expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer"]);
-  expect(pass).toMatchObject({ error: null, images: null });
 });
 
 test("a pass tells how many dead containers it saw", async () => {

@@ -54,9 +54,6 @@ const pass = (fake: FakeEngine, span: Duration): void => {
   fake.world.wall = instant(fake.world.wall + span);
 };
 
-/** The same node, seen by a process that began anew. */
-const restarted = ({ world }: FakeEngine): FakeEngine => fakeEngine({ ...world });
-
 async function prepared(
   { engine }: Pick<FakeEngine, "engine">,
   change: Partial<PrepareRequest> = {},
@@ -368,35 +365,11 @@ test("pull intents that can no longer be read stay as last read", async () => {
   expect(next.pulls).toEqual(read);
 });
 
-describe("observed time", () => {
-  test("is an image's age, across restarts of the process", async () => {
-    let fake = aNode();
-    await detect(fake.engine, never);
-    for (let round = 0; round < 6; round += 1) {
-      pass(fake, minutes(5));
-      fake = restarted(fake);
-      await detect(fake.engine, never);
-    }
-    expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(30));
-  });
-});
-
 describe("the grace period", () => {
   const old = anOldImage.ledger;
 
   const blocks = async (fake: FakeEngine): Promise<readonly string[]> =>
     ((await prepared(fake)).plan.images?.blocks ?? []).map((block) => block.kind);
-
-  test("lasts for five minutes of observed time after a reboot, whatever process observes", async () => {
-    let fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
-    expect(await blocks(fake)).toEqual(["boot-grace"]);
-    pass(fake, minutes(4));
-    fake = restarted(fake);
-    expect(await blocks(fake)).toEqual(["boot-grace"]);
-    pass(fake, minutes(1));
-    expect(await blocks(fake)).toEqual([]);
-    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
-  });
 
   test("begins when all containers vanish between two observations", async () => {
     const fake = aNode({

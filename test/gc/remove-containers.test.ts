@@ -826,11 +826,6 @@ describe("a dangling link", () => {
       { logs: [itemOf("failed", { step: "remove" })] },
     ],
     [
-      "goes, however many there are",
-      { logs: { ...logs, danglingLinks: many } },
-      { calls: ["RemoveLink", "RemoveLink", "RemoveLink"] },
-    ],
-    [
       "is left to the next pass with the others once the statuses of two were not answered",
       {
         logs: { ...logs, danglingLinks: many },
@@ -941,11 +936,6 @@ describe("execution", () => {
       "is stopped, not failed, where the wish to stop cuts the lists off",
       { containers: [one], prepare: cutOffAt("ListContainers") },
       { end: "stopped", errors: [] },
-    ],
-    [
-      "ends at the limit of removals, which counts containers",
-      { containers: [one, two, three], options: { maxRemovalsPerPass: 2 } },
-      { end: "removal-limit", containers: [itemOf("removed"), itemOf("removed")] },
     ],
     [
       "with a limit of removals follows the order of the plan, whatever pod comes next",

@@ -52,18 +52,16 @@ const manifest = JSON.stringify({ config: { digest: digestOf(config) }, layers: 
 
 const imagesIn = (bytes: Uint8Array) => archivedImages(put("archive.tar", bytes));
 
-describe("an archive of docker save", () => {
-  test.each([
-    ["uncompressed", savedByDocker],
-    ["compressed with gzip", gzipSync(savedByDocker)],
-    ["compressed with zstd", zstdCompressSync(savedByDocker)],
-  ])(
-    "%s, whatever its name, has the ID by the content of each configuration, and the tags",
-    async (_, bytes) => {
-      expect(await imagesIn(bytes)).toEqual(dockerImages);
-    },
-  );
-});
+test.each([
+  ["uncompressed", savedByDocker],
+  ["compressed with gzip", gzipSync(savedByDocker)],
+  ["compressed with zstd", zstdCompressSync(savedByDocker)],
+])(
+  "an archive of docker save %s, whatever its name, has the ID by the content of each configuration, and the tags",
+  async (_, bytes) => {
+    expect(await imagesIn(bytes)).toEqual(dockerImages);
+  },
+);
 
 describe("an archive in the OCI layout", () => {
   test("as written for several images has the ID and names of each", async () => {
@@ -116,26 +114,24 @@ describe("an archive in the OCI layout", () => {
   });
 });
 
-describe("a name longer than a header", () => {
-  test.each([
-    ["GNU", "L", (name: string) => `${name}\0`],
-    ["POSIX", "x", (name: string) => record(`path=${name}`)],
-  ])("is read as %s tar writes it", async (_kind, type, text) => {
-    const name = `${"deep/".repeat(30)}${configHex}.json`;
-    const list = JSON.stringify([{ Config: name, RepoTags: ["app:1"] }]);
-    const long = new TextEncoder().encode(text(name));
-    const header = headerOf(long.length, (made) => made.write(type, 156));
-    const bytes = Buffer.concat([
-      header,
-      long,
-      tarPadding(long.length),
-      tarOf([
-        ["cut", config],
-        ["manifest.json", list],
-      ]),
-    ]);
-    expect(await imagesIn(bytes)).toEqual([{ id: digestOf(config), names: ["app:1"] }]);
-  });
+test.each([
+  ["GNU", "L", (name: string) => `${name}\0`],
+  ["POSIX", "x", (name: string) => record(`path=${name}`)],
+])("a name longer than a header is read as %s tar writes it", async (_kind, type, text) => {
+  const name = `${"deep/".repeat(30)}${configHex}.json`;
+  const list = JSON.stringify([{ Config: name, RepoTags: ["app:1"] }]);
+  const long = new TextEncoder().encode(text(name));
+  const header = headerOf(long.length, (made) => made.write(type, 156));
+  const bytes = Buffer.concat([
+    header,
+    long,
+    tarPadding(long.length),
+    tarOf([
+      ["cut", config],
+      ["manifest.json", list],
+    ]),
+  ]);
+  expect(await imagesIn(bytes)).toEqual([{ id: digestOf(config), names: ["app:1"] }]);
 });
 
 /** With a sum that is right again after the change. */

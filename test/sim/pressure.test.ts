@@ -2,136 +2,68 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { minutes, seconds } from "../../src/model/time.ts";
+import { minutes } from "../../src/model/time.ts";
 import { MIB } from "../support/build/values.ts";
 import { aDisk, aRelease, available, imageOf } from "./node.ts";
 import {
   aNodeWith,
-  aThreshold,
   HOUR,
   MINUTE,
   ONLY_PRESSURE,
   SECOND,
   simLimits,
   type Simulation,
-  withThresholds,
 } from "./simulation.ts";
 
 const reasons = (sim: Simulation): readonly string[] =>
   sim.record.events.map(({ reason }) => reason);
 
-describe("the cost of pressure checks", () => {
-  test("is one statfs per filesystem and no runtime call without pressure", async () => {
-    const disks = [
-      aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
-      aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
-    ];
-    const sim = await aNodeWith(10, { disks, periods: ONLY_PRESSURE });
-    const { runtimeCalls, statfs } = sim.record;
-    await sim.run(HOUR);
-    expect(sim.record.runtimeCalls).toBe(runtimeCalls);
-    expect(sim.record.statfs - statfs).toBe(2 * 360);
-    expect(sim.passes("pressure")).toEqual([]);
-  });
+test("the time to reclaim is at most one pressure period after crossing a hard threshold", async () => {
+  for (let offset = 0; offset < 40; offset += 1) {
+    const sim = await aNodeWith(40, { seed: offset, weather: { latencyMs: 5 } });
+    await sim.run(sim.random.next() * 20 * SECOND);
+    const crossedNs = sim.clock.monotonicNs();
+    sim.fill(14);
+    await sim.run(12 * SECOND);
+    const first = sim.record.removals[0];
+    expect(first).toBeDefined();
+    expect(Number((first?.atNs ?? 0n) - crossedNs) / 1e9).toBeLessThanOrEqual(10.2);
+  }
 });
 
-describe("the time to reclaim", () => {
-  test("is at most one pressure period after crossing a hard threshold", async () => {
-    for (let offset = 0; offset < 40; offset += 1) {
-      const sim = await aNodeWith(40, { seed: offset, weather: { latencyMs: 5 } });
-      await sim.run(sim.random.next() * 20 * SECOND);
-      const crossedNs = sim.clock.monotonicNs();
-      sim.fill(14);
-      await sim.run(12 * SECOND);
-      const first = sim.record.removals[0];
-      expect(first).toBeDefined();
-      expect(Number((first?.atNs ?? 0n) - crossedNs) / 1e9).toBeLessThanOrEqual(10.2);
-    }
-  });
-
-  test("is the grace period for a soft threshold, and not less, nor any if it does not last", async () => {
-    const limits = withThresholds(aThreshold("imagefs.available", 30, { grace: seconds(90) }));
-    const sim = await aNodeWith(40, { weather: { limits }, periods: ONLY_PRESSURE });
-    for (let round = 0; round < 10; round += 1) {
-      sim.fill(25);
-      await sim.run(80 * SECOND);
-      sim.fill(35);
-      await sim.run(20 * SECOND);
-    }
-    sim.fill(25);
-    await sim.run(85 * SECOND);
-    expect(sim.record.removals).toEqual([]);
-    expect(sim.passes("pressure")).toEqual([]);
-    expect(sim.agent.state().pressure?.condition).toBeTrue();
-    await sim.run(20 * SECOND);
-    // A fraction is a float32, as with the kubelet: 0.3 is a little more than 30 %.
-    expect(sim.freePercent()).toBe(31);
-  });
+test("pressure that images cannot relieve with images on another disk ends after ten removals that give nothing back, and then tries one after each pause", async () => {
+  const first = aDisk({ roles: ["imagefs", "containerfs", "nodefs"] });
+  const second = aDisk({ roles: ["imagefs"], device: "8:2", path: "/var/lib/stargz" });
+  // All layers lie on the first one.
+  const sim = await aNodeWith(40, { disks: [first, second], weather: { told: "none" } });
+  sim.fill(14, second);
+  await sim.run(4 * MINUTE);
+  expect(sim.record.removals).toHaveLength(10);
+  // After 5, 10, 20 and 40 minutes.
+  await sim.run(2 * HOUR);
+  expect(sim.record.removals).toHaveLength(14);
+  expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(1);
 });
 
-describe("pressure that images cannot relieve", () => {
-  test("with images on another disk ends after ten removals that give nothing back, and then tries one after each pause", async () => {
-    const first = aDisk({ roles: ["imagefs", "containerfs", "nodefs"] });
-    const second = aDisk({ roles: ["imagefs"], device: "8:2", path: "/var/lib/stargz" });
-    // All layers lie on the first one.
-    const sim = await aNodeWith(40, { disks: [first, second], weather: { told: "none" } });
-    sim.fill(14, second);
-    await sim.run(4 * MINUTE);
-    expect(sim.record.removals).toHaveLength(10);
-    // After 5, 10, 20 and 40 minutes.
-    await sim.run(2 * HOUR);
-    expect(sim.record.removals).toHaveLength(14);
-    expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(1);
-  });
-});
-
-describe("no flapping", () => {
-  test("an image that a job pulls repeatedly is never removed", async () => {
-    const sim = await aNodeWith(60, { weather: { latencyMs: 20 } });
-    const job = aRelease("job", 2_000);
-    let pulls = 0;
-    for (let run = 0; run < 20; run += 1) {
-      if (!sim.node.images.has(imageOf(job))) pulls += 1;
-      sim.node.pull(job);
-      const sandbox = sim.node.addSandbox(`job${run}`, imageOf(job));
-      sim.node.addContainer(sandbox, imageOf(job));
-      await sim.run(MINUTE);
-      sim.node.endPod(sandbox);
-      sim.node.pods.delete(sandbox.podUid);
-      // Others write all the while: images have to go in each round.
-      const room = available(sim.node, sim.node.imageDisk());
-      sim.node.imageDisk().others += room < 3_000n * MIB ? room : 3_000n * MIB;
-      await sim.run(2 * MINUTE);
-    }
-    expect(sim.record.removals.length).toBeGreaterThan(10);
-    expect(pulls).toBe(1);
-  });
-});
-
-test("pressure while collection is on hold, in its boot grace, or without valid rules removes nothing, and acts afterwards", async () => {
-  const sim = await aNodeWith(40);
-  sim.weather.hold = { kind: "held", until: null, since: null, reason: "an upgrade" };
-  sim.fill(5);
-  await sim.run(10 * MINUTE);
-  expect(sim.record.removals).toEqual([]);
-  sim.weather.hold = { kind: "none" };
-  sim.weather.keep = {
-    rules: [],
-    problems: [{ source: "x.list:1", message: "it is empty" }],
-    directoriesRead: [],
-  };
-  await sim.run(10 * MINUTE);
-  expect(sim.record.removals).toEqual([]);
-  expect(reasons(sim).filter((reason) => reason === "KeepRulesInvalid")).toHaveLength(1);
-  sim.weather.keep = { rules: [], problems: [], directoriesRead: [] };
-  sim.kill();
-  sim.node.reboot();
-  sim.start();
-  await sim.run(Number(simLimits.memory.bootGrace / 1_000_000n) - 20 * SECOND);
-  expect(sim.record.removals).toEqual([]);
-  await sim.run(2 * MINUTE);
-  expect(sim.record.removals.length).toBeGreaterThan(5);
-  expect(sim.record.violations).toEqual([]);
+test("an image that a job pulls repeatedly is never removed", async () => {
+  const sim = await aNodeWith(60, { weather: { latencyMs: 20 } });
+  const job = aRelease("job", 2_000);
+  let pulls = 0;
+  for (let run = 0; run < 20; run += 1) {
+    if (!sim.node.images.has(imageOf(job))) pulls += 1;
+    sim.node.pull(job);
+    const sandbox = sim.node.addSandbox(`job${run}`, imageOf(job));
+    sim.node.addContainer(sandbox, imageOf(job));
+    await sim.run(MINUTE);
+    sim.node.endPod(sandbox);
+    sim.node.pods.delete(sandbox.podUid);
+    // Others write all the while: images have to go in each round.
+    const room = available(sim.node, sim.node.imageDisk());
+    sim.node.imageDisk().others += room < 3_000n * MIB ? room : 3_000n * MIB;
+    await sim.run(2 * MINUTE);
+  }
+  expect(sim.record.removals.length).toBeGreaterThan(10);
+  expect(pulls).toBe(1);
 });
 
 describe("a node that is killed every hour", () => {

@@ -139,14 +139,6 @@ describe("history", () => {
     expect((await listed("--pass", "idle-25")).stdout).toContain("idle-25: no threshold exceeded");
   });
 
-  test("says in the table who removed an image and what that freed", async () => {
-    const { stdout } = await run("--image", "web:3");
-    expect(stdout).toContain("pressure reclaim, pressure: ");
-    expect(stdout).toMatch(
-      /image +Registry\.example\/app\/Web:3 +700 B +1000 B +disk pressure \(imagefs\.available\) +removed/,
-    );
-  });
-
   test.each([
     [["--limit", "0"], '--limit: invalid number "0": use 1 to 100000'],
     [["--since", "1h", "--until", "2h"], "--until: it is not after --since"],

@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Openers } from "../../../src/agent/openers.ts";
-import { HostError } from "../../../src/model/errors.ts";
 import { ours } from "../../config/loading.ts";
 import { plainScreen } from "../../report/build.ts";
 import { crigc } from "../world.ts";
@@ -26,17 +25,6 @@ describe("status", () => {
     const { stdout } = await run("-o", "json");
     expect(stdout).toBe('/status {"sizeBytes": 9223372036854775807}\n');
     expect(paths).toEqual(["/status.txt?width=72&colour=0&unicode=0", "/status"]);
-  });
-
-  test("exits 8 if no agent answers, and says why", async () => {
-    const { run } = asking(() => {
-      throw new HostError("http", "cannot ask the agent: socket not found");
-    });
-    expect(await run()).toEqual({
-      code: 8,
-      stdout: "",
-      stderr: "crigc: cannot ask the agent: socket not found\n",
-    });
   });
 
   test("queries the agent in the run directory of the environment even if file and environment are invalid", async () => {

@@ -11,38 +11,36 @@ import { type Json, numberedImages, quickPasses, startNode, type TestNode } from
 const aNode = (images: number): Promise<TestNode> =>
   startNode({ node: { images: numberedImages(images) }, flags: quickPasses });
 
-describe("a configuration file that changes under a running agent", () => {
-  test("takes effect on SIGHUP alone, if it is valid; until then status, plan and keep list say how it differs", async () => {
-    await using it = await aNode(5);
-    it.configure({ maxImages: 4, keep: ["r.example/i0"] });
-    await using agent = it.start("run");
-    await it.untilRemoved(1);
-    it.configure({ maxImages: 2 });
-    await it.looksAgain();
-    expect(it.removedImages()).toHaveLength(1);
-    const difference = "maxImages (--max-images) is 4 in force and 2 as written";
-    expect((await it.status()).configurationError).toContain(difference);
-    expect((await it.crigc("status")).stdout).toContain("differ from what is in force");
-    for (const words of [["plan"], ["keep", "list"]])
-      expect((await it.crigc(...words)).stderr).toContain(difference);
-    expect((await it.json(["keep", "list"])).rules).toHaveLength(1);
-    agent.signal("SIGHUP");
-    await it.untilRemoved(3);
-    expect((await it.status()).configurationError).toBeNull();
-    expect((await it.crigc("plan")).stderr).not.toContain("in force");
+test("a configuration file that changes under a running agent takes effect on SIGHUP alone, if it is valid; until then status, plan and keep list say how it differs", async () => {
+  await using it = await aNode(5);
+  it.configure({ maxImages: 4, keep: ["r.example/i0"] });
+  await using agent = it.start("run");
+  await it.untilRemoved(1);
+  it.configure({ maxImages: 2 });
+  await it.looksAgain();
+  expect(it.removedImages()).toHaveLength(1);
+  const difference = "maxImages (--max-images) is 4 in force and 2 as written";
+  expect((await it.status()).configurationError).toContain(difference);
+  expect((await it.crigc("status")).stdout).toContain("differ from what is in force");
+  for (const words of [["plan"], ["keep", "list"]])
+    expect((await it.crigc(...words)).stderr).toContain(difference);
+  expect((await it.json(["keep", "list"])).rules).toHaveLength(1);
+  agent.signal("SIGHUP");
+  await it.untilRemoved(3);
+  expect((await it.status()).configurationError).toBeNull();
+  expect((await it.crigc("plan")).stderr).not.toContain("in force");
 
-    const broken = "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n";
-    writeFileSync(it.configFile, broken);
-    agent.signal("SIGHUP");
-    await agent.untilSaid("the last valid one stays in force");
-    expect(agent.said()).toContain(`${it.configFile}:3`);
-    const refused = await it.status();
-    expect(refused.configurationError).toContain("few");
-    expect(refused.values.maxImages).toMatchObject({ value: 2 });
-    expect(await (await it.ask("/metrics")).text()).toContain("crigc_config_reload_success 0\n");
-    await it.looksAgain();
-    expect(it.removedImages()).toHaveLength(3);
-  });
+  const broken = "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n";
+  writeFileSync(it.configFile, broken);
+  agent.signal("SIGHUP");
+  await agent.untilSaid("the last valid one stays in force");
+  expect(agent.said()).toContain(`${it.configFile}:3`);
+  const refused = await it.status();
+  expect(refused.configurationError).toContain("few");
+  expect(refused.values.maxImages).toMatchObject({ value: 2 });
+  expect(await (await it.ask("/metrics")).text()).toContain("crigc_config_reload_success 0\n");
+  await it.looksAgain();
+  expect(it.removedImages()).toHaveLength(3);
 });
 
 test("a socket corrected in the configuration file is tried at once during a pause while nothing is connected", async () => {
@@ -142,27 +140,25 @@ test("a metrics address without a host is every address, of IPv4 and of IPv6", a
     expect((await fetch(`http://${host}:${port}/metrics`)).status).toBe(200);
 });
 
-describe("what an agent cannot open", () => {
-  test("(a socket or an address in use) is opened once it is free", async () => {
-    await using it = await aNode(1);
-    put(it.runDir, "note");
-    const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
-    await new Promise<void>((done) => other.listen(it.socket, done));
-    const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
-    const address = `127.0.0.1:${web.port}`;
-    await using agent = it.start("run", `--metrics-bind-address=${address}`);
-    await agent.untilSaid(new RegExp(`${address}.* continues without it`));
-    other.close();
-    await web.stop(true);
-    await it.status();
-    await until("it serves metrics", 15_000, () =>
-      fetch(`http://${address}/readyz`).then(
-        ({ status: code }) => code === 200,
-        () => false,
-      ),
-    );
-    await agent.untilSaid("Opening the control socket succeeded");
-  });
+test("what an agent cannot open (a socket or an address in use) is opened once it is free", async () => {
+  await using it = await aNode(1);
+  put(it.runDir, "note");
+  const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
+  await new Promise<void>((done) => other.listen(it.socket, done));
+  const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
+  const address = `127.0.0.1:${web.port}`;
+  await using agent = it.start("run", `--metrics-bind-address=${address}`);
+  await agent.untilSaid(new RegExp(`${address}.* continues without it`));
+  other.close();
+  await web.stop(true);
+  await it.status();
+  await until("it serves metrics", 15_000, () =>
+    fetch(`http://${address}/readyz`).then(
+      ({ status: code }) => code === 200,
+      () => false,
+    ),
+  );
+  await agent.untilSaid("Opening the control socket succeeded");
 });
 
 test("an agent takes its lock and its control socket again if they are deleted, so that a second agent still exits 6, whatever its directories", async () => {

@@ -1,6 +1,6 @@
 // What the kubelet's pull records protect with --keep-preloaded, and what crigc says of them.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -50,28 +50,26 @@ const statesOf = async (it: TestNode): Promise<Json> => {
   return Object.fromEntries(images.map((one: Json) => [one.id, one.pull]));
 };
 
-describe("--keep-preloaded", () => {
-  test("removes what the kubelet pulled, keeps the rest and what comes back from an archive, and says how many it alone keeps", async () => {
-    await using it = await withRecord();
-    expect(await statesOf(it)).toEqual({ [pulled]: "pulled", [preloaded]: "no-record" });
-    expect((await it.crigc("images", "-o", "wide")).stdout).toMatch(/preloaded.* no-record /);
-    const { stdout } = await it.crigc("gc", "--all-unused");
-    expect(it.removedImages()).toEqual([pulled]);
-    expect(stdout).toContain("keepPreloaded alone keeps 1 image (1000 B)");
-    const explained = (await it.crigc("explain", "r.example/preloaded:1")).stdout;
-    expect(explained).toContain("the kubelet is not known to have pulled it (keepPreloaded)");
-    expect((await it.json(["plan"])).images.keptByPreloadedAlone).toBe(1);
-    expect((await it.crigc("rm", "r.example/preloaded:1")).exitCode).not.toBe(0);
-    await using agent = it.start("run", "--image-gc-high-threshold=99");
-    expect((await it.firstPass()).keptByPreloadedAlone).toBe(1);
-    expect((await it.crigc("status")).stdout).toContain("keepPreloaded alone keeps 1 image");
-    await agent.stop();
-    // Its record is still there.
-    it.runtime.node.addImage(image("pulled", { repoDigests: [] }));
-    await it.crigc("gc", "--all-unused");
-    expect(it.removedImages()).toEqual([pulled]);
-    expect(await statesOf(it)).toMatchObject({ [pulled]: "no-record" });
-  });
+test("--keep-preloaded removes what the kubelet pulled, keeps the rest and what comes back from an archive, and says how many it alone keeps", async () => {
+  await using it = await withRecord();
+  expect(await statesOf(it)).toEqual({ [pulled]: "pulled", [preloaded]: "no-record" });
+  expect((await it.crigc("images", "-o", "wide")).stdout).toMatch(/preloaded.* no-record /);
+  const { stdout } = await it.crigc("gc", "--all-unused");
+  expect(it.removedImages()).toEqual([pulled]);
+  expect(stdout).toContain("keepPreloaded alone keeps 1 image (1000 B)");
+  const explained = (await it.crigc("explain", "r.example/preloaded:1")).stdout;
+  expect(explained).toContain("the kubelet is not known to have pulled it (keepPreloaded)");
+  expect((await it.json(["plan"])).images.keptByPreloadedAlone).toBe(1);
+  expect((await it.crigc("rm", "r.example/preloaded:1")).exitCode).not.toBe(0);
+  await using agent = it.start("run", "--image-gc-high-threshold=99");
+  expect((await it.firstPass()).keptByPreloadedAlone).toBe(1);
+  expect((await it.crigc("status")).stdout).toContain("keepPreloaded alone keeps 1 image");
+  await agent.stop();
+  // Its record is still there.
+  it.runtime.node.addImage(image("pulled", { repoDigests: [] }));
+  await it.crigc("gc", "--all-unused");
+  expect(it.removedImages()).toEqual([pulled]);
+  expect(await statesOf(it)).toMatchObject({ [pulled]: "no-record" });
 });
 
 test("a pull under way keeps images of its name for an hour, without any flag", async () => {

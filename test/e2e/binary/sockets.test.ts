@@ -34,27 +34,25 @@ await new Promise<void>((done, failed) => {
 });
 closing.push(() => otherService.forceShutdown());
 
-describe("a runtime socket", () => {
-  test.each([
-    ["missing", "socket not found"],
-    ["silent", "did not answer within 5 s"],
-    ["web", "does not speak gRPC"],
-    ["other-service", "not runtime.v1"],
-  ])(
-    "that is %s ends gc and images with exit 3, its path and the reason",
-    async (name, reason) => {
-      await using node = await startNode();
-      const flag = `--container-runtime-endpoint=${at(name)}`;
-      for (const command of ["gc", "images"]) {
-        const { exitCode, stdout, stderr } = await node.crigc(command, flag);
-        expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: "" });
-        expect(stderr).toContain(at(name));
-        expect(stderr).toContain(reason);
-      }
-    },
-    20_000,
-  );
-});
+test.each([
+  ["missing", "socket not found"],
+  ["silent", "did not answer within 5 s"],
+  ["web", "does not speak gRPC"],
+  ["other-service", "not runtime.v1"],
+])(
+  "a runtime socket that is %s ends gc and images with exit 3, its path and the reason",
+  async (name, reason) => {
+    await using node = await startNode();
+    const flag = `--container-runtime-endpoint=${at(name)}`;
+    for (const command of ["gc", "images"]) {
+      const { exitCode, stdout, stderr } = await node.crigc(command, flag);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: "" });
+      expect(stderr).toContain(at(name));
+      expect(stderr).toContain(reason);
+    }
+  },
+  20_000,
+);
 
 test("a runtime that takes two seconds to report its version, as on a busy node, is used", async () => {
   await using node = await startNode();

@@ -50,21 +50,19 @@ function hostileDirectory(): {
   return { directory, marks: () => (existsSync(marks) ? readdirSync(marks) : []) };
 }
 
-describe("a hostile working directory", () => {
-  test("is ignored: no variable, module, script, preload or setting of it applies", async () => {
-    const { directory, marks } = hostileDirectory();
-    await using it = await startNode({ node });
-    const within = { cwd: directory };
-    const config = await it.within(within, "config", "-o", "json");
-    expect(config).toMatchObject({ exitCode: 0, stderr: "" });
-    const { values } = JSON.parse(config.stdout);
-    expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
-    expect(values.dryRun).toMatchObject({ value: false, source: "default" });
-    for (const command of ["plan", "images", "gc", "snapshot", "version", "history"])
-      expect(await it.within(within, command)).toMatchObject({ exitCode: 0 });
-    expect(marks()).toEqual([]);
-    expect(existsSync(join(directory, "marks-script"))).toBe(false);
-  });
+test("a hostile working directory is ignored: no variable, module, script, preload or setting of it applies", async () => {
+  const { directory, marks } = hostileDirectory();
+  await using it = await startNode({ node });
+  const within = { cwd: directory };
+  const config = await it.within(within, "config", "-o", "json");
+  expect(config).toMatchObject({ exitCode: 0, stderr: "" });
+  const { values } = JSON.parse(config.stdout);
+  expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
+  expect(values.dryRun).toMatchObject({ value: false, source: "default" });
+  for (const command of ["plan", "images", "gc", "snapshot", "version", "history"])
+    expect(await it.within(within, command)).toMatchObject({ exitCode: 0 });
+  expect(marks()).toEqual([]);
+  expect(existsSync(join(directory, "marks-script"))).toBe(false);
 });
 
 // Bun reads both before a line of ours runs; who sets the environment of a root process rules it anyway.

@@ -96,28 +96,26 @@ describe.each([
   });
 });
 
-describe("zsh", () => {
-  test("typed words are completed", () => {
-    const typed: readonly (readonly [string, string])[] = [
-      ["crigc ho", "crigc hold "],
-      ["crigc keep li", "crigc keep list "],
-      ["crigc --compat k", "crigc --compat kubelet "],
-      ["crigc --compat=k", "crigc --compat=kubelet "],
-      ["crigc hold --rea", "crigc hold --reason "],
-      ["crigc gc --rea", "crigc gc --rea"],
-      ["crigc gc -o j", "crigc gc -o json "],
-      ["crigc --keep keep ho", "crigc --keep keep hold "],
-      ["crigc --max-im", "crigc --max-images "],
-      [`crigc --config ${files}/fi`, `crigc --config ${files}/file.yaml `],
-      [`crigc --state-dir ${files}/f`, `crigc --state-dir ${files}/folder/`],
-    ];
-    const out = run(
-      ["zsh", "-f", join(import.meta.dir, "type.zsh"), script("zsh"), folder],
-      `${typed.map(([line]) => line).join("\n")}\n`,
-    );
-    expect(out.split("\n").slice(0, -1)).toEqual(typed.map(([, line]) => line));
-  }, 30_000);
-});
+test("zsh completes typed words", () => {
+  const typed: readonly (readonly [string, string])[] = [
+    ["crigc ho", "crigc hold "],
+    ["crigc keep li", "crigc keep list "],
+    ["crigc --compat k", "crigc --compat kubelet "],
+    ["crigc --compat=k", "crigc --compat=kubelet "],
+    ["crigc hold --rea", "crigc hold --reason "],
+    ["crigc gc --rea", "crigc gc --rea"],
+    ["crigc gc -o j", "crigc gc -o json "],
+    ["crigc --keep keep ho", "crigc --keep keep hold "],
+    ["crigc --max-im", "crigc --max-images "],
+    [`crigc --config ${files}/fi`, `crigc --config ${files}/file.yaml `],
+    [`crigc --state-dir ${files}/f`, `crigc --state-dir ${files}/folder/`],
+  ];
+  const out = run(
+    ["zsh", "-f", join(import.meta.dir, "type.zsh"), script("zsh"), folder],
+    `${typed.map(([line]) => line).join("\n")}\n`,
+  );
+  expect(out.split("\n").slice(0, -1)).toEqual(typed.map(([, line]) => line));
+}, 30_000);
 
 test("fish, zsh and man look where crigc install installs for them", () => {
   const places = shellFilesOf("/usr/local/bin/crigc");

@@ -269,15 +269,6 @@ test("a limit of removals is noted in the plan if one is set", () => {
 });
 
 describe("futility", () => {
-  test("is judged by the disk that is short of space, not by another one", () => {
-    const other = { ...disk(3n, 4n), device: "8:2", path: "/other" };
-    const plan = planOf({ images: three, snapshot: { filesystems: [disk(50n), other] } });
-    expect(plan).toMatchObject({
-      candidates: [],
-      blocks: [{ kind: "futile", filesystem: "/other" }],
-    });
-  });
-
   describe("removals that gave no space back", () => {
     const paused = (retryWatched: bigint) =>
       new Map([
