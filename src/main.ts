@@ -93,11 +93,6 @@ async function opened(): Promise<Openers> {
     kubelet,
     logPrefix: journalPrefix(process.env, process.stderr.fd),
     stderr: (text) => stderr.write(text),
-    errorScreen: screenOf({
-      isTerminal: process.stderr.isTTY,
-      columns: process.stderr.columns,
-      environment: process.env,
-    }),
     onHangup: (listener) => {
       hangup = listener;
       return () => {

@@ -192,18 +192,11 @@ export interface LogStream {
   readonly logPrefix: (severity: Severity) => string;
 }
 
-/** The log on stderr; `before` is called before each line. */
-export const logOf = (
-  config: Config,
-  { stderr, logPrefix }: LogStream,
-  before: () => void = () => undefined,
-): Log =>
+/** The log on stderr. */
+export const logOf = (config: Config, { stderr, logPrefix }: LogStream): Log =>
   new Log({
     ...logForm(config),
-    sink: (line, severity) => {
-      before();
-      stderr(`${logPrefix(severity)}${line}\n`);
-    },
+    sink: (line, severity) => stderr(`${logPrefix(severity)}${line}\n`),
     now: wallClock,
   });
 

@@ -8,10 +8,8 @@ import { gunzipSync } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import type { Meter } from "../gc/meter.ts";
 import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
-import type { ImageCandidate } from "../model/plan.ts";
 import { type NodeTrace, readTrace } from "../model/trace.ts";
 import { adoptBootId, readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
@@ -24,7 +22,6 @@ import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-file
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
 import { humanDuration } from "../report/bytes.ts";
-import { terminalProgress } from "../report/progress.ts";
 import { clean } from "../report/terminal.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
 import {
@@ -119,8 +116,7 @@ export function openersOf(world: ProcessWorld) {
 
 /** A node for collection; disposing of it writes what is still to be written, for a bounded time. */
 async function openCollector(config: Config, world: ProcessWorld) {
-  const progress = terminalProgress(world.errorScreen, world.stderr);
-  const log = logOf(config, world, () => progress.clear());
+  const log = logOf(config, world);
   const connected = await connect(config);
   const { engine, recorder, close } = await openEngine({
     config: () => config,
@@ -130,20 +126,12 @@ async function openCollector(config: Config, world: ProcessWorld) {
     log: () => log,
     startedAt: null,
     holder: "crigc gc",
-    // Erase progress before the report.
-    onPass: () => progress.clear(),
+    onPass: () => undefined,
     onEvent: () => undefined,
   });
   return {
     engine,
     log,
-    /** Shows the progress of a pass on a terminal. */
-    starting: (candidate: ImageCandidate, meter: Meter) =>
-      progress.starting({
-        image: candidate.image,
-        gainedBytes: meter.totals().measuredFreedBytes,
-        wantedBytes: meter.wantedBytes(),
-      }),
     /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
     recorded: async (patience: AbortSignal) =>
       (await recorder?.settle(patience, () =>

@@ -3,7 +3,6 @@
 import type { Config } from "../config/config.ts";
 import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import type { LockPlaces } from "../node/lock.ts";
-import type { Screen } from "../report/terminal.ts";
 import type { LogStream } from "./log.ts";
 import type { Systemd } from "./systemd.ts";
 
@@ -35,6 +34,4 @@ export interface ProcessWorld extends LogStream {
   readonly build: { readonly version: string; readonly commit: string };
   /** Calls back on SIGHUP; returns a function that stops it. */
   readonly onHangup: (listener: () => void) => () => void;
-  /** Properties of stderr, where progress is drawn. */
-  readonly errorScreen: Screen;
 }

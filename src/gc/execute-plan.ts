@@ -9,7 +9,7 @@ import {
   type ImageOutcome,
   isGone,
 } from "../model/outcome.ts";
-import type { ContainerPlan, ImageCandidate, ImagePlan, ImageTarget, Plan } from "../model/plan.ts";
+import type { ContainerPlan, ImagePlan, ImageTarget, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
@@ -20,7 +20,6 @@ import { rememberGain, rememberNothingFreed } from "../policy/space/freed.ts";
 import { hurried, isCounted } from "./calls.ts";
 import type { CreationWait } from "./creation-wait.ts";
 import { freshNode } from "./fresh-view.ts";
-import type { Meter } from "./meter.ts";
 import type { Observer } from "./observe.ts";
 import type { Engine } from "./ports.ts";
 import type { Prepared } from "./prepare.ts";
@@ -34,8 +33,8 @@ export interface PassContext {
   readonly steps: Steps;
   readonly observer: Observer;
   readonly creations: CreationWait;
-  /** Called before each image removal, to show progress on a terminal. */
-  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+  /** Called before each image removal. */
+  readonly starting?: (() => void) | undefined;
   /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: (() => Promise<readonly ImageTarget[]>) | undefined;
 }

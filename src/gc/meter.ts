@@ -188,10 +188,6 @@ export class Meter {
     };
   }
 
-  wantedBytes(): bigint | null {
-    return this.#wantedBytes;
-  }
-
   totals(): Omit<ImageOutcome, "end" | "items" | "error" | "ghosts"> {
     const reading = this.#counted[0]?.reading ?? null;
     return {

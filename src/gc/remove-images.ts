@@ -44,7 +44,8 @@ export interface ImageExecution
   readonly retarget?: (() => Promise<readonly ImageTarget[]>) | undefined;
   /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
-  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+  /** Called before each removal. */
+  readonly starting?: (() => void) | undefined;
 }
 
 /** Never rejects: failures are in the outcome. */
@@ -214,7 +215,7 @@ class ImageRemovals {
   }
 
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
-    this.#execution.starting?.(candidate, this.#meter);
+    this.#execution.starting?.();
     this.#pace.begin();
     const removed = await removeImage(this.#removing, candidate, this.#signal);
     try {

@@ -7,7 +7,6 @@ import { systemdOf } from "../../src/agent/systemd.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/settings.ts";
 import type { Kubelet } from "../../src/node/kubelet/settings.ts";
-import { plainScreen } from "../report/build.ts";
 import { NOW } from "../support/build/values.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { put, scratch } from "../support/scratch.ts";
@@ -28,7 +27,6 @@ async function opening(name: FlagText["name"], text: string, kubelet: Kubelet | 
     kubelet: { found: () => kubelet, look: () => kubelet },
     logPrefix: () => "",
     stderr: (line) => void (stderr += line),
-    errorScreen: plainScreen,
     onHangup: () => () => undefined,
   });
   const flags = [

@@ -26,7 +26,7 @@ test.each([
 ])("a disk that reports %s", async (_, available, capacity, wanted) => {
   const meter = meterOf(available, capacity);
   expect(await meter.targetsNow()).toMatchObject([{ wantedBytes: wanted }, count]);
-  expect(meter.wantedBytes()).toBe(wanted);
+  expect(meter.totals().wantedBytes).toBe(wanted);
 });
 
 test("what a removal frees counts on the first device that a target names, or else on all that hold images", async () => {

@@ -75,7 +75,6 @@ async function pass(
       dryRun: config.values.dryRun,
       lockWaitMs: toMs(config.values.runtimeRequestTimeout),
       announcer: new Announcer(collector.engine.journal),
-      starting: (candidate, meter) => collector.starting(candidate, meter),
     },
     context.signal,
   );
