@@ -30,7 +30,7 @@ import { document, eventJson, toJson } from "../report/document.ts";
 import type { StoreNotice } from "../store/errors.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { journalOf } from "./journal.ts";
-import { knownLedger, ledgerOnDisk, openState } from "./ledger.ts";
+import { countedMemory, ledgerOnDisk, openState } from "./ledger.ts";
 import type { Log } from "./log.ts";
 import { connect, type Connected, eventSource } from "./runtime.ts";
 import { COMMIT_PROCESS, lockPlaces, type Process } from "./world.ts";
@@ -44,12 +44,10 @@ export async function openNode(config: Config, kubelet: NodeKubelet) {
   const opened = async () =>
     [await hostOf(() => config, kubelet.found), ledgerOnDisk(config, notify)] as const;
   const [{ runtime }, [host, ledger]] = await Promise.all([connect(config), opened()]);
-  const memory = volatileMemory(knownLedger(config, ledger));
+  const memory = countedMemory(volatileMemory(ledger), () => config.limits);
   const engine: ReadEngine = { ...reading(() => config, runtime, host), memory };
   return {
     engine,
-    /** On disk; with `compat: kubelet` the engine has its own. */
-    ledger,
     /** Warnings: the ledger is broken, of another version or unreadable. */
     notices: notices as readonly string[],
     [Symbol.dispose]: () => runtime.close(),
@@ -90,6 +88,7 @@ export async function openEngine(options: CollectorOptions) {
   const host = await hostOf(config, options.kubelet.look);
   const warn = (message: string): void => log().warning(message);
   const { memory, recorder } = await openState(config(), self, ({ message }) => warn(message));
+  const limits = () => config().limits;
   const hook = new EventHook(warn);
   const onEvent = (event: Event): void => {
     const executable = config().values.eventHook;
@@ -99,7 +98,7 @@ export async function openEngine(options: CollectorOptions) {
   const reader = reading(config, runtime, host);
   const engine: Engine = {
     ...reader,
-    memory,
+    memory: countedMemory(memory, limits),
     startedAt,
     // Single passes are too far apart for intervals.
     trace: startedAt === null || recorder === null ? undefined : (seen) => recorder.traced(seen),

@@ -205,7 +205,8 @@ function graceOf({ engine }: Attached, { limits }: Config): Duration | null {
   const ledger = engine.memory.current();
   const { graceUntil } = ledger;
   const { watched } = observedTime(ledger, readClocks(), limits.memory);
-  return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
+  const isNone = graceUntil === null || limits.images.compat === "kubelet";
+  return isNone || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
 }
 
 /** A loop is alive while its pauses end on time, or its run makes progress. */

@@ -7,8 +7,8 @@ import {
   assumingSeen,
   prepareRecorded,
   readOnlyPass,
-  withMemory,
   withPullRecords,
+  withRecordsOf,
   withUsedLogs,
 } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
@@ -81,7 +81,7 @@ export async function planNode(
   context.note(
     "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
   );
-  return withMemory(prepared, node.ledger);
+  return withRecordsOf(prepared);
 }
 
 /**

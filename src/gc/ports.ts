@@ -25,7 +25,7 @@ import type { Backoff } from "./calls.ts";
 import type { LogUsers } from "./log-users.ts";
 import type { ObservePorts } from "./observe.ts";
 
-/** A ledger that lasts as long as the process, for `compat: kubelet`, `plan` and a broken disk. */
+/** A ledger that lasts as long as the process, for `plan` and dry runs. */
 export function volatileMemory(first: Ledger): LedgerMemory {
   let ledger = first;
   return {

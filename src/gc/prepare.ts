@@ -83,6 +83,7 @@ export async function prepare(
     hold: engine.hold(),
     startedAt: engine.startedAt,
     besideAgent: (evictions?.softDue ?? null) !== null,
+    agesFrom: engine.memory.agesFrom?.(ledger),
     pressureTargets:
       evictions === undefined
         ? request.pressureTargets

@@ -8,8 +8,6 @@ import { type Duration, instant, type ObservedTime, watched as watchedAt } from 
 import { decide, type PlanInput } from "../policy/decide.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { unusedFor } from "../policy/image/rank.ts";
-import { usageOf } from "../policy/image/usage.ts";
-import { remember } from "../policy/remember.ts";
 import { LogUse, LogUsers } from "./log-users.ts";
 import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
@@ -123,18 +121,10 @@ export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
   return { ...prepared, ledger: assumed, plan: decide(again), decided: again };
 }
 
-/** The same decisions, with what a ledger knows but did not enter them: first seen, last used, ghosts. For display only. */
-export function withMemory(prepared: Prepared, known: Ledger): Prepared {
-  const { snapshot, plan, decided } = prepared;
-  const ledger = remember({
-    ledger: known,
-    snapshot,
-    usage: usageOf(snapshot),
-    limits: { ...decided.limits.memory, compat: "none" },
-    pods: known.pods,
-  });
+/** The same decisions, with first seen and last used as the ledger has them, even if they did not count. */
+export function withRecordsOf({ ledger, plan, ...rest }: Prepared): Prepared {
   const images = plan.images === null ? null : withRecords(plan.images, ledger);
-  return { ...prepared, ledger, plan: { ...plan, images } };
+  return { ...rest, ledger, plan: { ...plan, images } };
 }
 
 function withRecords(plan: ImagePlan, { images, watched }: Ledger): ImagePlan {

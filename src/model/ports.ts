@@ -19,7 +19,7 @@ import type {
   RuntimeInfo,
   Sandbox,
 } from "./snapshot.ts";
-import type { Instant } from "./time.ts";
+import type { Instant, ObservedTime } from "./time.ts";
 
 /** The result of one `PodSandboxStatus`, just before a removal or a pre-stop request. */
 export interface SandboxDetail {
@@ -213,6 +213,8 @@ export interface LedgerMemory {
   /** The newest ledger, including what another process wrote since. */
   current(): Ledger;
   replace(next: Ledger): void;
+  /** With `compat: kubelet`: from when images count, for a decision by this ledger. */
+  agesFrom?(ledger: Ledger): { readonly watched: ObservedTime; readonly at: Instant };
 }
 
 /** Time, injected so that tests need not wait. */

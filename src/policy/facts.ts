@@ -6,7 +6,7 @@ import type { Limits } from "../model/limits.ts";
 import type { HoldState } from "../model/pass.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
+import type { Instant, ObservedTime } from "../model/time.ts";
 
 /** How long a pass waits for containers that are being created. */
 export interface CreationPatience {
@@ -17,6 +17,12 @@ export interface CreationPatience {
    * `null`: not under pressure.
    */
   readonly own: ReadonlySet<CreationId> | null;
+}
+
+/** The first observation of a process that forgets, like a kubelet, what was seen of images before. */
+export interface AgesFrom {
+  readonly watched: ObservedTime;
+  readonly at: Instant;
 }
 
 export interface Facts {
@@ -30,6 +36,8 @@ export interface Facts {
   readonly startedAt: Instant | null;
   /** For a single pass: whether an agent runs, by which observed time passes. */
   readonly besideAgent?: boolean;
+  /** With `compat: kubelet`; absent: images count as the ledger says. */
+  readonly agesFrom?: AgesFrom | undefined;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
   readonly creationPatience: CreationPatience;

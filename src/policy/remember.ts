@@ -152,7 +152,7 @@ const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 /** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
 function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
   const { ledger, snapshot, limits } = input;
-  if (limits.compat === "kubelet" || limits.bootGrace <= duration(0n)) return NO_GRACE;
+  if (limits.bootGrace <= duration(0n)) return NO_GRACE;
   const until = watched(now + limits.bootGrace);
   // A new or lost ledger does not know the previous boot, but a short uptime shows that the machine just booted.
   const fresh = ledger.observedAt === null && snapshot.clocks.uptime < limits.bootGrace;
@@ -169,7 +169,7 @@ function imageRecord(
   { image, pull }: { readonly image: Image; readonly pull: ImageRecord["pull"] },
   now: ObservedTime,
 ): ImageRecord {
-  const { ledger, snapshot, usage, limits, newContainers } = input;
+  const { ledger, snapshot, usage, newContainers } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
   const used = usage.users.has(image.id);
@@ -190,9 +190,9 @@ function imageRecord(
     // Read after the calls, as in the kubelet: an image in use is never older than the pass.
     lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
     lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
-    // It may have been removed and pulled again. The kubelet does not compare names.
+    // It may have been removed and pulled again.
     ageRestartedWatched:
-      before === undefined || before.names === names || limits.compat === "kubelet"
+      before === undefined || before.names === names
         ? (before?.ageRestartedWatched ?? null)
         : ageRestart(before.ageRestartedWatched, now),
     names,

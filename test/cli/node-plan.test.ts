@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { emptyLedger } from "../../src/model/ledger.ts";
+import type { ImageRecord } from "../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../src/model/time.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
 import { read } from "../store/fixture.ts";
@@ -66,16 +66,14 @@ describe("with --compat kubelet", () => {
     lastUsedAt: instant(NOW - hours(48)),
     firstSeenWatched: watched(0n),
     lastUsedWatched: watched(hours(24)),
-    ghost: aGhost({ attempts: 2, retryWatched: watched(hours(80)) }),
   });
-  // Written five minutes ago.
-  const onDisk = aLedger({
-    watched: watched(hours(72)),
-    images: new Map([[image.id, record]]),
-  });
-  // That a plan treats every image as new there, the executable is tested for.
-  const shown = async (...words: readonly string[]) => {
-    const { node } = openNodeOf({ snapshot: { images: [image] }, ledger: emptyLedger, onDisk });
+  const shown = async (words: readonly string[], known: ImageRecord = record) => {
+    // Written five minutes ago.
+    const ledger = aLedger({
+      watched: watched(hours(72)),
+      images: new Map([[image.id, known]]),
+    });
+    const { node } = openNodeOf({ snapshot: { images: [image] }, ledger });
     const flags = ["--compat", "kubelet", "--minimum-image-ttl-duration", "0s", "-o", "json"];
     const { stdout, stderr } = await crigc([...words, ...flags], {
       open: { node, state: () => read(scratch()).reader },
@@ -85,17 +83,25 @@ describe("with --compat kubelet", () => {
   const known = { firstSeenAt: "2025-12-29T00:00:00Z", lastUsedAt: "2025-12-30T00:00:00Z" };
 
   test("images and explain show the ledger's records, and say that plans ignore them", async () => {
-    const images = await shown("images");
+    const images = await shown(["images"]);
     expect(images.document.images).toMatchObject([known]);
     expect(images.stderr).toContain("with --compat kubelet, plans ignore it");
-    const explained = await shown("explain", image.id, "--all-unused");
+    const explained = await shown(["explain", image.id, "--all-unused"]);
     expect(explained.document.things).toMatchObject([
       { ...known, verdict: "would-go", unusedForMs: (48 * 60 + 5) * 60_000 },
     ]);
   });
 
+  test("plans treat every image as new", async () => {
+    const { document } = await shown(["plan", "--all-unused"]);
+    expect(document.images.candidates).toMatchObject([
+      { firstSeenAt: "2026-01-01T00:00:00Z", lastUsedAt: null, unusedForMs: 0 },
+    ]);
+  });
+
   test("audit reports a ghost recorded in the ledger", async () => {
-    const { document } = await shown("audit");
+    const ghost = aGhost({ attempts: 2, retryWatched: watched(hours(80)) });
+    const { document } = await shown(["audit"], { ...record, ghost });
     expect(document.findings).toContainEqual(
       expect.objectContaining({ code: "ghost-image", attempts: 2 }),
     );

@@ -1,5 +1,6 @@
 // A node for commands that look: a snapshot and a ledger behind the ports that a real one has.
 
+import { countedMemory } from "../../src/agent/ledger.ts";
 import type { OpenNode } from "../../src/agent/node.ts";
 import type { Openers } from "../../src/agent/openers.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
@@ -10,8 +11,6 @@ import { fakeEngine } from "../support/fake-engine.ts";
 export interface SeenNode {
   readonly snapshot?: Partial<Snapshot>;
   readonly ledger?: Ledger;
-  /** What is on disk where plans go by another ledger. */
-  readonly onDisk?: Ledger;
 }
 
 /** The opener, and whether what it opened was closed again. */
@@ -36,9 +35,9 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
     const { engine } = fakeEngine({ ...world, ledger, limits });
     const { runtime, disk } = engine.observe;
     return {
-      ledger: seen.onDisk ?? ledger,
       engine: {
         ...engine,
+        memory: countedMemory(engine.memory, () => limits),
         observe: {
           ...engine.observe,
           runtime: { ...runtime, sandboxImage: async (id) => sandboxImages.get(id) ?? null },

@@ -201,12 +201,8 @@ describe("the boot grace period", () => {
     expect(next(emptyLedger, at(minutes(5))).graceUntil).toBeNull();
   });
 
-  test.each([
-    ["if it is off", aLedger(), { bootGrace: seconds(0) }],
-    ["with compat kubelet", aLedger(), { compat: "kubelet" }],
-    ["with compat kubelet in a fresh ledger", emptyLedger, { compat: "kubelet" }],
-  ] as const)("does not begin %s", (_, ledger, limits) => {
-    expect(next(ledger, rebooted, limits).graceUntil).toBeNull();
+  test("does not begin if it is off", () => {
+    expect(next(aLedger(), rebooted, { bootGrace: seconds(0) }).graceUntil).toBeNull();
   });
 });
 

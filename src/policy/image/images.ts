@@ -118,13 +118,13 @@ function agedImages(facts: Facts, judgement: Judgement): ReadonlySet<ImageId> {
 }
 
 /** Whether the image was unused for longer than the maximum age, which is above 0, whatever protects it. */
-function isPastMaximumAge({ record }: Ranked, { limits, ledger, startedAt }: Facts): boolean {
+function isPastMaximumAge({ record }: Ranked, facts: Facts): boolean {
+  const { limits, startedAt, agesFrom } = facts;
   const { maximumAge, compat } = limits.images;
-  const { watched } = ledger;
+  const { watched } = facts.ledger;
   if (compat === "none") return unusedFor(record, watched) > maximumAge;
-  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself. The memory of an
-  // agent that forgets like it begins at 0.
-  if (startedAt === null || watched <= maximumAge) return false;
+  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself.
+  if (startedAt === null || watched - (agesFrom?.watched ?? 0n) <= maximumAge) return false;
   const { lastUsedWatched } = record;
   return lastUsedWatched === null || watchedSince(watched, lastUsedWatched) > maximumAge;
 }

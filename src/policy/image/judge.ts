@@ -8,7 +8,7 @@ import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
 import { podSourceForImages, podView } from "../container/pod-source.ts";
-import type { Facts } from "../facts.ts";
+import type { AgesFrom, Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { rulesInForce } from "../keep/lease.ts";
 import { selectedImages } from "../selection.ts";
@@ -87,15 +87,24 @@ export function judgeImages(
 }
 
 /** An image without a record is new. */
-const recordOf = ({ snapshot, ledger }: Facts, image: Image): ImageRecord =>
-  ledger.images.get(image.id) ??
-  unusedRecord({
+function recordOf({ snapshot, ledger, agesFrom }: Facts, image: Image): ImageRecord {
+  const known = ledger.images.get(image.id);
+  if (known !== undefined) return agesFrom === undefined ? known : countedFrom(known, agesFrom);
+  return unusedRecord({
     firstSeenAt: snapshot.clocks.wall,
     firstSeenWatched: ledger.watched,
     names: namesText(image),
     sizeBytes: image.sizeBytes,
     frequency: countUses(ledger, undefined, { inUseAt: null, newContainers: 0 }),
   });
+}
+
+/** What was before does not count: first seen then, and never used. */
+const countedFrom = (record: ImageRecord, { watched, at }: AgesFrom): ImageRecord => ({
+  ...record,
+  ...(record.firstSeenWatched < watched && { firstSeenWatched: watched, firstSeenAt: at }),
+  ...((record.lastUsedWatched ?? watched) < watched && { lastUsedWatched: null, lastUsedAt: null }),
+});
 
 /** Why a candidate is kept after all; `null`: it may be removed. */
 export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;

@@ -205,11 +205,12 @@ function justUsed(
 }
 
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
-  const { minimumAge } = context.limits;
+  const { minimumAge, compat } = context.limits;
   const ageSince = (since: ObservedTime): Duration =>
     duration(atLeastZero(watchedSince(context.watched, since)));
   const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
-  for (const restart of restarts) {
+  // The kubelet compares no names, and what it has forgotten is new.
+  for (const restart of compat === "kubelet" ? [] : restarts) {
     if (restart === null || restart <= record.firstSeenWatched) continue;
     const least = minimumAge < AGE_RESTART_MAX ? minimumAge : AGE_RESTART_MAX;
     const age = ageSince(restart);

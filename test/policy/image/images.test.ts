@@ -418,7 +418,11 @@ test.each([
 );
 
 test("for the kubelet an image, however young, is too old once its last use and the agent's start are, without an image filesystem too", () => {
-  const at = (ran: bigint, unused: bigint | null, startedAt: Instant | null = instant(0n)) => {
+  const at = (
+    ran: bigint,
+    unused: bigint | null,
+    { startedAt = instant(0n), from = 0n }: { startedAt?: Instant | null; from?: bigint } = {},
+  ) => {
     const used = { lastUsedAt: instant(0n), lastUsedWatched: watched(ran - (unused ?? 0n)) };
     const seen = { firstSeenAt: NOW, firstSeenWatched: watched(ran) };
     return planOf({
@@ -427,12 +431,14 @@ test("for the kubelet an image, however young, is too old once its last use and 
       ledger: { watched: watched(ran) },
       limits: { compat: "kubelet", maximumAge: hours(1) },
       snapshot: { filesystems: [] },
-      facts: { startedAt },
+      facts: { startedAt, ...(from > 0n && { agesFrom: { watched: watched(from), at: NOW } }) },
     }).candidates.map(({ tried }) => tried.at(-1));
   };
   expect([at(hours(1), null), at(hours(1) + 1n, null)]).toEqual([[], ["ghost"]]);
   expect([at(hours(2), hours(1)), at(hours(2), hours(1) + 1n)]).toEqual([[], ["ghost"]]);
-  expect(at(hours(2), null, null)).toEqual([]);
+  expect(at(hours(2), null, { startedAt: null })).toEqual([]);
+  const since = { from: hours(9) };
+  expect([at(hours(10), null, since), at(hours(10) + 1n, null, since)]).toEqual([[], ["ghost"]]);
 });
 
 test("containers removed first do not make their images count as just used for the kubelet", () => {

@@ -13,6 +13,7 @@ import {
   aContainer,
   anImage,
   anImagePlan,
+  aRecord,
   aSandbox,
   keepOf,
   NOW,
@@ -65,6 +66,34 @@ describe("each block stops every image and says why", () => {
       });
     }
   }
+});
+
+test.each([
+  ["earlier, it is first seen then and never used", -1n, -1n, [0n, NOW, null, null]],
+  ["then, it counts as it is", 0n, 0n, [0n, instant(5n), 0n, instant(7n)]],
+  ["later, it counts as it is", 2n, 3n, [2n, instant(5n), 3n, instant(7n)]],
+  ["used later alone, only first seen is then", -1n, 3n, [0n, NOW, 3n, instant(7n)]],
+  ["never used, it stays so", 2n, null, [2n, instant(5n), null, instant(7n)]],
+] as const)("if ages count from a look, of an image seen or used %s", (_, seen, used, expected) => {
+  const at = (ns: bigint) => watched(WATCHED - hours(1) + ns);
+  const record = aRecord({
+    firstSeenWatched: at(seen),
+    firstSeenAt: instant(5n),
+    lastUsedWatched: used === null ? null : at(used),
+    lastUsedAt: instant(7n),
+  });
+  const facts = { agesFrom: { watched: at(0n), at: NOW } };
+  const counted = judgeImages(inputOf({ images: [image], records: [record], facts }))
+    .byId()
+    .get(image.id)?.record;
+  const [firstSeen, firstSeenAt, lastUsed, lastUsedAt] = expected;
+  expect(counted).toEqual({
+    ...record,
+    firstSeenWatched: at(firstSeen),
+    firstSeenAt,
+    lastUsedWatched: lastUsed === null ? null : at(lastUsed),
+    lastUsedAt,
+  });
 });
 
 test("an unprotected image has the first block as its reason, a protected one its own", () => {

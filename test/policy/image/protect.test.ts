@@ -188,6 +188,11 @@ const cases: readonly [string, Case, object | null][] = [
   ["whose names changed a minute ago", restarted(1, 2), youngFor(minutes(2))],
   ["whose names changed two minutes ago", restarted(2, 2), null],
   ["whose names changed 59 minutes ago", restarted(59, 90), youngFor(hours(1))],
+  [
+    "whose names changed a minute ago, for the kubelet",
+    { ...restarted(1, 2), limits: { minimumAge: minutes(2), ...compat } },
+    null,
+  ],
   ["a minute after every age was restarted", restarted(1, 2, "ledger"), youngFor(minutes(2))],
   ["an hour after every age was restarted", restarted(60, 90, "ledger"), null],
   ["too young and too old", { record: young, purpose: "age" }, { kind: "too-young" }],
