@@ -4,7 +4,7 @@ import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { LogRemover, RuntimeReader, Timer, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
 import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
-import { askAll, HANGING_NS } from "./calls.ts";
+import { askAll, HANGING_NS, unlessHanging } from "./calls.ts";
 
 /** How long to wait before reading a failed status again. */
 const RETRY_NS = 60_000_000_000n;
@@ -160,6 +160,7 @@ interface Directories {
 export class LogUse {
   readonly #users: LogUsers;
   readonly #logs: Pick<LogRemover, "placesOf">;
+  readonly #timer: Timer;
   /** IDs removed by this pass since they were listed. */
   readonly #removed: ReadonlySet<string>;
   readonly #signal: AbortSignal;
@@ -168,12 +169,17 @@ export class LogUse {
   #ofLists: OfLists | null = null;
 
   constructor(
-    ports: { readonly users: LogUsers; readonly logs: Pick<LogRemover, "placesOf"> },
+    ports: {
+      readonly users: LogUsers;
+      readonly logs: Pick<LogRemover, "placesOf">;
+      readonly timer: Timer;
+    },
     removed: ReadonlySet<string>,
     signal: AbortSignal,
   ) {
     this.#users = ports.users;
     this.#logs = ports.logs;
+    this.#timer = ports.timer;
     this.#removed = removed;
     this.#signal = signal;
   }
@@ -184,7 +190,7 @@ export class LogUse {
     path: string,
     listed: Listed,
   ): Promise<readonly string[]> {
-    const users = await this.usersBeside(container, listed);
+    const users = await this.#usersBeside(container, listed);
     const paths = users.map(({ use, name }) => {
       if (use.kind === "path") return use.path;
       throw new Error(`its log is kept, because the status of ${name} could not be read`);
@@ -197,9 +203,17 @@ export class LogUse {
     return [...new Set(beside.map((place) => place.slice(place.lastIndexOf("/") + 1)))];
   }
 
-  /** The containers that may log to this container's directory: those of its pod, and foreign ones, which have none here. */
-  async usersBeside(container: Container, listed: Listed): Promise<readonly LogUser[]> {
-    if (container.podUid === "") return [];
+  /**
+   * Reads what `namesBeside` needs, unless that hangs. After the removal of the container a stop of the pass would cut the
+   * statuses off, and its log would stay for good. A foreign container has none here.
+   */
+  async readBeside(container: Container, listed: Listed): Promise<void> {
+    if (container.podUid === "") return;
+    await unlessHanging(this.#usersBeside(container, listed), this.#timer);
+  }
+
+  /** The containers that may log to this container's directory: those of its pod, and foreign ones. */
+  async #usersBeside(container: Container, listed: Listed): Promise<readonly LogUser[]> {
     const { neighbours, owners } = this.#derived(listed);
     const others = neighbours(container).filter(
       ({ id }) => id !== container.id && !this.#removed.has(id),

@@ -83,7 +83,7 @@ export async function withUsedLogs<Of extends { readonly plan: Plan }>(
     sandboxes: plan.sandboxes.map(({ sandbox }) => sandbox),
   };
   const users = new LogUsers(engine.observe.runtime, engine.timer);
-  const use = new LogUse({ users, logs: engine.remover }, removed, signal);
+  const use = new LogUse({ ...engine, users, logs: engine.remover }, removed, signal);
   const judged = async (planned: PlannedPodLogs): Promise<PlannedPodLogs> => {
     const { directory, decision } = planned;
     if (decision.kind === "keep") return planned;

@@ -60,7 +60,7 @@ class ContainerRemovals {
     this.#pace = new Pace(execution);
     this.#fresh = freshContainerPlan(execution);
     this.#others = new OthersRemovals(timer, signal);
-    this.#logUse = logs === null ? null : new LogUse({ users, logs }, this.#removed, signal);
+    this.#logUse = logs === null ? null : new LogUse({ users, logs, timer }, this.#removed, signal);
     // With a pace, or with a limit, removals follow the order of the plan.
     const inOrder = execution.inOrder || maxRemovalsPerPass !== null;
     this.#lanes = inOrder || execution.removalInterval > 0n ? 1 : LANES;
@@ -108,8 +108,7 @@ class ContainerRemovals {
         this.#execution.backoff.leftAlone(container.id) ??
         this.#fresh.value.vetoes.get(container.id) ??
         this.#tooLong(removal.planned);
-      // After the removal a stop of the pass would cut their statuses off, and the log would stay for good.
-      if (why() === undefined) await this.#logUse?.usersBeside(container, this.#fresh.value.lists);
+      if (why() === undefined) await this.#logUse?.readBeside(container, this.#fresh.value.lists);
       if (!(await this.#mayBegin(() => why() === undefined))) {
         const result = { kind: "skipped", what: why() ?? "" } as const;
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });

@@ -293,6 +293,22 @@ describe("a container", () => {
     },
   );
 
+  test("is removed although the status of another one of its pod hangs", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { fake } = await collect({
+      containers: [one, two],
+      world: numbered,
+      prepare: ({ world }) => {
+        world.before = (method, about) => {
+          if (method === "RemoveContainer") gate.resolve();
+          return method === "ContainerStatus" && about === two.id ? gate.promise : undefined;
+        };
+      },
+      options: { inOrder: true },
+    });
+    expect(called(fake, "RemoveContainer")).toEqual([one.id, two.id]);
+  });
+
   const meanwhile = (claim: string, detail: Partial<ContainerDetail>, what: string): Row => [
     `that ${claim} meanwhile is skipped`,
     { containers: [one], detail },
@@ -626,7 +642,7 @@ describe("a container that has to be stopped", () => {
     const containers = [{ ...one, state: "unknown" as const }];
     const stop = new AbortController();
     const backoff = aBackoff();
-    const sleep = async (): Promise<void> => stop.abort();
+    const sleep = async (ms: number): Promise<void> => void (ms > 10_000 && stop.abort());
     const { fake, outcome } = await collect({
       containers,
       detail: { annotations },
