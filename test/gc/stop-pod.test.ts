@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { graceSecondsOf, handlerPort, readHandler, stopGracefully } from "../../src/gc/stop-pod.ts";
 import type { ContainerDetail } from "../../src/model/ports.ts";
-import { type Duration, hours } from "../../src/model/time.ts";
+import { type Duration, hours, seconds } from "../../src/model/time.ts";
 import { dead, sandboxOf } from "../support/build/pods.ts";
 import { containerExecution, type ExecutionChange, fakeEngine } from "../support/fake-engine.ts";
 
@@ -60,6 +60,11 @@ test.each([
   [{ [GRACE]: "99999999" }, 86_400],
 ])("the grace period of %j is %d s", (annotations: Readonly<Record<string, string>>, expected) => {
   expect(graceSecondsOf(annotations, 86_400)).toBe(expected);
+});
+
+test("a grace period is cut to the longest one allowed", async () => {
+  const { calls } = await stop({ [GRACE]: "30" }, { stopGraceMax: seconds(10) });
+  expect(calls).toEqual([stopped(10)]);
 });
 
 describe("the pre-stop handler", () => {
