@@ -1,9 +1,10 @@
 /** The effective configuration of a running agent, from its status, as a source between a command's files and its flags. */
 import * as v from "valibot";
 
-import { type FieldName, fieldNames, fieldOf, isFieldName } from "./fields.ts";
+import { KUBELET_IMPLIES } from "./config.ts";
+import { type FieldName, fieldNames, fieldOf, isFieldName, type Values } from "./fields.ts";
 import { type AgentValue, type Settings, shown } from "./settings.ts";
-import { parseValue, shownText } from "./values.ts";
+import { parseValue, printed, shownText } from "./values.ts";
 
 const Answer = v.object({
   values: v.record(v.string(), v.object({ value: v.unknown(), source: v.string() })),
@@ -49,12 +50,21 @@ export function ownNames({ values, isContained }: RunningAgent): readonly FieldN
   return [...OWN, ...FILES, ...(usesApi ? (["podSource", "kubeletEndpoint"] as const) : [])];
 }
 
-/** What the agent's operator set, and a command adopts. */
+/** What the agent's operator set, and a command adopts; not what only follows from its `compat`. */
 export function valuesSet(agent: RunningAgent): readonly AgentValue[] {
   const own = ownNames(agent);
+  const isKubelets = agent.values["compat"]?.value === "kubelet";
   return knownValues(agent).filter(
-    ({ name, source }) => source !== "default" && !own.includes(name),
+    ({ name, value, source }) =>
+      source !== "default" && !own.includes(name) && !(isKubelets && isImplied(name, value)),
   );
+}
+
+/** A command may have another `compat`, with which these have their own defaults. */
+function isImplied(name: FieldName, value: unknown): boolean {
+  const implied: Partial<Values> = KUBELET_IMPLIES;
+  const one = implied[name];
+  return one !== undefined && printed(fieldOf(name).type, one) === value;
 }
 
 const knownValues = ({ values }: RunningAgent): readonly AgentValue[] =>

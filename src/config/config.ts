@@ -56,19 +56,22 @@ export function configOf(written: Written, kubelet: KubeletOnNode | null): Confi
   };
 }
 
-/** The kubelet has no limit; this is longer than anybody intends. */
-const KUBELET_GRACE = hours(24);
+/** What `--compat kubelet` implies, of the grace period only the default. */
+export const KUBELET_IMPLIES = {
+  spaceAccounting: "reported",
+  whenFutile: "collect",
+  bootGrace: duration(0n),
+  collectForeign: true,
+  // The kubelet has no limit; this is longer than anybody intends.
+  maxStopGracePeriod: hours(24),
+} as const;
 
 /** With the settings that `--compat kubelet` implies, which appear with its source. */
 function withImplied({ values, sources }: Settings): Settings {
   if (values.compat !== "kubelet") return { values, sources };
-  const implied = {
-    spaceAccounting: "reported",
-    whenFutile: "collect",
-    bootGrace: duration(0n),
-    collectForeign: true,
-    ...(sources.maxStopGracePeriod.kind === "default" ? { maxStopGracePeriod: KUBELET_GRACE } : {}),
-  } as const;
+  const { maxStopGracePeriod, ...always } = KUBELET_IMPLIES;
+  const implied =
+    sources.maxStopGracePeriod.kind === "default" ? { ...always, maxStopGracePeriod } : always;
   const names = Object.keys(implied).map((name) => [name, sources.compat]);
   return {
     values: { ...values, ...implied },

@@ -58,6 +58,19 @@ test("a flag wins over the running agent, with a note if the two differ", async 
   expect([...set, stderr].join("\n")).toMatchSnapshot();
 });
 
+test("what --compat kubelet of the agent implies ends with another --compat of the command", async () => {
+  const agents = { collectForeign: true, whenFutile: "collect", maxStopGracePeriod: "24h" };
+  const told = Object.entries({ compat: "kubelet", ...agents, bootGrace: "0s" });
+  const values = Object.fromEntries(told.map(([name, value]) => [name, { value, source: "flag" }]));
+  const open = answering(JSON.stringify({ values }));
+  const of = async (...flags: readonly string[]) => {
+    const { values: found } = await config(flags, { open });
+    return Object.keys(agents).map((name) => found[name].value);
+  };
+  expect(await of()).toEqual(Object.values(agents));
+  expect(await of("--compat=none")).toEqual([false, "keep", "30s"]);
+});
+
 const failing = (message: string, code?: string): Pick<Openers, "askAgent"> => ({
   askAgent: async () => {
     throw new HostError("http", message, { cause: Object.assign(new Error("cause"), { code }) });
