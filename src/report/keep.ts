@@ -74,6 +74,9 @@ export function keepRulesTable(keep: KeepRulesDocument, screen: Screen): string 
     printer.say(`${clean(it.source)}: ${clean(it.message)}`, undefined, "  ");
   printer.gap();
   if (rules.length === 0) printer.line("No keep rules.");
+  // A rule that matches nothing may be misspelt.
+  const isIdle = ({ images, lease }: (typeof rules)[number]): boolean =>
+    images?.length === 0 && lease?.remainingMs !== 0;
   printer.table<(typeof rules)[number]>(
     [
       column("PATTERN", ({ pattern }) => clean(pattern), NAME),
@@ -82,10 +85,10 @@ export function keepRulesTable(keep: KeepRulesDocument, screen: Screen): string 
       ...(isMatched ? [keepsColumn(screen)] : []),
     ],
     rules,
+    { groupOf: ({ source }) => clean(source.replace(/:\d+$/, "")), matters: isIdle },
   );
   printer.gap();
-  // A rule that matches nothing may be misspelt.
-  const idle = rules.filter((it) => it.images?.length === 0 && it.lease?.remainingMs !== 0).length;
+  const idle = rules.filter(isIdle).length;
   if (idle > 0)
     printer.line(
       `${counted(idle, "rule matches", "rules match")} no image of this node.`,
@@ -187,7 +190,7 @@ export function missingTable({ text, images }: MissingDocument, screen: Screen):
   if (images.length === 0) return `${text}.\n`;
   const commands = [...new Set(images.flatMap(({ command }) => command ?? []))];
   const printer = new Printer(screen);
-  printer.table(COLUMNS, images);
+  printer.table(COLUMNS, images, { groupOf: ({ problem }) => PROBLEMS[problem] });
   printer.gap();
   printer.say(`${text}.`, "red");
   if (commands.length > 0) printer.line("To bring them back:");

@@ -36,7 +36,7 @@ import {
 } from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
-import { LIST_OPTIONS, print } from "../output.ts";
+import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
 
 /** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
 export function readableRules(
@@ -205,6 +205,7 @@ export const keepMissing = command({
     }),
     SNAPSHOT,
     ...LIST_OPTIONS,
+    ALL_OPTION,
   ],
   formats: LIST,
   run: async (context) => {

@@ -18,18 +18,18 @@ import {
   type Protection,
 } from "../../report/keep.ts";
 import { imageName } from "../../report/names.ts";
-import { column, type Columns, NAME, tableLines } from "../../report/printer.ts";
+import { column, type Columns, NAME, Printer } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, LIST, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
-import { LIST_OPTIONS, print } from "../output.ts";
+import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
   doc: "Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image.",
-  options: [SNAPSHOT, ...LIST_OPTIONS],
+  options: [SNAPSHOT, ...LIST_OPTIONS, ALL_OPTION],
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, { parts: IMAGES_ONLY });
@@ -48,7 +48,7 @@ export const keepTest = command({
   summary: "show which images a keep pattern or reference matches",
   doc: "Also shows what keeps each now. Exits 8 if none matches.",
   operands: [operand("PATTERN", "a keep pattern or an image reference")],
-  options: [SNAPSHOT],
+  options: [SNAPSHOT, ALL_OPTION],
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const [pattern = ""] = context.operands;
@@ -65,25 +65,31 @@ export const keepTest = command({
     const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
     const rows = images.map((image): TestedImage => {
       const reason = keptBy.get(image.id);
-      return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
+      return reason === undefined
+        ? { name: imageName(image), keptBy: "nothing", title: "not kept" }
+        : {
+            name: imageName(image),
+            keptBy: imageKeep.text(reason),
+            title: imageKeep.title(reason.kind),
+          };
     });
     await print(context, {
       document: keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
-      table: (_, screen) =>
-        [
-          `${clean(pattern)} matches ${counted(images.length, "image")}.`,
-          ...(rows.length > 0 ? tableLines(TEST_COLUMNS, rows, screen) : []),
-          "",
-        ].join("\n"),
+      table: (_, screen) => {
+        const printer = new Printer(screen);
+        printer.line(`${clean(pattern)} matches ${counted(images.length, "image")}.`);
+        printer.table(TEST_COLUMNS, rows, { groupOf: ({ title }) => title });
+        return printer.text();
+      },
     });
     return images.length > 0 ? exit.done : exit.unknown;
   },
 });
 
-type TestedImage = readonly [name: string, keptBy: string];
+type TestedImage = Readonly<Record<"name" | "keptBy" | "title", string>>;
 const TEST_COLUMNS: Columns<TestedImage> = [
-  column("IMAGE", ([name]) => name, NAME),
-  column("KEPT NOW BY", ([, keptBy]) => keptBy, { minimumWidth: 16 }),
+  column("IMAGE", ({ name }) => name, NAME),
+  column("KEPT NOW BY", ({ keptBy }) => keptBy, { minimumWidth: 16 }),
 ];
 
 export function matchedRules(

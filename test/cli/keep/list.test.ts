@@ -45,6 +45,31 @@ test.each<[string, string, number, RegExp]>([
   expect(ran).toMatchObject({ code, stdout: expect.stringMatching(words) });
 });
 
+test.each([
+  ["keep list", 51, "/etc/crigc/keep.d/site.baseline.list"],
+  ["keep test registry.example/**", 50, "too young"],
+  ["keep missing", 51, "not on this node"],
+])("%s shortens a long table, and says how to see the rest", async (line, more, title) => {
+  const names = Array.from({ length: 101 }, (_, at) => `registry.example/a${at}`);
+  const file = "/etc/crigc/keep.d/site.baseline.list";
+  const present = names.slice(0, line === "keep missing" ? 0 : 100);
+  const machine = () => ({ directory: () => ({ kind: "absent", creatable: true }) }) as never;
+  const { node } = openNodeOf({
+    snapshot: {
+      images: present.map((name) => anImage(name, { repoTags: [`${name}:1`] })),
+      keep: line.startsWith("keep test")
+        ? noRules
+        : { ...noRules, ...parseKeepFile(`${names.join("\n")}\n`, file) },
+    },
+  });
+  const words = line.split(" ");
+  const { stdout } = await crigc(words, { open: { node, machine } });
+  const rest = `${more} more rows (--all or -o json shows all):\n  ${more}  ${title}\n`;
+  expect(stdout).toContain(rest);
+  const all = await crigc([...words, "--all"], { open: { node, machine } });
+  expect(all.stdout).not.toContain("more row");
+});
+
 describe("keep list", () => {
   test("has rules with their images and other protections in JSON, and patterns as names", async () => {
     const { node, isClosed } = openNodeOf({
