@@ -75,7 +75,7 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
 
 /** Limit of a head; a scraper sends some 300 bytes. */
 const HEAD_BYTES_MAX = 8 * 1024;
-/** Maximum lifetime of a connection, whatever it sends or reads. */
+/** Maximum lifetime of a connection, active or not. */
 const CONNECTION_MS = 10_000;
 /** Per listener. A scraper uses one, for milliseconds; collection needs the other descriptors. */
 const CONNECTIONS_MAX = 16;

@@ -175,7 +175,7 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
   return `${capitalised(passTitle(kind))} found nothing to remove${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
 }
 
-/** What blocks removal, without figures that change meanwhile. */
+/** What blocks removal, without figures that change all the time. */
 function blockedBy(blocks: readonly ImageBlock[] = []): string {
   const [block] = blocks;
   return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;

@@ -55,7 +55,7 @@ export async function connect(
   return { runtime: { ...runtime, reader }, endpoint };
 }
 
-/** A runtime creates its socket anew at each start. */
+/** A runtime recreates its socket at each start. */
 function instanceOf(endpoint: string): string {
   try {
     return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";

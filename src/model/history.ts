@@ -62,7 +62,7 @@ const removalFields = {
 export const removal = record(removalFields);
 export type Removal = Of<typeof removal>;
 
-/** By this pass, or by something else meanwhile. */
+/** By this pass, or by something else during it. */
 export const isGone = ({ result }: Pick<Removal, "result">): boolean =>
   result === "removed" || result === "already-gone";
 

@@ -64,7 +64,7 @@ export const imageFields = {
   /** `null`: never seen in use. */
   lastUsedAt: nullable(time),
   lastUsedWatched: nullable(watchedNs),
-  /** Observed time when its tags or digests last changed, by which the minimum age counts anew; `null`: never. */
+  /** Observed time when its tags or digests last changed, which restarts the minimum age; `null`: never. */
   ageRestartedWatched: sparse(watchedNs),
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
@@ -248,7 +248,7 @@ export const stateFields = {
   graceUntil: nullable(watchedNs),
   /** Why the grace period began, for messages. */
   graceReason: nullable(oneOf("boot", "containers-vanished")),
-  /** Observed time from which the minimum age of all images counts anew; `null`: it never restarted. */
+  /** Observed time when the minimum age of all images restarted; `null`: never. */
   ageRestartedWatched: sparse(watchedNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,

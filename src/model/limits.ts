@@ -11,7 +11,7 @@ export interface ImageLimits {
   readonly lowPercent: number;
   /** Images first seen within this duration are kept. */
   readonly minimumAge: Duration;
-  /** Images unused for longer are removed whatever the disk usage; 0: off. */
+  /** Images unused for longer are removed at any disk usage; 0: off. */
   readonly maximumAge: Duration;
   /** Percent of inodes at which collection starts; `null`: off. */
   readonly inodeHighPercent: number | null;

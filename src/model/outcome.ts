@@ -122,7 +122,7 @@ export interface ContainerItem {
   /** Log files deleted with it. */
   readonly logFiles: readonly string[];
   readonly logBytes: bigint;
-  /** An error with the logs; the container was removed all the same. */
+  /** An error with the logs; the container itself was removed. */
   readonly logError: string | null;
 }
 

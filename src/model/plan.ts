@@ -44,7 +44,7 @@ export type Selection = readonly Criterion[];
 export type Purpose =
   /** Thresholds, ages, budgets: what the periodic loops do. */
   | { readonly kind: "periodic" }
-  /** Every unused image that no rule keeps, whatever the disk usage; `only`: of those selected by hand. */
+  /** Every unused image that no rule keeps, at any disk usage; `only`: of those selected by hand. */
   | { readonly kind: "all-unused"; readonly only?: Selection }
   /** Until the pressure on these signals ends. */
   | { readonly kind: "pressure"; readonly signals: readonly Signal[] };
@@ -100,7 +100,7 @@ export interface ImageCandidate {
   readonly record: ImageRecord;
   /** Its place in the order `frequent`; absent in the order `recent`. */
   readonly orderKey?: number;
-  /** `age`: it is removed whatever the disk usage, before all others. Otherwise the triggers that are met. */
+  /** `age`: it is removed at any disk usage, before all others. Otherwise the triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
   /** Observed time since the later of first seen and last used. */
   readonly unusedFor: Duration;

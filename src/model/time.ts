@@ -25,7 +25,7 @@ export const seconds = (count: number): Duration => durationFromMs(count * 1000)
 export const minutes = (count: number): Duration => seconds(count * 60);
 export const hours = (count: number): Duration => minutes(count * 60);
 
-/** What a timer of the engine counts to, some 25 days: whatever is longer it takes for a millisecond. */
+/** Longest delay of a timer (2³¹ − 1 ms, about 25 days); a longer one fires after a millisecond. */
 export const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** Whole milliseconds, truncated toward zero: for timers and for `…Ms` fields of JSON documents. */

@@ -44,7 +44,7 @@ const bootIds = new Map<string, string>();
 
 /**
  * In a node that is itself a container, a service or pod with its own /proc reads the boot ID of the host, a shell that of
- * the container; a command goes by the ID of the running agent, or either would take the other for another boot.
+ * the container. Commands use the ID of the running agent, or each would take the other for another boot.
  */
 export const adoptBootId = (id: string): void => {
   bootIds.set("/proc", id);

@@ -1,5 +1,4 @@
-// A directory opened without following a link: everything below it is reached by its handle, whatever is renamed
-// meanwhile.
+// A directory opened without following links: what is below it is reached through its handle, so renames cannot redirect it.
 
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, readdir, readFile, rmdir, unlink } from "node:fs/promises";

@@ -7,7 +7,7 @@ import { reasonOf } from "./files.ts";
 const CONCURRENCY = 2;
 const WAITING_MAX = 50;
 const CALL_MS = 10_000;
-/** A hook that hangs must not delay whatever waits for the exit, such as a service manager. */
+/** A hanging hook must not delay the exit, for which a service manager may wait. */
 const CLOSE_MS = 2_000;
 
 interface Call {
@@ -101,7 +101,7 @@ export class EventHook {
   }
 }
 
-/** One that has ended is left alone, because its number may belong to another process by now. */
+/** An ended process is left alone: its PID may have been reused. */
 function killProcessGroup({ pid, exitCode, signalCode }: Bun.Subprocess): void {
   if (exitCode !== null || signalCode !== null) return;
   try {

@@ -1,4 +1,4 @@
-// Deletes log files, directories and links within the log directories; refuses whatever is in doubt.
+// Deletes log files, directories and links within the log directories; refuses when in doubt.
 
 import { HostError } from "../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/log-names.ts";

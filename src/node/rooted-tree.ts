@@ -131,7 +131,7 @@ export class RootedTree {
     );
   }
 
-  /** Writes a new file and renames it, so that either the old or the new one exists, whatever happens in between. */
+  /** Writes a new file and renames it: at any moment either the old or the new one exists. */
   async #replace(
     path: string,
     mode: number,

@@ -64,7 +64,7 @@ function writersIn(directory: string, stateDirectory: string) {
   return { alive, dead };
 }
 
-/** One that cannot be opened ended meanwhile, or is another user's. */
+/** One that cannot be opened has ended, or is another user's. */
 function isHeld(path: string): boolean {
   let fd: number;
   try {

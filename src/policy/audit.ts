@@ -188,7 +188,7 @@ function ownerFindings(snapshot: Snapshot): readonly AuditFinding[] {
   ];
 }
 
-/** The missing bytes must exceed what other programs do to a disk meanwhile. */
+/** The missing bytes must exceed what other programs write in the same time. */
 const MISSING_MIN_BYTES = 1_048_576n;
 
 /**

@@ -33,7 +33,7 @@ export function observedTime(
   const apart = byUptime > byWall ? byUptime - byWall : byWall - byUptime;
   const isEarlier = byUptime < 0n && byWall < 0n && apart < seconds(1);
   if (clocks.bootId !== "" && clocks.bootId === ledger.bootId) {
-    // A container's uptime (lxcfs) starts anew with it, while the boot ID is its host's.
+    // A container's uptime (lxcfs) restarts with it, while the boot ID is its host's.
     return byUptime >= 0n || isEarlier ? after(byUptime, false) : after(0n, true);
   }
   if (isBootId(ledger.bootId) && isBootId(clocks.bootId)) return after(byWall, true);

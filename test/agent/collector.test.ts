@@ -43,7 +43,7 @@ async function opening(name: FlagText["name"], text: string, kubelet: Kubelet | 
   return { openers, config, stderr: () => stderr };
 }
 
-test("a command that looks goes by the kubelet that its configuration has read", async () => {
+test("a read-only command uses the kubelet settings that its configuration has read", async () => {
   const root = scratch();
   put(root, "pods/uid-living/marker");
   const { openers, config } = await opening("podSource", "kubelet-dir", {

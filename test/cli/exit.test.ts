@@ -51,7 +51,7 @@ test("a dry run exits 4 if its plan has a trigger and no candidate, as the pass 
   expect(codeOf({ ...everything, kept: [kept(1, reason)] })).toBe(4);
 });
 
-test("a pass or plan whose log directories cannot be read exits 3, whatever else was done", () => {
+test("a pass or plan whose log directories cannot be read exits 3, even if it did the rest", () => {
   const plan = { images: null, containers: containerPlan({ logsError: "no" }) };
   const containers = containerOutcome({ errors: ["logs stay"] });
   expect(passExit(pass({ plan, containers }), null)).toBe(3);

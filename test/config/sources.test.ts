@@ -116,7 +116,7 @@ test("the stronger source wins; patterns add up, and maps in drop-ins are merged
   expect(load({ files: file("evictionHard: {}") }).limits.pressure.thresholds).toEqual([]);
 });
 
-test("drop-ins apply in the order of their names, whatever their ending; other names are ignored", () => {
+test("drop-ins apply in the order of their names, with any of the endings; other names are ignored", () => {
   const files = {
     [`${DROP_INS}/20.json`]: '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","maxImages":20}',
     [`${DROP_INS}/10.conf`]: ours("maxImages: 10"),

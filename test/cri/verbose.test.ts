@@ -40,7 +40,7 @@ describe("the sandbox image", () => {
     expect(sandboxImagesOf(info(entries))).toEqual(images);
   });
 
-  test("in a document of any depth stops nothing", () => {
+  test("in a document of any depth is read or left out, without an error", () => {
     for (const depth of [50, 5000, 500_000]) {
       const deep = `${'{"a":'.repeat(depth)}{"sandboxImage":"x"}${"}".repeat(depth)}`;
       expect(["", "x"]).toContain(sandboxImagesOf(info({ config: deep })).join());

@@ -263,7 +263,7 @@ describe("uninstall", () => {
     expect([it.has(UNIT), it.has("usr/local/bin/crigc")]).toEqual([false, false]);
   });
 
-  test("keeps directories that others use meanwhile", async () => {
+  test("keeps directories that others use by then", async () => {
     const it = machine();
     await it.install({ binDirectory: "/opt/bin" });
     it.edit("opt/bin/other", "theirs");

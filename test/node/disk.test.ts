@@ -219,7 +219,7 @@ test.each(["answered", "failed"])(
   },
 );
 
-test("a process that hangs is waited for up to the limit, and not started again for the same path meanwhile", async () => {
+test("a hanging process is awaited up to the limit, and not started twice for one path", async () => {
   const commit = commitBy(["sh", "-c", 'kill -STOP $$ "$@"'], 100);
   const startMs = performance.now();
   let isOver = false;

@@ -22,7 +22,7 @@ test.each(["list", "known", "counts"])(
   },
 );
 
-test("what is made of an object is made once", () => {
+test("a value derived from an object is memoised", () => {
   let made = 0;
   const make = byObject<object, number>(() => (made += 1));
   const of = {};

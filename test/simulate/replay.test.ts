@@ -138,7 +138,7 @@ describe("what counts", () => {
 });
 
 describe("time", () => {
-  test("a maximum age removes what was unused for so long, whatever the disk", () => {
+  test("images over the maximum age are removed at any disk usage", () => {
     const trace = aTrace({ images: [traced("a", 10)], uses: [usedAt("a", 0, HOUR)] });
     const { removed, figures } = replay(
       aScenario(trace, { limits: imageLimits({ maximumAge: hours(2) }) }),
@@ -161,7 +161,7 @@ describe("time", () => {
   });
 });
 
-test("the same trace gives the same figures, in whatever order its lines are", () => {
+test("the same trace gives the same figures in any order of its lines", () => {
   const use = fc.record({
     image: fc.integer({ min: 0, max: 9 }),
     at: fc.integer({ min: 0, max: 360 }),
@@ -190,7 +190,7 @@ test("the same trace gives the same figures, in whatever order its lines are", (
   );
 });
 
-test("a layer is pulled and stored once, however many images list it, how often and of whatever sizes", () => {
+test("a layer is pulled and stored once, even if images list it several times with different sizes", () => {
   const shared = (mib: number) => ({ id: "shared", sizeBytes: BigInt(mib) * MIB });
   const trace = aTrace({
     images: [

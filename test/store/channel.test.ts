@@ -55,7 +55,7 @@ const step = fc.record({
   image: fc.integer({ min: 0, max: 3 }),
 });
 
-test("whatever requests fail, every removal is on record once, and both processes end with the ledger of the file", async () => {
+test("after any failed request every removal is recorded once, and both processes end with the ledger of the file", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 30 }),

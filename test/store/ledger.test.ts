@@ -39,7 +39,7 @@ function writeLedger(db: Database, next: Ledger, previous: Ledger): number {
 }
 
 describe("the ledger on disk", () => {
-  test("a ledger is read as written, whatever was there before", () => {
+  test("a ledger is read as written, over any earlier one", () => {
     fc.assert(
       fc.property(fc.array(aLedger, { minLength: 1, maxLength: 3 }), (ledgers) => {
         const db = openInMemory();

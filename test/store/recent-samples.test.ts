@@ -49,7 +49,7 @@ test("a pass over containers leaves a sample if it freed something, with the thr
   await store.close();
 });
 
-test("samples outlive a restart in the order in which they were recorded, whatever the clock said", async () => {
+test("samples keep the order of recording over a restart, even under a wrong clock", async () => {
   const directory = scratch();
   const first = await write(directory);
   const moments = [later(0), later(5), later(-600), later(-595)];

@@ -168,7 +168,7 @@ test.each([
   },
 );
 
-test("a process whose ledger equals what another one has written meanwhile ends in an orderly way", async () => {
+test("a process whose ledger equals that of a later writer ends in order", async () => {
   const { open, look } = await node();
   const [one, other] = [await open(), await open()];
   for (const { store } of [one, other]) await store.refresh();

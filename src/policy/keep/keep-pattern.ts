@@ -198,7 +198,7 @@ export function globMatches({ literal, parts, steps }: Glob, text: string): bool
 
 /** Adds the positions after stars, which may match nothing. */
 function reached(steps: readonly string[], places: Set<number>): ReadonlySet<number> {
-  // A set is visited with what is added meanwhile.
+  // Iterating a set also visits values that are added on the way.
   for (const place of places) if (steps[place]?.startsWith("*") === true) places.add(place + 1);
   return places;
 }

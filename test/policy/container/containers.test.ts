@@ -52,7 +52,7 @@ describe("in a live pod", () => {
     }
   });
 
-  test("what is over the total goes last, however old it is", () => {
+  test("containers over the total go last, at any age", () => {
     const runs = dead("b", "c", { state: "running", createdAt: ago(1) });
     const ancient = dead("b", "c", { createdAt: ago(90) });
     const plan = planOf({ containers: [at10, at20, runs, ancient] }, { limits: limits(1, 1) });

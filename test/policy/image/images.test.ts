@@ -122,7 +122,7 @@ describe("age", () => {
     lastUsedWatched: watched(WATCHED - span),
   });
 
-  test("images unused for longer are removed whatever the disk usage, the rest and what is protected is kept", () => {
+  test("images over the maximum age are removed at any disk usage; protected and younger ones are kept", () => {
     const plan = planOf({
       images: [gib("old"), gib("edge"), anImage("pinned", { pinned: true })],
       records: [usedBefore(hours(24) + 1n), usedBefore(hours(24)), usedBefore(hours(99))],

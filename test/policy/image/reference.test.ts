@@ -42,7 +42,7 @@ test("an ID is a digest, with or without its algorithm and the schemes of old ru
   });
 });
 
-test.each([384, 512])("a digest of SHA-%d is one where it is whole", (bits) => {
+test.each([384, 512])("only a whole digest of SHA-%d counts", (bits) => {
   const digest = `sha${bits}:${"a1".repeat(bits / 8)}`;
   expect(parseReference(digest)).toEqual({ kind: "digest", digest });
   for (const text of [`${digest}a`, digest.slice(0, -1)])

@@ -87,7 +87,7 @@ describe("a keep file", () => {
     if (places[0] === "") expect(problems[0]?.message).toContain("0 bytes");
   });
 
-  test("a promise is a whole line, of as many patterns as its number says", () => {
+  test("a promise is a whole line with the number of patterns", () => {
     const none = ["a/x # crigc: 9 patterns or more", "# crigc: 9 patterns or more or less"];
     expect(parseKeepFile(none.join("\n"), PATH).problems).toEqual([]);
     expect(parseKeepFile(`${keepFileHeader(12)}\na/x\n`, PATH).problems).toHaveLength(1);
