@@ -263,6 +263,6 @@ export function keepCheck(
   if (idle.length === 0) return ok(rules);
   return warning(
     `${rules}, ${idle.length} of which ${idle.length === 1 ? "matches" : "match"} nothing on this node`,
-    "crigc keep list shows which; check their spelling",
+    "crigc keep list shows which; check their spelling, or run crigc keep missing for those of a baseline",
   );
 }
