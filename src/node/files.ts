@@ -53,6 +53,8 @@ const words: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long",
   ECONNREFUSED: "connection refused",
   ECONNRESET: "the connection was closed",
+  // Of Bun, which asks "Was there a typo in the url or port?".
+  FailedToOpenSocket: "cannot open a connection; check the certificate and key files",
 };
 
 /** The reason of a failure, without the path and the system call that node repeats. */

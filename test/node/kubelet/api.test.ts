@@ -55,7 +55,7 @@ async function failureOf(reading: Promise<PodReading>): Promise<string> {
   return message
     .replaceAll(/127\.0\.0\.1:\d+/g, "HOST:PORT")
     .replaceAll(directory, "")
-    .replace(/ failed: (?!.*(?:larger than|no complete)).*/, " failed");
+    .replace(/ failed: (?!.*(?:larger than|no complete|certificate and key files)).*/, " failed");
 }
 
 /** What crigc reads from a list of these pods. */
@@ -184,6 +184,7 @@ test.each<[string, Partial<KubeletOptions>]>([
   ["the port is closed", { endpoint: "https://127.0.0.1:1" }],
   ["there is no CA", { caFile: null }],
   ["the CA cannot be read", { caFile: "/nowhere/ca.crt" }],
+  ["the CA is not a certificate", { caFile: file("text.crt", "127.0.0.1 localhost") }],
   ["the token cannot be read", { tokenFile: "/nowhere/token" }],
   ["the client certificate cannot be read", { clientCertFile: "/nowhere/client.crt" }],
 ])("if %s, no request and no token is sent", async (_, change) => {
