@@ -42,7 +42,7 @@ interface CacheOptions<M extends ListMethod, Item> {
  * the same array, so that results derived from a whole list can be cached by it too.
  */
 export function listCache<M extends ListMethod, Item extends { readonly id: string }>(
-  channel: Channel,
+  channel: Pick<Channel, "list">,
   { decode, onNewEntry, counting = (items) => items }: CacheOptions<M, Item>,
 ): ListCache<M, Item> {
   /** With the number of the list that each was in last. */
@@ -86,7 +86,10 @@ export function listCache<M extends ListMethod, Item extends { readonly id: stri
       for (const [digest, entry] of known) if (entry.round !== own) known.delete(digest);
       const counted = counting(items);
       if (!hasSameItems(last, counted)) last = counted;
-      isLastWhole = last.length === known.size && byId(last).size === last.length;
+      const inLast = byId(last);
+      isLastWhole =
+        last.length === known.size &&
+        known.values().every(({ item }) => inLast.get(item.id) === item);
       return last;
     },
   };

@@ -2,8 +2,15 @@
 
 import { describe, expect, test } from "bun:test";
 
+import fc from "fast-check";
+
+import { imageIn } from "../../src/cri/decode.ts";
+import { listCache } from "../../src/cri/entries.ts";
+import type { Image } from "../../src/model/snapshot.ts";
+import { byId } from "../../src/model/values.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
 import { connected, type Connection, failureOf } from "./connection.ts";
+import { methods } from "./declared.ts";
 
 const node: NodeDescription = {
   images: [0, 1, 2].map((index) => ({ id: imageIdOf(index), repoTags: [`a:${index}`] })),
@@ -86,29 +93,6 @@ describe.each(ways)("%s (streams: %p)", (list, streams) => {
     lift();
     expect(await runtime.reader[list](signal)).toBe(first);
   });
-
-  test("has what a list that failed was the first to name", async () => {
-    await using connection = await connected({ node, traits });
-    const { runtime, signal, fake } = connection;
-    /** Of so many items, with one behind them that is none. */
-    const shortened = async (count: number, ...faults: readonly object[]) => {
-      let left = count;
-      const edit = (answer: object): object => {
-        const [field, items] = Object.entries(answer)[0] as [string, object[]];
-        const named = items.slice(0, left);
-        left -= named.length;
-        return { [field]: left === 0 ? [...named, ...faults] : named };
-      };
-      const lift = fake.fail("*", { kind: "edit", edit });
-      const items = await runtime.reader[list](signal).catch(() => null);
-      lift();
-      return items?.length;
-    };
-    for (const count of [1, 2, 3]) {
-      expect(await shortened(count, {})).toBeUndefined();
-      expect(await shortened(count)).toBe(count);
-    }
-  });
 });
 
 test("an image listed twice counts in the order of the list, which may change", async () => {
@@ -119,4 +103,47 @@ test("an image listed twice counts in the order of the list, which may change", 
   expect(await pins()).toEqual([true, false]);
   fake.fail("ListImages", { kind: "edit", edit: reversed });
   expect(await pins()).toEqual([false, true]);
+});
+
+const response = fc.record({
+  entries: fc.array(
+    fc.record({ id: fc.constantFrom("a", "b", "c"), size: fc.constantFrom("1", "2") }),
+    { maxLength: 4 },
+  ),
+  /** How many of the entries come before it fails; `null`: it does not. */
+  failsAfter: fc.option(fc.nat(4), { freq: 2 }),
+  /** Turns that it takes for each entry, while others are read. */
+  turns: fc.nat(2),
+});
+
+test("a list has what its own response has, whatever failed before and is read beside it", async () => {
+  const property = fc.asyncProperty(fc.array(fc.tuple(response, response)), async (rounds) => {
+    let next: (typeof rounds)[number][number] | undefined;
+    const cache = listCache<"ListImages", Image>(
+      {
+        list: async (_method, _request, { onEntry }) => {
+          const { entries = [], failsAfter = null, turns = 0 } = next ?? {};
+          for (const [at, entry] of [...entries, null].entries()) {
+            for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+            if (at === failsAfter) throw new Error("it breaks off");
+            if (entry !== null) onEntry(methods.get("ListImages")!.answer({ images: [entry] }));
+          }
+        },
+      },
+      { decode: imageIn, onNewEntry: () => undefined, counting: (all) => [...byId(all).values()] },
+    );
+    const list = async (answer: typeof next): Promise<void> => {
+      next = answer;
+      const items = await cache
+        .list(new AbortController().signal, async (reading) => reading.ask("ListImages", {}))
+        .catch(() => null);
+      if (items === null) return;
+      const sizes = new Map(answer?.entries.map(({ id, size }) => [id, size]));
+      const found = new Map(items.map((it) => [it.id, String(it.sizeBytes)] as const));
+      expect(new Map<string, string>(found)).toEqual(sizes);
+      expect(items).toHaveLength(sizes.size);
+    };
+    for (const [one, other] of rounds) await Promise.all([list(one), list(other)]);
+  });
+  await fc.assert(property, { numRuns: 1000 });
 });
