@@ -25,12 +25,9 @@ const LANES = 4;
 const STOPS_IN_SUCCESSION_MAX = 4;
 
 interface Call {
-  readonly id: string;
   readonly unanswered: boolean;
   /** The pass was stopped before the answer. */
   readonly isGivenUp?: boolean;
-  /** Its pre-stop handler, which is not to begin anew in each pass, may have run. */
-  readonly mayHaveStopped?: boolean;
 }
 
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
@@ -114,11 +111,9 @@ class ContainerRemovals {
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
         return null;
       }
-      const { timer } = this.#execution;
-      const startNs = timer.monotonicNs();
-      const removed = await removeContainer(removal, this.#removalPorts());
-      if (stopFirst) this.#stoppingNs += timer.monotonicNs() - startNs;
-      return { ...this.#ended(container.id, this.#containers, removed), mayHaveStopped: stopFirst };
+      const removed = await this.#timed(removeContainer(removal, this.#removalPorts()));
+      if (stopFirst) this.#stoppingNs += removed.tookNs;
+      return this.#ended(container.id, this.#containers, removed);
     });
   }
 
@@ -139,16 +134,27 @@ class ContainerRemovals {
     return "it must be stopped first, and stopping containers took too long in this pass";
   }
 
+  /** Without the pauses and lists before it. */
+  async #timed<Item>(removing: Promise<Removed<Item>>) {
+    const { timer } = this.#execution;
+    const startNs = timer.monotonicNs();
+    return { ...(await removing), tookNs: timer.monotonicNs() - startNs };
+  }
+
   #ended<Item extends ContainerItem | SandboxItem>(
     id: string,
     items: Item[],
-    { item, note, unanswered }: Removed<Item>,
+    { item, note, unanswered, tookNs }: Removed<Item> & { readonly tookNs: bigint },
   ) {
     this.#pace.end(item.result);
     if (item.result.kind === "removed") this.#removed.add(id);
     if (note !== undefined) this.#errors.add(note);
     this.#record(items, item);
-    return { id, unanswered, isGivenUp: unanswered && item.result.kind === "skipped" };
+    const isGivenUp = unanswered && item.result.kind === "skipped";
+    // Early, it might have been answered in time; but pre-stop handlers are not to begin anew in each pass.
+    const isEarly = tookNs < HANGING_NS && !("planned" in item && item.planned.stopFirst);
+    if (!isGivenUp || !isEarly) this.#execution.backoff.note(id, unanswered);
+    return { unanswered, isGivenUp };
   }
 
   #record<Item extends ContainerItem | SandboxItem | LogItem>(items: Item[], item: Item): void {
@@ -166,7 +172,7 @@ class ContainerRemovals {
       const mayGo = (): boolean =>
         this.#execution.backoff.leftAlone(id) === undefined && this.#fresh.value.going.has(id);
       if (!(await this.#mayBegin(mayGo))) return null;
-      const removed = await removeSandbox(sandbox, reason, this.#removalPorts());
+      const removed = await this.#timed(removeSandbox(sandbox, reason, this.#removalPorts()));
       return this.#ended(id, this.#sandboxes, removed);
     });
   }
@@ -201,11 +207,14 @@ class ContainerRemovals {
       try {
         const reason = linkReason(id, await runtime.containerDetail(id, signal));
         if (reason !== null) this.#record(this.#logs, await removeLink(link, reason, logs));
-        return { id, unanswered: false };
+        backoff.note(id, false);
+        return null;
       } catch (thrown) {
         if (signal.aborted) throw new Ended("stopped");
         this.#errors.add(`log link ${link.entry} kept: ${messageOf(thrown)}`);
-        return { id, unanswered: wasUnanswered(thrown) };
+        const unanswered = wasUnanswered(thrown);
+        backoff.note(id, unanswered);
+        return { unanswered };
       }
     });
   }
@@ -215,24 +224,17 @@ class ContainerRemovals {
     return this.#lanes === 1 ? [items] : [...Map.groupBy(items, groupOf).values()];
   }
 
-  /** `work` returns what was called about which ID; `null` if nothing was. */
+  /** `work` returns what came of the call; `null` if there was none, or an answer. */
   async #stage<T>(
     name: string,
     groups: readonly (readonly T[])[],
     work: (item: T) => Promise<Call | null>,
   ): Promise<void> {
     const unanswered = await inLanes(groups, this.#lanes, async (item) => {
-      const { backoff, timer } = this.#execution;
-      const startNs = timer.monotonicNs();
       const call = await work(item);
-      if (call === null) return false;
-      const { id, unanswered: isSilent, isGivenUp = false, mayHaveStopped = false } = call;
-      const isLong = timer.monotonicNs() - startNs >= HANGING_NS;
-      // What is given up early might have been answered in time.
-      if (!isGivenUp || isLong || mayHaveStopped) backoff.note(id, isSilent);
       // Not a call that timed out, even if every lane has one.
-      if (isGivenUp) throw new Ended("stopped");
-      return isSilent;
+      if (call?.isGivenUp === true) throw new Ended("stopped");
+      return call?.unanswered === true;
     });
     // A pass that has to end waits for no deadline.
     if (unanswered >= UNANSWERED_MAX && !this.#execution.signal.aborted)

@@ -604,6 +604,25 @@ describe("a sandbox", () => {
   });
 });
 
+test("a sandbox whose stop is given up early, after a pause between removals, is tried again by the next pass", async () => {
+  const sandboxes = [sandbox, sandboxOf("a", { id: sandboxId("second"), state: "not-ready" })];
+  const options = { backoff: aBackoff(), removalInterval: seconds(10) };
+  const { fake } = await collect({
+    sandboxes,
+    options,
+    prepare: ({ world }, stop) => {
+      world.before = (method, about) => {
+        if (method !== "StopPodSandbox" || about !== "second") return;
+        stop.abort();
+        throw new RuntimeError("cancelled", "given up");
+      };
+    },
+  });
+  expect(called(fake, "RemovePodSandbox")).toEqual([sandbox.id]);
+  const next = await collect({ sandboxes: sandboxes.slice(1), options });
+  expect(called(next.fake, "RemovePodSandbox")).toEqual(["second"]);
+});
+
 describe("a runtime that does not answer", () => {
   const sandboxes = Array.from({ length: 12 }, (_, index) =>
     sandboxOf("a", { id: sandboxId(`sandbox-${index}`), state: "not-ready" }),
