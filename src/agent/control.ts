@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 import { HostError, messageOf } from "../model/errors.ts";
 import { boundedBytes } from "../node/files.ts";
 import { printedJson } from "../report/document.ts";
-import { imageListDocument, type ImageListReport, imageListTable } from "../report/images.ts";
+import { imageListDocument, type ImageListReport } from "../report/images.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 
@@ -72,8 +72,6 @@ const ROUTES: Readonly<Record<Surface, Routes>> = {
     "/status.txt": (from, url) =>
       plain(200, statusTable(statusDocument(from.status()), screenFrom(url))),
     "/images": (from) => json(printedJson(imageListDocument(from.images()))),
-    "/images.txt": (from, url) =>
-      plain(200, imageListTable(imageListDocument(from.images()), screenFrom(url))),
   },
 };
 

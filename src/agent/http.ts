@@ -102,19 +102,9 @@ function limitedServer(connections: Set<Socket>, options: HttpOptions): Server {
   });
 }
 
-/** RFC 3986: a name or an address, and a port. */
-const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w\-.~%!$&'()*+,;=]*)(?::\d{0,5})?$/;
-
-function answerTo(request: IncomingMessage, options: HttpOptions): HttpResponse {
-  const { method = "", httpVersion, rawHeaders } = request;
-  const hosts = rawHeaders.filter(
-    (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "host",
-  );
-  // RFC 9112: exactly one, which only version 1.0 may omit.
-  const isMissing = hosts.length === 0 && httpVersion !== "1.0";
-  if (isMissing || hosts.length > 1 || !HOST.test(hosts[0] ?? ""))
-    return plain(400, "invalid Host header\n");
-  const url = targetOf(request.url ?? "");
+function answerTo({ method = "", url: target = "" }: IncomingMessage, options: HttpOptions) {
+  // A path, or a whole URL, whose scheme and host do not matter.
+  const url = URL.parse(target.startsWith("/") ? `http://crigc${target}` : target);
   if (url === null) return plain(400, "invalid request target\n");
   try {
     return options.answer({ method, url });
@@ -122,12 +112,6 @@ function answerTo(request: IncomingMessage, options: HttpOptions): HttpResponse 
     options.onError(`cannot answer a request: ${messageOf(error)}`);
     return plain(500, "internal error; see the agent's log\n");
   }
-}
-
-/** A path, or a URL of this scheme; its host does not matter. */
-function targetOf(text: string): URL | null {
-  const url = URL.parse(text.startsWith("/") ? `http://crigc${text}` : text);
-  return url?.protocol === "http:" ? url : null;
 }
 
 const httpError = (failure: string, cause: unknown, advice: string): HostError =>

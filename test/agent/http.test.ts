@@ -108,7 +108,6 @@ describe("the control socket", () => {
     const text = await asking(`/status.txt?${screenQuery(terminal)}`);
     expect(text).toContain("│ low 80%, high 85%");
     expect(await asking("/status.txt?width=x")).toContain("imageGCHighThresholdPercent");
-    expect(await asking("/images.txt")).toContain("app-1:1.1");
   });
 
   test("answers 503 with each check if one failed", async () => {
@@ -212,7 +211,7 @@ describe("the metrics address", () => {
 
   test("the metrics address serves metrics and health, and says nothing of images or configuration", async () => {
     const base = `http://127.0.0.1:${await metricsPort()}`;
-    const paths = ["/metrics", "/readyz", "/status", "/images.txt"];
+    const paths = ["/metrics", "/readyz", "/status", "/images"];
     const statuses = paths.map(async (it) => (await fetch(base + it)).status);
     expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404]);
   });
@@ -253,13 +252,6 @@ describe("the metrics address", () => {
     ["version 1.0", "GET /metrics HTTP/1.0\r\n\r\n", 200],
     ["an absolute target", "GET http://node:1/metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", 200],
     ["another one behind it", "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2), 200],
-    [
-      "an absolute target of another scheme",
-      "GET ftp://a/metrics HTTP/1.1\r\nHost: a\r\n\r\n",
-      400,
-    ],
-    ["an https target", "GET https://a/metrics HTTP/1.1\r\nHost: a\r\n\r\n", 400],
-    ["an absolute target and no host", "GET http://a/metrics HTTP/1.1\r\nX: y\r\n\r\n", 400],
     ["two slashes", "GET //metrics HTTP/1.1\r\nHost: a\r\n\r\n", 404],
     ["a body", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nx", 405],
     ["no valid target", "GET http://[/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
