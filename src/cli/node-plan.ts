@@ -8,7 +8,6 @@ import {
   prepareRecorded,
   readOnlyPass,
   withPullRecords,
-  withRecordsOf,
   withUsedLogs,
 } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
@@ -46,8 +45,6 @@ export interface PlanRequest {
   readonly storeSize?: true;
   /** Instead of stderr, for notices of the state directory. */
   readonly notify?: (notice: string) => void;
-  /** Shows the ledger's records even with `compat: kubelet`. */
-  readonly showsLedger?: true;
 }
 
 /** The file of `crigc snapshot` to read; `null`: the node itself. */
@@ -75,21 +72,13 @@ export async function planNode(
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);
   const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
-  if (assumeSeen !== null)
-    return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
-  if (request.showsLedger !== true || context.config.values.compat === "none") return prepared;
-  context.note(
-    "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
-  );
-  return withRecordsOf(prepared);
+  if (context.config.values.compat === "kubelet")
+    context.note(
+      "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
+    );
+  if (assumeSeen === null) return prepared;
+  return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
 }
-
-/**
- * For commands that show the ledger's records: with `compat: kubelet`, a plan is that of a kubelet that has just
- * started, to which every image is new, but these commands still show the records.
- */
-export const shownNode = (context: CommandContext, request: PlanRequest = {}): Promise<Prepared> =>
-  planNode(context, { ...request, showsLedger: true });
 
 function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void {
   const unmeasured = unmeasuredIn(snapshot);

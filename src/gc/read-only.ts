@@ -2,12 +2,11 @@
 
 import { messageOf } from "../model/errors.ts";
 import type { ImageRecord, Ledger } from "../model/ledger.ts";
-import type { ImagePlan, Plan, PlannedPodLogs } from "../model/plan.ts";
+import type { Plan, PlannedPodLogs } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Duration, instant, type ObservedTime, watched as watchedAt } from "../model/time.ts";
 import { decide, type PlanInput } from "../policy/decide.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
-import { unusedFor } from "../policy/image/rank.ts";
 import { LogUse, LogUsers } from "./log-users.ts";
 import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
@@ -117,23 +116,8 @@ export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
     ageRestartedWatched: shifted(ledger.ageRestartedWatched),
     graceUntil: graceUntil === null || graceUntil - span <= now ? null : graceUntil,
   };
-  const again = { ...decided, ledger: assumed };
+  const { agesFrom: from } = decided;
+  const agesFrom = from && { watched: watchedAt(from.watched - span), at: instant(from.at - span) };
+  const again = { ...decided, ledger: assumed, agesFrom };
   return { ...prepared, ledger: assumed, plan: decide(again), decided: again };
-}
-
-/** The same decisions, with first seen and last used as the ledger has them, even if they did not count. */
-export function withRecordsOf({ ledger, plan, ...rest }: Prepared): Prepared {
-  const images = plan.images === null ? null : withRecords(plan.images, ledger);
-  return { ...rest, ledger, plan: { ...plan, images } };
-}
-
-function withRecords(plan: ImagePlan, { images, watched }: Ledger): ImagePlan {
-  return {
-    ...plan,
-    kept: plan.kept.map((it) => ({ ...it, record: images.get(it.image.id) ?? it.record })),
-    candidates: plan.candidates.map((it) => {
-      const record = images.get(it.image.id);
-      return record === undefined ? it : { ...it, record, unusedFor: unusedFor(record, watched) };
-    }),
-  };
 }

@@ -67,14 +67,14 @@ describe("with --compat kubelet", () => {
     firstSeenWatched: watched(0n),
     lastUsedWatched: watched(hours(24)),
   });
-  const shown = async (words: readonly string[], known: ImageRecord = record) => {
+  const shown = async (words: readonly string[], known: ImageRecord = record, age = "0s") => {
     // Written five minutes ago.
     const ledger = aLedger({
       watched: watched(hours(72)),
       images: new Map([[image.id, known]]),
     });
     const { node } = openNodeOf({ snapshot: { images: [image] }, ledger });
-    const flags = ["--compat", "kubelet", "--minimum-image-ttl-duration", "0s", "-o", "json"];
+    const flags = ["--compat", "kubelet", "--minimum-image-ttl-duration", age, "-o", "json"];
     const { stdout, stderr } = await crigc([...words, ...flags], {
       open: { node, state: () => read(scratch()).reader },
     });
@@ -93,9 +93,9 @@ describe("with --compat kubelet", () => {
   });
 
   test("plans treat every image as new", async () => {
-    const { document } = await shown(["plan", "--all-unused"]);
-    expect(document.images.candidates).toMatchObject([
-      { firstSeenAt: "2026-01-01T00:00:00Z", lastUsedAt: null, unusedForMs: 0 },
+    const { document } = await shown(["plan", "--all-unused"], record, "1s");
+    expect(document.images.kept).toMatchObject([
+      { ...known, reason: { code: "too-young", ageMs: 0 } },
     ]);
   });
 

@@ -18,6 +18,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
+import type { PlanInput } from "../../src/policy/decide.ts";
 import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { aPodRecord, noLogs } from "../support/build/pods.ts";
 import {
@@ -396,11 +397,15 @@ describe("the grace period", () => {
 
 test("a plan that assumes images were seen earlier counts that to their age, and to when it restarted", async () => {
   const old = watched(hours(47));
-  const assumed = async (change: Partial<ImageRecord>, span: Duration) => {
+  const assumed = async (
+    { agesFrom, ...change }: Partial<ImageRecord> & Pick<PlanInput, "agesFrom">,
+    span: Duration,
+  ) => {
     const images = new Map([[idOf("idle"), aRecord({ firstSeenWatched: old, ...change })]]);
     const seenNow = { observedAt: NOW, uptime: hours(48), watched: old };
     const node = await prepared(aNode({ ledger: aLedger({ ...seenNow, images }) }));
-    const { plan } = assumingSeen(node, span);
+    const decided = { ...node.decided, agesFrom };
+    const { plan } = assumingSeen({ ...node, decided }, span);
     return (plan.images?.candidates ?? []).map(({ image, record }) => [
       image.id,
       record.firstSeenAt - aRecord().firstSeenAt,
@@ -408,7 +413,11 @@ test("a plan that assumes images were seen earlier counts that to their age, and
   };
   const renamed = { firstSeenWatched: watched(0n), ageRestartedWatched: old };
   const earlier: bigint = minutes(2);
-  for (const change of [{}, renamed]) {
+  const forgotten = {
+    firstSeenWatched: watched(0n),
+    agesFrom: { watched: old, at: NOW },
+  };
+  for (const change of [{}, renamed, forgotten]) {
     expect(await assumed(change, minutes(1))).toEqual([]);
     expect(await assumed(change, minutes(2))).toEqual([[idOf("idle"), -earlier]]);
   }

@@ -27,7 +27,7 @@ import {
 import { imageName, wholeImageName } from "../../report/names.ts";
 import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { imageUsageReport, shownNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
+import { imageUsageReport, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
@@ -44,7 +44,7 @@ export const images = command({
   ],
   formats: LIST,
   run: async (context) => {
-    const { plan, snapshot, ledger } = await shownNode(context);
+    const { plan, snapshot, ledger } = await planNode(context);
     const selection = criteriaOf(context);
     const all = plan.images === null ? [] : entriesOf(plan.images, usageOf(snapshot).users);
     const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
@@ -97,7 +97,7 @@ export const df = command({
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const isRecorded = snapshotFileOf(context) !== null;
-    const prepared = await shownNode(context, { allLayers: true });
+    const prepared = await planNode(context, { allLayers: true });
     const report: DiskUsageReport = {
       ...imageUsageReport(prepared),
       observedAt: prepared.snapshot.observedAt,
@@ -195,7 +195,7 @@ export const audit = command({
   options: [ALL_OPTION, SNAPSHOT],
   formats: TABLE_OR_JSON,
   run: async (context) => {
-    const prepared = await shownNode(context, { pullRecords: true, storeSize: true });
+    const prepared = await planNode(context, { pullRecords: true, storeSize: true });
     const removals = snapshotFileOf(context) === null ? pastRemovals(context) : [];
     await print(context, {
       document: auditDocument(auditFindings({ ...prepared, removals }), prepared.snapshot),

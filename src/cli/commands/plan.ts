@@ -36,7 +36,7 @@ import {
   textOf,
 } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
-import { planNode, shownNode, SNAPSHOT } from "../node-plan.ts";
+import { planNode, SNAPSHOT } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { recordedTrace } from "../recorded-trace.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
@@ -95,7 +95,7 @@ export const snapshot = command({
       await context.stdoutPieces(traceLines(trace));
       return exit.done;
     }
-    const { snapshot: seen, ledger } = await shownNode(context, {
+    const { snapshot: seen, ledger } = await planNode(context, {
       allLayers: true,
       pullRecords: true,
     });
@@ -122,7 +122,7 @@ export const explain = command({
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const [reference = ""] = context.operands;
-    const prepared = await shownNode(context, {
+    const prepared = await planNode(context, {
       allLayers: true,
       purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
     });

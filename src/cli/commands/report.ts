@@ -10,7 +10,7 @@ import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
-import { imageUsageReport, shownNode } from "../node-plan.ts";
+import { imageUsageReport, planNode } from "../node-plan.ts";
 import { optionError, valueOf } from "../values.ts";
 import { EVERYTHING, readHistory, timeBefore } from "./history.ts";
 
@@ -60,7 +60,7 @@ type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
 
 async function nodeNow(context: CommandContext): Promise<NodeNow> {
   try {
-    return { prepared: await shownNode(context, { allLayers: true }) };
+    return { prepared: await planNode(context, { allLayers: true }) };
   } catch (thrown) {
     // A report that is interrupted must not replace the one of before.
     const isOfNode = thrown instanceof RuntimeError || thrown instanceof HostError;

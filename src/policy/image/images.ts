@@ -145,12 +145,15 @@ function choiceOf(choosing: Choosing): Choice {
   for (const subject of choosing.judgement.images()) {
     const protection = protectionOf(subject, context);
     const triggers = triggersFor(choosing, subject, protection);
+    // As it is recorded, even if not all of it counts.
+    const { image } = subject;
+    const record = choosing.facts.ledger.images.get(image.id) ?? subject.record;
     if (triggers.length === 0) {
       // A rule, or that there is no trigger; the deciding code is last in `tried`.
       const reason = protection.reason ?? unprotectedReason(choosing);
       const tried =
         protection.reason === null ? [...protection.tried, reason.kind] : protection.tried;
-      kept.push({ ...subject, reason, tried });
+      kept.push({ ...subject, record, reason, tried });
       continue;
     }
     // An image that a rule keeps is removed only for its age, and was judged for that.
@@ -159,8 +162,9 @@ function choiceOf(choosing: Choosing): Choice {
     const list = triggers.includes(AGE) ? forAge : others;
     list.push({
       ...subject,
+      record,
       triggers,
-      unusedFor: unusedFor(subject.record, context.watched),
+      unusedFor: unusedFor(record, context.watched),
       expected: false,
       tried,
     });
