@@ -33,7 +33,8 @@ export const loadConfig = (input: ConfigInput): Config => configOf(readWritten(i
 /** Throws `ConfigError` with all errors, not only the first one. */
 export function readWritten({ flags, env, reader, agent = null }: ConfigInput): Written {
   const builder = new SettingsBuilder();
-  const files = addFiles(builder, reader, chosenFiles(flags, env));
+  const chosen = chosenFiles(flags, env);
+  const files = addFiles(builder, reader, chosen);
   builder.addEnvironment(env);
   const unread = agent === null ? null : builder.addAgent(valuesSet(agent), ownNames(agent));
   builder.addFlags(flags);
@@ -41,7 +42,7 @@ export function readWritten({ flags, env, reader, agent = null }: ConfigInput): 
   const settings = builder.settings();
   throwIfAny(contradictions(settings));
   const isOfAgent = agent !== null && unread === null;
-  const notes = isOfAgent ? agentNotes(settings, agent) : [];
+  const notes = isOfAgent ? [...agentNotes(settings, agent), ...replacedFiles(chosen, agent)] : [];
   // From an agent of another version.
   if (unread !== null)
     notes.push(
@@ -50,6 +51,20 @@ export function readWritten({ flags, env, reader, agent = null }: ConfigInput): 
   const warnings = [...builder.warnings, ...notes];
   return { settings, files, warnings, waiting: [], isOfAgent };
 }
+
+/** Files other than the agent's, whose settings its own replace. */
+const replacedFiles = (
+  { file, directory }: ReturnType<typeof chosenFiles>,
+  { values }: RunningAgent,
+): readonly string[] =>
+  [
+    { ...file, theirs: values["config"]?.value ?? DEFAULT_FILE },
+    { ...directory, theirs: values["configDir"]?.value ?? DEFAULT_DIRECTORY },
+  ].flatMap(({ path, namedBy, theirs }) =>
+    namedBy === "" || path === theirs
+      ? []
+      : [`the settings of the running agent replace those of ${path},${namedBy}`],
+  );
 
 interface ConfigFile extends ChosenFile {
   readonly kind: "file" | "drop-in";

@@ -26,11 +26,18 @@ const answering = (text: string): Pick<Openers, "askAgent"> => ({ askAgent: asyn
 
 async function config(
   flags: readonly string[] = [],
-  around: { readonly open?: Partial<Openers>; readonly file?: string } = {},
+  around: {
+    readonly open?: Partial<Openers>;
+    readonly file?: string;
+    readonly files?: Readonly<Record<string, string>>;
+  } = {},
 ) {
   const ran = await crigc(["config", "-o", "json", ...flags], {
     open: { ...answering(JSON.stringify(status)), ...around.open },
-    files: { [FILE]: ours(around.file ?? "maxImages: 7\nimageMinimumGCAge: 1h\n") },
+    files: {
+      ...around.files,
+      [FILE]: ours(around.file ?? "maxImages: 7\nimageMinimumGCAge: 1h\n"),
+    },
   });
   expect(ran.code).toBe(0);
   const { values } = JSON.parse(ran.stdout);
@@ -69,6 +76,17 @@ test("what --compat kubelet of the agent implies ends with another --compat of t
   };
   expect(await of()).toEqual(Object.values(agents));
   expect(await of("--compat=none")).toEqual([false, "keep", "30s"]);
+});
+
+test("the running agent's values replace those of a file that only the command names, with a note", async () => {
+  const { values, stderr } = await config(["--config=/etc/other.yaml"], {
+    files: { "/etc/other.yaml": ours("maxImages: 3\n") },
+  });
+  expect(values.maxImages).toMatchObject({ value: null, source: "agent" });
+  expect(stderr).toBe(
+    "crigc: warning: the settings of the running agent replace those of /etc/other.yaml, named by --config\n",
+  );
+  expect((await config([`--config=${FILE}`])).stderr).toBe("");
 });
 
 const failing = (message: string, code?: string): Pick<Openers, "askAgent"> => ({
