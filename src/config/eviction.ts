@@ -91,9 +91,13 @@ export const withoutGrace = (settings: ThresholdSettings): readonly string[] =>
       settings.evictionSoftGracePeriod[signal] === undefined,
   );
 
-/** Configured signals that crigc ignores. */
-export const otherSignals = (statements: Statements): readonly string[] =>
-  OTHER_SIGNALS.filter((signal) => statements[signal] !== undefined);
+/** Why crigc, like the kubelet's disk management, ignores a signal that may be configured; `null`: it obeys it. */
+export function whyIgnored(signal: string): string | null {
+  if (OTHER_SIGNALS.includes(signal))
+    return "is not a disk signal; crigc ignores it and leaves it to the kubelet";
+  if (!signal.startsWith("containerfs.")) return null;
+  return "has no threshold of its own; crigc ignores it and, like the kubelet, uses that of imagefs or nodefs";
+}
 
 const isInForce = (statements: Statements, signal: string): boolean =>
   !DROPPED.includes(statements[signal] ?? "0%");

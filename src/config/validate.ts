@@ -1,6 +1,6 @@
 /** Validates values against each other. Each issue names both values and their sources. */
 import type { ConfigIssue } from "../model/errors.ts";
-import { otherSignals, withoutGrace } from "./eviction.ts";
+import { whyIgnored, withoutGrace } from "./eviction.ts";
 import { dashed } from "./field.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
 import { type Settings, shown } from "./settings.ts";
@@ -83,14 +83,12 @@ const EVICTION = [
 /** Signals that crigc ignores, each with its first place. */
 export function warningsOf(settings: Settings): readonly string[] {
   const places = EVICTION.flatMap((name) =>
-    otherSignals(settings.values[name]).map((signal) => [signal, placeOf(settings, name)] as const),
+    Object.keys(settings.values[name]).map((signal) => [signal, placeOf(settings, name)] as const),
   );
-  return [...new Map(places.toReversed())]
-    .toReversed()
-    .map(
-      ([signal, place]) =>
-        `${place}: ${signal} is not a disk signal; crigc ignores it and leaves it to the kubelet`,
-    );
+  return [...new Map(places.toReversed())].toReversed().flatMap(([signal, place]) => {
+    const why = whyIgnored(signal);
+    return why === null ? [] : [`${place}: ${signal} ${why}`];
+  });
 }
 
 function orderIssue(settings: Settings, [name, must, other]: Order): ConfigIssue {

@@ -5,6 +5,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { splitStatements, statementFault } from "../../src/config/eviction.ts";
+import { effectiveThresholds } from "../../src/policy/pressure/thresholds.ts";
 import { load } from "./loading.ts";
 
 const share = (value: number): number => Math.fround(Math.fround(value) / 100);
@@ -57,14 +58,17 @@ test("every percentage outside 0 to 100 is refused", () => {
   );
 });
 
-test.each(["memory.available", "pid.available", "allocatableMemory.available"])(
-  "%s is accepted with a warning, and makes no threshold",
-  (signal) => {
-    const config = load({ flags: [["eviction-hard", `${signal}<10%`]] });
-    expect(config.limits.pressure.thresholds).toEqual([]);
-    expect(config.warnings).toEqual([expect.stringContaining(`${signal} is not a disk signal`)]);
-  },
-);
+test.each([
+  ["memory.available", "is not a disk signal"],
+  ["pid.available", "is not a disk signal"],
+  ["allocatableMemory.available", "is not a disk signal"],
+  ["containerfs.available", "has no threshold of its own"],
+  ["containerfs.inodesFree", "has no threshold of its own"],
+])("%s is accepted with a warning, and makes no threshold", (signal, why) => {
+  const config = load({ flags: [["eviction-hard", `${signal}<10%`]] });
+  expect(effectiveThresholds(config.limits.pressure.thresholds, "split")).toEqual([]);
+  expect(config.warnings).toEqual([expect.stringContaining(`${signal} ${why}`)]);
+});
 
 test("statements are split at commas and at the first operator; the last of two for a signal wins", () => {
   expect(splitStatements(" nodefs.available < 10% ,,a<1,a<2<3,", "<")).toEqual({

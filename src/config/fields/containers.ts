@@ -92,7 +92,7 @@ export const pressureFields = {
     default:
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
-    doc: "Signals: `.available` and `.inodesFree` of `nodefs`, `imagefs` and `containerfs`; memory and pid signals only warn. `0%` or `100%` drops a threshold. Replaces the whole default, which beside a kubelet is 5 points above its thresholds.",
+    doc: "Signals: `.available` and `.inodesFree` of `nodefs` and `imagefs`; `containerfs`, which follows one of them, memory and pid signals only warn. `0%` or `100%` drops a threshold. Replaces the whole default, which beside a kubelet is 5 points above its thresholds.",
     commands: REPLAYED,
     kubelet: true,
   },
