@@ -11,7 +11,7 @@ import type { Environment } from "../config/settings.ts";
 import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import { type NodeTrace, readTrace } from "../model/trace.ts";
-import { adoptBootId, readClocks, wallClock } from "../node/clock.ts";
+import { adoptBoot, readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
@@ -102,8 +102,8 @@ export function openersOf(world: ProcessWorld) {
       askAgent({ socketPath: join(values.runDir, CONTROL_SOCKET), path, timeoutMs }),
     /** Tells whether another process has the same root directory. */
     rootDirectoryId,
-    /** What tells boots apart in this process from here on. */
-    adoptBootId,
+    /** From here on this process tells boots apart as the agent does. */
+    adoptBoot,
     trace: recordedTrace,
     resultText,
     /** Runs other commands of crigc at once; see `sideBySide`. */

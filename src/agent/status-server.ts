@@ -147,12 +147,14 @@ export class StatusServer implements HttpProviders {
     const attached = this.#attached;
     const state = attached?.agent.state() ?? emptyState;
     const { seen, images, pressure } = state;
+    const { bootId, uptime } = readClocks();
     const sizeBytes = images.reduce((sum, image) => sum + image.sizeBytes, 0n);
     return {
       version: world.build.version,
       pid: world.self.pid,
       rootDirectoryId: rootDirectoryId(),
-      bootId: readClocks().bootId,
+      bootId,
+      uptime,
       now: wallClock(),
       startedAt,
       dryRun: config().values.dryRun,

@@ -9,6 +9,7 @@ import { type ConfigInput, type ConfigReader, loadConfig, readWritten } from "..
 import type { Environment, FlagText } from "../config/settings.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, HostError, messageOf } from "../model/errors.ts";
+import { durationFromMs } from "../model/time.ts";
 import { once } from "../model/values.ts";
 import { codeOf } from "../node/files.ts";
 import { endpointHash } from "../node/lock.ts";
@@ -161,8 +162,10 @@ async function runningAgent(
       note(`the running agent serves ${other}; using the configuration of this command`);
       return null;
     }
-    const { values, pressure, configurationError, rootDirectoryId, bootId } = answer;
-    if (bootId !== null) open.adoptBootId(bootId);
+    const { values, pressure, configurationError, rootDirectoryId } = answer;
+    const { bootId, uptimeMs } = answer;
+    if (bootId !== undefined && uptimeMs !== undefined)
+      open.adoptBoot({ bootId, uptime: durationFromMs(uptimeMs) });
     if (configurationError !== null)
       note(`the agent's configuration files differ from what is in force: ${configurationError}`);
     const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();

@@ -11,7 +11,8 @@ const Answer = v.object({
   runtime: v.optional(v.nullable(v.object({ endpoint: v.optional(v.string()) })), null),
   configurationError: v.optional(v.nullable(v.string()), null),
   rootDirectoryId: v.optional(v.nullable(v.string()), null),
-  bootId: v.optional(v.nullable(v.string()), null),
+  bootId: v.optional(v.string()),
+  uptimeMs: v.optional(v.number()),
   pressure: v.optional(v.array(v.object({ signal: v.string(), due: v.boolean() })), []),
 });
 

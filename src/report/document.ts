@@ -90,6 +90,7 @@ const DURATIONS = new Set([
   "untilHighThreshold",
   "untilFull",
   "bootGrace",
+  "uptime",
 ]);
 const INSTANTS = /(?:^a|A)t$|^(?:since|until|now)$/;
 

@@ -76,8 +76,9 @@ export interface StatusReport {
   readonly ledgerError: string | null;
   /** Device and inode of the agent's root directory; a container has its own. */
   readonly rootDirectoryId: string;
-  /** By which the agent tells boots apart. */
+  /** By these the agent tells boots apart. */
   readonly bootId: string;
+  readonly uptime: Duration;
   /** How the configuration on disk differs from what is in force, or why it is invalid; `null`: it is in force. */
   readonly configurationError: string | null;
   readonly hold: HoldState;
@@ -111,7 +112,7 @@ export const statusDocument = (report: StatusReport) =>
     ...jsonOf(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
     ...jsonOf(report, "configurationError", "underPressure", "deadContainers", "now", "startedAt"),
     ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images", "regrets"),
-    bootId: report.bootId,
+    ...jsonOf(report, "bootId", "uptime"),
     problems: problems(report),
     runtime: report.runtime && runtimeJson(report.runtime),
     hold: report.hold.kind === "none" ? null : jsonOf(report.hold, "until", "since", "reason"),

@@ -5,6 +5,7 @@ import { symlinkSync } from "node:fs";
 
 import type { Openers } from "../../src/agent/openers.ts";
 import { HostError } from "../../src/model/errors.ts";
+import { hours } from "../../src/model/time.ts";
 import { FILE, ours } from "../config/loading.ts";
 import { scratch } from "../support/scratch.ts";
 import { crigc } from "./world.ts";
@@ -173,14 +174,15 @@ test("an agent with another root directory gives its values without its credenti
   expect(same.stderr).toBe("");
 });
 
-test("a command tells boots apart by the boot ID of the agent, which may have another /proc", async () => {
-  const adopted: string[] = [];
-  const adoptBootId = (id: string): number => adopted.push(id);
-  for (const bootId of ["f46efbc5-1b60-4aa5-9018-16e107e8949d", undefined])
+test("a command tells boots apart as the agent does, which may have another /proc", async () => {
+  const boot = { bootId: "f46efbc5-1b60-4aa5-9018-16e107e8949d", uptimeMs: 7_200_000 };
+  const adopted: object[] = [];
+  const adoptBoot: Openers["adoptBoot"] = (clocks) => void adopted.push(clocks);
+  for (const theirs of [boot, {}])
     await config([], {
-      open: { ...answering(JSON.stringify({ ...status, bootId })), adoptBootId },
+      open: { ...answering(JSON.stringify({ ...status, ...theirs })), adoptBoot },
     });
-  expect(adopted).toEqual(["f46efbc5-1b60-4aa5-9018-16e107e8949d"]);
+  expect(adopted).toEqual([{ bootId: boot.bootId, uptime: hours(2) }]);
 });
 
 test.each(["print config", `config --check=${FILE}`])(

@@ -312,6 +312,7 @@ export const status = builder<StatusReport>({
   pid: 12,
   rootDirectoryId: "1:2",
   bootId: "f46efbc5-1b60-4aa5-9018-16e107e8949d",
+  uptime: hours(2),
   now: plus(NOW, minutes(3)),
   startedAt: NOW,
   dryRun: false,

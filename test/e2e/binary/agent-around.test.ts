@@ -96,20 +96,26 @@ test("gc names the ages that single passes reach late, and none while an agent r
   expect(await agent.stop()).toBe(0);
 });
 
-/** Its /proc shows another boot ID, as that of a service does in a node that is a container. */
+/** Its /proc shows another boot ID and uptime, as that of a shell does in a node that is a container. */
 const ofAnotherBoot = (home: string): readonly string[] => [
   ..."unshare --mount --propagation=private sh -c".split(" "),
-  'cat /proc/sys/kernel/random/uuid >"$0/boot" && mount --bind "$0/boot" /proc/sys/kernel/random/boot_id && exec "$@"',
+  'proc=/proc/sys/kernel/random; cat $proc/uuid >"$0/boot" && echo 3.00 1.00 >"$0/uptime" && mount --bind "$0/boot" $proc/boot_id && mount --bind "$0/uptime" /proc/uptime && exec "$@"',
   home,
 ];
 
-test("gc beside an agent that reads another boot ID takes neither for another boot", async () => {
+test("gc in a shell that reads another boot ID and uptime than the agent takes neither for another boot", async () => {
   await using it = await startNode({ flags: onAnyDisk });
-  await using agent = startProgram(["run", ...it.flags], { within: ofAnotherBoot(it.home) });
-  await it.firstPass();
-  for (const _ of [1, 2])
-    expect(await it.json(["gc"])).toMatchObject({ images: { end: "nothing-to-do" } });
-  expect(await it.status()).toMatchObject({ bootGraceMs: null });
+  await using agent = it.start("run");
+  const { bootId, uptimeMs } = await it.firstPass();
+  const shell = { within: ofAnotherBoot(it.home) };
+  for (const _ of [1, 2]) {
+    const { stdout, exitCode } = await it.within(shell, "gc", "-o", "json");
+    expect([exitCode, JSON.parse(stdout).images.end]).toEqual([0, "nothing-to-do"]);
+  }
+  expect(await it.status()).toMatchObject({ bootId, bootGraceMs: null });
+  const { clocks } = JSON.parse((await it.within(shell, "snapshot")).stdout);
+  expect(clocks.bootId).toBe(bootId);
+  expect(clocks.uptimeNs / 1e6).toBeWithin(uptimeMs, uptimeMs + 60_000);
   expect(agent.exitCode()).toBeNull();
 });
 
