@@ -172,17 +172,27 @@ async function sizesOfLogs(
   return sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
-/** Excludes the runtime's directory and pod logs, which have their own figures. */
+/** Layers and their archives, beside the directory that containerd and CRI-O report. */
+const LAYERS_BESIDE = ["io.containerd.content.v1.content", "overlay"];
+
+/**
+ * Excludes pod logs and what the runtime has of images and containers, which have their own figures: its directory, or
+ * the layers in it if its directory is a disk of its own, for that can hold other data.
+ */
 function restOf(
   context: CommandContext,
   { path, mountpoint }: Filesystem,
   podLogsDirectory: string | null,
 ): Promise<DirectoryWalk> {
   const above = path.slice(0, path.lastIndexOf("/"));
-  const store = above === "" || above === mountpoint ? path : above;
+  const isDisk = above === "" || above === mountpoint;
+  const layers = [path, ...LAYERS_BESIDE.map((name) => `${above}/${name}`)];
   const options = {
     withinMs: REST_WITHIN_MS,
-    apart: [store, ...(podLogsDirectory === null ? [] : [podLogsDirectory])],
+    apart: [
+      ...(isDisk ? layers : [above]),
+      ...(podLogsDirectory === null ? [] : [podLogsDirectory]),
+    ],
     most: DIRECTORIES_MAX,
   };
   return context.open.walkDirectories(mountpoint, options, context.signal);
