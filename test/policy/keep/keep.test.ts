@@ -12,6 +12,14 @@ import { anImage } from "../../support/build/values.ts";
 
 const rule = (pattern: string) => ({ pattern, source: "--keep" });
 
+test("the first rule that matches is named with the name that it matched", () => {
+  const rules = ["redis", "**/app", "registry.example/app", "**"].map((it) => rule(it));
+  expect(matchKeepRules(compileKeepRules(rules), anImage("app"))).toEqual({
+    rule: rule("**/app"),
+    name: "registry.example/app:v1",
+  });
+});
+
 test("digest rules of any length find their image, and no other whose digest begins alike", () => {
   const digest = `sha256:${"0123456789ab".padEnd(64, "c")}`;
   const [alike, sha512] = [`sha256:${"0123456789ab".padEnd(64, "d")}`, `sha512:${"e".repeat(128)}`];
