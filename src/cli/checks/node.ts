@@ -187,6 +187,12 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   if (kept.length > 0) return ok(`${counted(kept.length, "image")} kept as sandbox image`);
   if (pinned > 0) return ok(`none known by name; the runtime pins ${counted(pinned, "image")}`);
   if (snapshot.sandboxes.length === 0) return ok("none, and no sandbox needs one yet");
+  const named = names.find(({ by }) => by !== "pattern");
+  if (named !== undefined)
+    return warning(
+      `the sandbox image ${named.text} is not on this node, and no pod starts without it`,
+      "crigc keep missing shows how to restore it",
+    );
   return warning(
     "the sandbox image is unknown and the runtime pins no image: it could be removed, and no pod starts without it",
     "set --pod-infra-container-image, or add a keep rule",

@@ -141,6 +141,9 @@ const nodes: Readonly<Record<string, Node>> = {
   "whose sandbox image is pinned": { seen: { images: [{ ...app, pinned: true }] } },
   "without any sandbox": { seen: { images: [app], sandboxes: [] } },
   "without a known sandbox image": { seen: { images: [app] } },
+  "without the sandbox image that its runtime names": {
+    seen: { images: [app], runtime: { ...aSnapshot().runtime, sandboxImages: ["r.example/p:3"] } },
+  },
   "without a pod source": { seen: { pods: { kind: "none", why: "signs of a kubelet" } } },
   // It lists none of the live pods.
   "with the pod source of another node": {
