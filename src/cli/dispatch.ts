@@ -5,7 +5,13 @@ import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config
 import { type Config, configOf } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
-import { type ConfigInput, type ConfigReader, loadConfig, readWritten } from "../config/load.ts";
+import {
+  checkFlags,
+  type ConfigInput,
+  type ConfigReader,
+  loadConfig,
+  readWritten,
+} from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, HostError, messageOf } from "../model/errors.ts";
@@ -46,6 +52,8 @@ export async function dispatch(
         return exit.usage;
       case "run": {
         const { command, invocation, flags } = parsed;
+        // There it is a failed check.
+        if (command.name !== "doctor") checkFlags(flags);
         if (command.reloads !== true) world.stopOnHangup();
         const open = command.ofItself === true ? null : await world.open();
         const input = { flags, env, reader: world.reader };

@@ -30,6 +30,13 @@ export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 /** For a node without a kubelet, or a configuration that is not about this node. */
 export const loadConfig = (input: ConfigInput): Config => configOf(readWritten(input), null);
 
+/** Each value by itself, for commands that load nothing too. Throws `ConfigError`. */
+export function checkFlags(flags: readonly FlagText[]): void {
+  const builder = new SettingsBuilder();
+  builder.addFlags(flags);
+  throwIfAny(builder.issues);
+}
+
 /** Throws `ConfigError` with all errors, not only the first one. */
 export function readWritten({ flags, env, reader, agent = null }: ConfigInput): Written {
   const builder = new SettingsBuilder();

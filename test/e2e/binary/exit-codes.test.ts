@@ -52,6 +52,8 @@ describe("exit code 2", () => {
     for (const words of [
       ["gc", "--image-gc-high-threshold=101"],
       ["config", "--image-gc-high-threshold=101"],
+      ["version", "--image-gc-high-threshold=101"],
+      ["install", "--root=/nowhere", "--image-gc-high-threshold=101"],
       ["gc", "--no-such-flag"],
       ["frobnicate", "--dry-run"],
     ])
