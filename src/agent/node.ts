@@ -210,11 +210,7 @@ export async function hostOf(
     return root;
   };
   await rootDirectory(kubeletOfNode());
-  let pullRecords: PullRecords | null = null;
-  const pulls = (): PullRecords => {
-    if (pullRecords?.root !== root) pullRecords = new PullRecords(root, () => readClocks().wall);
-    return pullRecords;
-  };
+  const pulls = (): PullRecords => new PullRecords(root);
   let hadKubelet = false;
   let manifestsOfKubelet: string | null = null;
   /** Likewise for the manifests, which that kubelet will run once it is back. */

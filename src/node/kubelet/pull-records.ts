@@ -17,47 +17,32 @@ import { Directory } from "../directory.ts";
 import { codeOf, reasonOf, sha256OfText } from "../files.ts";
 
 /** About 100,000 entries; Bun reads a directory as a whole. */
-const DIRECTORY_BYTES_MAX = 16n * 1024n * 1024n;
+const DIRECTORY_BYTES_MAX = 16 * 1024 * 1024;
 /** A kubelet pulls far fewer images at once. */
 const INTENTS_MAX = 1_000;
 /** A record has some 100 bytes for each pod secret that pulled the image. */
 const FILE_BYTES_MAX = 1024 * 1024;
 /** For reports. */
 const RECORDS_MAX = 20_000;
-/** A file written within a tick of the kernel's clock, or a second on coarse filesystems, leaves the time as it was. */
-const COARSE_NS = 2_000_000_000n;
 const CONCURRENCY = 16;
 
 type Part = "pulling" | "pulled";
 
-interface Listing {
-  readonly stamp: string;
-  readonly names: ReadonlySet<string>;
-}
-
 export class PullRecords implements PullReader {
-  readonly root: string;
+  readonly #root: string;
   readonly #directory: string;
-  readonly #now: () => Instant;
-  readonly #listings = new Map<Part, Listing>();
-  #intents: { readonly of: ReadonlySet<string>; readonly intents: readonly PullIntent[] } | null =
-    null;
-  #matched: Matched | null = null;
 
   /** `root`: the kubelet's directory; "/" without one. */
-  constructor(root: string, now: () => Instant) {
-    this.root = root;
+  constructor(root: string) {
+    this.#root = root;
     this.#directory = join(root, "image_manager");
-    this.#now = now;
   }
 
   async read(...[images, isSettled]: Parameters<PullReader["read"]>): Promise<PullReading> {
     const intents = await this.intents();
     try {
       const files = await this.#list("pulled");
-      if (this.#matched?.files !== files || this.#matched.images !== images)
-        this.#matched = { files, images, ...matchedTo(files, images) };
-      const { recorded, unlisted } = this.#matched;
+      const { recorded, unlisted } = matchedTo(files, images);
       const isOpen = ([id]: readonly [ImageId, unknown]): boolean => !isSettled(id);
       const unreadable = await this.#unreadable([...recorded].filter(isOpen));
       return { kind: "read", directory: this.#directory, recorded, unreadable, unlisted, intents };
@@ -68,10 +53,7 @@ export class PullRecords implements PullReader {
 
   async intents(): Promise<readonly PullIntent[] | null> {
     try {
-      const files = await this.#list("pulling");
-      if (this.#intents?.of !== files)
-        this.#intents = { of: files, intents: await this.#readIntents(files) };
-      return this.#intents.intents;
+      return await this.#readIntents(await this.#list("pulling"));
     } catch {
       return null;
     }
@@ -109,26 +91,19 @@ export class PullRecords implements PullReader {
     return read.flat();
   }
 
-  /** The names of its files; the same object while the directory is unchanged, which costs one stat. */
+  /** The names of its files. */
   async #list(part: Part): Promise<ReadonlySet<string>> {
-    if (this.root === "/") throw new Error("no directory of a kubelet was found");
-    const known = this.#listings.get(part);
+    if (this.#root === "/") throw new Error("no directory of a kubelet was found");
     const path = join(this.#directory, part);
-    const { dev, ino, mtimeNs, ctimeNs, size } = await lstat(path, { bigint: true });
-    const stamp = [dev, ino, mtimeNs, ctimeNs].join(":");
-    if (known?.stamp === stamp) return known.names;
+    const { size } = await lstat(path);
     if (size > DIRECTORY_BYTES_MAX) throw new Error(`${path} has too many entries to read`);
-    const isCoarse = this.#now() - mtimeNs < COARSE_NS || this.#now() - ctimeNs < COARSE_NS;
     const entries = await this.#within(part, (directory) => directory.entries());
-    const names = new Set(entries.flatMap(({ name }) => (FILE_NAME.test(name) ? [name] : [])));
-    // An unsettled time is not compared next time.
-    this.#listings.set(part, { stamp: isCoarse ? "" : stamp, names });
-    return names;
+    return new Set(entries.flatMap(({ name }) => (FILE_NAME.test(name) ? [name] : [])));
   }
 
   /** Opened without following a link below the root. */
   async #within<T>(part: Part, use: (directory: Directory) => Promise<T>): Promise<T> {
-    await using manager = await Directory.open(join(await realpath(this.root), "image_manager"));
+    await using manager = await Directory.open(join(await realpath(this.#root), "image_manager"));
     await using directory = await manager.openBelow(part);
     return await use(directory);
   }
@@ -156,17 +131,7 @@ export class PullRecords implements PullReader {
   }
 }
 
-interface Matched {
-  readonly files: ReadonlySet<string>;
-  readonly images: readonly Image[];
-  readonly recorded: ReadonlyMap<ImageId, readonly string[]>;
-  readonly unlisted: readonly string[];
-}
-
-function matchedTo(
-  files: ReadonlySet<string>,
-  images: readonly Image[],
-): Pick<Matched, "recorded" | "unlisted"> {
+function matchedTo(files: ReadonlySet<string>, images: readonly Image[]) {
   const recorded = new Map<ImageId, readonly string[]>();
   const named = new Set<string>();
   for (const image of images) {

@@ -1,11 +1,10 @@
 // The kubelet's directory of pull records, in the formats of Kubernetes 1.33 (v1alpha1) and 1.35 (v1beta1).
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Image } from "../../../src/model/snapshot.ts";
-import { instantFromMs } from "../../../src/model/time.ts";
 import { PullRecords } from "../../../src/node/kubelet/pull-records.ts";
 import { anImage } from "../../support/build/values.ts";
 import { pullFile, pullIntent, pullRecord } from "../../support/pull-records.ts";
@@ -13,7 +12,6 @@ import { put, scratch } from "../../support/scratch.ts";
 
 const app = anImage("app", { repoDigests: [`registry.example/app@sha256:${"ab".repeat(32)}`] });
 const other = anImage("other");
-const wall = () => instantFromMs(Date.now());
 
 function aRoot(): string {
   const root = scratch();
@@ -23,7 +21,7 @@ function aRoot(): string {
 }
 
 const read = (root: string, images: readonly Image[] = [app, other], isSettled = false) =>
-  new PullRecords(root, wall).read(images, () => isSettled);
+  new PullRecords(root).read(images, () => isSettled);
 
 describe("records", () => {
   test.each([
@@ -89,7 +87,7 @@ describe("records", () => {
     pullRecord(root, "sha256:gone", { credentialMapping: { "r.example/gone": {} } });
     pullRecord(root, app.id, { credentialMapping: { a: { nodePodsAccessible: true } } });
     expect(await read(root)).toMatchObject({ unlisted: [pullFile("sha256:gone")] });
-    const records = await new PullRecords(root, wall).records();
+    const records = await new PullRecords(root).records();
     expect(records.toSorted((one) => (one.isForAllPods ? 1 : -1))).toMatchSnapshot();
   });
 });
@@ -100,7 +98,7 @@ describe("intents", () => {
     const markedAt = pullIntent(root, "nginx");
     put(root, `image_manager/pulling/${pullFile("a")}`, "");
     put(root, `image_manager/pulling/${pullFile("b")}.tmp`, "{}");
-    const records = new PullRecords(root, wall);
+    const records = new PullRecords(root);
     expect(await records.intents()).toEqual([{ image: "nginx", markedAt }]);
     rmSync(join(root, "image_manager/pulling", pullFile("nginx")));
     expect(await records.intents()).toEqual([]);
@@ -109,8 +107,8 @@ describe("intents", () => {
   test("cannot be read without their directory, or if there are far too many", async () => {
     const root = aRoot();
     for (let at = 0; at <= 1_000; at += 1) put(root, `image_manager/pulling/${pullFile(`${at}`)}`);
-    expect(await new PullRecords(root, wall).intents()).toBeNull();
-    expect(await new PullRecords(scratch(), wall).intents()).toBeNull();
+    expect(await new PullRecords(root).intents()).toBeNull();
+    expect(await new PullRecords(scratch()).intents()).toBeNull();
     expect(await read(scratch())).toMatchObject({ kind: "failed", intents: null });
   });
 });
@@ -127,7 +125,7 @@ describe("the directory", () => {
     const root = scratch();
     symlinkSync(join(aRoot(), "image_manager"), join(root, "image_manager"));
     expect(await failure(root)).toContain("cannot read");
-    expect(await new PullRecords(root, wall).records()).toEqual([]);
+    expect(await new PullRecords(root).records()).toEqual([]);
   });
 
   test("may be below a link: administrators move the kubelet's root", async () => {
@@ -137,26 +135,6 @@ describe("the directory", () => {
     symlinkSync(root, link);
     expect(await read(link)).toMatchObject({
       kind: "read",
-      recorded: new Map([[app.id, [pullFile(app.id)]]]),
-    });
-  });
-
-  test("is read again only if it changed, and until its time tells two changes apart", async () => {
-    const root = aRoot();
-    const records = new PullRecords(root, wall);
-    const images = [app, other];
-    const maps = async (of: PullRecords) => {
-      const reading = await of.read(images, () => true);
-      return reading.kind === "read" ? reading.recorded : null;
-    };
-    expect(await maps(records)).not.toBe(await maps(records));
-    const late = new PullRecords(root, () => instantFromMs(Date.now() + 3_000));
-    const first = await maps(late);
-    expect(first).not.toBeNull();
-    expect(await maps(late)).toBe(first);
-    pullRecord(root, app.id);
-    utimesSync(join(root, "image_manager/pulled"), 1, 1);
-    expect(await late.read(images, () => true)).toMatchObject({
       recorded: new Map([[app.id, [pullFile(app.id)]]]),
     });
   });
