@@ -43,7 +43,7 @@ export function ledgerOnDisk(config: Config, notify: (notice: StoreNotice) => vo
   return store.ledger();
 }
 
-/** Where no lock can be taken, no pass begins either, and says why. */
+/** Without a lock no pass begins, and it says why. */
 function enteredWriters(directory: string, places: LockPlaces): WriterPresence | undefined {
   try {
     return enterWriters(directory, places);

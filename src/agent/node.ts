@@ -75,7 +75,7 @@ export interface CollectorOptions extends LockHolder {
   readonly kubelet: NodeKubelet;
   readonly log: () => Log;
   readonly startedAt: Instant | null;
-  /** Told of each pass and each event; must not throw. */
+  /** Called for each pass and each event; must not throw. */
   readonly onPass: (pass: Pass) => void;
   readonly onEvent: (event: Event) => void;
 }

@@ -34,7 +34,7 @@ export interface ImageShare {
   /** A repository, a namespace, a family by its smallest image, or a state; `null` if unknown. */
   readonly name: string | null;
   readonly images: number;
-  /** Those that no use and no rule keeps. */
+  /** Images that no use and no rule keeps. */
   readonly removable: number;
   /** Reported sizes, added up: shared layers count for each image. */
   readonly reportedBytes: bigint;

@@ -140,7 +140,7 @@ const sha256 = (bytes: Uint8Array): string =>
 const DOCUMENT_BYTES_MAX = 4 << 20;
 const DOCUMENTS_BYTES_MAX = 64 << 20;
 
-/** Of the archive's files those that may be lists, manifests or configurations, by names without a leading `./`. */
+/** Files of the archive that may be lists, manifests or configurations, by names without a leading `./`. */
 async function documentsIn(path: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>();
   const failure = (what: string): HostError =>

@@ -70,7 +70,7 @@ function usesOf(reported: ReportedFilesystems, rootDirectory: string): readonly 
   return [...images, ...containers, { ...unreported, role: "nodefs", path: rootDirectory }];
 }
 
-/** Nothing is judged by a capacity of 0. */
+/** A capacity of 0 decides nothing. */
 export const UNMEASURED = {
   capacityBytes: 0n,
   availableBytes: 0n,

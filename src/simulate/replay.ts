@@ -241,7 +241,7 @@ class Replay {
     const targets = reclaimTargets(compat, signals, verdict);
     const removed = this.#pass({ kind: "pressure", signals }, targets);
     if (this.#judgePressure().due.length === 0) return;
-    // One that removed nothing removes nothing either until something changes.
+    // A pass that removed nothing would remove nothing again until something changes.
     if (removed.length === 0) this.#wakeFor("pressure");
   }
 

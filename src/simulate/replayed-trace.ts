@@ -87,7 +87,7 @@ export function replayable(trace: NodeTrace): Replayable {
 /** At one time uses begin before others end, so that an image that is used throughout stays in use. */
 const RANK = { begin: 0, arrival: 1, end: 2 } as const;
 
-/** Where nothing was recorded for a while, all intervals begin anew with it: these images did not come then. */
+/** After a gap in the recording all intervals start again: these images did not arrive then. */
 function returnsAfterGaps(present: readonly Interval[]): ReadonlySet<number> {
   const returns = new Set<number>();
   const known = new Set<ReplayedImage>();

@@ -79,7 +79,7 @@ export class PullRecords implements PullReader {
     return recorded.flatMap(([id, files]) => (files.every((it) => valid.has(it)) ? [] : [id]));
   }
 
-  /** One that is not valid is of no pull under way: the kubelet renames a file once it is written. */
+  /** An invalid file belongs to no pull in progress: the kubelet renames a file once it is written. */
   async #readIntents(files: ReadonlySet<string>): Promise<readonly PullIntent[]> {
     if (files.size > INTENTS_MAX) throw new Error(`more than ${INTENTS_MAX} pull intents`);
     const read = await this.#filesOf("pulling", files, ({ file, text, changedAt: markedAt }) => {

@@ -80,7 +80,7 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
       },
     };
   const { candidates, kept } = withLayers(choose(), facts, demand.targets);
-  // Where removals gave nothing back, one image is tried.
+  // If removals gave nothing back, one image is tried.
   const expecting =
     demand.tried.length > 0
       ? { compat: limits.compat, maxRemovalsPerPass: 1 }

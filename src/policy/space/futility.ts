@@ -208,7 +208,7 @@ export function futilityDiffers(before: Futility, after: Futility): boolean {
   }
   const { capacityBytes, availableBytes } = after.breakdown;
   return (
-    // That nothing at all is left to gain is not news about a disk that images could not relieve before.
+    // A disk that images could not relieve before is not reported again once nothing is left to gain.
     (after.boundBytes > 0n && apart(before.boundBytes, after.boundBytes, capacityBytes)) ||
     apart(before.breakdown.availableBytes, availableBytes, capacityBytes)
   );
