@@ -45,8 +45,8 @@ function statusOf(thrown: unknown): CallStatus {
   const { code, details } = thrown;
   if (typeof details !== "string")
     return { code: status.INTERNAL, details: "a message cannot be read; it may be compressed" };
-  // How Bun reports a peer that ends the HTTP/2 session.
-  if (details.startsWith("Received RST_STREAM with code 0 "))
+  // How Bun reports a peer that ends the HTTP/2 session, and the library one that does so because of too many calls.
+  if (/^(?:Received RST_STREAM with code 0|Bandwidth exhausted) /.test(details))
     return { code: status.UNAVAILABLE, details: "the call ended without a status" };
   const reason = /^No connection established\. Last error: (?:Error: )?(.+?)\.? Resolution note: /;
   return { code: Number(code), details: reason.exec(details)?.[1] ?? details };

@@ -70,6 +70,7 @@ describe("a call that fails", () => {
     [14, "connect ECONNREFUSED /run/cri.sock", "unreachable"],
     [14, "Protocol error", "not-cri"],
     [13, "Received RST_STREAM with code 0 (Call ended without gRPC status)", "unreachable"],
+    [8, "Bandwidth exhausted or memory limit exceeded", "unreachable"],
     [undefined, undefined, "failed"],
     [12, "unknown method ListImages", "unimplemented"],
   ] as const)("with code %p and details %p is %s", (code, details, kind) => {
