@@ -204,11 +204,12 @@ export function hurried(writer: RuntimeWriter, timer: Timer, signal: AbortSignal
   };
 }
 
-/** Waits until the work has ended or failed, or hangs. */
-export async function unlessHanging(work: Promise<unknown>, timer: Timer): Promise<void> {
+/** Waits until the work has ended or failed (`true`), or hangs. */
+export async function unlessHanging(work: Promise<unknown>, timer: Timer): Promise<boolean> {
   const ended = new AbortController();
   const end = (): void => ended.abort();
   await Promise.race([work.then(end, end), timer.sleep(HANGING_MS, ended.signal)]);
+  return ended.signal.aborted;
 }
 
 type PaceVerdict = "go" | "stopped" | "removal-limit";

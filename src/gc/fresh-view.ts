@@ -41,6 +41,7 @@ export class Fresh<T> {
   readonly #options: FreshOptions<T>;
   #last: (Omit<Read<T>, "listsNs"> & { readonly ageNsMax: bigint }) | null;
   #isSlow = false;
+  #isExpired = false;
   /** Removals that find the lists too old share one read. */
   #reading: Promise<T> | null = null;
 
@@ -55,7 +56,13 @@ export class Fresh<T> {
     return this.#last.value;
   }
 
+  /** Something contradicts the value: the next `get` reads again. */
+  expire(): void {
+    this.#isExpired = true;
+  }
+
   async get(signal: AbortSignal): Promise<T> {
+    if (this.#isExpired) return this.again(signal);
     if (this.#reading === null && this.#last !== null && this.#isValid(this.#last))
       return this.#last.value;
     return this.#shared(signal);
@@ -63,6 +70,7 @@ export class Fresh<T> {
 
   /** Reads however old the value is, and what is being read now may have been read too early. */
   async again(signal: AbortSignal): Promise<T> {
+    this.#isExpired = false;
     await this.#reading?.catch(() => null);
     return this.#shared(signal);
   }

@@ -30,6 +30,8 @@ export class LogUsers {
   readonly #timer: Pick<Timer, "monotonicNs">;
   /** "": none. */
   readonly #paths = new Map<ContainerId | SandboxId, string>();
+  /** Requests of a status that are not answered yet. */
+  readonly #reading = new Map<ContainerId | SandboxId, Promise<string | null>>();
   /** Since when a status is unknown although it was requested. */
   readonly #failedNs = new Map<ContainerId | SandboxId, bigint>();
 
@@ -69,6 +71,11 @@ export class LogUsers {
       },
     }));
     return this.#users(entries, signal);
+  }
+
+  /** Whether it was there when it was asked for last, or did not answer. */
+  isKnown(id: ContainerId): boolean {
+    return this.#paths.has(id) || this.#failedNs.has(id);
   }
 
   /** Drops IDs that are no longer listed. */
@@ -112,7 +119,9 @@ export class LogUsers {
       toAsk,
       async ({ id, read }) => {
         askedNs.set(id, this.#timer.monotonicNs());
-        const path = await read();
+        const reading = this.#reading.get(id) ?? read().finally(() => this.#reading.delete(id));
+        this.#reading.set(id, reading);
+        const path = await reading;
         if (path === null) gone.add(id);
         else this.#paths.set(id, path);
         this.#failedNs.delete(id);
@@ -190,7 +199,9 @@ export class LogUse {
     path: string,
     listed: Listed,
   ): Promise<readonly string[]> {
-    const users = await this.#usersBeside(container, listed);
+    const { owners } = this.#derived(listed);
+    const others = this.#beside(container, listed);
+    const users = await this.#users.ofContainers(others, owners, this.#signal);
     const paths = users.map(({ use, name }) => {
       if (use.kind === "path") return use.path;
       throw new Error(`its log is kept, because the status of ${name} could not be read`);
@@ -205,20 +216,22 @@ export class LogUse {
 
   /**
    * Reads what `namesBeside` needs, unless that hangs. After the removal of the container a stop of the pass would cut the
-   * statuses off, and its log would stay for good. A foreign container has none here.
+   * statuses off, and its log would stay for good. A foreign container has none here. Returns whether all are still there.
    */
-  async readBeside(container: Container, listed: Listed): Promise<void> {
-    if (container.podUid === "") return;
-    await unlessHanging(this.#usersBeside(container, listed), this.#timer);
+  async readBeside(container: Container, listed: Listed): Promise<boolean> {
+    if (container.podUid === "") return true;
+    const { owners } = this.#derived(listed);
+    const others = this.#beside(container, listed);
+    const reading = this.#users.ofContainers(others, owners, this.#signal);
+    const hasEnded = await unlessHanging(reading, this.#timer);
+    return !hasEnded || others.every(({ id }) => this.#users.isKnown(id));
   }
 
   /** The containers that may log to this container's directory: those of its pod, and foreign ones. */
-  async #usersBeside(container: Container, listed: Listed): Promise<readonly LogUser[]> {
-    const { neighbours, owners } = this.#derived(listed);
-    const others = neighbours(container).filter(
-      ({ id }) => id !== container.id && !this.#removed.has(id),
-    );
-    return this.#users.ofContainers(others, owners, this.#signal);
+  #beside(container: Container, listed: Listed): readonly Container[] {
+    return this.#derived(listed)
+      .neighbours(container)
+      .filter(({ id }) => id !== container.id && !this.#removed.has(id));
   }
 
   /** What uses the directory; `null` if nothing does. */

@@ -47,7 +47,6 @@ class ContainerRemovals {
   readonly #errors: Set<string>;
   readonly #removed = new Set<string>();
   #stoppingNs = 0n;
-  #isOutdated = false;
 
   constructor(execution: ContainerExecution) {
     const { plan, timer, signal, logUsers: users, maxRemovalsPerPass } = execution;
@@ -105,7 +104,9 @@ class ContainerRemovals {
         this.#execution.backoff.leftAlone(container.id) ??
         this.#fresh.value.vetoes.get(container.id) ??
         this.#tooLong(removal.planned);
-      if (why() === undefined) await this.#logUse?.readBeside(container, this.#fresh.value.lists);
+      const { lists } = this.#fresh.value;
+      if (why() === undefined && (await this.#logUse?.readBeside(container, lists)) === false)
+        this.#fresh.expire();
       if (!(await this.#mayBegin(() => why() === undefined))) {
         const result = { kind: "skipped", what: why() ?? "" } as const;
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
@@ -121,7 +122,7 @@ class ContainerRemovals {
     return {
       ...this.#execution,
       others: this.#others,
-      outdated: () => void (this.#isOutdated = true),
+      outdated: () => this.#fresh.expire(),
       namesBeside: async (container: PlannedContainer["container"], path: string) =>
         (await this.#logUse?.namesBeside(container, path, this.#fresh.value.lists)) ?? [],
     };
@@ -254,9 +255,7 @@ class ContainerRemovals {
 
   /** Lists may be a second old, unless a status contradicts them; a hold counts at once. */
   async #stayFresh(): Promise<void> {
-    const read = this.#isOutdated ? "again" : "get";
-    this.#isOutdated = false;
-    await this.#fresh[read](this.#execution.signal);
+    await this.#fresh.get(this.#execution.signal);
     this.#endIfHeld();
   }
 

@@ -307,6 +307,23 @@ describe("a container", () => {
       options: { inOrder: true },
     });
     expect(called(fake, "RemoveContainer")).toEqual([one.id, two.id]);
+    // Its own, and that of the other for both.
+    expect(fake.calls.filter((method) => method === "ContainerStatus")).toHaveLength(3);
+  });
+
+  test("that is the newest of its name, because a younger one has gone, is kept", async () => {
+    const { fake } = await collect({
+      containers: [one, two, three],
+      input: noPodIsGone,
+      options: { inOrder: true },
+      prepare: ({ world }) => {
+        world.before = (method, about) => {
+          if (method !== "ContainerStatus" || about !== three.id) return;
+          world.containers = world.containers.filter(({ id }) => id !== three.id);
+        };
+      },
+    });
+    expect(called(fake, "RemoveContainer")).toEqual([one.id]);
   });
 
   const meanwhile = (claim: string, detail: Partial<ContainerDetail>, what: string): Row => [

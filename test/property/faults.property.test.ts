@@ -29,7 +29,7 @@ const pass = (lived: Lived, request: (typeof PASSES)[number]) =>
       ...request,
       ...(request.kind === "pressure" ? { retarget: async () => [target] } : {}),
     }),
-    new AbortController().signal,
+    lived.signal,
   );
 
 test("images in use, pinned, kept, too young or of unknown use, and live containers, are kept under faults, and every requested removal is recorded", async () => {

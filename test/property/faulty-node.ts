@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 
+import { HURRY } from "../../src/gc/calls.ts";
 import type { ObservePorts } from "../../src/gc/observe.ts";
 import { assertNever } from "../../src/model/assert.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -106,6 +107,10 @@ export const faultyNode = fc.record({
     { maxLength: 3 },
   ),
   events: fc.array(anEvent, { maxLength: 3 }),
+  /** At this call, counted over all methods, the pass is stopped, on request or for disk pressure. */
+  stop: fc.option(fc.record({ at: fc.nat(60), reason: fc.constantFrom(HURRY, undefined) }), {
+    freq: 2,
+  }),
   /** Each call takes longer than lists are valid. */
   slow: rarely,
 });
@@ -118,6 +123,8 @@ export interface Lived extends FakeEngine {
   readonly node: FaultyNode;
   /** What must not have happened. */
   readonly violations: string[];
+  /** Of the pass. */
+  readonly signal: AbortSignal;
 }
 
 /** Puts the node into an engine whose calls are answered as the faults say, and judged by the truth. */
@@ -168,11 +175,12 @@ export function live(node: FaultyNode, isUnderPressure: boolean): Lived {
       ),
     }),
   });
-  const judge = new Judge(node, fake, { violations, isUnderPressure });
+  const stop = new AbortController();
+  const judge = new Judge(node, fake, { violations, isUnderPressure, stop });
   fake.world.before = (method, about) => judge.before(method, about);
   fake.world.lies = (method) => judge.lie(method);
   const engine = { ...fake.engine, observe: judge.told(fake.engine.observe) };
-  return { ...fake, engine, node, violations };
+  return { ...fake, engine, node, violations, signal: stop.signal };
 }
 
 /** The pod in which a container is being created. */
@@ -241,6 +249,7 @@ function readingOf({ source, pods }: FaultyNode): PodReading {
 interface Judged {
   readonly violations: string[];
   readonly isUnderPressure: boolean;
+  readonly stop: AbortController;
 }
 
 /** Answers as the faults say, and judges each removal by what is true and what the runtime has told. */
@@ -252,6 +261,7 @@ class Judge {
   readonly #engine: FakeEngine["engine"];
   readonly #violations: string[];
   readonly #isUnderPressure: boolean;
+  readonly #stop: AbortController;
   readonly #counts = new Map<string, number>();
   /** Containers that any list of this pass named. */
   readonly #told = new Set<string>();
@@ -275,6 +285,7 @@ class Judge {
     this.#engine = engine;
     this.#violations = judged.violations;
     this.#isUnderPressure = judged.isUnderPressure;
+    this.#stop = judged.stop;
   }
 
   lie(method: string): Lie | null {
@@ -308,6 +319,9 @@ class Judge {
 
   async before(method: string, about: string): Promise<void> {
     if (method === "RemoveImage") this.#judgeImage(about);
+    if (method === "RemoveImage" && this.#stop.signal.aborted)
+      this.#violations.push(`${about} is removed after the pass was stopped`);
+    if (this.#node.stop?.at === this.#calls) this.#stop.abort(this.#node.stop.reason);
     if (method === "ListContainers") this.#wasHeld = this.#world.hold.kind === "held";
     this.#happen();
     this.#startContainers(about);
