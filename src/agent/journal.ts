@@ -92,9 +92,15 @@ function logContainerItem(
   const why = podReasons.text(item.reason);
   const message = capitalised(`${what}: ${removalResultWords(item.result)}`);
   const fields = { ...figuresOf(item), passId };
-  logRemoval(log, item.result.kind, { what, topic: `removal/${what}`, message, why, fields });
+  logRemoval(log, item.result.kind, { what, topic: `removal/${idOf(item)}`, message, why, fields });
   if ("logError" in item && item.logError !== null)
-    log.recurring(`logs/${what}`, `Logs of ${what}: ${item.logError}`, fields);
+    log.recurring(`logs/${idOf(item)}`, `Logs of ${what}: ${item.logError}`, fields);
+}
+
+/** Instances of a container have its name in common. */
+function idOf(item: ContainerItem | SandboxItem | LogItem): string {
+  if ("planned" in item) return item.planned.container.id;
+  return "sandbox" in item ? item.sandbox.id : item.entry;
 }
 
 interface RemovalLine {

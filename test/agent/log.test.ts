@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { journalOf } from "../../src/agent/journal.ts";
 import { Log } from "../../src/agent/log.ts";
+import { containerId } from "../../src/model/ids.ts";
 import { outcomeItems } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
@@ -193,6 +194,22 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
       "GC succeeded after 5 failures in 0s",
       expect.stringMatching(/^GC: target reached/),
     ],
+  ],
+  [
+    "a removal that fails for one instance of a container and not for the next has not succeeded",
+    ({ log }) => {
+      const [done] = containerOutcome().containers;
+      if (done === undefined) throw new Error("an outcome has a container");
+      const { planned } = done;
+      const container = { ...planned.container, id: containerId("older") };
+      const result = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
+      for (let i = 0; i < 2; i += 1) {
+        const failed = { ...done, planned: { ...planned, container }, result };
+        journalTo(log).containerDone(pass().id, failed);
+        journalTo(log).containerDone(pass().id, done);
+      }
+    },
+    [expect.stringContaining("busy"), ...[1, 2].map(() => expect.stringContaining("removed ("))],
   ],
   [
     "a removal or an event that repeats in every pass is logged once",
