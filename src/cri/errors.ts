@@ -124,11 +124,11 @@ const DAMAGED =
 const DAMAGED_ADVICE =
   "the data of an image are damaged: find its name in the runtime's log and pull it again";
 
-/** By then containers and sandboxes were split as far as CRI's filters go; images have no filter. */
+/** By then containers and sandboxes were split by state and by sandbox; images have no filter. */
 function tooLargeAdvice(method: Method): string {
   if (method === "ListImages" || method === "StreamImages")
     return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
-  return "CRI cannot split the list further: remove some by hand, or use a runtime with streaming lists";
+  return "the list cannot be split further: remove some by hand, or use a runtime with streaming lists";
 }
 
 /** What each call does, to follow "cannot". */

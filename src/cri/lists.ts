@@ -24,8 +24,6 @@ type Sandboxes = ListReading<SandboxList, Sandbox>;
 export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sources): Lists {
   const streamed = listStreams();
   const streamedImages = listStreams();
-  const containersInOne = oneOrParts<Container>();
-  const sandboxesInOne = oneOrParts<Sandbox>();
   const images = listCache<ImageList, Image>(image, { decode: imageIn, onNewEntry });
   const containers = listCache<ContainerList, Container>(runtime, {
     decode: containerIn,
@@ -42,10 +40,8 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
       signal,
       async (reading) =>
         (await streamed(reading, () => reading.ask("StreamPodSandboxes", {}))) ??
-        sandboxesInOne(
-          () => reading.ask("ListPodSandbox", { filter: null }),
-          () => splitSandboxes(reading),
-        ),
+        (await orTooLarge(reading.ask("ListPodSandbox", { filter: null }))) ??
+        splitSandboxes(reading),
     );
   return {
     listSandboxes,
@@ -63,33 +59,13 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
         signal,
         async (reading) =>
           (await streamed(reading, () => reading.ask("StreamContainers", {}))) ??
-          containersInOne(
-            () => containersIn(reading),
-            () => splitContainers(reading, () => listSandboxes(signal)),
-          ),
+          (await orTooLarge(containersIn(reading))) ??
+          splitContainers(reading, () => listSandboxes(signal)),
       ),
   };
 }
 
 type ListRequest<Item> = () => Promise<readonly Item[]>;
-
-/**
- * Once the whole was too large, continues to ask for parts until half of the items are gone: a runtime builds the whole
- * response before it finds that it is too large to send.
- */
-function oneOrParts<Item>() {
-  let countWhenTooLarge: number | null = null;
-  return async (askWhole: ListRequest<Item>, askParts: ListRequest<Item>) => {
-    if (countWhenTooLarge === null) {
-      const whole = await orTooLarge(askWhole());
-      if (!(whole instanceof RuntimeError)) return whole;
-    }
-    const items = await askParts();
-    countWhenTooLarge ??= items.length;
-    if (items.length < countWhenTooLarge / 2) countWhenTooLarge = null;
-    return items;
-  };
-}
 
 /** A streamed list; `null` if the service does not stream, which is found out once per service: they may differ. */
 function listStreams() {
@@ -142,13 +118,18 @@ async function splitContainers(
   reading: Containers,
   sandboxes: ListRequest<Sandbox>,
 ): Promise<readonly Container[]> {
-  const { found, refusal } = await containersByState(reading);
-  if (refusal === null) return latestContainers(found);
+  const found: Container[] = [];
+  let isWhole = true;
+  for (const state of containerStates) {
+    const part = await orTooLarge(containersIn(reading, { state: { state } }));
+    if (part === null) isWhole = false;
+    else for (const container of part) found.push(container);
+  }
+  if (isWhole) return latestContainers(found);
   const listed = await sandboxes();
   const ids = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
-  const named = [...new Set(ids)];
-  const parts = await mapBounded(named, questionsAtOnce, (sandbox) =>
-    containersOfSandbox(reading, sandbox),
+  const parts = await mapBounded([...new Set(ids)], questionsAtOnce, (sandbox) =>
+    containersIn(reading, { sandbox }),
   );
   return latestContainers([...found, ...parts.flat()]);
 }
@@ -160,29 +141,6 @@ async function splitSandboxes(reading: Sandboxes): Promise<readonly Sandbox[]> {
     for (const sandbox of await reading.ask("ListPodSandbox", { filter: { state: { state } } }))
       found.push(sandbox);
   return latestOfEach(found);
-}
-
-/** `refusal`: why a state is missing; `null` if none is. */
-async function containersByState(reading: Containers, sandbox?: SandboxId) {
-  const found: Container[] = [];
-  let refusal: RuntimeError | null = null;
-  for (const state of containerStates) {
-    const part = await orTooLarge(containersIn(reading, { state: { state }, sandbox }));
-    if (part instanceof RuntimeError) refusal = part;
-    else for (const container of part) found.push(container);
-  }
-  return { found, refusal };
-}
-
-async function containersOfSandbox(
-  reading: Containers,
-  sandbox: SandboxId,
-): Promise<readonly Container[]> {
-  const whole = await orTooLarge(containersIn(reading, { sandbox }));
-  if (!(whole instanceof RuntimeError)) return whole;
-  const { found, refusal } = await containersByState(reading, sandbox);
-  if (refusal !== null) throw refusal;
-  return found;
 }
 
 interface ContainerFilter {
@@ -199,12 +157,12 @@ const containersIn = (
   return reading.ask("ListContainers", request);
 };
 
-/** Returns the error if the response exceeded the size of a message, and throws any other. */
-async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | RuntimeError> {
+/** `null` if the response exceeded the size of a message. */
+async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | null> {
   try {
     return await asked;
   } catch (thrown) {
-    if (thrown instanceof RuntimeError && thrown.kind === "too-large") return thrown;
+    if (thrown instanceof RuntimeError && thrown.kind === "too-large") return null;
     throw thrown;
   }
 }
