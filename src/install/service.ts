@@ -121,13 +121,14 @@ export function serviceFiles(init: Init, executable: string, baseline: boolean):
 /** Commands for the running init system. Starting does not wait: the agent is ready once the runtime answers. */
 const COMMANDS = {
   systemd: {
-    beforeRemoval: ["systemctl stop crigc.service"],
+    // A pattern, because it matches loaded units only: to stop a unit that is gone already is an error.
+    beforeRemoval: ["systemctl stop crigc.servic[e]"],
     afterRemoval: ["systemctl daemon-reload"],
     afterChange: ["systemctl daemon-reload", "systemctl try-restart --no-block crigc.service"],
     start: ["systemctl start --no-block crigc.service"],
   },
   openrc: {
-    beforeRemoval: ["rc-service crigc stop"],
+    beforeRemoval: ["rc-service --ifexists crigc stop"],
     afterRemoval: [],
     afterChange: ["rc-service --ifstarted crigc restart"],
     start: ["rc-service crigc start"],
