@@ -3,7 +3,7 @@
  * verbose ones, whose shape every runtime invents for itself, looks for image names, log directories and layers.
  */
 
-import type { WritableLayers } from "../model/disk-usage.ts";
+import type { WritableLayer, WritableLayers } from "../model/disk-usage.ts";
 import {
   type ChainId,
   chainId,
@@ -139,13 +139,16 @@ export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesys
   };
 }
 
-/** Bytes that containers wrote; omits those without an ID or a figure. */
+/** What containers wrote; omits those without an ID or a figure of bytes. */
 export function decodeWritableLayers(stats: Answer<"ListContainerStats">["stats"]): WritableLayers {
-  const layers = new Map<ContainerId, bigint>();
+  const layers = new Map<ContainerId, WritableLayer>();
   for (const { attributes, writable_layer: layer } of stats) {
     const bytes = integer(layer?.used_bytes ?? null);
     if (attributes !== null && attributes.id !== "" && bytes !== null)
-      layers.set(containerId(attributes.id), bytes);
+      layers.set(containerId(attributes.id), {
+        bytes,
+        inodes: integer(layer?.inodes_used ?? null) ?? 0n,
+      });
   }
   return layers;
 }

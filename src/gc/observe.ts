@@ -3,9 +3,15 @@
 import { HostError, messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { DiskReader, HostReader, ReportedFilesystems, RuntimeReader } from "../model/ports.ts";
+import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { PullIntent, PullReading } from "../model/pulls.ts";
-import type { Container, CreationReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import type {
+  Container,
+  CreationReading,
+  Filesystem,
+  Resolution,
+  Snapshot,
+} from "../model/snapshot.ts";
 import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
@@ -37,8 +43,6 @@ export interface ObserveRequest {
   readonly needEnds: boolean;
   /** Whether to read the log directories too. */
   readonly logs: boolean;
-  /** Whether the size of the image store decides anything, which must not count what containers wrote. */
-  readonly storeSize: boolean;
 }
 
 /** As last resolved; the same object while nothing changes, so that what is derived from it holds for the next pass. */
@@ -62,7 +66,7 @@ export class Observer {
    * pod source, so that a pod that appears in between does not look deleted.
    */
   async observe(
-    { ledger, needEnds, logs: wantsLogs, storeSize }: ObserveRequest,
+    { ledger, needEnds, logs: wantsLogs }: ObserveRequest,
     signal: AbortSignal,
   ): Promise<Snapshot> {
     const { runtime, disk, host, silent } = this.#ports;
@@ -73,7 +77,7 @@ export class Observer {
       // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it
       // is.
       this.#lists(signal).then((read) => [read, host.clocks()] as const),
-      reportedFilesystems(runtime, { storeSize }, signal),
+      runtime.reportedFilesystems(signal),
       wantsLogs ? host.logs() : Promise.resolve(null),
       host.keepRules(ledger.keepDirectories),
     ]);
@@ -180,29 +184,43 @@ export class Observer {
 }
 
 /**
- * containerd names no container filesystem: it counts writable layers with the images of its default snapshotter, its
- * first. Where these cannot be told apart, the size of the store is unknown.
+ * The same with images told from what containers wrote: containerd names no container filesystem, and counts both for
+ * the images of its default snapshotter. If that cannot be read, the size of the store is unknown.
  */
-async function reportedFilesystems(
+export async function withContainersApart(
   runtime: RuntimeReader,
-  { storeSize }: Pick<ObserveRequest, "storeSize">,
+  snapshot: Snapshot,
   signal: AbortSignal,
-): Promise<ReportedFilesystems> {
-  const reported = await runtime.reportedFilesystems(signal);
-  const [first, ...others] = reported.images;
-  if (!storeSize || reported.containers.length > 0 || first === undefined) return reported;
-  const layers = await runtime.writableLayers(signal).catch((thrown: unknown) => {
+): Promise<Snapshot> {
+  const isMixed = ({ roles, imageUsedBytes, containerUsedBytes }: Filesystem): boolean =>
+    roles.includes("containerfs") && imageUsedBytes !== null && containerUsedBytes === null;
+  if (!snapshot.filesystems.some(isMixed)) return snapshot;
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(LAYERS_WITHIN_MS)]);
+  const layers = await runtime.writableLayers(deadline).catch((thrown: unknown) => {
     if (signal.aborted) throw thrown;
     return null;
   });
-  if (layers === null || first.usedBytes === null)
-    return { ...reported, images: [{ ...first, usedBytes: null }, ...others] };
-  const written = [...layers.values()].reduce((sum, bytes) => sum + bytes, 0n);
-  return {
-    images: [{ ...first, usedBytes: atLeastZero(first.usedBytes - written) }, ...others],
-    containers: [{ path: first.path, usedBytes: written, inodesUsed: null }],
+  const written = [...(layers?.values() ?? [])];
+  const bytes = written.reduce((sum, it) => sum + it.bytes, 0n);
+  const inodes = written.reduce((sum, it) => sum + it.inodes, 0n);
+  const apart = (filesystem: Filesystem): Filesystem => {
+    const { imageUsedBytes, imageInodesUsed = null } = filesystem;
+    if (layers === null || imageUsedBytes === null) return { ...filesystem, imageUsedBytes: null };
+    return {
+      ...filesystem,
+      imageUsedBytes: atLeastZero(imageUsedBytes - bytes),
+      // 0 would be no figure.
+      imageInodesUsed:
+        imageInodesUsed === null ? null : atLeastZero(imageInodesUsed - inodes - 1n) + 1n,
+      containerUsedBytes: bytes,
+    };
   };
+  const filesystems = snapshot.filesystems.map((it) => (isMixed(it) ? apart(it) : it));
+  return { ...snapshot, filesystems };
 }
+
+/** How long a pass waits for figures that it can do without. */
+const LAYERS_WITHIN_MS = 2_000;
 
 /** Those that can no longer be read stay as last read. */
 const withIntents = (pulls: PullReading, intents: readonly PullIntent[] | null): PullReading =>

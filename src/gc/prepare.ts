@@ -15,7 +15,7 @@ import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
 import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
-import { Observer, type ObserveRequest, readCreations } from "./observe.ts";
+import { Observer, readCreations, withContainersApart } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
 import { trace } from "./traced-node.ts";
@@ -67,9 +67,8 @@ export async function prepare(
   const { observer, steps, signal } = run;
   const { purpose, parts, creationPatience, evictions } = request;
   const listedNs = engine.timer.monotonicNs();
-  const storeSize = request.storeSize ?? hasBudget(engine, request);
   const snapshot = await steps.run("observe", () =>
-    look(engine, { observer, logs: parts.containers !== "none", storeSize }, signal),
+    look(engine, { observer, logs: parts.containers !== "none" }, signal),
   );
   forgetGoing(engine, observer);
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
@@ -90,17 +89,33 @@ export async function prepare(
         : metNow({ limits, filesystems: snapshot.filesystems }, evictions),
     creationPatience,
   };
-  const prepared = await steps.run("decide", () =>
+  const planned = await steps.run("decide", () =>
     withCreations(engine, { snapshot, ledger, plan: decide(decided), decided, listedNs }, request),
   );
+  const prepared = needsStoreSize(planned, request)
+    ? await steps.run("layers", () => withStoreSize(engine, planned, signal))
+    : planned;
   if (!needsLayers(prepared, request)) return prepared;
   return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
 }
 
-const hasBudget = ({ limits }: Pick<ReadEngine, "limits">, request: PrepareRequest): boolean =>
-  request.parts.images &&
-  request.purpose.kind === "periodic" &&
-  limits().images.storeBudgetBytes !== null;
+/** The layers that containers wrote must exceed no budget, and give no hope of inodes that images do not have. */
+function needsStoreSize({ plan, decided }: Prepared, { storeSize }: PrepareRequest): boolean {
+  if (storeSize === true) return true;
+  if (plan.images === null || plan.images.candidates.length === 0) return false;
+  if (decided.limits.images.compat === "kubelet") return false;
+  return plan.images.targets.some(({ kind }) => kind === "store-bytes" || kind === "free-inodes");
+}
+
+async function withStoreSize(
+  engine: ReadEngine,
+  prepared: Prepared,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { runtime } = engine.observe;
+  const snapshot = await withContainersApart(runtime, prepared.snapshot, signal);
+  return snapshot === prepared.snapshot ? prepared : decidedAgain(prepared, (it) => it, snapshot);
+}
 
 /**
  * The same plan with the containers that are being created. Only what would be removed can be held up; commands that
@@ -230,7 +245,7 @@ function rememberNode(
  */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const observer = new Observer(engine.observe);
-  const snapshot = await look(engine, { observer, logs: false, storeSize: false }, signal);
+  const snapshot = await look(engine, { observer, logs: false }, signal);
   const ledger = remembered(engine, snapshot, engine.memory.current().pods);
   engine.memory.replace(ledger);
   trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
@@ -251,16 +266,13 @@ export function forgetGone(
 
 async function look(
   engine: ReadEngine,
-  {
-    observer,
-    ...wanted
-  }: { readonly observer: Observer } & Pick<ObserveRequest, "logs" | "storeSize">,
+  { observer, logs }: { readonly observer: Observer; readonly logs: boolean },
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const limits = engine.limits().containers;
   const needEnds = limits.minimumAge > 0n && limits.compat === "none";
   const ledger = engine.memory.current();
-  return observer.observe({ ledger, needEnds, ...wanted }, signal);
+  return observer.observe({ ledger, needEnds, logs }, signal);
 }
 
 /** The ledger after this snapshot, with the given records of pods. */

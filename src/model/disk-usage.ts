@@ -26,8 +26,13 @@ export interface MeasuredFilesystem extends Filesystem {
   readonly measuredAt: Instant;
 }
 
-/** The size of containers' writable layers, as the runtime reports it. */
-export type WritableLayers = ReadonlyMap<ContainerId, bigint>;
+/** What a container wrote, as the runtime reports it. */
+export interface WritableLayer {
+  readonly bytes: bigint;
+  readonly inodes: bigint;
+}
+
+export type WritableLayers = ReadonlyMap<ContainerId, WritableLayer>;
 
 /** A group of images. */
 export interface ImageShare {

@@ -83,7 +83,7 @@ const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>
   writableLayers &&
   containers
     .flatMap((container) => {
-      const writableBytes = writableLayers.get(container.id);
+      const writableBytes = writableLayers.get(container.id)?.bytes;
       const names = jsonOf(container, "id", "name", "podName", "podNamespace");
       return writableBytes === undefined ? [] : [{ ...names, writableBytes }];
     })

@@ -455,46 +455,66 @@ describe("with compat kubelet, whose process counts time as it passes,", () => {
   });
 });
 
-describe("with a budget of 10 GiB, a store of 12 GiB in which containers wrote", () => {
+describe("what containers wrote, which containerd counts with its images,", () => {
   const path = "/var/lib/containerd";
-  const entry = (usedBytes: bigint) => ({ path, usedBytes, inodesUsed: null });
-  const wrote = (bytes: bigint) => async () => new Map([[containerId("c"), bytes]]);
+  const store = aFilesystem({
+    path,
+    roles: ["imagefs", "containerfs"],
+    imageUsedBytes: 12n * GIB,
+    imageInodesUsed: 900n,
+    inodes: 1_000n,
+    inodesFree: 20n,
+  });
+  const wrote = (bytes: bigint, inodes: bigint) => async () =>
+    new Map([[containerId("c"), { bytes, inodes }]]);
+  const failing = async () => Promise.reject(new RuntimeError("deadline", "no shim answers"));
+  const budget = { storeBudgetBytes: 10n * GIB, highPercent: 100 };
+  const idle = { going: [idOf("idle")] };
+  const inodes = { highPercent: 100, inodeHighPercent: 80, inodeLowPercent: 70 };
 
   test.each([
-    ["3 GiB is within it", { containers: [], writableLayers: wrote(3n * GIB) }, []],
-    ["1 GiB exceeds it by 1 GiB", { containers: [], writableLayers: wrote(GIB) }, [GIB]],
+    ["counts for no budget", budget, wrote(3n * GIB, 1n), store, {}],
     [
-      "apart from the images exceeds it by 2 GiB",
-      { containers: [entry(3n * GIB)], writableLayers: wrote(3n * GIB) },
-      [2n * GIB],
+      "leaves what images have above it",
+      budget,
+      wrote(GIB, 1n),
+      store,
+      { ...idle, wantedBytes: [GIB] },
     ],
     [
-      "what cannot be told counts by its images' sizes",
-      { containers: [], writableLayers: async () => Promise.reject(new Error("no shim")) },
-      [],
+      "is nothing where the runtime reports it apart",
+      budget,
+      wrote(3n * GIB, 1n),
+      { ...store, containerUsedBytes: 3n * GIB },
+      { ...idle, wantedBytes: [2n * GIB] },
     ],
-  ])("%s", async (_, { containers, writableLayers }, wanted) => {
-    const fake = aNode({ limits: withLimits({ storeBudgetBytes: 10n * GIB, highPercent: 100 }) });
+    ["leaves a budget to sizes of images if it is unknown", budget, failing, store, {}],
+    ["promises no inodes", inodes, wrote(GIB, 890n), store, { blocks: ["futile" as const] }],
+    [
+      "promises no inodes even if it has all",
+      inodes,
+      wrote(GIB, 990n),
+      store,
+      { blocks: ["futile" as const] },
+    ],
+    ["leaves inodes to images that have enough", inodes, wrote(GIB, 90n), store, idle],
+    ["leaves inodes to images if it is unknown", inodes, failing, store, idle],
+  ])("%s", async (_, images, writableLayers, filesystem, wanted) => {
+    const fake = aNode({ limits: withLimits(images), filesystem, ...anOldImage });
     const { observe } = fake.engine;
-    const reportedFilesystems = async () => ({ images: [entry(12n * GIB)], containers });
-    const filesystems: typeof observe.disk.filesystems = async (reported) => [
-      aFilesystem({
-        imageUsedBytes: reported.images[0]?.usedBytes ?? null,
-        containerUsedBytes: reported.containers[0]?.usedBytes ?? null,
-      }),
-    ];
-    const engine = {
-      ...fake.engine,
-      observe: {
-        ...observe,
-        runtime: { ...observe.runtime, reportedFilesystems, writableLayers },
-        disk: { ...observe.disk, filesystems },
-      },
-    };
+    const runtime = { ...observe.runtime, writableLayers };
+    const engine = { ...fake.engine, observe: { ...observe, runtime } };
     const { plan } = await prepared({ engine }, { purpose: { kind: "periodic" } });
-    const wantedBytes = (plan.images?.targets ?? []).map((it) =>
-      it.kind === "store-bytes" ? it.wantedBytes : it.kind,
+    const { targets = [], blocks = [], candidates: due = [] } = plan.images ?? {};
+    const wantedBytes = targets.flatMap((it) =>
+      it.kind === "store-bytes" ? [it.wantedBytes] : [],
     );
-    expect(wantedBytes).toEqual(wanted);
+    const going = due.map(({ image }) => image.id);
+    expect({ wantedBytes, going, blocks: blocks.map(({ kind }) => kind) }).toEqual({
+      wantedBytes: [],
+      going: [],
+      blocks: [],
+      ...wanted,
+    });
   });
 });

@@ -241,10 +241,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
   const keep = keepOf([{ pattern: "r.example/c", source: "--keep" }]);
   const { observe } = fakeEngine({ keep, pods: world.pods }).engine;
   const observer = new Observer({ ...observe, runtime: reader });
-  return observer.observe(
-    { ledger, needEnds: false, logs: false, storeSize: false },
-    new AbortController().signal,
-  );
+  return observer.observe({ ledger, needEnds: false, logs: false }, new AbortController().signal);
 }
 
 function next(ledger: Ledger, snapshot: Snapshot): Ledger {
