@@ -6,6 +6,7 @@ import { exit, exitOf, exitTable } from "../../src/cli/exit.ts";
 import { homepage } from "../../src/install/layout.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
 import { ours } from "../config/loading.ts";
+import { scratch } from "../support/scratch.ts";
 import { crigc } from "./world.ts";
 
 const FILE = "/etc/crigc/crigc.yaml";
@@ -25,6 +26,16 @@ describe("output", () => {
       expect([ran, stdout.split("\n", 2).join("\n").replace(homepage, "HOME")]).toMatchSnapshot();
     },
   );
+
+  test("install names the flags whose settings it does not write", async () => {
+    const words = ["install", `--root=${scratch()}`, "--dry-run", "--init=none"];
+    expect(await crigc(words)).toMatchObject({ code: 0, stderr: "" });
+    expect(await crigc([...words, "--max-images=5", "--keep=a"])).toMatchObject({
+      code: 0,
+      stderr:
+        "crigc: install writes no settings: add --max-images, --keep to /etc/crigc/crigc.yaml\n",
+    });
+  });
 
   test("control characters in foreign text never reach the terminal", async () => {
     const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);

@@ -54,6 +54,11 @@ export const install = command({
   changes: true,
   run: async (context) => {
     const { dryRun } = context;
+    const settings = context.flags.filter(({ name }) => name !== "dryRun");
+    if (settings.length > 0)
+      context.note(
+        `install writes no settings: add ${settings.map(({ written }) => written).join(", ")} to ${installed.config}`,
+      );
     const steps = await installInto(
       {
         version: context.build.version,
