@@ -76,7 +76,7 @@ test("a command on the host adopts the thresholds of an agent in a container, an
 });
 
 test("gc names the ages that single passes reach late, and none while an agent runs", async () => {
-  await using it = await startNode();
+  await using it = await startNode({ flags: onAnyDisk });
   const ages = ["--minimum-image-ttl-duration=1h", "--image-maximum-gc-age=5h"];
   const ofMaximum = "age counts observed time, which hardly grows without a running agent";
   const notices = [
