@@ -56,6 +56,17 @@ const crowded = (maxRemovalsPerPass: number | null): Partial<FakeWorld> => ({
 const kinds = ({ writes }: FakeEngine): readonly string[] =>
   writes.map((write) => write.split(" ")[0] ?? "");
 
+test("unreadable log directories keep nothing else, and are a failure, of a dry run too", async () => {
+  const logs = { kind: "failed", message: "cannot open /l" } as const;
+  const fake = fakeEngine({ ...crowded(null), logs });
+  const failure = "no log is deleted: cannot open /l";
+  expect(failureOf(await gc(fake, { dryRun: true }))).toBe(failure);
+  const pass = await gc(fake);
+  expect(kinds(fake)).toHaveLength(5);
+  expect(pass.error).toBeNull();
+  expect(failureOf(pass)).toBe(failure);
+});
+
 describe("the limit of removals in one pass", () => {
   test("counts containers and images together, and leaves the rest to the next pass", async () => {
     const fake = fakeEngine(crowded(3));

@@ -878,6 +878,11 @@ describe("a dangling link", () => {
       { logs: [itemOf("failed", { step: "remove" })] },
     ],
     [
+      "goes, however many there are",
+      { logs: { ...logs, danglingLinks: many } },
+      { calls: ["RemoveLink", "RemoveLink", "RemoveLink"] },
+    ],
+    [
       "is left to the next pass with the others once the statuses of two were not answered",
       {
         logs: { ...logs, danglingLinks: many },

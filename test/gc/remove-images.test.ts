@@ -515,6 +515,16 @@ describe("what a pass credits itself with", () => {
       },
     ],
     [
+      "is measured on the image filesystem in a pass for the number of images",
+      { to: 1_000, of: "abc", targets: [countTarget(1)] },
+      {
+        end: "target-reached",
+        measuredFreedBytes: 200n * MIB,
+        availableBefore: 1_000n * MIB,
+        availableAfter: 1_200n * MIB,
+      },
+    ],
+    [
       "is compared with its largest target",
       {
         to: 1_000,
