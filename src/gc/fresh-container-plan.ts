@@ -40,8 +40,9 @@ export function freshContainerPlan(execution: ContainerExecution): Fresh<FreshCo
           `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
         );
       });
-      const listsNs = timer.monotonicNs() - startNs;
       const now = await decideAgain(listed);
+      // With the pod source, which takes as long each time.
+      const listsNs = timer.monotonicNs() - startNs;
       if (signal.aborted) throw new Ended("stopped");
       const value = {
         plan: now,

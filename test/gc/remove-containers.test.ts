@@ -1132,6 +1132,28 @@ describe("execution", () => {
     },
   );
 
+  test("reads a pod source that takes longer than lists may be old only once", async () => {
+    let looks = 0;
+    let fake: FakeEngine | null = null;
+    const input = inputOf({ containers: [one] }, { pods: judged({ gone: ["uid-a"] }) });
+    const { outcome } = await collect({
+      containers: [one],
+      prepare: (its) => {
+        fake = its;
+        its.elapse(1_000);
+      },
+      options: {
+        decideAgain: async (lists) => {
+          looks += 1;
+          fake?.elapse(3_000);
+          return decideContainersAgain(input, { ...lists, pods: input.pods });
+        },
+      },
+    });
+    expect(outcome.containers).toMatchObject([{ result: { kind: "removed" } }]);
+    expect(looks).toBe(1);
+  });
+
   test.each([
     ["measures the freed space", [100n, 350n], 250n],
     ["never counts what others wrote as a loss", [100n, 50n], 0n],
