@@ -209,9 +209,8 @@ export async function withContainersApart(
     return {
       ...filesystem,
       imageUsedBytes: atLeastZero(imageUsedBytes - bytes),
-      // 0 would be no figure.
-      imageInodesUsed:
-        imageInodesUsed === null ? null : atLeastZero(imageInodesUsed - inodes - 1n) + 1n,
+      // 0 is no figure.
+      imageInodesUsed: imageInodesUsed && atLeastZero(imageInodesUsed - inodes - 1n) + 1n,
       containerUsedBytes: bytes,
     };
   };

@@ -499,6 +499,13 @@ describe("what containers wrote, which containerd counts with its images,", () =
     ],
     ["leaves inodes to images that have enough", inodes, wrote(GIB, 90n), store, idle],
     ["leaves inodes to images if it is unknown", inodes, failing, store, idle],
+    [
+      "leaves inodes to images where the runtime does not count any",
+      inodes,
+      wrote(GIB, 0n),
+      { ...store, imageInodesUsed: 0n },
+      idle,
+    ],
   ])("%s", async (_, images, writableLayers, filesystem, wanted) => {
     const fake = aNode({ limits: withLimits(images), filesystem, ...anOldImage });
     const { observe } = fake.engine;
