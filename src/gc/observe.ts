@@ -18,6 +18,7 @@ import type { Listed } from "../policy/container/ownership.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
 import { isSettled } from "../policy/image/pulls.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
+import { imageUseOf } from "../policy/space/disk.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import { askAll, type Backoff } from "./calls.ts";
 import {
@@ -192,8 +193,11 @@ export async function withContainersApart(
   snapshot: Snapshot,
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  const isMixed = ({ roles, imageUsedBytes, containerUsedBytes }: Filesystem): boolean =>
-    roles.includes("containerfs") && imageUsedBytes !== null && containerUsedBytes === null;
+  // Implausible figures decide nothing, and without what containers wrote they would no longer be seen as such.
+  const isMixed = (it: Filesystem): boolean =>
+    it.roles.includes("containerfs") &&
+    it.containerUsedBytes === null &&
+    imageUseOf(it, snapshot).bytes !== null;
   if (!snapshot.filesystems.some(isMixed)) return snapshot;
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(LAYERS_WITHIN_MS)]);
   const layers = await runtime.writableLayers(deadline).catch((thrown: unknown) => {

@@ -500,6 +500,20 @@ describe("what containers wrote, which containerd counts with its images,", () =
     ["leaves inodes to images that have enough", inodes, wrote(GIB, 90n), store, idle],
     ["leaves inodes to images if it is unknown", inodes, failing, store, idle],
     [
+      "leaves inodes to images where the runtime counts neither layers nor their files",
+      inodes,
+      wrote(3n * GIB, 0n),
+      { ...store, imageUsedBytes: 65_536n, imageInodesUsed: 10n },
+      idle,
+    ],
+    [
+      "leaves inodes to images where it counts no layers and what containers wrote is unknown",
+      inodes,
+      failing,
+      { ...store, imageUsedBytes: 65_536n, imageInodesUsed: 10n },
+      idle,
+    ],
+    [
       "leaves inodes to images where the runtime does not count any",
       inodes,
       wrote(GIB, 0n),
