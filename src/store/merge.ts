@@ -22,6 +22,9 @@ export function mergeLedgers({ base, ours, theirs }: LedgerVersions): Ledger {
   // The later observation: observed time only grows.
   const later = ours.watched >= theirs.watched ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
+  // One read the other's ledger late: it may have seen that an image was gone that is there again.
+  const wereApart =
+    base.observedAt === null && ours.observedAt !== null && theirs.observedAt !== null;
   const maps = mapNames.map((kind) => {
     const both = MERGED_RECORDS.get(kind) ?? ((own, other) => (later === ours ? own : other));
     return [
@@ -37,7 +40,7 @@ export function mergeLedgers({ base, ours, theirs }: LedgerVersions): Ledger {
     heldUpPasses: ours.heldUpPasses === base.heldUpPasses ? theirs.heldUpPasses : ours.heldUpPasses,
     ageRestartedWatched: latest(ours.ageRestartedWatched, theirs.ageRestartedWatched),
     agingTerm: latest(ours.agingTerm, theirs.agingTerm),
-    ageRestartDue: ours.ageRestartDue || theirs.ageRestartDue,
+    ageRestartDue: ours.ageRestartDue || theirs.ageRestartDue || wereApart,
     keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was made of the same maps
     ...(Object.fromEntries(maps) as Pick<Ledger, (typeof mapNames)[number]>),

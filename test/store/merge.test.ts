@@ -53,6 +53,14 @@ test("a merge of two changed ledgers makes no image older, and drops images that
   );
 });
 
+test("images of a ledger that was read after the first observation wait the minimum age again", () => {
+  const seen: Ledger = { ...emptyLedger, observedAt: instant(1n), watched: watched(1n) };
+  const known = new Map([[imageId("a"), aRecord({})]]);
+  const late = { ...seen, watched: watched(9n), images: known };
+  expect(mergeLedgers({ base: emptyLedger, ours: seen, theirs: late }).ageRestartDue).toBe(true);
+  expect(mergeLedgers({ base: seen, ours: { ...seen }, theirs: late }).ageRestartDue).toBe(false);
+});
+
 test("a pod seen by one process is not absent for two passes because of another process", () => {
   const pods = (since: ObservedTime | null): Ledger => ({
     ...emptyLedger,
