@@ -57,12 +57,12 @@ function enteredWriters(directory: string, places: LockPlaces): WriterPresence |
 export function countedMemory(memory: LedgerMemory, limits: () => Limits): LedgerMemory {
   if (limits().images.compat === "none") return memory;
   let first: AgesFrom | null = null;
-  let last: Ledger["watched"] | null = null;
-  const agesFrom = ({ watched, observedAt }: Ledger): AgesFrom => {
-    // More than an observation adds is from a ledger that the disk gave late: it is new to this process too.
-    const most = 2n * limits().memory.detectionPeriod;
-    const isOther = last === null || watched < last || watched - last > most;
-    last = watched;
+  let last: Pick<Ledger, "watched" | "uptime"> | null = null;
+  const agesFrom = ({ watched, observedAt, uptime }: Ledger): AgesFrom => {
+    // More than has passed is from a ledger that the disk gave late: it is new to this process too.
+    const isOther =
+      last === null || watched < last.watched || watched - last.watched > uptime - last.uptime;
+    last = { watched, uptime };
     if (first === null || isOther) first = { watched, at: observedAt ?? wallClock() };
     return first;
   };

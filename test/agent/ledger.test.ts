@@ -5,12 +5,20 @@ import { expect, test } from "bun:test";
 import { countedMemory } from "../../src/agent/ledger.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { type Duration, hours, minutes, plus, seconds, watched } from "../../src/model/time.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  minutes,
+  plus,
+  seconds,
+  watched,
+} from "../../src/model/time.ts";
 import { aLedger, defaultLimits, NOW, withLimits } from "../support/build/values.ts";
 
 const limits = withLimits({ compat: "kubelet" });
 const after = (span: Duration): Ledger =>
-  aLedger({ watched: watched(hours(30) + span), observedAt: plus(NOW, span) });
+  aLedger({ watched: watched(hours(30) + span), observedAt: plus(NOW, span), uptime: span });
 const first = { watched: watched(hours(30)), at: NOW };
 
 test("without compat kubelet images count as the ledger says", () => {
@@ -37,8 +45,17 @@ test("with compat kubelet a plan, which remembers nothing, counts from its own l
   expect(memory.agesFrom?.(after(seconds(0)))).toEqual(first);
 });
 
-test("with compat kubelet images of a ledger that the disk gives late count from then", () => {
-  const memory = countedMemory(volatileMemory(emptyLedger), () => limits);
-  memory.replace(aLedger({ watched: watched(0n), observedAt: NOW }));
-  expect(memory.agesFrom?.(after(seconds(0)))).toEqual(first);
-});
+test.each([hours(30), minutes(3)])(
+  "with compat kubelet images of a ledger that the disk gives late count from then: %p",
+  (age) => {
+    const memory = countedMemory(volatileMemory(emptyLedger), () => limits);
+    memory.replace(aLedger({ watched: watched(0n), observedAt: NOW, uptime: hours(9) }));
+    const at = plus(NOW, minutes(5));
+    const late = {
+      watched: watched(age + minutes(5)),
+      observedAt: at,
+      uptime: duration(hours(9) + minutes(5)),
+    };
+    expect(memory.agesFrom?.(aLedger(late))).toEqual({ watched: late.watched, at });
+  },
+);
