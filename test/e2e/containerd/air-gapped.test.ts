@@ -58,7 +58,8 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     const { otherBytes, imagesBytes, capacityBytes } = futility.breakdown;
     expect(otherBytes / capacityBytes).toBeWithin(0.85, 0.97);
     expect(imagesBytes).toBeLessThan(64 * mebibyte);
-    const fills = /images 2\d\.\d MiB to 4\d\.\d MiB, other data at least 4\d\d\.\d MiB/;
+    const fills =
+      /images and container layers 2\d\.\d MiB to 4\d\.\d MiB, other data at least 4\d\d\.\d MiB/;
     expect(report.events).toMatchObject([{ reason: "ImageGCFutile" }]);
     const { message } = report.events[0];
     expect(message).toMatch(fills);
