@@ -213,7 +213,7 @@ export async function withContainersApart(
     return {
       ...filesystem,
       imageUsedBytes: atLeastZero(imageUsedBytes - bytes),
-      // 0 is no figure.
+      // 0: the runtime does not count them.
       imageInodesUsed: imageInodesUsed && atLeastZero(imageInodesUsed - inodes - 1n) + 1n,
       containerUsedBytes: bytes,
     };

@@ -70,7 +70,7 @@ class ContainerRemovals {
     const before = await this.#available();
     const end = await this.#removeAll();
     const after = before === null ? null : await this.#available();
-    // What others wrote meanwhile is no negative gain.
+    // Space that others used up meanwhile does not count against the pass.
     const gained = before === null || after === null ? null : atLeastZero(after - before);
     return this.#outcome(end, gained);
   }

@@ -177,7 +177,7 @@ const LAYERS_BESIDE = ["io.containerd.content.v1.content", "overlay"];
 
 /**
  * Excludes pod logs and what the runtime has of images and containers, which have their own figures: its directory, or
- * the layers in it if its directory is a disk of its own, for that can hold other data.
+ * the layers in it if its directory is a separate disk, which can hold other data.
  */
 function restOf(
   context: CommandContext,
