@@ -5,12 +5,13 @@ import type { Journal } from "../gc/ports.ts";
 import type { PassId } from "../model/ids.ts";
 import {
   type ContainerItem,
+  type Event,
   type ImageItem,
   type LogItem,
   outcomeItems,
+  type Pass,
   type SandboxItem,
-} from "../model/outcome.ts";
-import type { Event, Pass } from "../model/pass.ts";
+} from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";

@@ -1,8 +1,14 @@
 /** Counts passes, calls and events, and exposes every metric of the table as text for Prometheus. */
 
 import { isCutOff } from "../gc/pass-warnings.ts";
-import { type ImageItem, outcomeItems, type RemovalResult } from "../model/outcome.ts";
-import { type EventReason, eventReasons, type Pass } from "../model/pass.ts";
+import {
+  type EventReason,
+  eventReasons,
+  type ImageItem,
+  outcomeItems,
+  type Pass,
+  type RemovalResult,
+} from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { type Duration, instantToMs, since, toMs } from "../model/time.ts";

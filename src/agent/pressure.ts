@@ -1,10 +1,10 @@
 /** The disks as last measured; one check of them for pressure, when the next comes, and whether it begins a pass. */
 
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
-import type { MeasuredFilesystem } from "../model/disk-usage.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Pass } from "../model/pass.ts";
 import type { DiskReader, DiskReading } from "../model/ports.ts";
+import type { MeasuredFilesystem } from "../model/reports.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { UNMEASURED } from "../node/disk.ts";

@@ -13,8 +13,7 @@ import {
   readWritten,
 } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
-import { assert } from "../model/assert.ts";
-import { ConfigError, HostError, messageOf } from "../model/errors.ts";
+import { assert, ConfigError, HostError, messageOf } from "../model/errors.ts";
 import { durationFromMs } from "../model/time.ts";
 import { once } from "../model/values.ts";
 import { codeOf } from "../node/files.ts";

@@ -2,8 +2,7 @@
 
 import { blocksOf } from "../gc/pass-warnings.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
-import { type ImageEnd, isFailed, outcomeItems } from "../model/outcome.ts";
-import type { Pass } from "../model/pass.ts";
+import { type ImageEnd, isFailed, outcomeItems, type Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 

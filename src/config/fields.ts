@@ -1,7 +1,7 @@
 /** The one table of flags: it drives parsing, help, completion, validation and documentation. */
 import type { InferOutput } from "valibot";
 
-import { assert } from "../model/assert.ts";
+import { assert } from "../model/errors.ts";
 import { dashed, type Field, fieldFrom, variablesOf } from "./field.ts";
 import { agentFields, directoryFields, outputFields, paceFields } from "./fields/agent.ts";
 import { containerFields, pressureFields } from "./fields/containers.ts";

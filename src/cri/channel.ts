@@ -1,5 +1,5 @@
 /** The methods of CRI on one socket. Every call has a timeout, can be cancelled, is recorded, and fails with RuntimeError. */
-import { assert } from "../model/assert.ts";
+import { assert } from "../model/errors.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { cutEntries, decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
 import { codeName, toRuntimeError } from "./errors.ts";

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 
 import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
 
-import { assert } from "../model/assert.ts";
+import { assert } from "../model/errors.ts";
 import { once } from "../model/values.ts";
 import type { Answer, Method } from "./messages.ts";
 import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };

@@ -3,7 +3,6 @@
  * verbose ones, whose shape every runtime invents for itself, looks for image names, log directories and layers.
  */
 
-import type { WritableLayer, WritableLayers } from "../model/disk-usage.ts";
 import {
   type ChainId,
   chainId,
@@ -16,6 +15,7 @@ import {
 } from "../model/ids.ts";
 import type { ImageOrigin } from "../model/ledger.ts";
 import type { ContainerDetail, ReportedFilesystem, SandboxDetail } from "../model/ports.ts";
+import type { WritableLayer, WritableLayers } from "../model/reports.ts";
 import type { Container, ContainerState, Image, Sandbox, SandboxState } from "../model/snapshot.ts";
 import { fromRfc3339, type Instant, instant } from "../model/time.ts";
 import { isMap, parsedJson } from "../model/values.ts";

@@ -1,10 +1,9 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
-import { type Baseline, isMissing } from "../model/audit.ts";
 import type { Compat } from "../model/limits.ts";
-import type { ImageEnd } from "../model/outcome.ts";
-import type { Event, LoopName } from "../model/pass.ts";
+import type { Event, ImageEnd, LoopName } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
+import { type Baseline, isMissing } from "../model/reports.ts";
 import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { apart, futilityDiffers } from "../policy/space/futility.ts";

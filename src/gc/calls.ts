@@ -1,7 +1,7 @@
 /** Calls of a runtime that may be slow or silent: how many at once and how fast, when to stop, and what to ask again later. */
 
 import { failureCode, isUnanswered, RuntimeError, wasUnanswered } from "../model/errors.ts";
-import type { ImageResult, RemovalResult } from "../model/outcome.ts";
+import type { ImageResult, RemovalResult } from "../model/pass.ts";
 import type { RuntimeWriter, Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
 import { mapBounded } from "../model/values.ts";

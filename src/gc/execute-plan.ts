@@ -8,7 +8,7 @@ import {
   type ImageItem,
   type ImageOutcome,
   isGone,
-} from "../model/outcome.ts";
+} from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, ImageTarget, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";

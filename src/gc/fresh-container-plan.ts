@@ -2,7 +2,7 @@
 
 import { messageOf } from "../model/errors.ts";
 import type { ContainerId } from "../model/ids.ts";
-import type { ContainerOutcome } from "../model/outcome.ts";
+import type { ContainerOutcome } from "../model/pass.ts";
 import type { ContainerPlan } from "../model/plan.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { Fresh } from "./fresh-view.ts";

@@ -1,6 +1,6 @@
 /** Measures the filesystems during a pass: free space, and the gain of each removal and of all of them. */
 
-import type { ImageOutcome } from "../model/outcome.ts";
+import type { ImageOutcome } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, Timer } from "../model/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../policy/space/disk.ts";

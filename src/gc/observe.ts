@@ -4,7 +4,7 @@ import { HostError, messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { PullIntent, PullReading } from "../model/pulls.ts";
+import type { PullIntent, PullReading } from "../model/records.ts";
 import type {
   Container,
   CreationReading,

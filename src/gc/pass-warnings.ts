@@ -1,9 +1,8 @@
 /** What a pass is worth telling: its warning events, and whether it counts as failed. */
 
-import { assertNever } from "../model/assert.ts";
+import { assertNever } from "../model/errors.ts";
 import type { PassId } from "../model/ids.ts";
-import type { ImageOutcome } from "../model/outcome.ts";
-import type { Event, Pass } from "../model/pass.ts";
+import type { Event, ImageOutcome, Pass } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";

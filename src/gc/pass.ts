@@ -1,8 +1,7 @@
 /** One pass, from top to bottom: lock, observe and decide, remove, record. */
 
 import { messageOf } from "../model/errors.ts";
-import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
-import type { Event, Pass, PassKind, Step } from "../model/pass.ts";
+import type { ContainerOutcome, Event, ImageOutcome, Pass, PassKind, Step } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";

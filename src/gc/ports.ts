@@ -3,12 +3,19 @@
  * the composition root.
  */
 
-import type { Baseline } from "../model/audit.ts";
 import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
-import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
-import type { Event, HoldState, Pass, PassStart } from "../model/pass.ts";
+import type {
+  ContainerItem,
+  Event,
+  HoldState,
+  ImageItem,
+  LogItem,
+  Pass,
+  PassStart,
+  SandboxItem,
+} from "../model/pass.ts";
 import type {
   CommitFilesystem,
   HookCaller,
@@ -18,6 +25,7 @@ import type {
   Timer,
   Verbosity,
 } from "../model/ports.ts";
+import type { Baseline } from "../model/reports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { TraceSeen } from "../model/trace.ts";

@@ -11,7 +11,7 @@ import {
   type LogItem,
   type RemovalResult,
   type SandboxItem,
-} from "../model/outcome.ts";
+} from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import type {
   ContainerDetail,

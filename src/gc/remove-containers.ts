@@ -1,7 +1,7 @@
 /** Removes dead containers by a plan that is decided again on fresh lists: containers, then sandboxes, then logs without users. */
 
 import { messageOf, wasUnanswered } from "../model/errors.ts";
-import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
+import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";

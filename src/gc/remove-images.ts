@@ -9,7 +9,7 @@ import {
   type ImageOutcome,
   type ImageResult,
   isFailed,
-} from "../model/outcome.ts";
+} from "../model/pass.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { DiskReader } from "../model/ports.ts";
 import type { ImageTrigger } from "../model/reason.ts";

@@ -2,7 +2,7 @@
 
 import { containerId } from "../model/ids.ts";
 import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";
-import { failedStep, type LogItem } from "../model/outcome.ts";
+import { failedStep, type LogItem } from "../model/pass.ts";
 import type { ContainerDetail, LogRemover } from "../model/ports.ts";
 import type { LogRemoveReason } from "../model/reason.ts";
 import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";

@@ -1,6 +1,6 @@
 /** Decides after each removal whether the pass goes on: what is reached, in reach, still to appear, or held elsewhere. */
 
-import type { ImageEnd, ImageItem, ImageResult, NothingFreed, Settled } from "../model/outcome.ts";
+import type { ImageEnd, ImageItem, ImageResult, NothingFreed, Settled } from "../model/pass.ts";
 import {
   expectedBytes,
   type ImageCandidate,

@@ -4,7 +4,7 @@ import { dashed, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Settings } from "../config/settings.ts";
 import { type Printed, printed, printedText } from "../config/values.ts";
-import { assert } from "../model/assert.ts";
+import { assert } from "../model/errors.ts";
 import { shellQuoted } from "../model/values.ts";
 import { homepage, type Init, installed } from "./layout.ts";
 import script from "./templates/openrc-script.txt" with { type: "text" };

@@ -1,4 +1,20 @@
-/** One error class per border of the program. Its kind tells callers what to do; `cause` is the original error. */
+/**
+ * Errors: one class per border of the program, whose kind tells callers what to do and whose `cause` is the original error;
+ * and assertions, whose failure is a bug in crigc.
+ */
+
+/** The end of an exhausted union, which the compiler proves unreachable. */
+export function assertNever(value: never): never {
+  throw new AssertionError(`unreachable: ${JSON.stringify(value) ?? String(value)}`);
+}
+
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new AssertionError(message);
+}
+
+export class AssertionError extends Error {
+  override readonly name = "AssertionError";
+}
 
 export type RuntimeErrorKind =
   | "absent"

@@ -21,8 +21,7 @@ import {
 } from "./codec.ts";
 import { chainId, passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
-import type { ContainerOutcome, ImageEnd, Settled } from "./outcome.ts";
-import { type PassKind, step } from "./pass.ts";
+import { type ContainerOutcome, type ImageEnd, type PassKind, type Settled, step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import { filesystemFields } from "./snapshot.ts";

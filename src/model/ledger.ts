@@ -22,7 +22,6 @@ import {
   time,
   watchedNs,
 } from "./codec.ts";
-import { frequencyRecord } from "./frequency.ts";
 import {
   type ChainId,
   chainId,
@@ -33,8 +32,7 @@ import {
   podUid,
   sandboxId,
 } from "./ids.ts";
-import { leaseRecord } from "./lease.ts";
-import { pullIntentRecord, pullState } from "./pulls.ts";
+import { frequencyRecord, leaseRecord, pullIntentRecord, pullState } from "./records.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
 
 /** An image that is still listed after its removal, which was answered or may still be in progress. */

@@ -1,10 +1,175 @@
-/** One pass: its trigger, plan, outcome and timed steps. */
+/** One pass: its trigger, plan, timed steps, and the outcome: how it ended, and one result per removal. */
 
 import { branded, durationNs, nullable, type Of, record, text, time, word } from "./codec.ts";
+import { type FailureCode, failureCode, messageOf } from "./errors.ts";
 import { type PassId, passId } from "./ids.ts";
-import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";
-import type { Plan, Purpose } from "./plan.ts";
-import type { Instant } from "./time.ts";
+import type { ImageCandidate, Plan, PlannedContainer, Purpose } from "./plan.ts";
+import type {
+  ContainerRemoveReason,
+  ImageKeepReason,
+  ImageTrigger,
+  LogRemoveReason,
+  SandboxRemoveReason,
+} from "./reason.ts";
+import type { Image, Sandbox } from "./snapshot.ts";
+import type { Duration, Instant } from "./time.ts";
+
+/** When the space of a removed image appeared, as far as the pass saw it. */
+export type Settled = "at-once" | "afterwards" | "not-seen" | "not-waited";
+
+export type ImageResult =
+  | {
+      readonly kind: "removed";
+      readonly reportedBytes: bigint;
+      /** By statfs, from before the call until it settled; never below 0. */
+      readonly measuredBytes: bigint;
+      readonly settled: Settled;
+    }
+  /** The removal succeeded, but the image is still listed; its space does not count. */
+  | { readonly kind: "ghost" }
+  /** Not tried: facts changed after the plan was made. */
+  | { readonly kind: "skipped"; readonly reason: ImageKeepReason }
+  | { readonly kind: "failed"; readonly message: string; readonly code: FailureCode };
+
+export interface ImageItem {
+  readonly candidate: ImageCandidate;
+  readonly trigger: ImageTrigger;
+  readonly result: ImageResult;
+  readonly startedAt: Instant;
+  readonly took: Duration;
+}
+
+export type ImageEnd =
+  /** No trigger was met. */
+  | "nothing-to-do"
+  | "target-reached"
+  /** The pass's own gain adds up to its target as of its start. */
+  | "own-gain-reached"
+  | "candidates-exhausted"
+  | "futile"
+  | "blocked"
+  | "removal-limit"
+  /** The time to wait for delayed space is used up; the rest is left to the next pass. */
+  | "settle-exhausted"
+  /** Removals in a row gave no space back, or CRI-O has no room for one that would. */
+  | "nothing-freed"
+  /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
+  | "age-removal-errors"
+  | "invalid-capacity"
+  /** A list or a stat failed during the pass, so what is in use is unknown. */
+  | "observation-failed"
+  | "stopped"
+  | "dry-run";
+
+export interface ImageOutcome {
+  readonly end: ImageEnd;
+  readonly items: readonly ImageItem[];
+  readonly wantedBytes: bigint | null;
+  readonly reportedFreedBytes: bigint;
+  readonly measuredFreedBytes: bigint;
+  readonly availableBefore: bigint | null;
+  readonly availableAfter: bigint | null;
+  readonly capacityBytes: bigint | null;
+  /** The error if `end` is `observation-failed`. */
+  readonly error: string | null;
+  readonly ghosts: readonly Image[];
+  /** If `end` is `nothing-freed`. */
+  readonly nothingFreed?: NothingFreed;
+}
+
+/** What ended a pass that gave no space back. */
+export interface NothingFreed {
+  readonly filesystem: string;
+  /** In a row, also of earlier passes. */
+  readonly removals: number;
+  /** Of those of this pass. */
+  readonly estimatedBytes: bigint;
+  readonly gainedBytes: bigint;
+  /** The first pass of this episode. */
+  readonly isNew: boolean;
+}
+
+export type RemovalResult =
+  | { readonly kind: "removed" }
+  /** Something else removed it first, which counts as removed. */
+  | { readonly kind: "already-gone" }
+  | { readonly kind: "skipped"; readonly what: string }
+  | {
+      readonly kind: "failed";
+      readonly step: string;
+      readonly message: string;
+      readonly code: FailureCode;
+    };
+
+export const failedStep = (step: string, thrown: unknown): RemovalResult => ({
+  kind: "failed",
+  step,
+  message: messageOf(thrown),
+  code: failureCode(thrown),
+});
+
+/** Whatever removed it. */
+export const isGone = ({ result: { kind } }: { readonly result: RemovalResult }): boolean =>
+  kind === "removed" || kind === "already-gone";
+
+/** Refused, not answered, or without effect: what the exit code and every summary count as failed. */
+export const isFailed = ({ kind }: Pick<ImageResult | RemovalResult, "kind">): boolean =>
+  kind === "failed" || kind === "ghost";
+
+export interface ContainerItem {
+  readonly planned: PlannedContainer;
+  readonly reason: ContainerRemoveReason;
+  readonly result: RemovalResult;
+  readonly stopped: boolean;
+  /** Log files deleted with it. */
+  readonly logFiles: readonly string[];
+  readonly logBytes: bigint;
+  /** An error with the logs; the container itself was removed. */
+  readonly logError: string | null;
+}
+
+export interface SandboxItem {
+  readonly sandbox: Sandbox;
+  readonly reason: SandboxRemoveReason;
+  readonly result: RemovalResult;
+}
+
+export interface LogItem {
+  readonly kind: "pod-logs" | "log-link";
+  readonly entry: string;
+  readonly reason: LogRemoveReason;
+  readonly result: RemovalResult;
+  readonly bytes: bigint;
+}
+
+export interface ContainerOutcome {
+  readonly end:
+    | "done"
+    | "blocked"
+    /** `--max-removals-per-pass` was reached; the rest is left to the next pass. */
+    | "removal-limit"
+    | "stopped"
+    | "observation-failed"
+    | "dry-run";
+  readonly containers: readonly ContainerItem[];
+  readonly sandboxes: readonly SandboxItem[];
+  readonly logs: readonly LogItem[];
+  /** By statfs of the filesystem that holds the containers; `null` if it was not measured. */
+  readonly measuredFreedBytes: bigint | null;
+  /** Lists or directories that could not be read. */
+  readonly errors: readonly string[];
+}
+
+/** Everything that was tried. */
+export const outcomeItems = ({
+  containers,
+  sandboxes,
+  logs,
+}: ContainerOutcome): readonly (ContainerItem | SandboxItem | LogItem)[] => [
+  ...containers,
+  ...sandboxes,
+  ...logs,
+];
 
 export const eventReasons = [
   "ImageGCFailed",

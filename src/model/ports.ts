@@ -3,10 +3,10 @@
  * observes cannot remove.
  */
 
-import type { WritableLayers } from "./disk-usage.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { ContainerMark, ImageOrigin, Ledger, MarkReading } from "./ledger.ts";
-import type { PullIntent, PullReading, PullRecord } from "./pulls.ts";
+import type { PullIntent, PullReading, PullRecord } from "./records.ts";
+import type { WritableLayers } from "./reports.ts";
 import type {
   Clocks,
   Container,

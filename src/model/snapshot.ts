@@ -21,9 +21,8 @@ import {
   time,
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
-import { lease } from "./lease.ts";
 import { containerCreation, ledgerMaps } from "./ledger.ts";
-import { pullReading } from "./pulls.ts";
+import { lease, pullReading } from "./records.ts";
 import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */

@@ -4,8 +4,8 @@ import { accessSync, constants, lstatSync, readdirSync, statfsSync, statSync } f
 import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import type { DirectorySize, DirectoryWalk } from "../model/disk-usage.ts";
 import type { DiskReading } from "../model/ports.ts";
+import type { DirectorySize, DirectoryWalk } from "../model/reports.ts";
 import { compared, mapBounded } from "../model/values.ts";
 import { readingOf } from "./disk.ts";
 import { asRoot, codeOf, hostError, reasonOf } from "./files.ts";

@@ -1,10 +1,10 @@
 /** Finds what seems leaked or inconsistent on a node. Decides no removal. */
 
-import type { AuditFinding, PastRemoval } from "../model/audit.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
+import type { AuditFinding, PastRemoval } from "../model/reports.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { ownership } from "./container/ownership.ts";
 import { indexImages, listedImages } from "./image/image-index.ts";

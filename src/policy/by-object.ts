@@ -1,6 +1,6 @@
 /** Caches the result of a pure function per object, as long as the object exists. */
 
-import { assert } from "../model/assert.ts";
+import { assert } from "../model/errors.ts";
 
 /**
  * For functions of one list entry (the same object while the runtime lists it unchanged) or of a whole list. `make`

@@ -1,5 +1,5 @@
 /** Many nodes by their snapshots, one at a time: which images how many of them have and use. Remembers images, not nodes. */
-import type { FleetFigures, FleetImage } from "../model/fleet.ts";
+import type { FleetFigures, FleetImage } from "../model/reports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { compared } from "../model/values.ts";
 import { distinctImages } from "./image/image-index.ts";

@@ -1,5 +1,4 @@
 /** Makes the next ledger from the last one and an observation. */
-import { frequencyOf } from "../model/frequency.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import { withEntry, withoutKeys } from "../model/layered-map.ts";
 import {
@@ -10,6 +9,7 @@ import {
   type PodRecord,
 } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
+import { frequencyOf } from "../model/records.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type ObservedTime, watched } from "../model/time.ts";
 import { keyed } from "./by-object.ts";

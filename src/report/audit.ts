@@ -1,6 +1,6 @@
 /** Document `Audit` and the output of `crigc audit`. Each kind of finding is declared once: sentence, advice, commands. */
 
-import type { AuditFinding } from "../model/audit.ts";
+import type { AuditFinding } from "../model/reports.ts";
 import type { Image, RuntimeInfo } from "../model/snapshot.ts";
 import { toRfc3339 } from "../model/time.ts";
 import { shellWord } from "../model/values.ts";

@@ -1,7 +1,7 @@
 /** The reasons for keeping or removing containers, sandboxes and pod logs, each declared once. */
 
-import { assertNever } from "../model/assert.ts";
-import type { ContainerItem, LogItem, SandboxItem } from "../model/outcome.ts";
+import { assertNever } from "../model/errors.ts";
+import type { ContainerItem, LogItem, SandboxItem } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type {
   ContainerKeepReason,

@@ -1,13 +1,13 @@
 /** Document `DiskUsage` and the output of `crigc df`. */
 
+import type { DiskUsage } from "../model/plan.ts";
 import type {
   DirectorySize,
   DirectoryWalk,
   ImageShare,
   ImageUsage,
   WritableLayers,
-} from "../model/disk-usage.ts";
-import type { DiskUsage } from "../model/plan.ts";
+} from "../model/reports.ts";
 import type { Container } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { compared } from "../model/values.ts";

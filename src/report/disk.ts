@@ -1,7 +1,7 @@
 /** A filesystem in words: its figures, a bar fitted to the width with its thresholds, and its forecast. */
 
-import type { Forecast } from "../model/disk-usage.ts";
 import type { DiskBreakdown, DiskUsage, EvictionMark } from "../model/plan.ts";
+import type { Forecast } from "../model/reports.ts";
 import { humanBytes, humanMs, humanRange, spaceWords } from "./bytes.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";

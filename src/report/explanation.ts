@@ -1,6 +1,5 @@
 /** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation, the layers. */
 
-import type { ImageLayers } from "../model/disk-usage.ts";
 import type {
   Decision,
   ImageCandidate,
@@ -9,6 +8,7 @@ import type {
   PlannedSandbox,
 } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import type { ImageLayers } from "../model/reports.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, elapsed, humanBytes, humanDuration, humanMs, secondOf } from "./bytes.ts";

@@ -5,9 +5,9 @@ import {
   type ImageItem,
   type ImageOutcome,
   isGone,
+  type Pass,
   type RemovalResult,
-} from "../model/outcome.ts";
-import type { Pass } from "../model/pass.ts";
+} from "../model/pass.ts";
 import { expectedBytes } from "../model/plan.ts";
 import { since, toMs } from "../model/time.ts";
 import { bytesCell, counted, humanBytes, humanMs, spaceWords } from "./bytes.ts";

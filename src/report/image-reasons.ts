@@ -1,6 +1,6 @@
 /** The reasons for keeping images, the triggers and the blocks, each declared once. */
 
-import { assertNever } from "../model/assert.ts";
+import { assertNever } from "../model/errors.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
 import type { Duration, Instant } from "../model/time.ts";

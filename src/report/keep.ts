@@ -1,7 +1,7 @@
 /** The documents and output of `crigc keep list`, the rules in force, and of `keep missing`, what a baseline lacks. */
 
-import { type Baseline, type BaselineGap, isMissing } from "../model/audit.ts";
-import type { Lease } from "../model/lease.ts";
+import type { Lease } from "../model/records.ts";
+import { type Baseline, type BaselineGap, isMissing } from "../model/reports.ts";
 import type { Image, KeepProblem, KeepRule, RuntimeInfo } from "../model/snapshot.ts";
 import { toMs } from "../model/time.ts";
 import { counted } from "./bytes.ts";

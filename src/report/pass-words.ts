@@ -1,18 +1,20 @@
 /** Words of passes: summary, purposes, targets, results, ends and events. */
 
-import { assertNever } from "../model/assert.ts";
+import { assertNever } from "../model/errors.ts";
 import {
   type ContainerOutcome,
+  type Event,
   type ImageEnd,
   type ImageResult,
   isFailed,
   isGone,
   type NothingFreed,
   outcomeItems,
+  type Pass,
+  type PassKind,
   type RemovalResult,
   type Settled,
-} from "../model/outcome.ts";
-import type { Event, Pass, PassKind } from "../model/pass.ts";
+} from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";

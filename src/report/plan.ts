@@ -1,7 +1,6 @@
 /** Document `Plan`: what a pass would do now, with a reason for each image, container, sandbox and log; and words of plans. */
 
-import { assertNever } from "../model/assert.ts";
-import { frequencyOf } from "../model/frequency.ts";
+import { assertNever } from "../model/errors.ts";
 import {
   type ContainerPlan,
   type Decision,
@@ -14,6 +13,7 @@ import {
   type PlannedContainer,
   type PlannedSandbox,
 } from "../model/plan.ts";
+import { frequencyOf } from "../model/records.ts";
 import { duration, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes, humanDuration } from "./bytes.ts";
 import { type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";

@@ -1,6 +1,6 @@
 /** Document `Simulation` and the table of `crigc simulate`: one row for each combination of settings. */
 
-import { type SimulatedNodeFigures, type SimulatedRun, simulatedRun } from "../model/simulation.ts";
+import { type SimulatedNodeFigures, type SimulatedRun, simulatedRun } from "../model/reports.ts";
 import { compared } from "../model/values.ts";
 import { counted, humanBytes } from "./bytes.ts";
 import { document, type JsonObject, jsonOf } from "./document.ts";

@@ -1,12 +1,11 @@
 /** Document `Status` and the output of `crigc status`: problems first, then disks, passes and configured values. */
 
-import type { Baseline } from "../model/audit.ts";
-import type { Forecast, MeasuredFilesystem } from "../model/disk-usage.ts";
 import type { RegretFigures } from "../model/history.ts";
 import type { Thresholds } from "../model/limits.ts";
 import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { ImagePlan, PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import type { Baseline, Forecast, MeasuredFilesystem } from "../model/reports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
 import { capitalised, compared } from "../model/values.ts";

@@ -2,7 +2,7 @@
 
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
-import type { ImageItem } from "../model/outcome.ts";
+import type { ImageItem } from "../model/pass.ts";
 import type { KeepRules, Snapshot } from "../model/snapshot.ts";
 import { duration } from "../model/time.ts";
 import { raiseAgingTerm } from "../policy/image/frequency.ts";

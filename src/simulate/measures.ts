@@ -2,7 +2,7 @@
 
 import type { ImageId } from "../model/ids.ts";
 import type { Limits } from "../model/limits.ts";
-import type { SimulatedNodeFigures } from "../model/simulation.ts";
+import type { SimulatedNodeFigures } from "../model/reports.ts";
 import { resolveAmount } from "../policy/pressure/thresholds.ts";
 import type { SimulatedNode } from "./node.ts";
 

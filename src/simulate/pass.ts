@@ -2,7 +2,7 @@
 
 import type { ImageId } from "../model/ids.ts";
 import type { ImageLimits } from "../model/limits.ts";
-import type { ImageItem } from "../model/outcome.ts";
+import type { ImageItem } from "../model/pass.ts";
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
 import { compared } from "../model/values.ts";

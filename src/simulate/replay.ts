@@ -2,7 +2,7 @@
 
 import type { ImageId } from "../model/ids.ts";
 import type { Limits } from "../model/limits.ts";
-import type { ImageItem } from "../model/outcome.ts";
+import type { ImageItem } from "../model/pass.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import { duration, type Instant, instantFromMs, toMs } from "../model/time.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";

@@ -9,10 +9,11 @@ import {
   isFailed,
   type LogItem,
   outcomeItems,
+  type Pass,
+  type PassStart,
   type RemovalResult,
   type SandboxItem,
-} from "../model/outcome.ts";
-import type { Pass, PassStart } from "../model/pass.ts";
+} from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";

@@ -5,12 +5,14 @@ import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import {
   type ContainerItem,
+  type Event,
   type ImageItem,
   type LogItem,
   outcomeItems,
+  type Pass,
+  type PassStart,
   type SandboxItem,
-} from "../model/outcome.ts";
-import type { Event, Pass, PassStart } from "../model/pass.ts";
+} from "../model/pass.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { duration, type Instant, seconds, toMs } from "../model/time.ts";
 import type { TraceSeen } from "../model/trace.ts";

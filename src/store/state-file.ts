@@ -2,8 +2,7 @@
 
 import type { Database } from "bun:sqlite";
 
-import { assertNever } from "../model/assert.ts";
-import type { StoreErrorKind } from "../model/errors.ts";
+import { assertNever, type StoreErrorKind } from "../model/errors.ts";
 import { type Instant, watched } from "../model/time.ts";
 import {
   identityOf,

@@ -5,8 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { journalOf } from "../../src/agent/journal.ts";
 import { Log } from "../../src/agent/log.ts";
 import { containerId } from "../../src/model/ids.ts";
-import { outcomeItems } from "../../src/model/outcome.ts";
-import type { Pass } from "../../src/model/pass.ts";
+import { outcomeItems, type Pass } from "../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
 import {
   containerOutcome,

@@ -5,8 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { type MetricDefinition, METRICS, type NodeFigures } from "../../src/agent/metrics-table.ts";
 import { MetricRegistry, Metrics, passOutcome } from "../../src/agent/metrics.ts";
 import { failureCode, RuntimeError } from "../../src/model/errors.ts";
-import { failedStep } from "../../src/model/outcome.ts";
-import type { Pass } from "../../src/model/pass.ts";
+import { failedStep, type Pass } from "../../src/model/pass.ts";
 import { minutes } from "../../src/model/time.ts";
 import {
   containerOutcome,

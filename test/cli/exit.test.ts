@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { passExit, planExit } from "../../src/cli/exit.ts";
 import { HostError } from "../../src/model/errors.ts";
-import type { ImageOutcome } from "../../src/model/outcome.ts";
+import type { ImageOutcome } from "../../src/model/pass.ts";
 import type { ImagePlan } from "../../src/model/plan.ts";
 import { minutes } from "../../src/model/time.ts";
 import {

@@ -44,7 +44,7 @@ const containers = unpadded("docs/containers.md");
 describe.each([
   ["1. What stops all image removal", "src/model/reason.ts", "ImageBlock"],
   ["3. Triggers", "src/model/reason.ts", "ImageTrigger"],
-  ["6. When a pass stops", "src/model/outcome.ts", "ImageEnd"],
+  ["6. When a pass stops", "src/model/pass.ts", "ImageEnd"],
 ] as const)("docs/policy.md, section %s", (title, path, union) => {
   test(`lists the codes of ${union}, each once, and no other`, () => {
     expect(listed(section(page, title)).toSorted()).toEqual(codesOf(path, union).toSorted());

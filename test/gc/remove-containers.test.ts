@@ -6,7 +6,7 @@ import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
-import type { ContainerOutcome } from "../../src/model/outcome.ts";
+import type { ContainerOutcome } from "../../src/model/pass.ts";
 import type { ContainerDetail, UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";

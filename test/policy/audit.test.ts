@@ -3,10 +3,10 @@
 import { describe, expect, test } from "bun:test";
 
 import { prepareRecorded } from "../../src/gc/read-only.ts";
-import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
-import type { PullIntentRecord } from "../../src/model/pulls.ts";
+import type { PullIntentRecord } from "../../src/model/records.ts";
+import type { AuditFinding, PastRemoval } from "../../src/model/reports.ts";
 import type {
   Container,
   Filesystem,

@@ -4,8 +4,7 @@ import fc from "fast-check";
 
 import { HURRY } from "../../src/gc/calls.ts";
 import type { ObservePorts } from "../../src/gc/observe.ts";
-import { assertNever } from "../../src/model/assert.ts";
-import { RuntimeError } from "../../src/model/errors.ts";
+import { assertNever, RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord, PodRecord } from "../../src/model/ledger.ts";
 import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";

@@ -1,11 +1,9 @@
 // Builds plans, passes and their parts for the report tests: plausible defaults, one difference at a time.
 
-import type { Forecast, MeasuredFilesystem } from "../../src/model/disk-usage.ts";
 import type { PassRow, Removal } from "../../src/model/history.ts";
 import { containerId, imageId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
-import type { ContainerOutcome, ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
-import type { Pass } from "../../src/model/pass.ts";
+import type { ContainerOutcome, ImageItem, ImageOutcome, Pass } from "../../src/model/pass.ts";
 import type {
   ContainerPlan,
   DiskUsage,
@@ -15,6 +13,7 @@ import type {
   PlannedContainer,
 } from "../../src/model/plan.ts";
 import type { ImageKeepReason } from "../../src/model/reason.ts";
+import type { Forecast, MeasuredFilesystem } from "../../src/model/reports.ts";
 import type {
   Container,
   Filesystem,

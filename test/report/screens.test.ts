@@ -2,10 +2,10 @@
 
 import { expect, test } from "bun:test";
 
-import type { AuditFinding } from "../../src/model/audit.ts";
 import { chainId, containerId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { LoopStatus } from "../../src/model/pass.ts";
 import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
+import type { AuditFinding } from "../../src/model/reports.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
 import { auditDocument, auditTable } from "../../src/report/audit.ts";
 import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";

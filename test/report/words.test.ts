@@ -3,8 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { containerId } from "../../src/model/ids.ts";
-import type { ImageEnd } from "../../src/model/outcome.ts";
-import type { PassKind } from "../../src/model/pass.ts";
+import type { ImageEnd, PassKind } from "../../src/model/pass.ts";
 import { duration } from "../../src/model/time.ts";
 import { podReasons, podSourceWords } from "../../src/report/container-reasons.ts";
 import { breakdownWords, forecastJson, forecastWords } from "../../src/report/disk.ts";

@@ -7,9 +7,9 @@ import type {
   ImageItem,
   ImageOutcome,
   LogItem,
+  Pass,
   SandboxItem,
-} from "../../src/model/outcome.ts";
-import type { Pass } from "../../src/model/pass.ts";
+} from "../../src/model/pass.ts";
 import { duration, instant } from "../../src/model/time.ts";
 import {
   containerOutcome,

@@ -2,8 +2,8 @@
 
 import { quoted } from "../../config/words.ts";
 import { usageError } from "../../model/errors.ts";
-import type { FleetNode } from "../../model/fleet.ts";
 import { isBootId } from "../../model/ids.ts";
+import type { FleetNode } from "../../model/reports.ts";
 import { Fleet } from "../../policy/fleet.ts";
 import { keepFileHeader } from "../../policy/keep/keep.ts";
 import { fleetDocument, fleetTable } from "../../report/fleet.ts";

@@ -1,7 +1,6 @@
 /** `crigc keep baseline` and `keep missing`: write the images of the node or of archives as a list; what it names and the node lacks. */
 
 import { quoted } from "../../config/words.ts";
-import { type BaselineGap, isMissing } from "../../model/audit.ts";
 import {
   ConfigError,
   type ConfigIssue,
@@ -10,6 +9,7 @@ import {
   usageError,
 } from "../../model/errors.ts";
 import { imageId } from "../../model/ids.ts";
+import { type BaselineGap, isMissing } from "../../model/reports.ts";
 import type { Image, KeepRule, RuntimeInfo } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { shellWord } from "../../model/values.ts";

@@ -2,9 +2,13 @@
 
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
-import type { PastRemoval } from "../../model/audit.ts";
-import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
+import type {
+  DirectorySize,
+  DirectoryWalk,
+  PastRemoval,
+  WritableLayers,
+} from "../../model/reports.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
 import { auditFindings } from "../../policy/audit.ts";

@@ -2,9 +2,9 @@
 
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
-import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
+import type { ImageLayers } from "../../model/reports.ts";
 import type { Image } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { traceLines } from "../../model/trace.ts";

@@ -1,9 +1,9 @@
 /** `crigc report`: write the history and the current node as one self-contained HTML page. */
 
 import type { Prepared } from "../../gc/prepare.ts";
-import type { Forecast } from "../../model/disk-usage.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
 import type { DiskSample } from "../../model/history.ts";
+import type { Forecast } from "../../model/reports.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
 import { forecastOf } from "../../policy/space/forecast.ts";
 import { htmlReport } from "../../report/html/page.ts";

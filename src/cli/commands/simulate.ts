@@ -9,7 +9,7 @@ import { quoted } from "../../config/words.ts";
 import { FieldError, list } from "../../model/codec.ts";
 import { ConfigError, usageError } from "../../model/errors.ts";
 import { parseExactJson } from "../../model/exact-json.ts";
-import { type SimulatedRun, simulatedRun } from "../../model/simulation.ts";
+import { type SimulatedRun, simulatedRun } from "../../model/reports.ts";
 import { type Duration, minutes, toMs } from "../../model/time.ts";
 import type { NodeTrace } from "../../model/trace.ts";
 import { simulationPage } from "../../report/html/simulation.ts";

@@ -9,7 +9,7 @@ import * as v from "valibot";
 
 import type { ImageId } from "../../model/ids.ts";
 import type { PullReader } from "../../model/ports.ts";
-import type { PullIntent, PullReading, PullRecord } from "../../model/pulls.ts";
+import type { PullIntent, PullReading, PullRecord } from "../../model/records.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { type Instant, instant } from "../../model/time.ts";
 import { mapBounded, parsedJson } from "../../model/values.ts";

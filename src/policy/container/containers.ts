@@ -1,5 +1,5 @@
 /** Decides on dead containers, dead sandboxes and pod logs: one plan with a reason for each. */
-import { assert } from "../../model/assert.ts";
+import { assert } from "../../model/errors.ts";
 import type { ContainerId, PodUid } from "../../model/ids.ts";
 import { podUidOfOldLogDirectory } from "../../model/log-names.ts";
 import type {

@@ -1,8 +1,8 @@
 /** How often images are used, for the order `frequent`; counted in either order, so that it can be switched on later. */
-import { type Frequency, frequencyOf } from "../../model/frequency.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import type { ImageItem } from "../../model/outcome.ts";
+import type { ImageItem } from "../../model/pass.ts";
+import { type Frequency, frequencyOf } from "../../model/records.ts";
 import type { Container, Snapshot } from "../../model/snapshot.ts";
 import { hours, type ObservedTime, watched } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";

@@ -1,9 +1,9 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
-import { orderKey } from "../../model/frequency.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
+import { orderKey } from "../../model/records.ts";
 import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";

@@ -4,7 +4,7 @@
  */
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import type { PullIntent, PullIntentRecord, PullState } from "../../model/pulls.ts";
+import type { PullIntent, PullIntentRecord, PullState } from "../../model/records.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import { hours, type ObservedTime, watchedSince } from "../../model/time.ts";
 import { sameOr } from "../by-object.ts";

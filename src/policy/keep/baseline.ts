@@ -1,6 +1,6 @@
 /** Compares the baselines with the images of the node. */
-import { type Baseline, type BaselineGap, isMissing } from "../../model/audit.ts";
 import type { ImageId } from "../../model/ids.ts";
+import { type Baseline, type BaselineGap, isMissing } from "../../model/reports.ts";
 import type { Image, KeepRule, Snapshot } from "../../model/snapshot.ts";
 import { indexImages, listedImages } from "../image/image-index.ts";
 import { parseKeepPattern } from "./keep-pattern.ts";

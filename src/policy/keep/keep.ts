@@ -1,7 +1,7 @@
 /** Keep rules: reading a keep file, and matching against all images of a node. */
 import type { ImageId } from "../../model/ids.ts";
-import type { Lease } from "../../model/lease.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
+import type { Lease } from "../../model/records.ts";
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { duration, hours, minutes, seconds } from "../../model/time.ts";
 import { withoutBlanks } from "../../model/values.ts";

@@ -1,7 +1,7 @@
 /** Leases: keep rules that end, in observed time from the first observation that read their line. */
 import type { ImageId } from "../../model/ids.ts";
-import type { Lease, LeaseRecord } from "../../model/lease.ts";
 import type { Ledger } from "../../model/ledger.ts";
+import type { Lease, LeaseRecord } from "../../model/records.ts";
 import type { KeepRule, Snapshot } from "../../model/snapshot.ts";
 import {
   type Duration,

@@ -1,8 +1,8 @@
 /** Disk usage of images, by decision, repository, namespace and layer family. */
-import type { ImageShare, ImageUsage } from "../../model/disk-usage.ts";
 import type { ChainId } from "../../model/ids.ts";
 import type { Bounds, ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
+import type { ImageShare, ImageUsage } from "../../model/reports.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { atLeastZero, compared, smaller } from "../../model/values.ts";

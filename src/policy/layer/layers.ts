@@ -3,9 +3,9 @@
  * together are a forest of chains. The runtime does not report the size of a layer, but the size of an image is the sum
  * along its path, which bounds every point of the forest.
  */
-import type { ChainLayer } from "../../model/disk-usage.ts";
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
+import type { ChainLayer } from "../../model/reports.ts";
 import { atLeastZero, smaller } from "../../model/values.ts";
 
 /** An image by the chain that ends with its last layer. */

@@ -1,8 +1,7 @@
 /** What a pass under pressure frees, and how soon after one that left a threshold met the next one begins. */
 
 import type { Compat, Signal } from "../../model/limits.ts";
-import { type ImageEnd, isGone, outcomeItems } from "../../model/outcome.ts";
-import type { Pass } from "../../model/pass.ts";
+import { type ImageEnd, isGone, outcomeItems, type Pass } from "../../model/pass.ts";
 import type { ImageTarget } from "../../model/plan.ts";
 import type { PressureVerdict } from "./thresholds.ts";
 

@@ -1,6 +1,6 @@
 /** Forecasts when a filesystem reaches its high threshold and when it is full, from what other programs write. */
 
-import type { DiskPoint, Forecast } from "../../model/disk-usage.ts";
+import type { DiskPoint, Forecast } from "../../model/reports.ts";
 import {
   type Duration,
   duration,

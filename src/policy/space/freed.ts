@@ -5,7 +5,7 @@
  * write its metadata.
  */
 import type { GainRecord, Ledger, NothingFreedRecord } from "../../model/ledger.ts";
-import type { ImageItem, Settled } from "../../model/outcome.ts";
+import type { ImageItem, Settled } from "../../model/pass.ts";
 import type { Bounds } from "../../model/plan.ts";
 import type { Filesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import {

@@ -3,7 +3,7 @@
  * small to relieve a disk, none is removed.
  */
 import type { ImageId } from "../../model/ids.ts";
-import type { ImageItem } from "../../model/outcome.ts";
+import type { ImageItem } from "../../model/pass.ts";
 import type { Futility, ImagePlan, ImageTarget } from "../../model/plan.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";

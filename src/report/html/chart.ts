@@ -1,8 +1,8 @@
 /** The chart of each filesystem over time: usage, its thresholds, passes and warnings. */
 
-import type { Forecast } from "../../model/disk-usage.ts";
 import type { DiskSample } from "../../model/history.ts";
 import type { DiskUsage } from "../../model/plan.ts";
+import type { Forecast } from "../../model/reports.ts";
 import { type Instant, instant, minutes, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
 import { counted, humanBytes, instantOf } from "../bytes.ts";

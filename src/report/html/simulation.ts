@@ -1,6 +1,6 @@
 /** The page of `crigc simulate --html`: one chart, disk against bytes pulled again, and the table. */
 
-import type { SimulatedRun } from "../../model/simulation.ts";
+import type { SimulatedRun } from "../../model/reports.ts";
 import { humanBytes } from "../bytes.ts";
 import { settingsWords, SIMULATION_COLUMNS, simulationNotes, sumOf } from "../simulation.ts";
 import { type Html, html, htmlPage, htmlTable } from "./html.ts";

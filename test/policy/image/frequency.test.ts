@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import { frequencyOf } from "../../../src/model/frequency.ts";
 import type { ImageId } from "../../../src/model/ids.ts";
 import { type Ledger } from "../../../src/model/ledger.ts";
 import type { ImageTrigger } from "../../../src/model/reason.ts";
+import { frequencyOf } from "../../../src/model/records.ts";
 import type { Container, Image } from "../../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { countUses, newContainersOf, raiseAgingTerm } from "../../../src/policy/image/frequency.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageId } from "../../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
-import type { PullReading } from "../../../src/model/pulls.ts";
+import type { PullReading } from "../../../src/model/records.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { PullMemory, pullsUnderWay } from "../../../src/policy/image/pulls.ts";

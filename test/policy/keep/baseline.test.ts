@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { baselineList } from "../../../src/cli/commands/keep-baseline.ts";
-import type { Baseline } from "../../../src/model/audit.ts";
 import { imageId } from "../../../src/model/ids.ts";
+import type { Baseline } from "../../../src/model/reports.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { baselineOf } from "../../../src/policy/keep/baseline.ts";
 import { keepLine, parseKeepFile } from "../../../src/policy/keep/keep.ts";

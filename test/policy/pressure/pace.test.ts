@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import type { ContainerOutcome, ImageEnd, ImageItem } from "../../../src/model/outcome.ts";
+import type { ContainerOutcome, ImageEnd, ImageItem } from "../../../src/model/pass.ts";
 import {
   effectOf,
   type PassEffect,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import type { DiskPoint } from "../../../src/model/disk-usage.ts";
+import type { DiskPoint } from "../../../src/model/reports.ts";
 import { hours, type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
 import { forecastOf } from "../../../src/policy/space/forecast.ts";
 

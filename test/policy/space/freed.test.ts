@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Ledger } from "../../../src/model/ledger.ts";
-import type { ImageItem, ImageResult } from "../../../src/model/outcome.ts";
+import type { ImageItem, ImageResult } from "../../../src/model/pass.ts";
 import type { Bounds } from "../../../src/model/plan.ts";
 import type { RuntimeInfo } from "../../../src/model/snapshot.ts";
 import { duration, hours, minutes, watched } from "../../../src/model/time.ts";

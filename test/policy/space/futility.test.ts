@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
-import type { ImageItem } from "../../../src/model/outcome.ts";
+import type { ImageItem } from "../../../src/model/pass.ts";
 import type {
   Bounds,
   Futility,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import type { ImageShare } from "../../../src/model/disk-usage.ts";
+import type { ImageShare } from "../../../src/model/reports.ts";
 import { hours, minutes, plus } from "../../../src/model/time.ts";
 import { imageUsageJson, type ImageUsageReport } from "../../../src/report/disk-usage.ts";
 import { diskSeries } from "../../../src/report/html/chart.ts";

@@ -1,9 +1,11 @@
-/** The kubelet's records of its image pulls, in `ROOT/image_manager`, and what the ledger keeps of them. */
+/** Records of the ledger with rules of their own: the kubelet's pulls, in `ROOT/image_manager`, leases, how often images are used. */
 
 import {
   added,
   branded,
   byKind,
+  count,
+  durationNs,
   flag,
   inField,
   list,
@@ -86,3 +88,46 @@ export const pullIntentRecord = record({
   endedWatched: nullable(watchedNs),
 });
 export type PullIntentRecord = Of<typeof pullIntentRecord>;
+
+/** When a keep rule ends, in observed time from the first observation that read it. `text`: as written. */
+export const lease = record({
+  text,
+  /** Also ends with the first use by a container that was first seen after its start. */
+  untilUsed: flag,
+  lasts: durationNs,
+});
+export type Lease = Of<typeof lease>;
+
+/** A lease that an observation has read. */
+export const leaseRecord = record({
+  startedAt: time,
+  startedWatched: watchedNs,
+  /** When its image was used, which ended it; `null`: not. */
+  usedAt: nullable(time),
+});
+export type LeaseRecord = Of<typeof leaseRecord>;
+
+export const frequencyRecord = record({
+  /** Its arrival, each container not seen before, each further day of observed time in use. */
+  uses: count,
+  /** The aging term as of the last of them. */
+  agingTerm: count,
+  /** Observed time in use after this counts towards the next day, except while it was unused; `null`: never used. */
+  dayBegunWatched: nullable(watchedNs),
+});
+export type Frequency = Of<typeof frequencyRecord>;
+
+/** As in the record of an image; `null`: only its arrival, before any removal in the order `frequent`. */
+interface Counted {
+  readonly frequency: Frequency | null;
+}
+
+const ARRIVED: Frequency = { uses: 1, agingTerm: 0, dayBegunWatched: null };
+
+export const frequencyOf = ({ frequency }: Counted): Frequency => frequency ?? ARRIVED;
+
+/** The place in the order `frequent`: least frequently used first, with dynamic aging. */
+export function orderKey(of: Counted): number {
+  const { uses, agingTerm } = frequencyOf(of);
+  return uses + agingTerm;
+}
