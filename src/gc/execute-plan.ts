@@ -14,6 +14,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
 import { raiseAgingTerm } from "../policy/image/frequency.ts";
+import { waitsForCreations } from "../policy/image/judge.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { storeFilesystem } from "../policy/space/disk.ts";
 import { rememberGain, rememberNothingFreed } from "../policy/space/freed.ts";
@@ -66,7 +67,7 @@ export async function collectContainers(
     held: () => engine.hold().kind !== "none",
     measureAvailable:
       path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,
-    maxRemovalsPerPass: shareOf(images.maxRemovalsPerPass, all.images),
+    maxRemovalsPerPass: shareOf(images.maxRemovalsPerPass, all),
     removalInterval: images.removalInterval,
     stopGraceMax: containers.stopGraceMax,
     inOrder: containers.compat === "kubelet",
@@ -87,12 +88,17 @@ export async function collectContainers(
   return outcome;
 }
 
-/** Under pressure, half of the limit is left to images: where containers die all the time, they would use all of it in each pass. */
+/**
+ * Under pressure, half of the limit is left to images, which may only wait for a container that is being created: where
+ * containers die all the time, they would use all of it in each pass.
+ */
 const shareOf = <Limit extends number | null>(
   maxRemovalsPerPass: Limit,
-  images: ImagePlan | null,
+  { images }: Pick<Plan, "images">,
 ): Limit | number =>
-  maxRemovalsPerPass !== null && images?.purpose === "pressure" && images.candidates.length > 0
+  maxRemovalsPerPass !== null &&
+  images?.purpose === "pressure" &&
+  (images.candidates.length > 0 || waitsForCreations({ images }))
     ? Math.floor(maxRemovalsPerPass / 2)
     : maxRemovalsPerPass;
 
@@ -176,7 +182,7 @@ function limitsBeside(
 ): Limits {
   const { maxRemovalsPerPass } = limits.images;
   if (maxRemovalsPerPass === null) return limits;
-  const used = before === null ? shareOf(maxRemovalsPerPass, plan) : countedOf(before);
+  const used = before === null ? shareOf(maxRemovalsPerPass, { images: plan }) : countedOf(before);
   const left = Math.max(0, maxRemovalsPerPass - used);
   return { ...limits, images: { ...limits.images, maxRemovalsPerPass: left } };
 }

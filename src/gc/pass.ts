@@ -153,7 +153,7 @@ class RunningPass {
     }
   }
 
-  /** Containers, sandboxes and logs, then images; under pressure images wait only briefly. */
+  /** Containers, sandboxes and logs, then images; under pressure these wait only briefly: a container that hangs would let the disk fill up. */
   async #remove(prepared: Prepared): Promise<void> {
     const { timer } = this.#engine;
     const { steps } = this.#context;
@@ -163,7 +163,7 @@ class RunningPass {
     const collecting = this.#removeContainers(prepared, enough.signal).finally(() => ended.abort());
     try {
       const soonest = AbortSignal.any([this.#signal, ended.signal]);
-      if (this.#imagesWaitBriefly(prepared))
+      if (images !== null && this.#isUnderPressure())
         await steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest));
       else if (images !== null || !this.#isUnderPressure()) await collecting;
       isParallel = !ended.signal.aborted;
@@ -176,14 +176,6 @@ class RunningPass {
       await collecting;
       if (isParallel) this.#containers = withoutImageGain(this.#containers, this.#images);
     }
-  }
-
-  /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
-  #imagesWaitBriefly({ plan }: Prepared): boolean {
-    const { maxRemovalsPerPass } = this.#engine.limits().images;
-    // A limit of removals counts both; images without candidates yet have no share of it.
-    const hasShare = maxRemovalsPerPass === null || (plan.images?.candidates.length ?? 0) > 0;
-    return this.#isUnderPressure() && plan.images !== null && hasShare;
   }
 
   #isUnderPressure(): boolean {

@@ -182,11 +182,11 @@ function podsUnknown(facts: Facts): readonly ImageBlock[] {
 }
 
 /** Whether only containers that are being created block images, and there is something to remove. */
-export function waitsForCreations(plan: Plan): boolean {
-  const blocks = plan.images?.blocks ?? [];
+export function waitsForCreations({ images }: Pick<Plan, "images">): boolean {
+  const blocks = images?.blocks ?? [];
   return (
     blocks.length > 0 &&
     blocks.every((block) => block.kind === "pod-starting") &&
-    plan.images?.triggers.length !== 0
+    images?.triggers.length !== 0
   );
 }

@@ -185,7 +185,7 @@ describe("a pass waits for containers that are being created", () => {
     ["but not if the plan has no images", null, false],
   ])("%s", (_, change, waits) => {
     const images = change && anImagePlan([], change);
-    expect(waitsForCreations({ containers: null, images })).toBe(waits);
+    expect(waitsForCreations({ images })).toBe(waits);
   });
 });
 
