@@ -96,7 +96,9 @@ export class Backoff {
   }
 
   /** Drops IDs that are no longer listed. */
-  retain(ids: ReadonlySet<string>): void {
+  retain(listed: () => ReadonlySet<string>): void {
+    if (this.#silent.size === 0) return;
+    const ids = listed();
     for (const id of this.#silent.keys()) if (!ids.has(id)) this.#silent.delete(id);
   }
 }

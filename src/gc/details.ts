@@ -48,17 +48,22 @@ const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
 const knownVolumes = (references: readonly string[]): ImageVolumes =>
   references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
-/** Asks the runtime for containers with unknown details. If a call fails, that container's details stay unknown. */
+/**
+ * Asks the runtime for containers with unknown details. If a call fails, that container's details stay unknown. An end that
+ * is not answered keeps that container alone, so crigc asks for it again after five minutes, and delays no pass by it.
+ */
 export async function readContainerDetails(
   runtime: Pick<RuntimeReader, "containerDetail">,
   {
     containers,
     known,
     need,
+    silent,
   }: {
     readonly containers: readonly Container[];
     readonly known: Pick<Details, "imageVolumes" | "containerEnds">;
     readonly need: DetailNeed;
+    readonly silent: Backoff;
   },
   signal: AbortSignal,
 ): Promise<Pick<Details, "imageVolumes" | "containerEnds">> {
@@ -76,7 +81,8 @@ export async function readContainerDetails(
     const endKnown = known.containerEnds.get(id);
     if (endKnown !== undefined) ends.set(id, endKnown);
     const needsEnd = need.ends && container.state === "exited" && endKnown === undefined;
-    if (volumesKnown === undefined || needsEnd) toAsk.set(id, container);
+    if (volumesKnown === undefined || (needsEnd && silent.leftAlone(id) === undefined))
+      toAsk.set(id, container);
   }
   await askAll(
     [...toAsk.values()],
@@ -85,9 +91,11 @@ export async function readContainerDetails(
       volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
       const end = detail?.finishedAt ?? null;
       if (end !== null) ends.set(id, end);
+      silent.note(id, false);
     },
     ({ id }, thrown) => {
       if (signal.aborted) throw thrown;
+      if (failureCode(thrown) === "deadline") silent.note(id, true);
       if (!volumes.has(id)) volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
     },
   );
@@ -116,7 +124,6 @@ export async function readSandboxImages(
   signal: AbortSignal,
 ): Promise<Details["sandboxImages"]> {
   if (sandboxes.every(({ id }) => known.has(id))) return known;
-  silent.retain(new Set(sandboxes.map(({ id }) => id)));
   const images = new Map<SandboxId, string>();
   const toAsk: SandboxId[] = [];
   for (const { id } of sandboxes) {

@@ -34,7 +34,7 @@ export interface ObservePorts {
   readonly runtime: RuntimeReader;
   readonly disk: DiskReader;
   readonly host: HostReader;
-  /** Sandboxes whose status was not answered; kept from pass to pass. */
+  /** Containers and sandboxes whose status was not answered; kept from pass to pass. */
   readonly silent: Backoff;
 }
 
@@ -144,8 +144,9 @@ export class Observer {
   ): Promise<Details> {
     const { runtime, silent } = this.#ports;
     const notAsked = this.#notAsked;
+    silent.retain(() => new Set([...containers, ...sandboxes].map(({ id }) => id)));
     const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
-      readContainerDetails(runtime, { containers, known, need }, signal),
+      readContainerDetails(runtime, { containers, known, need, silent }, signal),
       readSandboxImages(
         runtime,
         { sandboxes, known: known.sandboxImages, silent, notAsked },

@@ -267,7 +267,7 @@ class ContainerRemovals {
     const { containers, sandboxes } = this.#fresh.value.lists;
     const ids = new Set<string>([...containers, ...sandboxes].map(({ id }) => id));
     this.#execution.logUsers.retain(ids);
-    this.#execution.backoff.retain(ids);
+    this.#execution.backoff.retain(() => ids);
   }
 
   async #available(): Promise<bigint | null> {

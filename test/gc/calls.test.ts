@@ -45,7 +45,7 @@ describe("a container that timed out", () => {
 
   test.each([
     ["answers", (backoff: Backoff) => backoff.note("a", false)],
-    ["is no longer listed", (backoff: Backoff) => backoff.retain(new Set(["b"]))],
+    ["is no longer listed", (backoff: Backoff) => backoff.retain(() => new Set(["b"]))],
   ])("and then %s is left alone no longer, and others still are", (_, happens) => {
     const backoff = new Backoff({ monotonicNs: () => 0n });
     for (const id of ["a", "b"]) backoff.note(id, true);
@@ -93,13 +93,14 @@ const many = (count: number): Container[] =>
 describe("statuses of containers", () => {
   const known = knownFromLedger(emptyLedger);
   const need = { volumes: true, ends: false };
+  const silent = new Backoff({ monotonicNs: () => 0n });
 
   test.each([
     ["hang, no more are asked than are under way, and the volumes of all are unknown", "deadline"],
     ["are refused, all are asked, and the volumes of all are unknown", "failed"],
   ] as const)("that %s", async (_, kind) => {
     const { asked, call } = asking(fails(kind));
-    const input = { containers: many(100), known, need };
+    const input = { containers: many(100), known, need, silent };
     const { imageVolumes } = await readContainerDetails({ containerDetail: call }, input, signal);
     if (kind === "deadline") expect(asked.length).toBeLessThanOrEqual(17);
     else expect(asked).toHaveLength(100);
@@ -115,7 +116,7 @@ describe("statuses of containers", () => {
       containers: [one, two],
       detail: (id) => ({ imageVolumes: volumesOf(id) }),
     }).engine.observe;
-    const input = { containers: [one, two], known, need };
+    const input = { containers: [one, two], known, need, silent };
     const { imageVolumes } = await readContainerDetails(runtime, input, signal);
     expect([...imageVolumes.values()]).toEqual([
       { kind: "known", references: data },
@@ -139,15 +140,32 @@ describe("statuses of containers", () => {
       const { asked, call } = asking(() => null);
       const containerDetail: typeof observe.runtime.containerDetail = async (id) =>
         (await call(id)) ?? observe.runtime.containerDetail(id, signal);
-      const input = { containers, known: all, need: ends };
+      const input = { containers, known: all, need: ends, silent };
       const { containerEnds } = await readContainerDetails({ containerDetail }, input, signal);
       expect(asked).toEqual([recent.id]);
       expect([...containerEnds.keys()]).toEqual([old.id, recent.id]);
     });
 
+    test("one that hangs is asked again after five minutes, and does not delay each pass until then", async () => {
+      const { asked, call } = asking(fails("deadline"));
+      let nowNs = 0n;
+      const own = new Backoff({ monotonicNs: () => nowNs });
+      const input = { containers, known: all, need: ends, silent: own };
+      for (const [atNs, count] of [
+        [0n, 1],
+        [1n, 1],
+        [300_000_000_000n, 2],
+      ] as const) {
+        nowNs = atNs;
+        const read = await readContainerDetails({ containerDetail: call }, input, signal);
+        expect(read.imageVolumes).toBe(all.imageVolumes);
+        expect(asked).toHaveLength(count);
+      }
+    });
+
     test("its image volumes stay known if it does not answer", async () => {
       const { call } = asking(fails("failed"));
-      const input = { containers, known: all, need: ends };
+      const input = { containers, known: all, need: ends, silent };
       const { imageVolumes } = await readContainerDetails({ containerDetail: call }, input, signal);
       expect(imageVolumes).toBe(all.imageVolumes);
     });
@@ -246,7 +264,8 @@ describe("a stop ends the look while", () => {
   };
   const known = knownFromLedger(emptyLedger);
   const silent = new Backoff({ monotonicNs: () => 0n });
-  const containers = { containers: many(1), known, need: { volumes: true, ends: false } };
+  const need = { volumes: true, ends: false };
+  const containers = { containers: many(1), known, need, silent };
   const notAsked = new Set<SandboxId>();
   const sandboxes = { sandboxes: [aSandbox("one")], known: new Map(), silent, notAsked };
   const images = { images: [anImage("a")], known: new Map() };
