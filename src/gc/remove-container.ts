@@ -129,18 +129,18 @@ export async function removeContainer(
       return result === null ? givenUp(thrown, "stop") : ended(result, true);
     }
   }
+  let result: RemovalResult = { kind: "removed" };
   try {
     await ports.writer.removeContainer(container.id);
     ports.lists.containerRemoved(container.id);
   } catch (thrown) {
-    const result = await othersResult(thrown, container, ports);
-    return {
-      ...(result === null ? failed("remove", thrown, stopFirst) : ended(result, stopFirst)),
-      ...noted,
-    };
+    const others = await othersResult(thrown, container, ports);
+    if (others === null) return { ...failed("remove", thrown, stopFirst), ...noted };
+    if (others.kind !== "already-gone") return { ...ended(others, stopFirst), ...noted };
+    // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
+    result = others;
   }
   const logs = await removeLogs(container, detail, ports);
-  const result: RemovalResult = { kind: "removed" };
   return { item: { ...removal, ...logs, result, stopped: stopFirst }, ...noted, unanswered: false };
 }
 
@@ -192,6 +192,7 @@ async function removeLogs(
       const kept = await namesBeside(container, path);
       const removed = await logs.removeContainerLogs({ path, podUid: container.podUid, kept });
       files = { logFiles: removed.names, logBytes: removed.bytes };
+      if (removed.failure !== undefined) errors.push(removed.failure.message);
     } catch (thrown) {
       errors.push(messageOf(thrown));
     }

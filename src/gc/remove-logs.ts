@@ -27,7 +27,10 @@ export async function removePodLogs(
   try {
     const what = await userOf(directory);
     if (what !== null) return { ...item, result: { kind: "skipped", what } };
-    const { bytes, isStopped } = await logs.removePodLogs(directory, signal);
+    const files = await logs.removePodLogs(directory, signal);
+    if (files === null) return { ...item, result: { kind: "already-gone" } };
+    const { bytes, failure, isStopped } = files;
+    if (failure !== undefined) return { ...item, result: failedStep("remove", failure), bytes };
     return { ...item, result: isStopped === true ? GIVEN_UP : { kind: "removed" }, bytes };
   } catch (thrown) {
     return { ...item, result: failedStep("remove", thrown) };
@@ -68,7 +71,8 @@ export async function removeLink(
   const item = { kind: "log-link", entry: link.entry, reason, bytes: 0n } as const;
   try {
     const removed = await logs.removeLegacyLink(link.entry);
-    return { ...item, result: removed ? { kind: "removed" } : { kind: "already-gone" } };
+    const kept = { kind: "skipped", what: "it is gone, or dangles no more" } as const;
+    return { ...item, result: removed ? { kind: "removed" } : kept };
   } catch (thrown) {
     return { ...item, result: failedStep("remove", thrown) };
   }

@@ -3,6 +3,7 @@
  * observes cannot remove.
  */
 
+import type { HostError } from "./errors.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { ContainerMark, ImageOrigin, Ledger, MarkReading } from "./ledger.ts";
 import type { PullIntent, PullReading, PullRecord } from "./records.ts";
@@ -157,6 +158,8 @@ export interface RemovedFiles {
   readonly bytes: bigint;
   /** Others were left when the signal aborted. */
   readonly isStopped?: boolean;
+  /** Why others were left: the first reason. */
+  readonly failure?: HostError;
 }
 
 export interface ContainerLogs {
@@ -173,17 +176,17 @@ export interface UsedLog {
   readonly podUid: string;
 }
 
-/** Deletes log files, only below the log roots and without following links. Throws `HostError`. */
+/** Deletes log files, only below the log roots and without following links. Throws `HostError` if it deleted nothing. */
 export interface LogRemover {
   /**
    * Deletes `<path>` and `<path>.*` of one container if they are in the pod's own directory; otherwise nothing, with an
    * error of kind `refused`.
    */
   removeContainerLogs(logs: ContainerLogs): Promise<RemovedFiles>;
-  /** The legacy link of a container, by its exact name. */
+  /** The legacy link of a container, by its exact name, if it dangles. */
   removeLegacyLink(entry: string): Promise<boolean>;
-  /** A deleted pod's whole directory, or as much of it as is deleted before the signal aborts. */
-  removePodLogs(directory: PodLogDirectory, signal: AbortSignal): Promise<RemovedFiles>;
+  /** A deleted pod's whole directory, or as much of it as can be deleted before the signal aborts; `null`: it is gone. */
+  removePodLogs(directory: PodLogDirectory, signal: AbortSignal): Promise<RemovedFiles | null>;
   /**
    * Where logs are below the log directory, relative to it: by the text of the path, and by links on its way unless it
    * is in the directory of the named pod.

@@ -43,6 +43,8 @@ const words: Readonly<Record<string, string>> = {
   ENOTDIR: "part of the path is not a directory",
   EISDIR: "it is a directory",
   EEXIST: "it already exists",
+  EBUSY: "it is in use, such as a mount point",
+  ENOTEMPTY: "something was written to it meanwhile",
   ELOOP: "it is a symbolic link that crigc does not follow, or a loop of links",
   EROFS: "the filesystem is read-only",
   ENOSPC: "the filesystem is full",

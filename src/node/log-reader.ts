@@ -78,7 +78,7 @@ async function danglingLinks(
   return found;
 }
 
-const isDangling = (link: string): Promise<boolean> =>
+export const isDangling = (link: string): Promise<boolean> =>
   stat(link).then(
     () => false,
     (error: unknown) => codeOf(error) === "ENOENT",

@@ -8,6 +8,7 @@ import { mapBounded } from "../model/values.ts";
 import { type Directory, type EntryName, ifThere } from "./directory.ts";
 import { codeOf, hostError } from "./files.ts";
 import {
+  isDangling,
   type LogPaths,
   type LogRoot,
   type LogRoots,
@@ -20,6 +21,7 @@ interface Deleted {
   readonly names: string[];
   bytes: bigint;
   isStopped?: true;
+  failure?: HostError;
 }
 
 /** Each method throws `HostError`, of kind `refused` if it must not touch the name or path. */
@@ -50,8 +52,8 @@ async function removeContainerLogs(
     await descend(root, [entry, ...directories], async (directory) => {
       for (const { name, raw, kind } of await directory.entries()) {
         if (kind === "directory" || !isLogOf(file, raw)) continue;
-        if (!kept.some((other) => isLogOf(other, raw)))
-          await unlinkEntry({ parent: directory, name: raw, path: name }, deleted);
+        if (kept.some((other) => isLogOf(other, raw))) continue;
+        await unlinkEntry({ parent: directory, name: raw, path: name }, deleted);
       }
     });
   });
@@ -77,7 +79,7 @@ function isLogOf(file: string, name: EntryName): boolean {
   return name.equals(rotation.subarray(0, -1)) || name.indexOf(rotation) === 0;
 }
 
-/** `false` if there is no such link. Refuses a file of that name, and a link that points elsewhere. */
+/** `false` if there is no such link, or its log is there: cut names of two containers may be the same. Refuses any other file or link. */
 async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
   const { podLogs, containerLogs } = roots;
   const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
@@ -86,6 +88,7 @@ async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean
     if (facts.kind !== "link") throw refused(entry, "it is not a link");
     if (!(await pointsToPodLog(directory, entry, roots)))
       throw refused(entry, `it does not point below ${podLogs.given}`);
+    if (!(await isDangling(directory.pathOf(entry)))) return false;
     await directory.unlink(entry);
     return true;
   });
@@ -114,21 +117,21 @@ async function removePodLogs(
   podLogs: LogRoot,
   { entry, uid }: PodLogDirectory,
   signal: AbortSignal,
-): Promise<Deleted> {
+): Promise<Deleted | null> {
   const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
   if (named !== uid || uid === "")
     throw refused(entry, "it is not the name of that pod's directory");
-  const deleted: Deleted = { names: [], bytes: 0n };
-  await inRoot(podLogs, `delete the log directory ${entry}`, (root) =>
-    deleteDirectory({ parent: root, name: entry, path: entry, signal }, deleted),
-  );
-  return deleted;
+  const deleted = await inRoot(podLogs, `delete the log directory ${entry}`, async (root) => {
+    if ((await ifThere(root.facts(entry))) === undefined) return undefined;
+    const its: Deleted = { names: [], bytes: 0n };
+    await deleteDirectory({ parent: root, name: entry, path: entry, signal }, its);
+    return its;
+  });
+  return deleted ?? null;
 }
 
 /** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
 const DEPTH_MAX = 32;
-/** A directory with more entries is not a log directory. */
-const ENTRIES_MAX = 1_000_000;
 
 interface Place {
   readonly parent: Directory;
@@ -137,37 +140,52 @@ interface Place {
   readonly path: string;
 }
 
-/** Throws if something cannot be deleted, after deleting what comes before it; ends early once the signal aborts. */
-async function deleteDirectory(
+/** Ends early once the signal aborts. */
+const deleteDirectory = (
   place: Place & { readonly signal: AbortSignal },
   deleted: Deleted,
   depth = 0,
-): Promise<void> {
-  const { parent, name, path, signal } = place;
-  if (depth > DEPTH_MAX) throw refusedInTree(path, `it is more than ${DEPTH_MAX} directories deep`);
-  {
-    await using directory = await ifThere(parent.openBelow(name));
-    if (directory === undefined) return;
-    if (!(await directory.isOnMountOf(parent)))
-      throw refusedInTree(path, "something is mounted there");
-    for (const entry of await directory.entries()) {
-      if (signal.aborted) deleted.isStopped = true;
-      if (deleted.isStopped === true) return;
-      const below = { parent: directory, name: entry.raw, path: `${path}/${entry.name}`, signal };
-      if (entry.kind === "directory") await deleteDirectory(below, deleted, depth + 1);
-      else if (deleted.names.length < ENTRIES_MAX) await unlinkEntry(below, deleted);
-      else throw refusedInTree(below.path, `more than ${ENTRIES_MAX} entries were deleted already`);
+): Promise<void> =>
+  attempt(place, deleted, async () => {
+    const { parent, name, path, signal } = place;
+    if (depth > DEPTH_MAX)
+      throw refusedInTree(path, `it is more than ${DEPTH_MAX} directories deep`);
+    {
+      await using directory = await parent.openBelow(name);
+      if (!(await directory.isOnMountOf(parent)))
+        throw refusedInTree(path, "something is mounted there");
+      for (const entry of await directory.entries()) {
+        if (signal.aborted) deleted.isStopped = true;
+        if (deleted.isStopped === true) return;
+        const below = { parent: directory, name: entry.raw, path: `${path}/${entry.name}`, signal };
+        if (entry.kind === "directory") await deleteDirectory(below, deleted, depth + 1);
+        else await unlinkEntry(below, deleted);
+      }
     }
-  }
-  if (deleted.isStopped !== true) await ifThere(parent.removeDirectory(name));
-}
+    if (deleted.isStopped !== true) await parent.removeDirectory(name);
+  });
 
-async function unlinkEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
-  const facts = await ifThere(parent.facts(name));
-  if (facts === undefined || facts.kind === "directory") return;
-  await ifThere(parent.unlink(name));
-  deleted.names.push(path);
-  deleted.bytes += facts.bytes;
+const unlinkEntry = (place: Place, deleted: Deleted): Promise<void> =>
+  attempt(place, deleted, async () => {
+    const { parent, name, path } = place;
+    const facts = await parent.facts(name);
+    if (facts.kind === "directory") return;
+    await parent.unlink(name);
+    deleted.names.push(path);
+    deleted.bytes += facts.bytes;
+  });
+
+/** What is gone already is no failure, and what cannot be deleted does not keep the rest: the first reason is kept. */
+async function attempt({ path }: Place, deleted: Deleted, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return;
+    deleted.failure ??=
+      error instanceof HostError
+        ? error
+        : hostError("write", error, (why) => `cannot delete ${path} in the pod logs: ${why}`);
+  }
 }
 
 /** Does nothing if the root is absent. Translates errors into `HostError`. */

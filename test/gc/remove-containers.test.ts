@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
-import { RuntimeError } from "../../src/model/errors.ts";
+import { HostError, RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/pass.ts";
@@ -112,7 +112,8 @@ const podLogs: LogFacts = {
   ...noLogs,
   podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
 };
-const { writer } = fakeEngine().engine;
+const { writer, remover } = fakeEngine().engine;
+const partly = { names: ["0.log"], bytes: 7n, failure: new HostError("write", "it stays") };
 const onHold = [{ kind: "on-hold", until: null, reason: "" }] as const;
 const noPodIsGone = { pods: judged({}) };
 const aBackoff = (...silent: readonly string[]) => {
@@ -233,7 +234,6 @@ describe("a container", () => {
   ]);
 
   test("has its path resolved once per pass, although others are compared with it", async () => {
-    const { remover } = fakeEngine().engine;
     const asked: UsedLog[] = [];
     const placesOf: typeof remover.placesOf = async (used) => {
       asked.push(...used);
@@ -379,6 +379,19 @@ describe("a container", () => {
         containers: [
           itemOf("failed", { step: "remove", message: expect.stringContaining("made to fail") }),
           itemOf("removed"),
+        ],
+      },
+    ],
+    [
+      "is removed even if one of its logs cannot be deleted, and the result says so beside what went",
+      {
+        containers: [one],
+        detail: { logPath },
+        options: { logs: { ...remover, removeContainerLogs: async () => partly } },
+      },
+      {
+        containers: [
+          { ...itemOf("removed"), logFiles: ["0.log"], logBytes: 7n, logError: "it stays" },
         ],
       },
     ],
@@ -531,6 +544,12 @@ describe("a removal that is refused because somebody else", () => {
     expect(results).toEqual(["skipped", "skipped"]);
     expect(outcome).toMatchObject({ end: "done", errors: [] });
     expect(looks).toBe(1 + 5_000 / 250 + 1);
+  });
+
+  test("has just removed it leaves its logs to this pass", async () => {
+    const logs = { ...remover, removeContainerLogs: async () => partly };
+    const { outcome } = await refused("failed", 0, { detail: { logPath }, options: { logs } });
+    expect(outcome.containers).toMatchObject([{ ...itemOf("already-gone"), logFiles: ["0.log"] }]);
   });
 
   test("uses it has failed after one look", async () => {
@@ -763,6 +782,16 @@ describe("a log directory", () => {
       "that cannot be deleted is a failed item",
       { logs, fails: ["RemovePodLogs default_pod-a_uid-a"] },
       { logs: [itemOf("failed", { step: "remove" })], end: "done" },
+    ],
+    [
+      "of which something cannot be deleted is a failed item with what went",
+      { logs, options: { logs: { ...remover, removePodLogs: async () => partly } } },
+      { logs: [{ ...itemOf("failed", { message: "it stays" }), bytes: 7n }], end: "done" },
+    ],
+    [
+      "that somebody else deleted was gone already",
+      { logs, options: { logs: { ...remover, removePodLogs: async () => null } } },
+      { logs: [itemOf("already-gone")] },
     ],
   ]);
 

@@ -15,7 +15,7 @@ import { rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
 import { podUid } from "../../src/model/ids.ts";
-import type { LogRemover } from "../../src/model/ports.ts";
+import type { LogRemover, RemovedFiles } from "../../src/model/ports.ts";
 import { logReader } from "../../src/node/log-reader.ts";
 import { logDeleter } from "../../src/node/log-remover.ts";
 import { hexId } from "../support/build/pods.ts";
@@ -44,10 +44,15 @@ beforeEach(() => {
 });
 
 const log = (name = "c/0.log", text = "log\n"): string => put(join(pods, podA), name, text);
-const removeLogs = (path: string, ...kept: readonly string[]) =>
-  deleter.removeContainerLogs({ path, podUid: "uid-a", kept });
-const removePod = (entry = podA, uid = "uid-a", stop = new AbortController()) =>
-  deleter.removePodLogs({ entry, uid: podUid(uid) }, stop.signal);
+const removeLogs = async (path: string, ...kept: readonly string[]) =>
+  whole(await deleter.removeContainerLogs({ path, podUid: "uid-a", kept }));
+const removePod = async (entry = podA, uid = "uid-a", stop = new AbortController()) =>
+  whole(await deleter.removePodLogs({ entry, uid: podUid(uid) }, stop.signal));
+/** Rejects where something could not be deleted. */
+function whole(files: RemovedFiles | null): RemovedFiles {
+  if (files?.failure !== undefined) throw files.failure;
+  return files ?? { names: [], bytes: 0n };
+}
 const namesIn = (path: string): readonly string[] => readdirSync(path).toSorted();
 
 async function expectFailure(removal: Promise<unknown>, kind: string, message = ""): Promise<void> {
@@ -280,7 +285,8 @@ describe("the directory of a pod", () => {
   });
 
   test("may be gone already, and so may a log", async () => {
-    expect((await removePod()).names).toEqual([]);
+    const directory = { entry: podA, uid: podUid("uid-a") };
+    expect(await deleter.removePodLogs(directory, new AbortController().signal)).toBeNull();
     expect((await removeLogs(join(pods, podA, "c", "0.log"))).names).toEqual([]);
   });
 
@@ -312,16 +318,34 @@ describe("the directory of a pod", () => {
     await expectFailure(removePod(), "refused", "32 directories deep");
     expect(existsSync(deep)).toBe(true);
   });
+
+  test("loses everything but what cannot be deleted, and says how much", async () => {
+    const deep = Array.from({ length: 40 }, () => "d");
+    mkdirSync(join(pods, podA, "c", ...deep), { recursive: true });
+    for (let at = 0; at < 30; at += 1) {
+      log(`c/${at}.log`, "x".repeat(10_000));
+      log(`c${at}/0.log`);
+    }
+    const directory = { entry: podA, uid: podUid("uid-a") };
+    const removed = await deleter.removePodLogs(directory, new AbortController().signal);
+    expect(removed?.names).toHaveLength(60);
+    expect(Number(removed?.bytes)).toBeGreaterThan(300_000);
+    expect(removed?.failure?.message).toContain(`${podA}/c/d`);
+    expect([namesIn(join(pods, podA)), namesIn(join(pods, podA, "c"))]).toEqual([["c"], ["d"]]);
+  });
 });
 
 describe("the legacy link of a container", () => {
   const entry = `app_default_c-${hexId("c1")}.log`;
 
-  test("goes if it points to pod logs, and its target stays", async () => {
+  test("goes once its log is gone: the name of one with a long name may be that of another one", async () => {
     const target = log();
     symlinkSync(target, join(links, entry));
+    expect(await deleter.removeLegacyLink(entry)).toBe(false);
+    expect(namesIn(links)).toEqual([entry]);
+    rmSync(target);
     expect(await deleter.removeLegacyLink(entry)).toBe(true);
-    expect([existsSync(join(links, entry)), existsSync(target)]).toEqual([false, true]);
+    expect(namesIn(links)).toEqual([]);
     expect(await deleter.removeLegacyLink(entry)).toBe(false);
   });
 
@@ -342,6 +366,24 @@ describe("the legacy link of a container", () => {
 
 describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (needs root)", () => {
   const mount = (...args: readonly string[]) => Bun.spawnSync([...args], { cwd: top }).exitCode;
+
+  test("is kept, alone, among the rotations of a log", async () => {
+    const names = ["0.log", ...Array.from({ length: 20 }, (_, at) => `0.log.${at}`)];
+    const [path = ""] = names.map((name) => log(`c/${name}`));
+    expect(mount("mount", "--bind", "outside/precious", `${path}.7`)).toBe(0);
+    try {
+      const { failure, ...removed } = await deleter.removeContainerLogs({
+        path,
+        podUid: "uid-a",
+        kept: [],
+      });
+      expect(failure?.message).toContain("cannot delete 0.log.7");
+      expect(removed.names).toHaveLength(20);
+      expect(namesIn(join(pods, podA, "c"))).toEqual(["0.log.7"]);
+    } finally {
+      expect(mount("umount", `${path}.7`)).toBe(0);
+    }
+  });
 
   test.each([
     ["another filesystem", ["-t", "tmpfs", "-o", "size=1m", "none"]],
