@@ -6,7 +6,7 @@ import type { Container, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
 import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
 import { askAll, HANGING_NS, unlessHanging } from "./calls.ts";
 
-/** How long to wait before reading a failed status again. */
+/** How long to wait before reading a status again that failed, or that the runtime does not have. */
 const RETRY_NS = 60_000_000_000n;
 
 /** A container or sandbox with the log that it writes. */
@@ -32,8 +32,8 @@ export class LogUsers {
   readonly #paths = new Map<ContainerId | SandboxId, string>();
   /** Requests of a status that are not answered yet. */
   readonly #reading = new Map<ContainerId | SandboxId, Promise<string | null>>();
-  /** Since when a status is unknown although it was requested. */
-  readonly #failedNs = new Map<ContainerId | SandboxId, bigint>();
+  /** When a status was requested that failed, or is gone, although a runtime may go on listing it. */
+  readonly #unread = new Map<Entry["id"], { readonly atNs: bigint; readonly isGone: boolean }>();
 
   constructor(
     runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">,
@@ -73,14 +73,14 @@ export class LogUsers {
     return this.#users(entries, signal);
   }
 
-  /** Whether it was there when it was asked for last, or did not answer. */
-  isKnown(id: ContainerId): boolean {
-    return this.#paths.has(id) || this.#failedNs.has(id);
+  /** Whether it was gone when it was asked for last. */
+  isGone(id: Entry["id"]): boolean {
+    return this.#unread.get(id)?.isGone === true;
   }
 
   /** Drops IDs that are no longer listed. */
   retain(ids: ReadonlySet<string>): void {
-    for (const known of [this.#paths, this.#failedNs])
+    for (const known of [this.#paths, this.#unread])
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
   }
 
@@ -92,28 +92,25 @@ export class LogUsers {
   }
 
   async #users(entries: readonly Entry[], signal: AbortSignal): Promise<readonly LogUser[]> {
-    const gone = await this.#ask(entries, signal);
+    await this.#ask(entries, signal);
     return entries.flatMap(({ id, name, uid, foreign }): readonly LogUser[] => {
       const path = this.#paths.get(id);
-      if (path === "" || gone.has(id)) return [];
+      if (path === "" || this.isGone(id)) return [];
       const podUid = foreign ? "" : uid;
       if (path !== undefined) return [{ id, name, podUid, use: { kind: "path", path } }];
       return [{ id, name, podUid, use: { kind: foreign ? "anywhere" : "pod" } }];
     });
   }
 
-  /** Returns the IDs that no longer exist. A status that the signal cuts off has not failed, unless it hung. */
-  async #ask(entries: readonly Entry[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+  /** A status that the signal cuts off has not failed, unless it hung. */
+  async #ask(entries: readonly Entry[], signal: AbortSignal): Promise<void> {
     const nowNs = this.#timer.monotonicNs();
-    const failedLately = (id: Entry["id"]): boolean => {
-      const failedNs = this.#failedNs.get(id);
-      return failedNs !== undefined && nowNs - failedNs < RETRY_NS;
-    };
+    const isRecent = ({ id }: Entry): boolean =>
+      nowNs - (this.#unread.get(id)?.atNs ?? nowNs - RETRY_NS) < RETRY_NS;
     // First those that may log anywhere, in case the runtime hangs.
     const toAsk = entries
-      .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
+      .filter((entry) => !this.#paths.has(entry.id) && !isRecent(entry))
       .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
-    const gone = new Set<string>();
     const askedNs = new Map<string, bigint>();
     await askAll(
       toAsk,
@@ -122,17 +119,16 @@ export class LogUsers {
         const reading = this.#reading.get(id) ?? read().finally(() => this.#reading.delete(id));
         this.#reading.set(id, reading);
         const path = await reading;
-        if (path === null) gone.add(id);
-        else this.#paths.set(id, path);
-        this.#failedNs.delete(id);
+        this.#unread.delete(id);
+        if (path !== null) this.#paths.set(id, path);
+        else this.#unread.set(id, { atNs: this.#timer.monotonicNs(), isGone: true });
       },
       ({ id }) => {
         const endNs = this.#timer.monotonicNs();
         const hung = endNs - (askedNs.get(id) ?? endNs) >= HANGING_NS;
-        if (!signal.aborted || hung) this.#failedNs.set(id, endNs);
+        if (!signal.aborted || hung) this.#unread.set(id, { atNs: endNs, isGone: false });
       },
     );
-    return gone;
   }
 }
 
@@ -156,6 +152,8 @@ interface OfLists {
   readonly owners: Ownership;
   /** Containers that may log to the same directory: those of the same pod or sandbox, and those that may log anywhere. */
   readonly neighbours: (container: Container) => readonly Container[];
+  /** What was gone before these lists, and yet is on them. */
+  readonly gone: ReadonlySet<Container>;
   directories: Promise<Directories> | null;
 }
 
@@ -216,15 +214,15 @@ export class LogUse {
 
   /**
    * Reads what `namesBeside` needs, unless that hangs. After the removal of the container a stop of the pass would cut the
-   * statuses off, and its log would stay for good. A foreign container has none here. Returns whether all are still there.
+   * statuses off, and its log would stay for good. A foreign container has none here. Returns whether all are as listed.
    */
   async readBeside(container: Container, listed: Listed): Promise<boolean> {
     if (container.podUid === "") return true;
-    const { owners } = this.#derived(listed);
+    const { owners, gone } = this.#derived(listed);
     const others = this.#beside(container, listed);
     const reading = this.#users.ofContainers(others, owners, this.#signal);
     const hasEnded = await unlessHanging(reading, this.#timer);
-    return !hasEnded || others.every(({ id }) => this.#users.isKnown(id));
+    return !hasEnded || others.every((one) => gone.has(one) || !this.#users.isGone(one.id));
   }
 
   /** The containers that may log to this container's directory: those of its pod, and foreign ones. */
@@ -252,7 +250,8 @@ export class LogUse {
     if (this.#ofLists?.listed !== listed) {
       const owners = ownership(listed, "none");
       const neighbours = neighboursIn(listed, owners);
-      this.#ofLists = { listed, owners, neighbours, directories: null };
+      const gone = new Set(listed.containers.filter(({ id }) => this.#users.isGone(id)));
+      this.#ofLists = { listed, owners, neighbours, gone, directories: null };
     }
     return this.#ofLists;
   }

@@ -311,6 +311,20 @@ describe("a container", () => {
     expect(fake.calls.filter((method) => method === "ContainerStatus")).toHaveLength(3);
   });
 
+  test("is removed beside many that are listed although they are gone at the cost of one status of each", async () => {
+    const ghosts = Array.from({ length: 50 }, (_, at) => dead("a", `${at}`, { createdAt: ago(1) }));
+    const { fake, outcome } = await collect({
+      containers: [one, two, three, ...ghosts],
+      input: { ...noPodIsGone, limits: containerLimits },
+      world: {
+        lies: (_, about) => (ghosts.some(({ id }) => id === about) ? "absent" : null),
+      },
+    });
+    expect(resultsOf(outcome)).toEqual(["removed", "removed"]);
+    expect(fake.calls.filter((method) => method === "ContainerStatus")).toHaveLength(50 + 2 + 2);
+    expect(listsIn(fake)).toBe(2);
+  });
+
   test("that is the newest of its name, because a younger one has gone, is kept", async () => {
     const { fake } = await collect({
       containers: [one, two, three],

@@ -86,7 +86,7 @@ export interface FakeWorld {
   /** Runs before a call is answered, with the method and what it is about; what it throws is the answer. */
   before: (method: string, about: string) => void | Promise<void>;
   /** Answers that are no error and wrong all the same: a list that is empty or names every other thing, or a thing that is said not to be there. */
-  lies: (method: string) => Lie | null;
+  lies: (method: string, about: string) => Lie | null;
 }
 
 export type Lie = "empty" | "half" | "absent";
@@ -227,7 +227,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       if (world.fails.has(what)) throw new RuntimeError("failed", `${what} was made to fail`);
       if (world.silent.has(what)) throw new RuntimeError("deadline", `${what} was not answered`);
     }
-    return world.lies(method);
+    return world.lies(method, about);
   };
   const call = async (method: string, about = ""): Promise<Lie | null> => {
     record.calls.push(method);
