@@ -17,10 +17,14 @@ export interface LedgerVersions {
   readonly theirs: Ledger;
 }
 
-export function mergeLedgers({ base, ours, theirs }: LedgerVersions): Ledger {
-  if (ours === base) return theirs;
+export function mergeLedgers(versions: LedgerVersions): Ledger {
+  const { base } = versions;
+  if (versions.ours === base) return versions.theirs;
   // The later observation: observed time only grows.
-  const later = ours.watched >= theirs.watched ? ours : theirs;
+  const isOursLater = versions.ours.watched >= versions.theirs.watched;
+  const ours = isOursLater ? versions.ours : caughtUp(versions.ours, versions.theirs, base);
+  const theirs = isOursLater ? caughtUp(versions.theirs, versions.ours, base) : versions.theirs;
+  const later = isOursLater ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
   // One read the other's ledger late: it may have seen that an image was gone that is there again.
   const wereApart =
@@ -45,6 +49,43 @@ export function mergeLedgers({ base, ours, theirs }: LedgerVersions): Ledger {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was made of the same maps
     ...(Object.fromEntries(maps) as Pick<Ledger, (typeof mapNames)[number]>),
   };
+}
+
+/**
+ * The ledger of a process that missed observations, or began before it could read the other: what it has and the base
+ * has not is as old at the other's observed time as it was at its own.
+ */
+function caughtUp(ledger: Ledger, other: Ledger, base: Ledger): Ledger {
+  const by = other.watched - ledger.watched;
+  const moved = <Value>(value: Value, before: unknown, known?: unknown): Value =>
+    Bun.deepEquals(value, before) ? value : movedBy(value, known, by);
+  const maps = mapNames.map((kind) => {
+    const before: ReadonlyMap<string, unknown> = base[kind];
+    const known: ReadonlyMap<string, unknown> = other[kind];
+    const records = [...ledger[kind]].map(
+      ([id, it]) => [id, moved<unknown>(it, before.get(id), known.get(id))] as const,
+    );
+    return [kind, new Map(records)];
+  });
+  return {
+    ...ledger,
+    graceUntil: moved(ledger.graceUntil, base.graceUntil),
+    ageRestartedWatched: moved(ledger.ageRestartedWatched, base.ageRestartedWatched),
+    ...Object.fromEntries(maps),
+  };
+}
+
+/** With all observed times so much later; those of its first observation are as old as `known` says. */
+function movedBy<Value>(value: Value, known: unknown, by: bigint): Value;
+function movedBy(value: unknown, known: unknown, by: bigint): unknown {
+  if (typeof value === "bigint")
+    return value === 0n && typeof known === "bigint" ? known : value + by;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const others = new Map(Object.entries(known ?? {}));
+  const times = Object.entries(value)
+    .filter(([name, it]) => name.endsWith("Watched") || typeof it === "object")
+    .map(([name, it]) => [name, movedBy(it, others.get(name), by)]);
+  return { ...value, ...Object.fromEntries(times) };
 }
 
 const latest = <Value extends bigint | number>(a: Value | null, b: Value | null): Value | null =>

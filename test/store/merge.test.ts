@@ -61,6 +61,58 @@ test("images of a ledger that was read after the first observation wait the mini
   expect(mergeLedgers({ base: seen, ours: { ...seen }, theirs: late }).ageRestartDue).toBe(false);
 });
 
+test("what a process saw before it could read the ledger is as old as it was, and what both know as old as there", () => {
+  const at = (time: bigint) => ({ firstSeenWatched: watched(time), lastUsedWatched: null });
+  const its = { sandboxId: sandboxId("s"), name: "web", markedAt: instant(1n), awaited: false };
+  const pod = { absentSinceWatched: null, origin: null };
+  const lease = { startedAt: instant(1n), usedAt: null };
+  const seen: Ledger = {
+    ...emptyLedger,
+    observedAt: instant(1n),
+    watched: watched(5n),
+    graceUntil: watched(8n),
+    images: new Map([
+      [imageId("new"), aRecord(at(3n))],
+      [imageId("known"), aRecord(at(0n))],
+      [imageId("back"), aRecord(at(4n))],
+    ]),
+    pods: new Map([[podUid("u"), { ...pod, deadSinceWatched: watched(2n) }]]),
+    creations: new Map([[creationId(its), { ...its, firstSeenWatched: watched(1n) }]]),
+    leases: new Map([
+      ["new", { ...lease, startedWatched: watched(0n) }],
+      ["known", { ...lease, startedWatched: watched(0n) }],
+    ]),
+    outlivedPulls: new Map([["file", watched(4n)]]),
+  };
+  const late: Ledger = {
+    ...emptyLedger,
+    observedAt: instant(1n),
+    watched: watched(900n),
+    images: new Map([
+      [imageId("known"), aRecord(at(100n))],
+      [imageId("back"), aRecord(at(100n))],
+    ]),
+    leases: new Map([["known", { ...lease, startedWatched: watched(700n) }]]),
+  };
+  const merged = mergeLedgers({ base: emptyLedger, ours: seen, theirs: late });
+  const first = (id: string) => Number(merged.images.get(imageId(id))?.firstSeenWatched);
+  expect([first("new"), first("known"), first("back")]).toEqual([898, 100, 899]);
+  expect(merged.graceUntil).toBe(watched(903n));
+  expect(merged.pods.get(podUid("u"))?.deadSinceWatched).toBe(watched(897n));
+  expect(merged.creations.get(creationId(its))?.firstSeenWatched).toBe(watched(896n));
+  expect(merged.leases.get("new")?.startedWatched).toBe(watched(895n));
+  expect(merged.leases.get("known")?.startedWatched).toBe(watched(700n));
+  expect(merged.outlivedPulls.get("file")).toBe(watched(899n));
+});
+
+test("an image that only the process saw that missed observations is no older for it", () => {
+  const base: Ledger = { ...emptyLedger, observedAt: instant(1n), watched: watched(100n) };
+  const image = aRecord({ firstSeenWatched: watched(110n) });
+  const ours = { ...base, watched: watched(110n), images: new Map([[imageId("a"), image]]) };
+  const merged = mergeLedgers({ base, ours, theirs: { ...base, watched: watched(160n) } });
+  expect(merged.images.get(imageId("a"))?.firstSeenWatched).toBe(watched(160n));
+});
+
 test("a pod seen by one process is not absent for two passes because of another process", () => {
   const pods = (since: ObservedTime | null): Ledger => ({
     ...emptyLedger,
