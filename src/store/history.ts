@@ -231,11 +231,12 @@ export function historyRow<Kind extends HistoryKind>({
 
 /**
  * A pass that began is replaced by the pass that ended. A removal is completed at the end of its pass, and keeps its
- * time. A regret never changes.
+ * time. A regret never changes. `watched`: a process that could not read the ledger yet counts it from elsewhere.
  */
 export function writeRow(db: Database, row: HistoryRow, watched: string): void {
   db.query(
-    `INSERT INTO history (kind, key, at, watched, document) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO history (kind, key, at, watched, document) VALUES (
+       ?, ?, ?, max(?, ifnull((SELECT watched FROM history ORDER BY seq DESC LIMIT 1), 0)), ?)
      ON CONFLICT (key) DO UPDATE SET document = CASE kind
        WHEN 'removal' THEN json_set(excluded.document, '$.at', ${field("at")})
        WHEN 'regret' THEN document

@@ -212,6 +212,15 @@ describe("retention", () => {
     expect(counted(db)).toEqual([1000, 201]);
   });
 
+  test("records of a process that could not read the ledger yet are no older than those before", () => {
+    const db = filled();
+    writeRow(db, event(1201n), "0");
+    expect(prune(db, watched(90n * day + 1200n))).toBe(500);
+    expect(prune(db, watched(90n * day + 1200n))).toBe(500);
+    expect(prune(db, watched(90n * day + 1200n))).toBe(199);
+    expect(counted(db)).toEqual([2, 1200]);
+  });
+
   test.each([
     ["in 1970", () => 0n],
     ["in 2036", () => BigInt(Date.parse("2036-01-01T00:00:00Z")) * 1_000_000n],
