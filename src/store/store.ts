@@ -269,10 +269,11 @@ export abstract class Store {
     }
     const theirs = answer.ledger;
     if (answer.isClosed === false && theirs.observedAt !== null) this.#wasLeftOpen = true;
-    // Memory replaces an earlier copy of the file.
-    const isEarlier = this.#isOlder && this.#ledger.observedAt !== null;
-    if (!isEarlier)
-      this.#ledger = mergeLedgers({ base: this.#written.ledger, ours: this.#ledger, theirs });
+    const ours = this.#ledger;
+    // Memory replaces an earlier copy of the file, which knows no later time; another file is mounted late.
+    const isEarlier = this.#isOlder && ours.observedAt !== null && theirs.watched <= ours.watched;
+    const base = this.#isOlder ? emptyLedger : this.#written.ledger;
+    if (!isEarlier) this.#ledger = mergeLedgers({ base, ours, theirs });
     this.#written = this.#sent = { ledger: theirs, revision: answer.revision };
     this.#isOlder = false;
     if (this.#isLedgerDue) this.#throttle.ask();

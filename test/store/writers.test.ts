@@ -168,6 +168,28 @@ test.each([
   },
 );
 
+test("a running process adopts the ledger of a volume that is mounted late over its new file", async () => {
+  const { directory, base, open, look } = await node();
+  const old = await open();
+  await old.store.refresh();
+  const known = { ...ledgerOf(3, 9), watched: watched(900n) };
+  old.store.saveLedger(known);
+  await old.store.close();
+  renameSync(directory, join(base, "volume"));
+  const { store } = await open();
+  await store.refresh();
+  store.saveLedger(ledgerOf(4, 2));
+  await store.flush();
+  rmSync(directory, { recursive: true });
+  renameSync(join(base, "volume"), directory);
+  await store.refresh();
+  const adopted = store.ledger();
+  expect(adopted).toMatchObject({ watched: watched(900n), ageRestartDue: true });
+  expect(adopted.images.size).toBe(4);
+  await store.close();
+  expect(look().images.size).toBe(4);
+});
+
 test("a process whose ledger equals that of a later writer ends in order", async () => {
   const { open, look } = await node();
   const [one, other] = [await open(), await open()];
