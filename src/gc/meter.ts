@@ -4,12 +4,13 @@ import type { ImageOutcome } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, Timer } from "../model/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../policy/space/disk.ts";
+import { TELLING_BYTES } from "../policy/space/freed.ts";
 import type { Progress } from "../policy/space/targets.ts";
 import { PassDisk, type Place } from "./pass-disk.ts";
 
 export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
-  readonly timer: Pick<Timer, "monotonicNs">;
+  readonly timer: Pick<Timer, "monotonicNs" | "sleep">;
   readonly targets: readonly ImageTarget[];
   /** The filesystems that hold images, measured in addition to the targets'. */
   readonly stores: readonly Place[];
@@ -18,6 +19,10 @@ export interface MeterInput {
   readonly imageCount: number;
   readonly accounting: "measured" | "reported";
 }
+
+/** XFS was seen to free large files 1 to 8 ms after they were deleted. */
+const BACKGROUND_MS = 10;
+const LOOKS_MAX = 10;
 
 /** The measurements of one pass. Space that appears before the next removal counts for the previous one. */
 export class Meter {
@@ -123,6 +128,27 @@ export class Meter {
     const isLate = this.#removed > 0;
     const most = BYTES_PER_REPORTED_BYTE * this.#reportedTotal;
     for (const disk of this.disks) disk.beginRemoval({ isLate, most });
+  }
+
+  /**
+   * Measures what the removal gained on the disk where that was most. Less than expected is looked at again while
+   * filesystems that free in the background may still do so.
+   */
+  async afterRemoval(expectedBytes: bigint, signal: AbortSignal): Promise<bigint> {
+    const { accounting, timer } = this.#input;
+    const { disks } = this;
+    for (let [look, before] = [0, 0n]; ; look += 1) {
+      await this.read();
+      const gained = disks
+        .map((disk) => disk.change().bytes)
+        .reduce((most, bytes) => (bytes > most ? bytes : most), 0n);
+      const isBehind = disks.some(({ reading }) => reading?.freesInBackground === true);
+      const mayRise = look === 0 || (look < LOOKS_MAX && gained - before >= TELLING_BYTES);
+      if (accounting === "reported" || !isBehind || !mayRise || gained >= expectedBytes)
+        return gained;
+      before = gained;
+      await timer.sleep(BACKGROUND_MS, signal);
+    }
   }
 
   /** Paths on filesystems on which freed space appears only with a commit. */

@@ -101,8 +101,7 @@ export class StopRule {
   async removed(candidate: ImageCandidate, trigger: ImageTrigger): Promise<Removed> {
     const { sizeBytes: reportedBytes } = candidate.image;
     const meter = this.#meter;
-    await meter.read();
-    const gained = greatest([0n, ...meter.disks.map((disk) => disk.change().bytes)]);
+    const gained = await meter.afterRemoval(expectedBytes(candidate), this.#input.signal);
     if (this.#isMeasured) this.#countRemoval(candidate);
     const atOnceBytes = meter.credit(reportedBytes, candidate.unscaled?.estimateBytes);
     const result = { kind: "removed", reportedBytes } as const;

@@ -95,6 +95,8 @@ export interface DiskReading {
   readonly freeBytes?: bigint;
   /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
   readonly freesOnCommit?: true;
+  /** The space of deleted files appears milliseconds later (XFS). */
+  readonly freesInBackground?: true;
 }
 
 /** Has the filesystem of a path commit what it holds back; returns after 5 s at the latest. Never rejects. */

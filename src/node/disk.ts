@@ -126,11 +126,13 @@ export function readingOf(fs: BigIntStatsFs): DiskReading {
     inodes: fs.files,
     inodesFree: fs.ffree,
     ...(FREE_ON_COMMIT.has(fs.type) && { freesOnCommit: true }),
+    ...(fs.type === XFS && { freesInBackground: true }),
   };
 }
 
 /** The kernel's numbers of btrfs and ZFS. */
 const FREE_ON_COMMIT: ReadonlySet<bigint> = new Set([0x9123683en, 0x2fc12fc1n]);
+const XFS = 0x58465342n;
 
 /** The device of the filesystem that a path is on, or would be once it exists. Throws if it cannot be determined. */
 export async function deviceOf(path: string): Promise<string> {

@@ -7,11 +7,12 @@ import { aFilesystem, countTarget, spaceTarget } from "../support/build/values.t
 
 const target = spaceTarget(1_000n, 100n);
 const count = countTarget(1);
+const timer = { monotonicNs: () => 0n, sleep: async () => undefined };
 
 function meterOf(availableBytes: bigint, capacityBytes: bigint) {
   return new Meter({
     disk: { measure: async () => ({ ...aFilesystem({ capacityBytes }), availableBytes }) },
-    timer: { monotonicNs: () => 0n },
+    timer,
     targets: [target, count],
     stores: [{ device: "8:9", path: "/other" }],
     storeBytes: null,
@@ -40,7 +41,7 @@ test("what a removal frees counts on the first device that a target names, or el
     const place = (path: string) => ({ device: path, path });
     const meter = new Meter({
       disk: { measure },
-      timer: { monotonicNs: () => 0n },
+      timer,
       targets,
       stores: [place("/b"), place("/c")],
       storeBytes: 5_000n,

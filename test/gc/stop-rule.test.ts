@@ -131,6 +131,28 @@ describe("space that appears late", () => {
   ]);
 });
 
+describe("on a filesystem that frees in the background", () => {
+  const measured = (...mebibytes: readonly number[]) =>
+    mebibytes.map((it) => ({ result: { measuredBytes: BigInt(it) * MIB } }));
+  claims([
+    [
+      "what appears within milliseconds counts for its removal, not for the next one, and not for none",
+      { inBackground: true, lateMs: 8, lookMs: 0, of: "abc", ghosts: "b", to: 1_900 },
+      { items: [...measured(100), { result: { kind: "ghost" } }, ...measured(100)] },
+    ],
+    [
+      "a removal that frees nothing takes one look more, one that frees all of it none",
+      { inBackground: true, frees: (name) => (name === "b" ? 0 : 100), of: "abc", to: 1_900 },
+      { items: measured(100, 0, 100), waitedMs: 10 },
+    ],
+    [
+      "reported sizes need no look",
+      { inBackground: true, lateMs: 8, limits: { accounting: "reported" } },
+      { count: 3, waitedMs: 0 },
+    ],
+  ]);
+});
+
 describe("what a removal freed at once", () => {
   const part = (percent: number) => ({
     to: 9_000,

@@ -46,6 +46,8 @@ export interface ImagePassSetting {
   readonly lookMs?: number;
   /** Freed space appears with a commit, and only then. */
   readonly onCommit?: "works" | "hangs";
+  /** The filesystem frees in the background. */
+  readonly inBackground?: boolean;
   /** What each removal frees at once, and what others take before each look from the first removal on. */
   readonly inodes?: bigint;
   readonly inodesTaken?: bigint;
@@ -116,6 +118,7 @@ export async function imagePass(setting: ImagePassSetting) {
           (setting.inodes ?? 0n) * BigInt(world.writes.length) -
           inodesTaken,
         ...(setting.onCommit && { freesOnCommit: true }),
+        ...(setting.inBackground === true && { freesInBackground: true }),
       }),
     },
     now: () => NOW,

@@ -51,6 +51,9 @@ describe.each(["ext4", "xfs", "btrfs"] as const)("on %s", (filesystem) => {
         await tryCommand(["sync", "-f", disk.path]);
         expect(usedShare()).toBeLessThanOrEqual(low + 0.5);
         expect(usedShare()).toBeGreaterThan(low - 4.5);
+        if (filesystem !== "btrfs")
+          for (const { result } of report.images.items)
+            expect(result.measuredBytes).toBeGreaterThanOrEqual(16 * MiB);
         if (filesystem === "btrfs")
           expect(report.steps.map((step: Json) => step.name)).toContain("space");
       } finally {
