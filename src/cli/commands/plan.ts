@@ -45,7 +45,7 @@ import { durationFrom, valueOf } from "../values.ts";
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "gc removes a prefix of the order shown, as long as measurement requires, and nothing else. -q and -o name print only the candidates.",
+  doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing: before the first gc or run every image is too young, so try --assume-seen 1h. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
