@@ -122,7 +122,7 @@ function planContainers(input: ContainerInput): readonly PlannedContainer[] {
   const judged = snapshot.containers.toSorted(oldestFirst).map((container): JudgedContainer => {
     const owner = owners.ofContainer(container);
     // A foreign container in a pod must not count as the pod's own container of that name.
-    const unit = `${owner.foreign ? "foreign" : "pod"}/${owner.uid}/${container.name}`;
+    const unit = JSON.stringify([owner.foreign, owner.uid, container.name]);
     return {
       container,
       unit,

@@ -71,6 +71,15 @@ test("with compat kubelet an equal share of the total limit may remove more than
   expect(going(0)).toHaveLength(6);
 });
 
+test("a UID and a name with slashes do not make one container of two", () => {
+  const pods = [
+    ["x", "y/z"],
+    ["x/y", "z"],
+  ] as const;
+  const containers = pods.map(([uid, name]) => dead("a", name, { podUid: podUid(uid) }));
+  expect(goingContainers(planOf({ containers }, { limits: kubelet }))).toEqual([]);
+});
+
 describe("of a deleted pod", () => {
   test.each(["exited", "created", "unknown"] as const)(
     "a container that is %s is removed",
