@@ -257,3 +257,6 @@ export class Pace {
     if (isCounted(result)) this.#counted += 1;
   }
 }
+
+export const silentWords = (count: number): string =>
+  `${count} removals in a row timed out, and the runtime may still be working on them; the rest is left to the next pass`;

@@ -214,11 +214,10 @@ export class Meter {
     };
   }
 
-  totals(): Omit<ImageOutcome, "end" | "items" | "error" | "ghosts"> {
+  totals(): Omit<ImageOutcome, "end" | "items" | "error" | "ghosts" | "reportedFreedBytes"> {
     const reading = this.#counted[0]?.reading ?? null;
     return {
       wantedBytes: this.#wantedBytes,
-      reportedFreedBytes: this.#reportedBytes,
       measuredFreedBytes: this.#gained(this.#counted),
       availableBefore: this.#availableBefore,
       availableAfter: reading?.availableBytes ?? null,

@@ -2,7 +2,7 @@
 
 import { assertNever } from "../model/errors.ts";
 import type { PassId } from "../model/ids.ts";
-import type { Event, ImageOutcome, Pass } from "../model/pass.ts";
+import { type Event, type ImageOutcome, type Pass, reportedOf } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
@@ -73,8 +73,9 @@ function shortfallMessage(
   const { wantedBytes } = outcome;
   if (wantedBytes === null)
     return withFilled("Cannot free enough inodes: no candidates left", plan);
+  // With reported sizes, what went for its age does not count towards the target.
   const freedBytes =
-    accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes;
+    accounting === "reported" ? freedForTargets(outcome) : outcome.measuredFreedBytes;
   const budget = plan.targets.find((target) => target.kind === "store-bytes");
   // If a disk triggers too, it matters more to an operator.
   if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
@@ -82,7 +83,7 @@ function shortfallMessage(
   const said = freeDiskSpaceFailedWords(
     {
       capacityBytes: outcome.capacityBytes ?? 0n,
-      availableBytes: outcome.availableBefore ?? 0n,
+      availableBytes: outcome.availableAfter ?? 0n,
       wantedBytes,
       freedBytes,
     },
@@ -90,6 +91,10 @@ function shortfallMessage(
   );
   return withFilled(said, plan);
 }
+
+/** Reported sizes. */
+export const freedForTargets = ({ items }: Pick<ImageOutcome, "items">): bigint =>
+  items.reduce((sum, it) => (it.trigger.kind === "age" ? sum : sum + reportedOf(it)), 0n);
 
 const FUTILE =
   "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";

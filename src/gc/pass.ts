@@ -4,7 +4,7 @@ import { messageOf } from "../model/errors.ts";
 import type { ContainerOutcome, Event, ImageOutcome, Pass, PassKind, Step } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { Instant } from "../model/time.ts";
+import { duration, type Instant, plus } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
 import { remainingPurpose } from "../policy/selection.ts";
@@ -77,6 +77,7 @@ class RunningPass {
   readonly #signal: AbortSignal;
   readonly #hurry: AbortSignal;
   readonly #startedAt: Instant;
+  readonly #startNs: bigint;
   readonly #context: PassContext;
   #prepared: Prepared | null = null;
   #plan: Plan = { containers: null, images: null };
@@ -94,6 +95,7 @@ class RunningPass {
     const steps = new Steps(engine);
     if (turn !== undefined) steps.waited("turn", turn);
     this.#startedAt = steps.now();
+    this.#startNs = engine.timer.monotonicNs();
     const creations = new CreationWait(engine, { purpose, waits, steps, soonest: this.#hurry });
     const observer = new Observer(engine.observe);
     const id = makePassId(this.#startedAt);
@@ -244,7 +246,11 @@ class RunningPass {
   #record(failure: unknown): PassEnd {
     const { kind, purpose, dryRun } = this.#request;
     const { id, steps, creations } = this.#context;
-    const endedAt = steps.now();
+    // By the clock as it was at the start: one that is set meanwhile must not count as time that the pass took.
+    const endedAt = plus(
+      this.#startedAt,
+      duration(this.#engine.timer.monotonicNs() - this.#startNs),
+    );
     const pass: Pass = {
       id,
       kind,

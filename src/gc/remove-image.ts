@@ -18,6 +18,7 @@
 
 import { type FailureCode, failureCode, messageOf, wasUnanswered } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
+import type { ImageResult } from "../model/pass.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { LedgerMemory, RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
@@ -145,3 +146,17 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
 
 const statusOf = ({ runtime, stop }: Verifying, reference: string): Promise<Image | null> =>
   runtime.imageStatus(reference, stop);
+
+/** Removed according to the runtime; its space was not measured. */
+export const unseen = (image: Image): ImageResult => ({
+  kind: "removed",
+  reportedBytes: image.sizeBytes,
+  measuredBytes: 0n,
+  settled: "not-seen",
+});
+
+export const failedResult = (thrown: unknown): ImageResult => ({
+  kind: "failed",
+  message: messageOf(thrown),
+  code: failureCode(thrown),
+});

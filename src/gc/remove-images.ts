@@ -1,6 +1,6 @@
 /** Removes images by a plan: refreshes the lists before each removal, removes, measures, and stops as soon as enough is free. */
 
-import { failureCode, HostError, messageOf } from "../model/errors.ts";
+import { HostError, messageOf } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { ImageLimits } from "../model/limits.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type ImageOutcome,
   type ImageResult,
   isFailed,
+  reportedOf,
 } from "../model/pass.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { DiskReader } from "../model/ports.ts";
@@ -19,11 +20,17 @@ import { distinctImages } from "../policy/image/image-index.ts";
 import { changed } from "../policy/image/judge.ts";
 import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
 import { countedStoreBytes } from "../policy/space/disk.ts";
-import type { FreedHere } from "../policy/space/freed.ts";
-import { OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
+import { OthersRemovals, Pace, silentWords, UNANSWERED_MAX } from "./calls.ts";
 import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
-import { type ImageRemoved, lossWords, removeImage, type Removing } from "./remove-image.ts";
+import {
+  failedResult,
+  type ImageRemoved,
+  lossWords,
+  removeImage,
+  type Removing,
+  unseen,
+} from "./remove-image.ts";
 import { StopRule, type StopRuleInput } from "./stop-rule.ts";
 
 /** A local filesystem answers in microseconds; after this, the lists count as old. */
@@ -68,6 +75,8 @@ class ImageRemovals {
   #idleNs = 0n;
   readonly #removing: Removing;
   readonly #items: ImageItem[] = [];
+  /** Measured for the items so far. */
+  #itemsBytes = 0n;
   readonly #ghosts: Image[] = [];
   readonly #removed = new Set<ImageId>();
   #error: string | null = null;
@@ -156,6 +165,7 @@ class ImageRemovals {
     const verdict = await this.#pace.allows();
     if (verdict !== "go") return verdict;
     const fresh = await this.#listAndMeasure();
+    this.#creditLate();
     if (this.#signal.aborted) return "stopped";
     // Others may have freed space while this pass waited, paused or listed.
     const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
@@ -173,6 +183,7 @@ class ImageRemovals {
     const took = duration(timer.monotonicNs() - startNs);
     const item: ImageItem = { candidate, trigger, result, startedAt, took };
     this.#items.push(item);
+    if (result.kind === "removed") this.#itemsBytes += result.measuredBytes;
     this.#pace.end(result);
     if (result.kind === "removed") this.#removed.add(candidate.image.id);
     this.#execution.done(item);
@@ -180,6 +191,16 @@ class ImageRemovals {
     // What blocks one image blocks the rest of the pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
     return this.#stopRule.end();
+  }
+
+  /** What appeared since the last removal is its own, so that the items add up to the total. */
+  #creditLate(): void {
+    const bytes = this.#meter.totals().measuredFreedBytes - this.#itemsBytes;
+    const at = this.#items.findLastIndex(({ result }) => result.kind === "removed");
+    const last = this.#items[at];
+    if (bytes <= 0n || last === undefined) return;
+    this.#items[at] = { ...last, lateBytes: (last.lateBytes ?? 0n) + bytes };
+    this.#itemsBytes += bytes;
   }
 
   /** Others wrote or deleted while this pass waited for a list, a container or its own pace. */
@@ -253,16 +274,16 @@ class ImageRemovals {
     }
   }
 
-  executed(end: ImageEnd): {
-    readonly outcome: ImageOutcome;
-    readonly freed: readonly FreedHere[];
-  } {
+  executed(end: ImageEnd) {
+    this.#creditLate();
+    const reportedFreedBytes = this.#items.reduce((sum, item) => sum + reportedOf(item), 0n);
     // What was cancelled on request has not failed.
     const error = end === "stopped" ? null : this.#error;
     const nothingFreed = this.#stopRule.nothingFreed();
     const why = end === "nothing-freed" && nothingFreed !== undefined ? { nothingFreed } : {};
-    const result = { end, items: this.#items, ghosts: this.#ghosts, error, ...why };
-    return { outcome: { ...result, ...this.#meter.totals() }, freed: this.#stopRule.freed() };
+    const lists = { items: this.#items, ghosts: this.#ghosts, reportedFreedBytes };
+    const outcome: ImageOutcome = { end, error, ...lists, ...why, ...this.#meter.totals() };
+    return { outcome, freed: this.#stopRule.freed() };
   }
 }
 
@@ -277,20 +298,3 @@ function blockedEnd(plan: ImagePlan): ImageEnd {
   const end = kinds.has("nothing-freed") ? "nothing-freed" : "futile";
   return [...kinds].every((kind) => kind === end || kind === "futile") ? end : "blocked";
 }
-
-const silentWords = (count: number): string =>
-  `${count} removals in a row timed out, and the runtime may still be working on them; the rest is left to the next pass`;
-
-/** Removed according to the runtime; its space was not measured. */
-const unseen = (image: Image): ImageResult => ({
-  kind: "removed",
-  reportedBytes: image.sizeBytes,
-  measuredBytes: 0n,
-  settled: "not-seen",
-});
-
-const failedResult = (thrown: unknown): ImageResult => ({
-  kind: "failed",
-  message: messageOf(thrown),
-  code: failureCode(thrown),
-});

@@ -35,9 +35,21 @@ export interface ImageItem {
   readonly candidate: ImageCandidate;
   readonly trigger: ImageTrigger;
   readonly result: ImageResult;
+  /** What appeared since, before the next removal or the end of the pass. */
+  readonly lateBytes?: bigint;
   readonly startedAt: Instant;
   readonly took: Duration;
 }
+
+/** 0 unless it was removed. */
+export const reportedOf = ({ result }: Pick<ImageItem, "result">): bigint =>
+  result.kind === "removed" ? result.reportedBytes : 0n;
+
+/** Of a removed image, with what appeared late. */
+export const withLate = (result: ImageResult, lateBytes = 0n): ImageResult =>
+  result.kind === "removed"
+    ? { ...result, measuredBytes: result.measuredBytes + lateBytes }
+    : result;
 
 export type ImageEnd =
   /** No trigger was met. */
@@ -65,6 +77,7 @@ export interface ImageOutcome {
   readonly end: ImageEnd;
   readonly items: readonly ImageItem[];
   readonly wantedBytes: bigint | null;
+  /** Of all removed images. */
   readonly reportedFreedBytes: bigint;
   readonly measuredFreedBytes: bigint;
   readonly availableBefore: bigint | null;

@@ -4,9 +4,11 @@ import {
   type ContainerOutcome,
   type ImageItem,
   type ImageOutcome,
+  type ImageResult,
   isGone,
   type Pass,
   type RemovalResult,
+  withLate,
 } from "../model/pass.ts";
 import { expectedBytes } from "../model/plan.ts";
 import { since, toMs } from "../model/time.ts";
@@ -86,20 +88,22 @@ function estimatedBytes({ items }: ImageOutcome): bigint | null {
 
 type ImageItemJson = ReturnType<typeof imageItemJson>;
 
-const imageItemJson = ({ candidate, trigger, result, ...item }: ImageItem) => ({
+const imageItemJson = ({ candidate, trigger, result, lateBytes, ...item }: ImageItem) => ({
   id: candidate.image.id,
   name: imageName(candidate.image),
   ...jsonOf(candidate.image, "repoTags", "sizeBytes"),
   ...freesJson(candidate),
   ...jsonOf(candidate, "unusedFor"),
   trigger: imageTrigger.json(trigger),
-  result: {
-    ...(result.kind === "skipped"
-      ? { kind: result.kind, reason: imageKeep.json(result.reason) }
-      : result),
-    text: imageResultWords(result),
-  },
+  result: imageResultJson(withLate(result, lateBytes)),
   ...jsonOf(item, "startedAt", "took"),
+});
+
+const imageResultJson = (result: ImageResult) => ({
+  ...(result.kind === "skipped"
+    ? { kind: result.kind, reason: imageKeep.json(result.reason) }
+    : result),
+  text: imageResultWords(result),
 });
 
 type ContainerOutcomeJson = ReturnType<typeof containerOutcomeJson>;

@@ -13,6 +13,7 @@ import {
   type PassStart,
   type RemovalResult,
   type SandboxItem,
+  withLate,
 } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
@@ -33,7 +34,7 @@ const UNKNOWN = {
 } as const;
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
-  const { candidate, trigger, result, startedAt, took } = item;
+  const { candidate, trigger, result, lateBytes, startedAt, took } = item;
   const { image, chain, frees } = candidate;
   return {
     ...UNKNOWN,
@@ -52,7 +53,7 @@ export function imageRemoval(passId: PassId, item: ImageItem): Removal {
     freesAtMostBytes: frees?.upperBytes ?? null,
     at: startedAt,
     took,
-    ...measuredOf(result),
+    ...measuredOf(withLate(result, lateBytes)),
   };
 }
 

@@ -1,5 +1,6 @@
 /** One recorded decision of the kubelet on images, and what our own pass does with the same node. */
 
+import { freedForTargets } from "../../src/gc/pass-warnings.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import { containerId, imageId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
@@ -117,10 +118,10 @@ export const refusedOf = ({ images }: Pick<ImageVector, "images">): readonly str
 
 function outcomeOf({ images, error }: Pass): ImageEffect["outcome"] {
   if (images === null) return { kind: `no outcome: ${error}` };
-  const { end, items, reportedFreedBytes, wantedBytes } = images;
+  const { end, items, wantedBytes } = images;
   if (end === "invalid-capacity" || end === "age-removal-errors") return { kind: end };
   const figures = {
-    freedBytes: Number(reportedFreedBytes),
+    freedBytes: Number(freedForTargets(images)),
     ...(wantedBytes !== null && { wantedBytes: Number(wantedBytes) }),
   };
   if (items.some((item) => item.result.kind === "failed"))

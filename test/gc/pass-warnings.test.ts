@@ -212,13 +212,23 @@ test("what blocks a pass in the middle counts like what blocks its plan", () => 
 });
 
 test("a pass that frees too little names the bytes that its accounting counts as freed", () => {
-  const freed = { reportedFreedBytes: 3n * GIB, measuredFreedBytes: 1n * GIB };
+  const result = {
+    kind: "removed",
+    reportedBytes: 3n * GIB,
+    measuredBytes: 1n * GIB,
+    settled: "at-once",
+  } as const;
+  const items = [
+    removedImage(1, { result }),
+    removedImage(2, { result, trigger: { kind: "age" } }),
+  ];
+  const freed = { items, measuredFreedBytes: 1n * GIB, availableAfter: 11n * GIB };
   const told = (accounting: "measured" | "reported"): readonly string[] =>
     imageEvents(
       imagePlan({ futility: [] }),
       imageOutcome({ end: "candidates-exhausted", ...freed }),
       { id: pass().id, now: NOW, accounting },
     ).map(({ message }) => message);
-  expect(told("measured")).toEqual([expect.stringContaining("freed 1.0 GiB")]);
-  expect(told("reported")).toEqual([expect.stringContaining("freed 3.0 GiB")]);
+  expect(told("measured")).toEqual([expect.stringContaining("is 78% full: freed 1.0 GiB")]);
+  expect(told("reported")).toEqual([expect.stringContaining("is 78% full: freed 3.0 GiB")]);
 });

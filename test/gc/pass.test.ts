@@ -5,7 +5,7 @@ import type { PassRequest } from "../../src/gc/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import { watched } from "../../src/model/time.ts";
+import { hours, instant, since, toMs, watched } from "../../src/model/time.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -65,6 +65,15 @@ test("unreadable log directories keep nothing else, and are a failure, of a dry 
   expect(kinds(fake)).toHaveLength(5);
   expect(pass.error).toBeNull();
   expect(failureOf(pass)).toBe(failure);
+});
+
+test("a clock that is set during a pass does not count as time that it took", async () => {
+  const fake = fakeEngine(crowded(null));
+  fake.world.before = (method) => {
+    if (method === "ListImages") fake.world.wall = instant(fake.world.wall - hours(2));
+  };
+  const { startedAt, endedAt } = await gc(fake);
+  expect(toMs(since(endedAt, startedAt))).toBeWithin(0, 60_000);
 });
 
 describe("the limit of removals in one pass", () => {

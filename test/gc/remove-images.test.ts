@@ -304,6 +304,14 @@ describe("reported accounting", () => {
       },
     ],
     [
+      "credits what appears before the next removal to the one before it",
+      { to: 1_250, of: "abc", lateMs: 500, lookMs: 600, limits: kubelet },
+      {
+        measuredFreedBytes: 200n * MIB,
+        items: [{ lateBytes: 100n * MIB }, { lateBytes: 100n * MIB }, itemOf("removed")],
+      },
+    ],
+    [
       "removes one eligible image even with a target of zero, as the kubelet does",
       { to: 1_000, of: "ab", limits: kubelet },
       { removals: "a" },
@@ -316,7 +324,7 @@ describe("an image removed for its age before others are removed for space", () 
     [
       "does not count towards the targets with reported accounting",
       { to: 1_250, of: "obcde", aged: 1, frees: () => 0, limits: kubelet },
-      { end: "target-reached", reportedFreedBytes: 300n * MIB, removals: "obcd" },
+      { end: "target-reached", reportedFreedBytes: 400n * MIB, removals: "obcd" },
     ],
     [
       "makes the pass measure the disk again with reported accounting",

@@ -18,10 +18,12 @@ import {
   imageOutcome,
   imagePlan,
   kept,
+  MIB,
   NOW,
   pass,
   plainScreen,
   removedContainer,
+  removedImage,
   runtime,
   terminal,
 } from "./build.ts";
@@ -103,6 +105,15 @@ describe("a pass", () => {
     );
     const all = gcTable(gcDocument(large), { ...plainScreen, all: true });
     expect(all.match(/ removed\n/g)?.length).toBe(5501);
+  });
+
+  test("a removal whose space appeared later shows it, so that the rows add up to the total", () => {
+    const items = [removedImage(1, { lateBytes: 7n * MIB })];
+    const { images } = gcDocument(pass({ images: imageOutcome({ items }) }));
+    const [row] = images?.items ?? [];
+    const { result } = removedImage(1);
+    const before = result.kind === "removed" ? result.measuredBytes : 0n;
+    expect(row?.result).toMatchObject({ measuredBytes: before + 7n * MIB });
   });
 
   test("a pass that runs out of candidates says how many images become removable, and when", () => {

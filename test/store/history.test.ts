@@ -79,12 +79,8 @@ describe("the history", () => {
       store.passStarted(start("p"));
       store.imageDone(idOf("p"), imageItem(1));
       await store.flush();
-      const result = {
-        ...imageItem(1).result,
-        measuredBytes: 999n,
-        settled: "afterwards",
-      } as never;
-      const late = imageItem(1, { startedAt: instant(50n), result });
+      const result = { ...imageItem(1).result, settled: "afterwards" } as never;
+      const late = imageItem(1, { startedAt: instant(50n), result, lateBytes: 299n });
       store.passEnded(pass("p", { plan: planOf(), images: images([late, imageItem(2)]) }), [
         filesystem,
       ]);
