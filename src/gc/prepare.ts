@@ -8,12 +8,10 @@ import { decide, type PlanInput } from "../policy/decide.ts";
 import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { baselineOf } from "../policy/keep/baseline.ts";
-import { layersCount } from "../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
-import { KNOWN_MAX } from "../policy/space/freed.ts";
 import { readOrigins } from "./details.ts";
 import { Observer, readCreations, withContainersApart } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
@@ -171,12 +169,8 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   const limits = prepared.decided.limits.images;
   if (limits.compat === "kubelet" || request.purpose.kind === "pressure") return false;
   if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
-  if (request.allLayers === true) return true;
-  if (images === null || images.candidates.length === 0) return false;
-  if (layersCount(limits, request.purpose, images.targets)) return true;
-  // They tell removals of shared layers from those that give nothing back, and a plan that is only shown what it frees.
-  const isShown = !request.remembers;
-  return limits.accounting === "measured" && (isShown || images.candidates.length >= KNOWN_MAX);
+  // Build dates come with them, which decide the order of images of equal age.
+  return request.allLayers === true || (images !== null && images.candidates.length > 0);
 }
 
 /** The same plan with the layers of images that detection has not read yet. */

@@ -28,7 +28,7 @@ const GAVE_BACK_PART = 10n;
 /** What the smallest layer of an image's own takes at least; a gain of this much is more than nothing. */
 const OWN_LAYER_BYTES = 65_536n;
 /** Removals in a row that end a pass, if the layers of every image are known. */
-export const KNOWN_MAX = 3;
+const KNOWN_MAX = 3;
 /** The same whatever is known. */
 const STREAK_MAX = 10;
 /** By how many percent of its capacity available space has to rise for a filesystem to count as another one. */

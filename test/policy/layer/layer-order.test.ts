@@ -137,6 +137,18 @@ describe("a base whose child is kept", () => {
     ]);
   });
 
+  test("names only children that are kept", () => {
+    const of = forestOf([base, "b"], [other, "b/o"], [child, "b/c"], [twin, "b/c"]);
+    const { kept } = ordered([going(base), going(other), going(twin)], {
+      of,
+      kept: [pinned(child)],
+    });
+    expect(kept.slice(1).map(({ reason }) => reason)).toMatchObject([
+      { images: [{ id: child.id }, { id: twin.id }] },
+      { images: [{ id: child.id }] },
+    ]);
+  });
+
   test("names a child by its ID if no name is known, and keeps its key of the order frequent", () => {
     const [plain] = ordered([going(base)]).kept;
     expect(plain?.reason).toMatchObject({ images: [{ id: child.id, name: child.id }] });
