@@ -20,13 +20,18 @@ import { type FailureCode, failureCode, messageOf, wasUnanswered } from "../mode
 import type { ImageId } from "../model/ids.ts";
 import type { ImageResult } from "../model/pass.ts";
 import type { ImageCandidate } from "../model/plan.ts";
-import type { LedgerMemory, RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
+import type {
+  DiskReader,
+  LedgerMemory,
+  RuntimeReader,
+  RuntimeWriter,
+  Timer,
+} from "../model/ports.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../policy/remember.ts";
 import { roomToRecord } from "../policy/space/disk.ts";
 import { humanBytes } from "../report/bytes.ts";
 import type { OthersRemovals } from "./calls.ts";
-import type { Meter } from "./meter.ts";
 
 export interface ImageRemoved {
   /** `busy`: another removal of it is in progress. `unseen`: what came of it could not be read. */
@@ -51,17 +56,23 @@ export interface Removing {
 /** `stop`: aborts when nobody wants to wait any longer. */
 type Verifying = Removing & { readonly stop: AbortSignal };
 
-/** Why a removal would lose an image and free nothing; `null` if it would not. */
-export function lossWords(node: Snapshot, { disks }: Pick<Meter, "disks">): string | null {
+/**
+ * Why a removal would lose an image and free nothing; `null` if it would not. CRI-O keeps lists where its images are and,
+ * with an `imagestore`, where its containers are too.
+ */
+export async function lossWords(
+  node: Snapshot,
+  disk: Pick<DiskReader, "measure">,
+): Promise<string | null> {
   const room = roomToRecord(node);
-  const stores = node.filesystems.filter(({ roles }) => roles.includes("imagefs"));
-  const full = disks.find(
-    ({ reading, device }) =>
-      (reading?.freeBytes ?? room) < room && stores.some((store) => store.device === device),
-  );
-  if (full === undefined) return null;
-  const [free, needed] = [humanBytes(full.reading?.freeBytes ?? 0n), humanBytes(room)];
-  return `${full.path} has ${free} free, and without ${needed} CRI-O loses an image whose removal frees nothing; delete other files first`;
+  if (room === 0n) return null;
+  for (const { path, roles } of node.filesystems) {
+    if (!roles.includes("imagefs") && !roles.includes("containerfs")) continue;
+    const { freeBytes = room } = await disk.measure(path);
+    if (freeBytes < room)
+      return `${path} has ${humanBytes(freeBytes)} free, and without ${humanBytes(room)} CRI-O loses an image whose removal frees nothing; delete other files first`;
+  }
+  return null;
 }
 
 /** How long after a stop was requested a look at what came of a removal may take: a runtime that froze would take its whole deadline once more. */

@@ -160,7 +160,7 @@ class ImageRemovals {
 
   /** Processes one candidate; `null` to continue with the next. */
   async #step(planned: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
-    const { timer, facts } = this.#execution;
+    const { timer, facts, disk } = this.#execution;
     this.#idleNs = timer.monotonicNs();
     const verdict = await this.#pace.allows();
     if (verdict !== "go") return verdict;
@@ -170,7 +170,7 @@ class ImageRemovals {
     // Others may have freed space while this pass waited, paused or listed.
     const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
     if (relieved !== null) return relieved;
-    if (this.#limits.compat === "none") this.#error = lossWords(fresh.snapshot, this.#meter);
+    if (this.#limits.compat === "none") this.#error = await lossWords(fresh.snapshot, disk);
     if (this.#error !== null) return "nothing-freed";
     const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();

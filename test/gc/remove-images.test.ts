@@ -10,6 +10,7 @@ import type { ImageBlock } from "../../src/model/reason.ts";
 import { duration, seconds, watched } from "../../src/model/time.ts";
 import {
   aContainer,
+  aFilesystem,
   aLedger,
   anImage,
   aRecord,
@@ -26,6 +27,7 @@ const claims = (rows: Parameters<typeof claimsOf<ImagePassSetting>>[1]): void =>
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 const kubelet = { accounting: "reported", compat: "kubelet" } as const;
 const CRIO = { ...aSnapshot().runtime, name: "cri-o" };
+const CONTAINERS = aFilesystem({ path: "/containers", device: "8:2", roles: ["containerfs"] });
 /** So much is free for root. */
 const withFree =
   (freeBytes: bigint): NonNullable<ImagePassSetting["change"]> =>
@@ -80,6 +82,28 @@ describe("a measured pass", () => {
       {
         end: "nothing-freed",
         error: expect.stringMatching(/51\.2 KiB free, and without 304\.0 KiB CRI-O loses/),
+        removals: "",
+      },
+    ],
+    [
+      "ends before a removal that CRI-O has no room to record beside its containers, on another disk",
+      {
+        to: 1_350,
+        of: "abc",
+        frees: () => 0,
+        node: () => ({ runtime: CRIO, filesystems: [STORE, CONTAINERS] }),
+        change: ({ disk }) => ({
+          disk: {
+            measure: async (path) => ({
+              ...(await disk.measure(path)),
+              freeBytes: path === CONTAINERS.path ? 0n : 300n * MIB,
+            }),
+          },
+        }),
+      },
+      {
+        end: "nothing-freed",
+        error: expect.stringMatching(/^\/containers has 0 B free, and without 304\.0 KiB/),
         removals: "",
       },
     ],
