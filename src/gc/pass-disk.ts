@@ -28,7 +28,7 @@ interface Quiet {
 }
 
 /** The changes of a second give the rate. */
-const DRIFT_NS = 1_000_000_000n;
+export const DRIFT_NS = 1_000_000_000n;
 
 export class PassDisk {
   readonly device: string;
@@ -65,13 +65,19 @@ export class PassDisk {
 
   /** Measured just before a removal. `isLate`: what appeared may belong to the one before, up to `most` for all of the pass. */
   beginRemoval({ isLate, most }: { readonly isLate: boolean; readonly most: bigint }): void {
-    const rise = this.availableBytes - this.#previous.bytes;
-    const bytes = isLate ? smaller(rise, 0n) : rise;
-    this.#noteQuiet({ ns: this.#readNs - this.#previous.ns, bytes });
+    const rise = this.noteOthers(isLate);
     if (isLate) this.appeared(rise);
     // Files deleted by other programs do not count as freed by this pass.
     this.credit(most);
     if (this.reading !== null) this.#before = { reading: this.reading, ns: this.#readNs };
+  }
+
+  /** What changed between the last two measurements, others did. `isLate`: but a rise may belong to a removal. */
+  noteOthers(isLate: boolean): bigint {
+    const rise = this.availableBytes - this.#previous.bytes;
+    const bytes = isLate ? smaller(rise, 0n) : rise;
+    this.#noteQuiet({ ns: this.#readNs - this.#previous.ns, bytes });
+    return rise;
   }
 
   forgetRemoval(): void {
@@ -115,11 +121,21 @@ export class PassDisk {
 
   /** Counts a removal; `countsInodes`: freed inodes count too. */
   removed(removed: Removed, countsInodes: boolean): void {
-    if (this.#before === null) return;
+    this.#change(this.#after(removed, countsInodes));
+  }
+
+  /** Whether nothing seems to come of a removal that took longer than what others do was watched for. */
+  isUnsure(removed: Removed, countsInodes: boolean): boolean {
+    const isLong = this.#before !== null && this.#readNs - this.#before.ns > DRIFT_NS;
+    return isLong && this.#after(removed, countsInodes).removals > this.streak.removals;
+  }
+
+  #after(removed: Removed, countsInodes: boolean): Streak {
+    if (this.#before === null) return this.streak;
     const { bytes, inodes } = this.change();
     const gained = bytes - this.#drift(this.#readNs - this.#before.ns);
     const gaveInodes = countsInodes && inodes > 0n;
-    this.#change(afterRemoval(this.streak, removed, gaveInodes ? removed.estimatedBytes : gained));
+    return afterRemoval(this.streak, removed, gaveInodes ? removed.estimatedBytes : gained);
   }
 
   /** Space that appeared since the last removal. */

@@ -14,7 +14,7 @@ import { type FreedHere, givesNothing, noStreak, TELLING_BYTES } from "../policy
 import { targetReach } from "../policy/space/futility.ts";
 import { lackedBytes, type Met, metAfterAll, targetsMet } from "../policy/space/targets.ts";
 import type { Meter } from "./meter.ts";
-import type { PassDisk } from "./pass-disk.ts";
+import { DRIFT_NS, type PassDisk } from "./pass-disk.ts";
 import type { Steps } from "./steps.ts";
 
 type Removed = Extract<ImageResult, { readonly kind: "removed" }>;
@@ -102,7 +102,7 @@ export class StopRule {
     const { sizeBytes: reportedBytes } = candidate.image;
     const meter = this.#meter;
     const gained = await meter.afterRemoval(expectedBytes(candidate), this.#input.signal);
-    if (this.#isMeasured) this.#countRemoval(candidate);
+    if (this.#isMeasured) await this.#countRemoval(candidate);
     const atOnceBytes = meter.credit(reportedBytes, candidate.unscaled?.estimateBytes);
     const result = { kind: "removed", reportedBytes } as const;
     if (!this.#isMeasured) return { ...result, measuredBytes: atOnceBytes, settled: "not-waited" };
@@ -117,18 +117,24 @@ export class StopRule {
     return { ...result, measuredBytes: atOnceBytes + laterBytes, settled };
   }
 
-  #countRemoval(candidate: ImageCandidate): void {
+  async #countRemoval(candidate: ImageCandidate): Promise<void> {
+    const { timer, steps, signal } = this.#input;
     this.#hasRemoved = true;
     const estimatedBytes = expectedBytes(candidate);
     this.#expectedBytes += estimatedBytes;
     const leastBytes =
       candidate.sharersKnown === true ? (candidate.frees?.lowerBytes ?? null) : null;
-    for (const disk of this.#meter.disks) {
-      const countsInodes = this.#targets.some(
-        (target) => target.kind === "free-inodes" && target.device === disk.device,
-      );
-      disk.removed({ estimatedBytes, leastBytes }, countsInodes);
+    const removed = { estimatedBytes, leastBytes };
+    const countsInodes = ({ device }: PassDisk): boolean =>
+      this.#targets.some((target) => target.kind === "free-inodes" && target.device === device);
+    const { disks } = this.#meter;
+    // What others wrote during a long removal hides its gain.
+    if (disks.some((disk) => disk.isUnsure(removed, countsInodes(disk)))) {
+      await steps.wait("space", () => timer.sleep(Number(DRIFT_NS / 1_000_000n), signal));
+      await this.#meter.read();
+      for (const disk of disks) disk.noteOthers(true);
     }
+    for (const disk of disks) disk.removed(removed, countsInodes(disk));
   }
 
   /** Removals for age are not waited for, but their space counts. */

@@ -242,6 +242,7 @@ describe("on a filesystem that frees space with its next commit", () => {
 describe("removals that give nothing back", () => {
   const nothing = { frees: () => 0 };
   const inVain = { ...nothing, known: true };
+  const bursts = (ms: number): number => 20 * Math.floor(ms / 200);
 
   test.each([
     ["three with known sharers", true, 3],
@@ -283,6 +284,16 @@ describe("removals that give nothing back", () => {
       "are told from those whose space another program fills at once",
       { known: true, of: "abcdefgh", callMs: 1_000, written: (ms) => ms / 10 },
       { end: "candidates-exhausted", count: 8 },
+    ],
+    [
+      "are told from long ones during which another program wrote more than just before",
+      { known: true, of: "abcdefgh", callMs: 2_000, written: bursts },
+      { end: "candidates-exhausted", count: 8 },
+    ],
+    [
+      "end a pass although each takes long and another program writes in bursts",
+      { ...inVain, callMs: 2_000, written: bursts },
+      { end: "nothing-freed", count: 3 },
     ],
     [
       // It writes for the first three removals, which free something, and what it wrote is forgotten a second later.
