@@ -30,6 +30,7 @@ import {
 import { present } from "../report/terminal.ts";
 import type { Recorder } from "../store/recorder.ts";
 import type { Log } from "./log.ts";
+import { removedNothing } from "./pressure.ts";
 
 export interface JournalOptions {
   readonly log: () => Log;
@@ -153,7 +154,7 @@ function logSummary(log: Log, pass: Pass): void {
   // The agent logs once why that loop failed.
   if (pass.kind === "container-gc" && isIdle && (pass.containers?.errors ?? []).length > 0) return;
   // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
-  if (pass.kind === "pressure" && isIdle) return log.recurring(topic, idleSummary(pass), fields);
+  if (removedNothing(pass)) return log.recurring(topic, vainSummary(pass), fields);
   if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }
@@ -171,7 +172,8 @@ function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
   log.failure(topic, `${what}: ${containers.errors.join("; ")}`, { passId: id });
 }
 
-function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {
+function vainSummary(pass: Pass): string {
+  const { kind, containers, images, purpose, plan } = pass;
   const ends = present([
     containers !== null &&
       containers.end !== "done" &&
@@ -179,7 +181,8 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
     images !== null &&
       `images: ${endWords(images.end, purpose.kind)}${blockedBy(plan.images?.blocks)}`,
   ]);
-  return `${capitalised(passTitle(kind))} found nothing to remove${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
+  const what = didSomething(pass) ? "removed nothing" : "found nothing to remove";
+  return `${capitalised(passTitle(kind))} ${what}${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
 }
 
 /** What blocks removal, without figures that change all the time. */

@@ -136,6 +136,10 @@ const OTHER_PASS_MS = 60_000;
 export const needsMore = (now: PressureVerdict, begun: PressureVerdict["reclaim"]): boolean =>
   !begun.containers && (now.reclaim.containers || (now.reclaim.logs && !begun.logs));
 
+/** Whether the pass was one under pressure, and removed nothing. */
+export const removedNothing = (pass: Pass): boolean =>
+  pass.kind === "pressure" && !hasRemoved(pass);
+
 const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
   due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
 
