@@ -35,7 +35,7 @@ export async function askAll<T>(
 
 export class NotAsked extends Error {
   constructor(unanswered: number) {
-    super(`not requested, because ${unanswered} other calls timed out`);
+    super(`not requested, because ${unanswered} other calls got no answer`);
   }
 }
 
@@ -259,4 +259,4 @@ export class Pace {
 }
 
 export const silentWords = (count: number): string =>
-  `${count} removals in a row timed out, and the runtime may still be working on them; the rest is left to the next pass`;
+  `${count} removals in a row got no answer, and the runtime may still be working on them; the rest is left to the next pass`;

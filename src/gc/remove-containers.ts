@@ -239,7 +239,7 @@ class ContainerRemovals {
     });
     // A pass that has to end waits for no deadline.
     if (unanswered >= UNANSWERED_MAX && !this.#execution.signal.aborted)
-      this.#errors.add(`${name}: ${unanswered} calls timed out; the rest is left to the next pass`);
+      this.#errors.add(`${name}: ${unanswered} calls got no answer; the next pass does the rest`);
   }
 
   /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */

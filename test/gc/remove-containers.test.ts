@@ -684,7 +684,7 @@ describe("a runtime that does not answer", () => {
     const first = await collect({ sandboxes, silent, options });
     expect(called(first.fake, "StopPodSandbox").length).toBeLessThanOrEqual(4);
     expect(first.outcome.errors).toEqual([
-      expect.stringMatching(/^sandboxes: \d calls timed out; the rest is left/),
+      expect.stringMatching(/^sandboxes: \d calls got no answer; the next pass does the rest/),
     ]);
     const second = await collect({ sandboxes, silent, options });
     expect(called(second.fake, "RemovePodSandbox")).toHaveLength(10);
@@ -936,7 +936,7 @@ describe("a dangling link", () => {
         errors: [
           expect.stringContaining("kept"),
           expect.stringContaining("kept"),
-          expect.stringMatching(/^log links: 2 calls timed out/),
+          expect.stringMatching(/^log links: 2 calls got no answer/),
         ],
       },
     ],

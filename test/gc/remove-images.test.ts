@@ -254,7 +254,7 @@ describe("a measured pass", () => {
       { to: 1_100, of: "abcd", silent: "abcd" },
       {
         end: "observation-failed",
-        error: expect.stringContaining("timed out"),
+        error: expect.stringContaining("2 removals in a row got no answer"),
         removals: "ab",
       },
     ],
