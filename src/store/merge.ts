@@ -25,6 +25,9 @@ export function mergeLedgers(versions: LedgerVersions): Ledger {
   const ours = isOursLater ? versions.ours : caughtUp(versions.ours, versions.theirs, base);
   const theirs = isOursLater ? caughtUp(versions.theirs, versions.ours, base) : versions.theirs;
   const later = isOursLater ? ours : theirs;
+  // Whoever looked last, or the time in between would count for what it saw.
+  const isOursLast = ours.bootId !== theirs.bootId || ours.uptime >= theirs.uptime;
+  const last = ours.observedAt !== null && isOursLast ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
   // One read the other's ledger late: it may have seen that an image was gone that is there again.
   const wereApart =
@@ -38,6 +41,8 @@ export function mergeLedgers(versions: LedgerVersions): Ledger {
   });
   return {
     ...later,
+    observedAt: last.observedAt,
+    uptime: last.uptime,
     graceUntil: grace.graceUntil,
     graceReason: grace.graceReason,
     // Whoever ended a pass since.

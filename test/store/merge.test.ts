@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { creationId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
-import { instant, type ObservedTime, watched } from "../../src/model/time.ts";
+import { duration, instant, type ObservedTime, watched } from "../../src/model/time.ts";
 import { mergeLedgers } from "../../src/store/merge.ts";
 import { aRecord } from "../support/build/values.ts";
 import { aLedger } from "./arbitrary.ts";
@@ -16,6 +16,9 @@ test("a change by only one of two processes wins", () => {
     fc.property(aLedger, aLedger, (base, changed) => {
       const later = {
         ...changed,
+        bootId: base.bootId,
+        observedAt: instant((base.observedAt ?? 0n) + 1n),
+        uptime: duration(base.uptime + 1n),
         watched: watched(base.watched + 1n),
         graceUntil: base.graceUntil,
         graceReason: base.graceReason,
@@ -108,8 +111,16 @@ test("what a process saw before it could read the ledger is as old as it was, an
 test("an image that only the process saw that missed observations is no older for it", () => {
   const base: Ledger = { ...emptyLedger, observedAt: instant(1n), watched: watched(100n) };
   const image = aRecord({ firstSeenWatched: watched(110n) });
-  const ours = { ...base, watched: watched(110n), images: new Map([[imageId("a"), image]]) };
-  const merged = mergeLedgers({ base, ours, theirs: { ...base, watched: watched(160n) } });
+  const looked = { watched: watched(110n), observedAt: instant(70n), uptime: duration(70n) };
+  const ours = { ...base, ...looked, images: new Map([[imageId("a"), image]]) };
+  const theirs = {
+    ...base,
+    watched: watched(160n),
+    observedAt: instant(60n),
+    uptime: duration(60n),
+  };
+  const merged = mergeLedgers({ base, ours, theirs });
+  expect(merged).toMatchObject({ ...looked, watched: watched(160n) });
   expect(merged.images.get(imageId("a"))?.firstSeenWatched).toBe(watched(160n));
 });
 
