@@ -69,6 +69,20 @@ test("after an agent was killed, the images are young", async () => {
   await expectTooYoung(node);
 });
 
+test("beside an agent that cannot write its ledger, the images are young for gc", async () => {
+  await using node = await oldNode();
+  await using agent = node.start("run", ...quickPasses.slice(-5));
+  await node.looksAgain();
+  using _ = locked(node);
+  await agent.untilSaid("stay in memory");
+  node.runtime.node.removeImage(X.id);
+  await node.looksAgain();
+  node.runtime.node.addImage({ ...X });
+  await node.looksAgain();
+  expect((await node.crigc("gc", "--all-unused")).exitCode).toBe(4);
+  expect(node.removedImages()).toEqual([]);
+}, 30_000);
+
 test("after an older copy of the ledger is put back, the images are young", async () => {
   await using node = await oldNode();
   const copy = join(node.home, "copy");
