@@ -13,6 +13,7 @@ import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
+import { counted } from "../report/bytes.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
@@ -110,7 +111,7 @@ export class StatusServer implements HttpProviders {
       filesystem === undefined || filesystem.capacityBytes === 0n
         ? ""
         : `, ${100n - (100n * filesystem.availableBytes) / filesystem.capacityBytes}% of ${filesystem.mountpoint} used`;
-    return `${state.images.length} images${percent}${state.pressure?.condition === true ? ", disk pressure" : ""}`;
+    return `${counted(state.images.length, "image")}${percent}${state.pressure?.condition === true ? ", disk pressure" : ""}`;
   }
 
   async close(): Promise<void> {

@@ -35,8 +35,8 @@ export interface DiskUsageReport extends ImageUsageReport {
   readonly disks: readonly DiskUsage[];
   readonly containers: readonly Container[];
   readonly writableLayers: WritableLayers | null;
-  /** Log directories of pods; `null`: unreadable. */
-  readonly podLogs: readonly DirectorySize[] | null;
+  /** Log directories of pods; `null`: unknown. */
+  readonly podLogs: Pick<DirectoryWalk, "directories" | "complete"> | null;
   /** Other data on the image filesystem. */
   readonly rest: DirectoryWalk | null;
 }
@@ -45,7 +45,9 @@ export type DiskUsageDocument = ReturnType<typeof diskUsageDocument>;
 
 export const diskUsageDocument = (report: DiskUsageReport) =>
   document("DiskUsage", {
-    ...jsonOf(report, "observedAt", "podLogs", "rest"),
+    ...jsonOf(report, "observedAt", "rest"),
+    podLogs: report.podLogs && report.podLogs.directories.map((it) => jsonOf(it)),
+    podLogsComplete: report.podLogs?.complete ?? true,
     filesystems: report.disks.map((disk) => ({
       ...usageJson(disk),
       usedBytes: disk.filesystem.capacityBytes - disk.filesystem.availableBytes,
@@ -78,7 +80,7 @@ const shareJson = ({ unique, shared, ...row }: ImageShare) => ({
   sharedAtMostBytes: shared.upperBytes,
 });
 
-/** Largest first; `null`: the runtime does not report them. */
+/** Largest first; `null`: unknown. */
 const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>
   writableLayers &&
   containers
@@ -141,16 +143,20 @@ const SHARES =
 const boundsText = (least: bigint, estimate: bigint, most: bigint): string =>
   (most - least) * 4n <= estimate ? humanBytes(estimate) : humanRange(least, most);
 
-function printOtherData(printer: Printer, { containers, podLogs, rest }: DiskUsageDocument): void {
+function printOtherData(
+  printer: Printer,
+  { containers, podLogs, podLogsComplete, rest }: DiskUsageDocument,
+): void {
   printer.line("Other data", "bold");
   const layers = containers?.map((it) => ({ path: containerName(it), bytes: it.writableBytes }));
   const total = (sizes: readonly DirectorySize[]): string =>
     humanBytes(sizes.reduce((sum, { bytes }) => sum + bytes, 0n));
-  const unknown = "the runtime does not report them";
-  printLargest(printer, `container layers: ${layers ? total(layers) : unknown}`, layers ?? []);
-  printLargest(printer, `pod logs: ${podLogs ? total(podLogs) : "cannot be read"}`, podLogs ?? []);
+  const part = ({ complete }: { readonly complete: boolean }) => (complete ? "" : " (incomplete)");
+  printLargest(printer, `container layers: ${layers ? total(layers) : "unknown"}`, layers ?? []);
+  const logs = podLogs ? total(podLogs) : "unknown";
+  printLargest(printer, `pod logs${part({ complete: podLogsComplete })}: ${logs}`, podLogs ?? []);
   if (rest === null) return;
-  const title = `other directories${rest.complete ? "" : " (incomplete: time ran out)"}`;
+  const title = `other directories${part(rest)}`;
   const directories = rest.directories.map(({ path, bytes }) => ({
     path: rest.directories.some((it) => isWithin(it.path, path)) ? `${path} (files)` : path,
     bytes,

@@ -48,7 +48,7 @@ const countOf = ({ nodes }: SimulatedRun, name: CountName): number =>
   nodes.reduce((sum, node) => sum + node[name], 0);
 
 const percentOf = (part: bigint, whole: bigint): string =>
-  whole === 0n ? "-" : `${Math.round(Number((part * 1000n) / whole) / 10)}%`;
+  whole === 0n ? "-" : `${(part * 100n) / whole}%`;
 
 /** Bytes pulled again, as a multiple of those of the offline bound; `null`: that pulled nothing again, or is unknown. */
 export function timesBound({ nodes }: SimulatedRun): number | null {
@@ -87,8 +87,8 @@ export const SIMULATION_COLUMNS: Columns<SimulatedRun> = [
 
 /** Of the fullest disk. */
 const highestPeak = (nodes: readonly SimulatedNodeFigures[]): string => {
-  const most = nodes.map((node) => Number((node.peakBytes * 1000n) / (node.capacityBytes || 1n)));
-  return `${Math.round(Math.max(0, ...most) / 10)}%`;
+  const most = nodes.map((node) => Number((node.peakBytes * 100n) / (node.capacityBytes || 1n)));
+  return `${Math.max(0, ...most)}%`;
 };
 
 const NODE_COLUMNS: Columns<SimulatedRun> = [

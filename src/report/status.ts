@@ -221,7 +221,7 @@ function problems(report: StatusReport): readonly string[] {
 
 function pressureWords(it: PressureStatus): string {
   const shown = (amount: bigint): string =>
-    isOfInodes(it) ? `${amount} inodes` : humanBytes(amount);
+    isOfInodes(it) ? counted(amount, "inode") : humanBytes(amount);
   const grace = it.due ? "" : ", within its grace period";
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }

@@ -139,7 +139,11 @@ async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise
   const [writableLayers, podLogs, rest] = await Promise.all([
     writableLayersOf(context),
     // A missing directory has no logs; one that cannot be read is unknown.
-    logs === null ? (snapshot.logs === null ? [] : null) : sizesOfLogs(context, logs),
+    logs === null
+      ? snapshot.logs === null
+        ? { directories: [], complete: true }
+        : null
+      : sizesOfLogs(context, logs),
     imagefs === undefined ? null : restOf(context, imagefs, logs?.podLogsDirectory ?? null),
   ]);
   return { writableLayers, podLogs, rest };
@@ -163,17 +167,20 @@ async function sizesOfLogs(
     readonly podLogsDirectory: string;
     readonly podLogs: readonly { readonly entry: string }[];
   },
-): Promise<readonly DirectorySize[]> {
+): Promise<DiskUsageReport["podLogs"]> {
   const endsAt = performance.now() + LOGS_WITHIN_MS;
   const sizes: DirectorySize[] = [];
+  let complete = true;
   for (const { entry } of logs.podLogs) {
     const path = `${logs.podLogsDirectory}/${entry}`;
     const withinMs = Math.max(0, endsAt - performance.now());
     const options = { withinMs, apart: [], most: 0 };
     const walk = await context.open.walkDirectories(path, options, context.signal);
     sizes.push({ path, bytes: walk.bytes });
+    complete &&= walk.complete;
   }
-  return sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
+  const directories = sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
+  return { directories, complete };
 }
 
 /** Layers and their archives, beside the directory that containerd and CRI-O report. */

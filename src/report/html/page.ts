@@ -154,7 +154,7 @@ function removedSection({ removals, regrets }: HistoryDocument): Html {
     older.length === 0
       ? null
       : collapsed(
-          `${older.length} older removals`,
+          counted(older.length, "older removal"),
           htmlTable(columns, older, { most: OLDER_SHOWN }),
         ),
     htmlTable(REGRET_COLUMNS, regrets, { caption: "Images that came back after their removal" }),

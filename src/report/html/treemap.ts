@@ -58,7 +58,7 @@ interface Tile {
 function tilesOf({ byRepository, uniqueBytes }: ImageUsageJson): readonly Tile[] {
   const smallest = byRepository.slice(TILES_MAX);
   const rest = {
-    name: `${smallest.length} more repositories`,
+    name: counted(smallest.length, "more repository", "more repositories"),
     images: smallest.reduce((sum, { images }) => sum + images, 0),
     removable: smallest.reduce((sum, { removable }) => sum + removable, 0),
     uniqueBytes: sumOf(smallest.map((it) => it.uniqueBytes)),

@@ -3,7 +3,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { podUid } from "../../../src/model/ids.ts";
 import { walkDirectories } from "../../../src/node/directories.ts";
+import { noLogs } from "../../support/build/pods.ts";
 import { aFilesystem } from "../../support/build/values.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
@@ -31,3 +33,12 @@ test.each([
     ]);
   },
 );
+
+test("pod logs that took too long to measure are incomplete, and container layers that the runtime does not report unknown", async () => {
+  const podLogs = [{ entry: "default_web_1", uid: podUid("1") }];
+  const { node } = openNodeOf({ snapshot: { logs: { ...noLogs, podLogs } } });
+  const slow = async () => ({ complete: false, directories: [], bytes: 5n });
+  const { stdout } = await crigc(["df"], { open: { node, walkDirectories: slow } });
+  expect(stdout).toContain("  container layers: unknown\n  pod logs (incomplete): 5 B\n");
+  expect(stdout).toContain("  other directories (incomplete): 5 B\n");
+});

@@ -37,6 +37,16 @@ describe("simulate", () => {
     expect(stdout).toMatchSnapshot();
   });
 
+  test("does not show a disk as full that was nearly full", async () => {
+    const { stdout: alone } = await simulate(["--trace", "a.trace", "-o", "json"]);
+    const nearly = alone
+      .replaceAll(/"(?:mean|peak)Bytes": \d+/g, (figure) => figure.replace(/\d+/, "999"))
+      .replaceAll(/"capacityBytes": \d+/g, '"capacityBytes": 1000');
+    const sideBySide = async (jobs: readonly unknown[]) => jobs.map(() => nearly);
+    const { stdout } = await simulate(["--trace", "/traces"], { sideBySide });
+    expect(stdout.match(/\d+%/g)).toEqual(["99%", "99%"]);
+  });
+
   test("replays many traces in processes of their own, under the same settings", async () => {
     const { stdout: alone } = await simulate(["--trace", "a.trace", "-o", "json"]);
     const args: (readonly string[])[] = [];

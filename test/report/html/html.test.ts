@@ -172,6 +172,8 @@ describe("the treemap", () => {
     const text = textOf(Array.from({ length: 1000 }, (_, at) => row(`app-${at}`, 1)));
     expect(tilesIn(text)).toBe(62);
     expect(text).toContain("940 more repositories: 9.2 GiB, 1880 images, 940 removable");
+    const one = textOf(Array.from({ length: 61 }, (_, at) => row(`app-${at}`, 1)));
+    expect(one).toContain("1 more repository: 10.0 MiB, 2 images, 1 removable");
   });
 
   test("the treemap is omitted without images, and has a text alternative", () => {
