@@ -39,7 +39,7 @@ class RealParts {
     this.recorder = await openStore({
       channel: directChannel({ directory: this.directory, now }),
       directory: this.directory,
-      notify: ({ message }) => notices.push(message),
+      notify: (message) => notices.push(message),
     });
   }
 

@@ -31,7 +31,7 @@ if (process.argv[2] === STATE_PROCESS) {
   // Whoever collects ends it, by closing its input; what is under way is written before.
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
   const { runStateProcess } = await import("./agent/state-process.ts");
-  await runStateProcess(process.argv[3] ?? "", process.argv[4]);
+  await runStateProcess(process.argv[3] ?? "");
   process.exit(0);
 }
 

@@ -57,7 +57,7 @@ export function readState(directory: string): Recorded {
   const notices: string[] = [];
   const reader = openStoreReader({
     directory,
-    notify: ({ message }) => notices.push(message),
+    notify: (message) => notices.push(message),
   });
   try {
     const removals = reader

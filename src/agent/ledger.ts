@@ -10,7 +10,7 @@ import { wallClock } from "../node/clock.ts";
 import type { LockPlaces } from "../node/lock.ts";
 import { enterWriters, otherWriters } from "../node/writers.ts";
 import type { AgesFrom } from "../policy/facts.ts";
-import type { StoreNotice } from "../store/errors.ts";
+import type { Notify } from "../store/errors.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { processChannel } from "./state-process.ts";
@@ -20,23 +20,23 @@ import { lockPlaces, type Process } from "./world.ts";
 export async function openState(
   config: Config,
   self: Process,
-  notify: (notice: StoreNotice) => void,
+  notify: Notify,
 ): Promise<{ readonly memory: LedgerMemory; readonly recorder: Recorder | null }> {
   const directory = config.values.stateDir;
   if (config.values.dryRun) {
     return { memory: volatileMemory(ledgerOnDisk(config, notify)), recorder: null };
   }
   const presence = enteredWriters(directory, lockPlaces(config, self));
-  const channel = processChannel({ program: self.program, directory, writer: presence?.id });
+  const channel = processChannel({ program: self.program, directory });
   const recorder = await openStore({ channel, directory, presence, notify });
   const memory: LedgerMemory = {
     current: () => recorder.ledger(),
-    replace: (next) => recorder.saveLedger(next),
+    replace: (next, changed) => recorder.saveLedger(next, changed),
   };
   return { memory, recorder };
 }
 
-export function ledgerOnDisk(config: Config, notify: (notice: StoreNotice) => void): Ledger {
+export function ledgerOnDisk(config: Config, notify: Notify): Ledger {
   const { stateDir: directory } = config.values;
   const others = () => otherWriters(directory, lockPlaces(config, { userId: 0 }));
   using store = openStoreReader({ directory, notify, others });
@@ -68,9 +68,9 @@ export function countedMemory(memory: LedgerMemory, limits: () => Limits): Ledge
   };
   return {
     current: () => memory.current(),
-    replace: (next) => {
+    replace: (next, changed) => {
       agesFrom(next);
-      memory.replace(next);
+      memory.replace(next, changed);
     },
     agesFrom,
   };

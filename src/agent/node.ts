@@ -26,7 +26,6 @@ import { collectIfGrown } from "../node/process.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
 import { document, eventJson, toJson } from "../report/document.ts";
-import type { StoreNotice } from "../store/errors.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { journalOf } from "./journal.ts";
 import { countedMemory, ledgerOnDisk, openState } from "./ledger.ts";
@@ -39,7 +38,7 @@ export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 /** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
 export async function openNode(config: Config, kubelet: NodeKubelet) {
   const notices: string[] = [];
-  const notify = ({ message }: StoreNotice): void => void notices.push(message);
+  const notify = (notice: string): void => void notices.push(notice);
   const opened = async () =>
     [await hostOf(() => config, kubelet.found), ledgerOnDisk(config, notify)] as const;
   const [{ runtime }, [host, ledger]] = await Promise.all([connect(config), opened()]);
@@ -86,7 +85,7 @@ export async function openEngine(options: CollectorOptions) {
   const { runtime } = connected;
   const host = await hostOf(config, options.kubelet.look);
   const warn = (message: string): void => log().warning(message);
-  const { memory, recorder } = await openState(config(), self, ({ message }) => warn(message));
+  const { memory, recorder } = await openState(config(), self, warn);
   const limits = () => config().limits;
   const hook = new EventHook(warn);
   const onEvent = (event: Event): void => {

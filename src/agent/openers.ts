@@ -51,7 +51,7 @@ export function openersOf(world: ProcessWorld) {
   const state = ({ values }: Config): StoreReader =>
     openStoreReader({
       directory: values.stateDir,
-      notify: ({ message }) => {
+      notify: (message) => {
         if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
         said.add(message);
       },

@@ -17,8 +17,8 @@ type Line =
   | { readonly kind: "reply"; readonly reply: StateReply };
 
 /** Serves requests until its input ends. */
-export async function runStateProcess(directory: string, writer?: string): Promise<void> {
-  using file = new StateFile({ directory, now: () => wallClock(), writer });
+export async function runStateProcess(directory: string): Promise<void> {
+  using file = new StateFile({ directory, now: () => wallClock() });
   const out = Bun.stdout.writer();
   // The requester may be gone; its pending records are still written.
   const send = async (line: Line): Promise<void> => {
@@ -40,8 +40,6 @@ export interface StateProcessOptions {
   /** Command that starts this program: the executable, or Bun and the entry point. */
   readonly program: readonly string[];
   readonly directory: string;
-  /** Of this process's mark in the file. */
-  readonly writer?: string | undefined;
 }
 
 /** Starts the process on the first request, and again if it ended. */
@@ -69,14 +67,8 @@ class StateChild {
   #pending: PendingRequest[] = [];
   hasEnded = false;
 
-  constructor({ program, directory, writer }: StateProcessOptions) {
-    const command = [
-      ...program,
-      STATE_PROCESS,
-      directory,
-      ...(writer === undefined ? [] : [writer]),
-    ];
-    const child = Bun.spawn(command, {
+  constructor({ program, directory }: StateProcessOptions) {
+    const child = Bun.spawn([...program, STATE_PROCESS, directory], {
       // A hanging process must not keep our stderr or working directory open.
       stdio: ["pipe", "pipe", "pipe"],
       cwd: "/",

@@ -105,6 +105,7 @@ export async function removeImage(
   const attempt = { end: endOf(removed.kind, failure), runtime: removing.info };
   memory.replace(
     mayGoYet ? rememberGhost(recalled, { image: { id }, record, ...attempt }) : recalled,
+    [id],
   );
   return removed;
 }
@@ -118,7 +119,7 @@ function endOf(kind: ImageRemoved["kind"], failure: unknown): GhostAttempt["end"
 }
 
 const forget = ({ memory }: Removing, id: ImageId): void =>
-  memory.replace(forgetImages(memory.current(), [id]));
+  memory.replace(forgetImages(memory.current(), [id]), [id]);
 
 async function failureOf(call: () => Promise<void>): Promise<unknown> {
   try {

@@ -13,6 +13,7 @@ import {
   list,
   nullable,
   type Of,
+  optional,
   record,
   text,
   texts,
@@ -25,7 +26,6 @@ import { type ContainerOutcome, type ImageEnd, type PassKind, type Settled, step
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import { filesystemFields } from "./snapshot.ts";
-import type { Duration } from "./time.ts";
 
 export const removalResults = ["removed", "already-gone", "ghost", "skipped", "failed"] as const;
 
@@ -130,14 +130,19 @@ export const regret = record({
 export type Regret = Of<typeof regret>;
 
 /** Removed images and those that came back, as far back as the history goes. */
-export interface RegretFigures {
-  readonly removedImages: number;
+export const regretFigures = record({
+  removedImages: count,
   /** By the trigger of the removal. */
-  readonly returned: readonly {
-    readonly trigger: string;
-    readonly count: number;
-    readonly sizeBytes: bigint;
-  }[];
+  returned: list(record({ trigger: text, count, sizeBytes: amount })),
   /** The shortest time between removal and return; `null` if none came back. */
-  readonly soonest: Duration | null;
-}
+  soonest: nullable(durationNs),
+});
+export type RegretFigures = Of<typeof regretFigures>;
+
+/** What the history tells of the present. */
+export const recentHistory = record({
+  /** In the order in which they were recorded; absent: the same as before. */
+  samples: optional(list(sample)),
+  regrets: regretFigures,
+});
+export type RecentHistory = Of<typeof recentHistory>;

@@ -217,7 +217,8 @@ export interface HookCaller {
 export interface LedgerMemory {
   /** The newest ledger, including what another process wrote since. */
   current(): Ledger;
-  replace(next: Ledger): void;
+  /** `changed`: the only images whose records differ; absent: any may. */
+  replace(next: Ledger, changed?: readonly ImageId[]): void;
   /** With `compat: kubelet`: from when images count, for a decision by this ledger. */
   agesFrom?(ledger: Ledger): { readonly watched: ObservedTime; readonly at: Instant };
 }
@@ -267,14 +268,13 @@ export interface CallRecord {
 
 /** The other processes that write the same state directory. */
 export interface OtherWriters {
-  readonly alive: readonly string[];
+  readonly isOneAlive: boolean;
   /** One ended without having written everything. */
   readonly isOneDead: boolean;
 }
 
 /** This process among those that write a state directory; the kernel notices when it ends. */
 export interface WriterPresence {
-  readonly id: string;
   others(): OtherWriters;
   /** `isComplete`: everything is written. */
   end(isComplete: boolean): void;

@@ -20,14 +20,11 @@ export function enterWriters(stateDirectory: string, places: LockPlaces): Writer
   renameSync(opened.path, path);
   let isOpen = true;
   return {
-    id,
     others: () => {
-      const found = writersIn(directory, stateDirectory);
       // Its own file may be unlocked already: it ended before everything was written.
-      const alive = found.alive.filter((it) => it !== id);
-      const dead = found.dead.filter((it) => it !== id);
-      for (const other of dead) removeIfPossible(join(directory, fileOf(other, stateDirectory)));
-      return { alive, isOneDead: dead.length > 0 };
+      const { alive, dead } = writersIn(directory, stateDirectory, path);
+      for (const other of dead) removeIfPossible(other);
+      return { isOneAlive: alive.length > 0, isOneDead: dead.length > 0 };
     },
     end: (isComplete) => {
       if (!isOpen) return;
@@ -45,7 +42,7 @@ export function otherWriters(stateDirectory: string, places: LockPlaces): OtherW
     writersIn(join(directory, "locks"), stateDirectory),
   );
   return {
-    alive: found.flatMap(({ alive }) => alive),
+    isOneAlive: found.some(({ alive }) => alive.length > 0),
     isOneDead: found.some(({ dead }) => dead.length > 0),
   };
 }
@@ -53,13 +50,15 @@ export function otherWriters(stateDirectory: string, places: LockPlaces): OtherW
 const fileOf = (id: string, stateDirectory: string): string =>
   `writer-${id}-${endpointHash(stateDirectory)}.lock`;
 
-function writersIn(directory: string, stateDirectory: string) {
+/** Their files. */
+function writersIn(directory: string, stateDirectory: string, own?: string) {
   const [prefix = "", suffix = ""] = fileOf("/", stateDirectory).split("/");
-  const ids = namesIn(directory)
+  const files = namesIn(directory)
     .filter((name) => name.startsWith(prefix) && name.endsWith(suffix))
-    .map((name) => name.slice(prefix.length, -suffix.length));
-  const { alive = [], dead = [] } = Object.groupBy(ids, (id) =>
-    isHeld(join(directory, fileOf(id, stateDirectory))) ? "alive" : "dead",
+    .map((name) => join(directory, name))
+    .filter((path) => path !== own);
+  const { alive = [], dead = [] } = Object.groupBy(files, (path) =>
+    isHeld(path) ? "alive" : "dead",
   );
   return { alive, dead };
 }

@@ -70,22 +70,16 @@ function reasonOf(thrown: unknown): string {
   return isSqlite && code !== "" ? `${messageOf(thrown)} (${code})` : messageOf(thrown);
 }
 
-/** What the store reports to its opener, once when a condition begins and once when it ends. */
-export interface StoreNotice {
-  readonly kind:
-    "broken-moved-aside" | "memory-only" | "write-failed" | "write-recovered" | "records-lost";
-  /** `null` if nothing failed. */
-  readonly error: StoreErrorKind | null;
-  readonly message: string;
-}
+/** Receives what the operator should hear of, once when a condition begins and once when it ends. */
+export type Notify = (message: string) => void;
 
 /** The disk's current problem, reported when it begins and when it ends. */
 export class Failures {
   readonly #directory: string;
-  readonly #notify: (notice: StoreNotice) => void;
+  readonly #notify: Notify;
   #last: StoreErrorKind | null = null;
 
-  constructor(directory: string, notify: (notice: StoreNotice) => void) {
+  constructor(directory: string, notify: Notify) {
     this.#directory = directory;
     this.#notify = notify;
   }
@@ -95,41 +89,38 @@ export class Failures {
     return this.#last;
   }
 
-  failed(
-    kind: StoreNotice["kind"],
-    { error, message }: { readonly error: StoreErrorKind; readonly message: string },
-  ): void {
-    if (this.#last !== error) this.#notify({ kind, error, message });
+  failed(error: StoreErrorKind, message: string): void {
+    if (this.#last !== error) this.#notify(message);
     this.#last = error;
   }
 
   hangs(): void {
-    const message = `the disk of ${this.#directory} does not respond; new records stay in memory until it does`;
-    this.failed("write-failed", { error: "hanging", message });
+    this.failed(
+      "hanging",
+      `the disk of ${this.#directory} does not respond; new records stay in memory until it does`,
+    );
   }
 
   /** Nobody will try again: this process ends. */
   lost(removals: number): void {
     const what = removals === 1 ? "1 removal" : `${removals} removals`;
     const history = removals === 0 ? "" : `the records of ${what} and `;
-    const message = `${history}the newest ledger could not be written to ${this.#directory} before crigc ended, and ${removals === 0 ? "is" : "are"} lost`;
-    this.#notify({ kind: "records-lost", error: null, message });
+    this.#notify(
+      `${history}the newest ledger could not be written to ${this.#directory} before crigc ended, and ${removals === 0 ? "is" : "are"} lost`,
+    );
   }
 
   /** `lost`: records that were dropped meanwhile. */
   recovered(lost: number): void {
+    const directory = this.#directory;
     if (this.#last !== null)
-      this.#notify({
-        kind: "write-recovered",
-        error: null,
-        message: `the ledger in ${this.#directory} can be written again; the records kept in memory are on disk`,
-      });
+      this.#notify(
+        `the ledger in ${directory} can be written again; the records kept in memory are on disk`,
+      );
     this.#last = null;
     if (lost > 0)
-      this.#notify({
-        kind: "records-lost",
-        error: null,
-        message: `${lost} records of the history were lost while ${this.#directory} could not be written`,
-      });
+      this.#notify(
+        `${lost} records of the history were lost while ${directory} could not be written`,
+      );
   }
 }

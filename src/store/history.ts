@@ -17,7 +17,7 @@ import {
 } from "../model/history.ts";
 import { type Event, event } from "../model/pass.ts";
 import { hours, type Instant, type ObservedTime } from "../model/time.ts";
-import { REMOVED_IMAGE } from "./connection.ts";
+import { renewRemoved } from "./ledger-rows.ts";
 
 interface HistoryRows {
   readonly pass: PassRow;
@@ -37,7 +37,7 @@ export type HistoryRecord<Kind extends HistoryKind = HistoryKind> = {
 interface HistoryCodec<Row> {
   readonly codec: Codec<Row>;
   readonly at: (row: Row) => Instant;
-  /** A record with the same key is completed; absent: every record is a new row. */
+  /** Records with the same key are one row; absent: every record is a new row. */
   readonly key?: (row: Row) => string;
 }
 
@@ -142,106 +142,70 @@ function countsSoFar(db: Database, { id }: PassRow): Pick<PassRow, "removed" | "
   return counts;
 }
 
-/** How many of the latest removed images are recognised when they come back. */
-export const REMOVED_IMAGES = 1_000;
-
 /** How many disk samples: more than a day of passes every five minutes on three filesystems. */
 export const SAMPLES_KEPT = 1_000;
 
-/** Records that describe the present, read when the file is opened. */
-export function readRecentHistory(db: Database): RecentHistory {
-  const rows = (kind: HistoryKind, filter: string): readonly string[] =>
-    newestDocuments(db, kind, { filter, limit: REMOVED_IMAGES });
-  const count = db
-    .query<{ count: number }, []>(
-      `SELECT count(*) AS count FROM history INDEXED BY removed_images WHERE ${REMOVED_IMAGE}`,
-    )
-    .get();
-  return {
-    removals: rows("removal", `AND ${REMOVED_IMAGE}`),
-    regrets: rows("regret", ""),
-    removedCount: count?.count ?? 0,
-    samples: newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }),
-  };
-}
-
 /** In the order in which they were recorded: their times follow the wall clock, which can be set. */
-export const queryNewestSamples = (db: Database): readonly DiskSample[] =>
-  newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }).map((document) =>
-    historyKinds.sample.codec.read(JSON.parse(document)),
-  );
+export const newestSamples = (db: Database): readonly DiskSample[] =>
+  newestRows(db, "sample", { filter: "TRUE", limit: SAMPLES_KEPT });
 
-const newestDocuments = (
+/** Those that the filter selects, oldest first, without invalid ones: for what no decision depends on. */
+export const newestRows = <Kind extends HistoryKind>(
   db: Database,
-  kind: HistoryKind,
+  kind: Kind,
   { filter, limit }: { readonly filter: string; readonly limit: number },
-): readonly string[] =>
+): readonly RowOf<Kind>[] =>
   db
     .query<{ document: string }, [string]>(
-      `SELECT document FROM history WHERE kind = ? ${filter} ORDER BY seq DESC LIMIT ${limit}`,
+      `SELECT document FROM history WHERE kind = ? AND ${filter} ORDER BY seq DESC LIMIT ${limit}`,
     )
     .all(kind)
-    .map(({ document }) => document)
-    .toReversed();
-
-/** The records of documents, without invalid ones: for those that no decision depends on. */
-export const readable = <Kind extends HistoryKind>(
-  kind: Kind,
-  documents: readonly string[],
-): readonly RowOf<Kind>[] =>
-  documents.flatMap((document) => {
-    try {
-      return [historyKinds[kind].codec.read(JSON.parse(document))];
-    } catch {
-      return [];
-    }
-  });
-
-/** Documents of the newest rows, oldest first. */
-export interface RecentHistory {
-  /** Of images. */
-  readonly removals: readonly string[];
-  readonly regrets: readonly string[];
-  /** Of all removed images in the history. */
-  readonly removedCount: number;
-  readonly samples: readonly string[];
-}
+    .toReversed()
+    .flatMap(({ document }) => {
+      try {
+        return [historyKinds[kind].codec.read(JSON.parse(document))];
+      } catch {
+        return [];
+      }
+    });
 
 /** A record as a row of the state file. */
 export interface HistoryRow {
   readonly kind: HistoryKind;
-  /** A row with the same key is completed; `null`: each record is a row of its own. */
+  /** Records with the same key are one row; `null`: each record is a new row. */
   readonly key: string | null;
   readonly at: string;
+  /** Observed time when it was recorded, as digits. */
+  readonly watched: string;
   readonly document: string;
 }
 
-export function historyRow<Kind extends HistoryKind>({
-  kind,
-  row,
-}: HistoryRecord<Kind>): HistoryRow {
+export function historyRow<Kind extends HistoryKind>(
+  { kind, row }: HistoryRecord<Kind>,
+  watched: ObservedTime,
+): HistoryRow {
   const { codec, key, at } = historyKinds[kind];
   return {
     kind,
     key: key === undefined ? null : `${kind} ${key(row)}`,
     at: at(row).toString(),
+    watched: watched.toString(),
     document: rowJson(codec.write(row)),
   };
 }
 
 /**
- * A pass that began is replaced by the pass that ended. A removal is completed at the end of its pass, and keeps its
- * time. A regret never changes. `watched`: a process that could not read the ledger yet counts it from elsewhere.
+ * A pass that began is replaced by the pass that ended, and a removal by one whose space came late; a regret never
+ * changes. `watched`: a process that could not read the ledger yet counts it from elsewhere.
  */
-export function writeRow(db: Database, row: HistoryRow, watched: string): void {
+export function writeRow(db: Database, row: HistoryRow): void {
+  const { kind, key, at, watched, document } = row;
   db.query(
     `INSERT INTO history (kind, key, at, watched, document) VALUES (
        ?, ?, ?, max(?, ifnull((SELECT watched FROM history ORDER BY seq DESC LIMIT 1), 0)), ?)
-     ON CONFLICT (key) DO UPDATE SET document = CASE kind
-       WHEN 'removal' THEN json_set(excluded.document, '$.at', ${field("at")})
-       WHEN 'regret' THEN document
-       ELSE excluded.document END`,
-  ).run(row.kind, row.key, BigInt(row.at), BigInt(watched), row.document);
+     ON CONFLICT (key) DO UPDATE SET document = excluded.document WHERE kind <> 'regret'`,
+  ).run(kind, key, BigInt(at), BigInt(watched), document);
+  if (kind === "removal" && key !== null) renewRemoved(db, key);
 }
 
 // About 90 MB at most: a removal takes some 800 bytes, the others less.

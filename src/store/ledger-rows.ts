@@ -14,7 +14,7 @@ import {
 } from "../model/codec.ts";
 import { StoreError } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
-import { baseOf, changedKeys } from "../model/layered-map.ts";
+import type { ImageId } from "../model/ids.ts";
 import {
   emptyLedger,
   imageFields,
@@ -23,7 +23,7 @@ import {
   ledgerMaps,
   stateFields,
 } from "../model/ledger.ts";
-import { instant, watched as asWatched } from "../model/time.ts";
+import type { ObservedTime } from "../model/time.ts";
 import { readSetting, REMOVED_IMAGE, writeSetting } from "./connection.ts";
 
 /** When an image was last in use: the same moment for all that were in use at one observation. */
@@ -84,9 +84,10 @@ export class LedgerReading {
 
   ledger(): Ledger {
     if (this.#state === null) return emptyLedger;
-    const maps: unknown = Object.fromEntries(this.#maps);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was filled by its own codec
-    return { ...this.#state, ...(maps as Maps) };
+    const maps = Object.fromEntries(this.#maps) as unknown as Maps;
+    lastUses.set(maps.images, this.#lastUse);
+    return { ...this.#state, ...maps };
   }
 
   #value(kind: MapName, text: string): unknown {
@@ -107,30 +108,36 @@ export class LedgerReading {
   }
 }
 
+/** As its row says; without its last use, if that was at the last observation. */
+export const imageOf = (document: string): ImageRecord => imageRow.read(JSON.parse(document));
+
 /** What few say need not be remembered. */
 const SHARED_MAX = 64;
 
 const broken = (what: string): StoreError =>
   new StoreError("corrupt", `cannot read the ledger: ${what}`);
 
-/** The rows that differ. */
-export function ledgerChanges(next: Ledger, previous: Ledger): readonly LedgerChange[] {
+/** The rows that differ. `changed`: the only images whose records do; `null`: any may. */
+export function ledgerChanges(
+  next: Ledger,
+  previous: Ledger,
+  changed: ReadonlySet<ImageId> | null = null,
+): readonly LedgerChange[] {
   const lastUseBefore = lastUseOf(previous.images);
+  // A comparison of all images for each removal would take longer than the removal. Their rows refer to the same moment.
+  if (changed !== null) lastUses.set(next.images, lastUseBefore);
   const lastUse = lastUseOf(next.images);
   const changes: LedgerChange[] = [];
   const state = stateText(next, lastUse);
   // A file without this row is read as the empty ledger, so the row must be written then.
   if (previous === emptyLedger || state !== stateText(previous, lastUseBefore))
     changes.push([STATE_KIND, "", state]);
-  // Rows of images in use say so by that observation.
-  const isSameUse =
-    lastUse?.at === lastUseBefore?.at && lastUse?.watched === lastUseBefore?.watched;
   addChanges<ImageRecord>(changes, {
     kind: "images",
-    changed: isSameUse ? changedKeys(next.images, previous.images) : null,
+    changed,
     after: next.images,
     before: previous.images,
-    // Most records are the same object, and each removal compares all.
+    // Most records are the same object.
     isSame: (after, before) =>
       after === before
         ? isLast(after, lastUse) === isLast(before, lastUseBefore)
@@ -138,7 +145,7 @@ export function ledgerChanges(next: Ledger, previous: Ledger): readonly LedgerCh
     document: (image) => imageRow.write(rowImage(image, lastUse)),
   });
   for (const kind of mapNames)
-    if (kind !== "images" && next[kind] !== previous[kind])
+    if (kind !== "images")
       addChanges<unknown>(changes, {
         kind,
         changed: null,
@@ -162,6 +169,7 @@ interface MapChange<Value> {
 
 function addChanges<Value>(changes: LedgerChange[], change: MapChange<Value>): void {
   const { kind, changed, after, before, isSame, document } = change;
+  if (after === before) return;
   for (const id of changed ?? after.keys()) {
     const [value, known] = [after.get(id), before.get(id)];
     if (value !== undefined && (known === undefined || !isSame(value, known)))
@@ -174,37 +182,22 @@ function addChanges<Value>(changes: LedgerChange[], change: MapChange<Value>): v
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
   rowJson(stateRow.write({ ...ledger, lastUse }));
 
-/** The last observation at which any image was in use. */
+/** The moment to which rows of these images refer: that of their file, or the last observation with any in use. */
+const lastUses = new WeakMap<Ledger["images"], LastUse | null>();
+
 function lastUseOf(images: Ledger["images"]): LastUse | null {
-  const base = baseOf(images);
-  const lastOfBase = lastUseIn(base);
-  let last = lastOfBase;
-  for (const id of changedKeys(images, base) ?? []) {
-    // Others may have been in use then, or none.
-    if (isLast(base.get(id), lastOfBase)) return lastUseIn(images);
-    last = later(images.get(id), last);
-  }
-  return last;
-}
-
-const lastUses = new WeakMap<Ledger["images"], { readonly last: LastUse | null }>();
-
-function lastUseIn(images: Ledger["images"]): LastUse | null {
   const known = lastUses.get(images);
-  if (known !== undefined) return known.last;
+  if (known !== undefined) return known;
   let last: LastUse | null = null;
-  for (const image of images.values()) last = later(image, last);
-  lastUses.set(images, { last });
+  for (const { lastUsedAt: at, lastUsedWatched: watched } of images.values())
+    if (at !== null && watched !== null && !isEarlier({ at, watched }, last))
+      last = { at, watched };
+  lastUses.set(images, last);
   return last;
 }
 
-function later(image: ImageRecord | undefined, last: LastUse | null): LastUse | null {
-  const { lastUsedAt: at = null, lastUsedWatched: watched = null } = image ?? {};
-  if (at === null || watched === null) return last;
-  const isLater =
-    last === null || watched > last.watched || (watched === last.watched && at > last.at);
-  return isLater ? { at, watched } : last;
-}
+const isEarlier = ({ at, watched }: LastUse, last: LastUse | null): boolean =>
+  last !== null && (watched < last.watched || (watched === last.watched && at <= last.at));
 
 const isLast = (image: ImageRecord | undefined, last: LastUse | null): boolean =>
   last !== null && image?.lastUsedAt === last.at && image.lastUsedWatched === last.watched;
@@ -214,16 +207,13 @@ const rowImage = (image: ImageRecord, last: LastUse | null) =>
     ? { ...image, lastUsedAt: null, lastUsedWatched: null, inUse: true }
     : { ...image, inUse: false };
 
-/** The row of the ledger's state comes first. No image was first seen before its last removal in the history. */
+/** The row of the ledger's state comes first. */
 export function* readLedgerRows(db: Database): Iterable<LedgerRow> {
-  const removals = new Map(removalsOfKnown(db).map((it) => [it.id, it]));
   // Two queries, because ordering by kind would sort what its key already orders.
   for (const comparison of ["=", "<>"]) {
     const sql = `SELECT kind, id, document FROM ledger WHERE kind ${comparison} '${STATE_KIND}'`;
-    for (const { kind, id, document } of db.query<Row, []>(sql).iterate()) {
-      const removal = kind === "images" ? removals.get(id) : undefined;
-      yield [kind, id, removal === undefined ? document : firstSeenAfter(document, removal)];
-    }
+    for (const { kind, id, document } of db.query<Row, []>(sql).iterate())
+      yield [kind, id, document];
   }
 }
 
@@ -233,29 +223,17 @@ interface Row {
   readonly document: string;
 }
 
-interface LastRemoval {
-  readonly id: string;
-  readonly watched: bigint;
-  readonly at: bigint;
-}
+/** The image's record, first seen no earlier than its last removal in the history. */
+const newSinceRemoval = (id: string, image: string): string => `ifnull((
+  SELECT json_set(${image}, '$.firstSeenWatchedNs', CAST(watched AS TEXT), '$.firstSeenAt', document ->> '$.at')
+  FROM history INDEXED BY removed_images WHERE ${REMOVED_IMAGE} AND document ->> '$.subject' = ${id}
+    AND watched > CAST(${image} ->> '$.firstSeenWatchedNs' AS INTEGER) ORDER BY watched DESC LIMIT 1), ${image})`;
 
-/** Of images that the ledger has again. */
-const removalsOfKnown = (db: Database): readonly LastRemoval[] =>
-  db
-    .query<LastRemoval, []>(
-      `SELECT id, watched, at FROM ledger JOIN (
-         SELECT document ->> '$.subject' AS subject, max(watched) AS watched, at
-         FROM history INDEXED BY removed_images WHERE ${REMOVED_IMAGE} GROUP BY 1
-       ) ON subject = id WHERE ledger.kind = 'images'`,
-    )
-    .safeIntegers(true)
-    .all();
-
-function firstSeenAfter(document: string, { watched, at }: LastRemoval): string {
-  const image = imageRow.read(JSON.parse(document));
-  if (image.firstSeenWatched >= watched) return document;
-  const first = { firstSeenWatched: asWatched(watched), firstSeenAt: instant(at) };
-  return rowJson(imageRow.write({ ...image, ...first }));
+/** Observed time of the ledger; `null`: there is none. */
+export function watchedIn(db: Database): ObservedTime | null {
+  const sql = `SELECT document FROM ledger WHERE kind = '${STATE_KIND}'`;
+  const state = db.query<{ document: string }, []>(sql).get();
+  return state === null ? null : stateRow.read(JSON.parse(state.document)).watched;
 }
 
 /** Within the caller's transaction. `revision`: of the file with these changes. */
@@ -265,14 +243,43 @@ export function writeLedgerRows(
   revision: string,
 ): void {
   const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
+  const putImage = db.query(
+    `INSERT OR REPLACE INTO ledger VALUES ('images', ?1, ${newSinceRemoval("?1", "?2")})`,
+  );
   const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
   for (const [kind, id, document] of changes)
     if (document === null) drop.run(kind, id);
+    else if (kind === "images") putImage.run(id, document);
     else put.run(kind, id, document);
   writeSetting(db, REVISION, revision);
 }
 
 const REVISION = "ledger-revision";
 
-/** Random, so that a file restored from elsewhere is not taken for the known one; "" before the first change. */
+/** After the row of a removal: a record that is left of the image is of one that came back. */
+export function renewRemoved(db: Database, key: string): void {
+  db.query(
+    `UPDATE ledger SET document = ${newSinceRemoval("ledger.id", "ledger.document")}
+     WHERE kind = 'images' AND id = (SELECT document ->> '$.subject' FROM history WHERE key = ?)`,
+  ).run(key);
+}
+
+/** Names the file and counts its changes; random, so that one process never takes the change of another for its own. */
+export function nextRevision(revision: string | null): string {
+  const { file, count } = revisionParts(revision);
+  return `${file || crypto.randomUUID()} ${count + 1} ${crypto.randomUUID()}`;
+}
+
+/** Another file, or an older copy of it, is in the place of the known one. */
+export function isOtherFile(revision: string, known: string | null): boolean {
+  const [found, before] = [revisionParts(revision), revisionParts(known)];
+  return before.file !== "" && (found.file !== before.file || found.count < before.count);
+}
+
+function revisionParts(revision: string | null) {
+  const [file = "", count = "0"] = (revision ?? "").split(" ");
+  return { file, count: Number(count) };
+}
+
+/** "" before the first change. */
 export const revisionOf = (db: Database): string => readSetting(db, REVISION) ?? "";

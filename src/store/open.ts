@@ -14,18 +14,17 @@ import {
   type StatePaths,
   statePaths,
 } from "./connection.ts";
-import { storeError, type StoreNotice } from "./errors.ts";
+import { type Notify, storeError } from "./errors.ts";
 import type { HistoryKind } from "./history.ts";
 import {
   type HistoryQuery,
+  newestSamples,
   type PassQuery,
   queryHistory,
-  queryNewestSamples,
   queryPasses,
   type RemovalQuery,
 } from "./history.ts";
 import { ledgerOf, readLedgerRows } from "./ledger-rows.ts";
-import { leftOpen, marksIn } from "./marks.ts";
 import { Recorder } from "./recorder.ts";
 import type { StoreOptions } from "./store.ts";
 import { readTrace } from "./trace-rows.ts";
@@ -40,8 +39,7 @@ export async function openStore(options: StoreOptions): Promise<Recorder> {
 export interface ReaderOptions {
   /** `--state-dir`. */
   readonly directory: string;
-  /** Receives problems of the file. */
-  readonly notify: (notice: StoreNotice) => void;
+  readonly notify: Notify;
   /** The processes that write the directory; absent: none is looked for. */
   readonly others?: () => OtherWriters;
 }
@@ -54,16 +52,14 @@ export function openStoreReader(options: ReaderOptions) {
   const paths = statePaths(options.directory);
   try {
     const before = options.others?.();
-    const wasLeftOpen = !isClosed(paths);
+    const wasClosed = isClosed(paths);
     const db = openForReading(paths);
     const ledger = ledgerOf(readLedgerRows(db));
-    const marks = [...marksIn(db).keys()];
-    const after = options.others?.();
+    const others = [before, options.others?.()].filter((it) => it !== undefined);
+    // A process that runs has opened the file, and will close it.
+    const isInOrder = wasClosed || others.length === 0 || others.some((it) => it.isOneAlive);
     const ageRestartDue =
-      ledger.observedAt !== null &&
-      before !== undefined &&
-      after !== undefined &&
-      leftOpen({ marks, before, after, wasLeftOpen }).isLeftOpen;
+      ledger.observedAt !== null && (!isInOrder || others.some((it) => it.isOneDead));
     const known = ageRestartDue ? { ...ledger, ageRestartDue } : ledger;
     return readerOf(db, { paths, ledger: known, failure: null });
   } catch (thrown) {
@@ -72,8 +68,7 @@ export function openStoreReader(options: ReaderOptions) {
       error.kind === "corrupt"
         ? "every image counts as new; the next crigc gc or crigc run moves the file aside and starts a new one"
         : "earlier records are unavailable, and every image counts as new";
-    const message = `${error.message}; ${next}`;
-    options.notify({ kind: "memory-only", error: error.kind, message });
+    options.notify(`${error.message}; ${next}`);
     return readerOf(openInMemory(), { paths, ledger: emptyLedger, failure: error.kind });
   }
 }
@@ -109,7 +104,7 @@ function readerOf(db: Database, { paths, ledger, failure }: ReadState) {
     /** Oldest first; only the newest `limit`. */
     samples: (query: HistoryQuery) => newest("sample")(query).toReversed(),
     /** In the order in which they were recorded. */
-    newestSamples: () => asked(() => queryNewestSamples(db)),
+    newestSamples: () => asked(() => newestSamples(db)),
     trace: () => asked(() => readTrace(db)),
     [Symbol.dispose]: () => db.close(),
   };

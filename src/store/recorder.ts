@@ -1,22 +1,20 @@
 // What `gc` and `run` are given: the ledger, and a record of each pass that is written as the pass goes on.
 
-import type { DiskSample, RegretFigures } from "../model/history.ts";
+import { type DiskSample, recentHistory, type RegretFigures } from "../model/history.ts";
 import type { PassId } from "../model/ids.ts";
-import type { Ledger } from "../model/ledger.ts";
-import {
-  type ContainerItem,
-  type Event,
-  type ImageItem,
-  type LogItem,
-  outcomeItems,
-  type Pass,
-  type PassStart,
-  type SandboxItem,
+import type {
+  ContainerItem,
+  Event,
+  ImageItem,
+  LogItem,
+  Pass,
+  PassStart,
+  SandboxItem,
 } from "../model/pass.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { duration, type Instant, seconds, toMs } from "../model/time.ts";
 import type { TraceSeen } from "../model/trace.ts";
-import { type HistoryRecord, readable, type RecentHistory, SAMPLES_KEPT } from "./history.ts";
+import { type HistoryRecord, SAMPLES_KEPT } from "./history.ts";
 import {
   containerRemoval,
   imageRemoval,
@@ -26,7 +24,6 @@ import {
   samplesOf,
 } from "./pass-rows.ts";
 import { within } from "./pending.ts";
-import { Regrets } from "./regrets.ts";
 import { Store, type StoreOptions } from "./store.ts";
 import { Tracer } from "./tracer.ts";
 
@@ -34,8 +31,7 @@ const SAMPLES_APART = seconds(10);
 
 /** Nothing here throws or waits for the disk, which gets its records between the steps of a pass. */
 export class Recorder extends Store {
-  /** What the history lets tell of the present, in memory. */
-  readonly #regrets = new Regrets();
+  #regrets: RegretFigures = { removedImages: 0, returned: [], soonest: null };
   /** In the order in which they were recorded: reports on the present must not wait for the disk. */
   #samples: readonly DiskSample[] = [];
   /** What passes without a sample freed since the newest one, by device. */
@@ -50,17 +46,15 @@ export class Recorder extends Store {
     this.#tracer = new Tracer({
       ask: (request) => this.ask(request),
       observedMs: () => toMs(duration(this.ledger().watched)),
-      failed: (message) => {
-        const what = `${message}; crigc records no trace until it can`;
-        options.notify({ kind: "write-failed", error: null, message: what });
-      },
+      failed: (message) => options.notify(`${message}; crigc records no trace until it can`),
     });
   }
 
-  protected override known(recent: RecentHistory): void {
-    this.#regrets.load(recent);
+  protected override known(recent: string): void {
+    const { samples: known, regrets } = recentHistory.read(JSON.parse(recent));
+    this.#regrets = regrets;
+    if (known === undefined) return;
     // Those of the history come before those not written yet.
-    const known = readable("sample", recent.samples);
     const keys = new Set(known.map(keyOf));
     this.#samples = [...known, ...this.#samples.filter((sample) => !keys.has(keyOf(sample)))];
   }
@@ -70,15 +64,9 @@ export class Recorder extends Store {
     return this.#samples;
   }
 
-  /** Images that were removed and came back, as far as the history goes. */
+  /** As of the last pass. */
   regrets(): RegretFigures {
-    return this.#regrets.figures();
-  }
-
-  override saveLedger(ledger: Ledger): void {
-    for (const row of this.#regrets.seen(ledger, this.ledger()))
-      this.record({ kind: "regret", row });
-    super.saveLedger(ledger);
+    return this.#regrets;
   }
 
   passStarted(start: PassStart): void {
@@ -87,9 +75,7 @@ export class Recorder extends Store {
 
   /** Each removal is recorded as soon as it is over, so that a killed pass leaves its record. */
   imageDone(passId: PassId, item: ImageItem): void {
-    const row = imageRemoval(passId, item);
-    this.#regrets.removed(row);
-    this.#removal(passId, { kind: "removal", row });
+    this.#removal(passId, { kind: "removal", row: imageRemoval(passId, item) });
   }
 
   containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem, at: Instant): void {
@@ -107,19 +93,10 @@ export class Recorder extends Store {
     const samples = isOfDisk(pass) ? this.#sampled(pass, filesystems ?? []) : [];
     this.#samples = [...this.#samples, ...samples].slice(-SAMPLES_KEPT);
     this.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
-    if (!isWorthKeeping(pass)) return;
-    const context = { passId: pass.id, purpose: pass.purpose, at: pass.endedAt };
-    const { images, containers } = pass;
-    const removals = [
-      ...(images?.items ?? []).map((item) => imageRemoval(pass.id, item)),
-      ...(containers === null ? [] : outcomeItems(containers)).map((item) =>
-        containerRemoval(context, item),
-      ),
-    ];
-    this.record(
-      { kind: "pass", row: passRow(pass) },
-      ...removals.map((row): HistoryRecord => ({ kind: "removal", row })),
-    );
+    for (const item of pass.images?.items ?? [])
+      if (item.lateBytes !== undefined)
+        this.record({ kind: "removal", row: imageRemoval(pass.id, item) });
+    if (isWorthKeeping(pass)) this.record({ kind: "pass", row: passRow(pass) });
   }
 
   /** Passes under pressure may come every 500 ms, and their samples would displace those of the day. */

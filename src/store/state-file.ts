@@ -3,7 +3,9 @@
 import type { Database } from "bun:sqlite";
 
 import { assertNever, type StoreErrorKind } from "../model/errors.ts";
-import { type Instant, watched } from "../model/time.ts";
+import { rowJson } from "../model/exact-json.ts";
+import { type RecentHistory, recentHistory } from "../model/history.ts";
+import type { Instant } from "../model/time.ts";
 import {
   identityOf,
   inTransaction,
@@ -19,9 +21,15 @@ import {
   writeSetting,
 } from "./connection.ts";
 import { storeError } from "./errors.ts";
-import { prune, readRecentHistory, writeRow } from "./history.ts";
-import { type LedgerRow, readLedgerRows, revisionOf, writeLedgerRows } from "./ledger-rows.ts";
-import { dropMarks, marksIn, OwnMark } from "./marks.ts";
+import { newestSamples, prune, writeRow } from "./history.ts";
+import {
+  type LedgerRow,
+  readLedgerRows,
+  revisionOf,
+  watchedIn,
+  writeLedgerRows,
+} from "./ledger-rows.ts";
+import { recordRegrets, regretFiguresIn } from "./regrets.ts";
 import type { LedgerWrite, RecordsWrite, StateReply, StateRequest } from "./state-request.ts";
 import { type TraceRequest, writeTrace } from "./trace-rows.ts";
 
@@ -30,13 +38,10 @@ interface StateFileOptions {
   readonly directory: string;
   /** The wall clock. */
   readonly now: () => Instant;
-  /** Of this process's mark; absent: it writes only settings. */
-  readonly writer?: string | undefined;
 }
 
 const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   read: "read",
-  open: "open",
   refresh: "read",
   records: "write",
   ledger: "write",
@@ -52,6 +57,11 @@ const openBusyMs = 2000;
 const walBytesMax = 4 * 1024 * 1024;
 const rowsAtOnce = 500;
 
+const DONE = { kind: "done" } as const;
+const FRESH = { kind: "fresh", moved: null } as const;
+
+const recentText = (recent: RecentHistory): string => rowJson(recentHistory.write(recent));
+
 type OnRows = (rows: readonly LedgerRow[]) => void;
 
 export class StateFile {
@@ -59,7 +69,6 @@ export class StateFile {
   readonly #paths: StatePaths;
   #db: Database | null = null;
   #identity: string | null = null;
-  readonly #mark: OwnMark;
   /** Whether the last records were written; `null`: none came, and those before may have gone to a process that ended. */
   #hasRecords: boolean | null = null;
   /** The last changes of the ledger were not written. */
@@ -72,7 +81,6 @@ export class StateFile {
   constructor(options: StateFileOptions) {
     this.#options = options;
     this.#paths = statePaths(options.directory);
-    this.#mark = new OwnMark(options.writer ?? null);
   }
 
   /** Never throws. */
@@ -91,8 +99,6 @@ export class StateFile {
       switch (request.kind) {
         case "read":
           return this.#read(onRows);
-        case "open":
-          return this.#open(request.dead);
         case "refresh":
           return this.#refresh(request.revision, onRows);
         case "records":
@@ -102,7 +108,7 @@ export class StateFile {
         case "trace":
           return this.#trace(request);
         case "close":
-          return this.#close();
+          return this.#close(request.isLast);
         case "put-aside":
           return this.#putAside(request.message);
         default:
@@ -117,7 +123,7 @@ export class StateFile {
   setSetting(key: string, value: string): void {
     try {
       writeSetting(this.#connected(), key, value);
-      if (this.#wasClosed === true) this.#close();
+      if (this.#wasClosed === true) this.#close(true);
     } catch (error) {
       throw storeError(`write ${this.#paths.database}`, error);
     }
@@ -138,56 +144,53 @@ export class StateFile {
       rows = [];
     }
     onRows(rows);
-    const [revision, recent] = [revisionOf(db), readRecentHistory(db)];
-    return { kind: "read", revision, recent, ...this.#mark.state(db) };
-  }
-
-  #open(dead: readonly string[]): StateReply {
-    const state = this.#mark.written(this.#connected(), (db) => dropMarks(db, dead));
-    return { kind: "done", ...state };
+    const recent = { samples: newestSamples(db), regrets: regretFiguresIn(db) };
+    return { kind: "read", revision: revisionOf(db), recent: recentText(recent) };
   }
 
   #refresh(known: string | null, onRows: OnRows): StateReply {
     const db = this.#connected();
     const revision = revisionOf(db);
-    if (revision === known) return { kind: "done", ...this.#mark.state(db) };
-    return revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
+    if (revision === known) return DONE;
+    return revision === "" ? FRESH : this.#tell(db, onRows);
   }
 
-  #writeRecords({ isFirst, records, watched: observed }: RecordsWrite): StateReply {
+  #writeRecords({ isFirst, records }: RecordsWrite): StateReply {
     if (!isFirst && this.#hasRecords !== true)
       return { kind: "failed", error: "write", message: "records before these are not written" };
-    const state = this.#mark.written(this.#connected(), (db) => {
-      for (const row of records) writeRow(db, row, observed);
+    const db = this.#connected();
+    inTransaction(db, () => {
+      for (const row of records) writeRow(db, row);
     });
-    return { kind: "done", ...state };
+    return DONE;
   }
 
   /** Answers with the file's content if another process wrote it. */
-  #writeLedger(
-    { from, to, changes, tidy, watched: observed }: LedgerWrite,
-    onRows: OnRows,
-  ): StateReply {
+  #writeLedger({ from, to, changes, tidy }: LedgerWrite, onRows: OnRows): StateReply {
     if (from !== null && from === this.#unwritten?.revision) return this.#unwritten.reply;
     const db = this.#connected();
-    let content: StateReply | null = null;
-    const state = this.#mark.written(db, () => {
+    const reply = inTransaction(db, (): StateReply => {
       const revision = revisionOf(db);
       const isKnown = revision === from;
       if (isKnown || changes.length > 0) this.#isBehind = !isKnown;
-      if (changes.length === 0) return;
-      if (isKnown) writeLedgerRows(db, changes, to);
-      else content = revision === "" ? this.#fresh(null) : this.#tell(db, onRows);
+      const before = watchedIn(db);
+      if (isKnown && changes.length > 0) writeLedgerRows(db, changes, to);
+      if (isKnown && before !== null) recordRegrets(db, changes, before);
+      if (isKnown || changes.length === 0) return DONE;
+      return revision === "" ? FRESH : this.#tell(db, onRows);
     });
-    if (tidy) this.#tidy(db, observed);
-    return { ...(content ?? { kind: "done" as const }), ...state };
+    if (!tidy) return reply;
+    this.#tidy(db);
+    return reply === DONE
+      ? { ...DONE, recent: recentText({ regrets: regretFiguresIn(db) }) }
+      : reply;
   }
 
   /** If the trace cannot be written, the state file stays in use. */
   #trace(request: TraceRequest): StateReply {
     try {
       writeTrace(this.#connected(), request);
-      return { kind: "done", marks: [] };
+      return DONE;
     } catch (thrown) {
       const error = storeError(`${verbs.trace} ${this.#paths.database}`, thrown);
       return { kind: "failed", error: error.kind, message: error.message };
@@ -195,27 +198,18 @@ export class StateFile {
   }
 
   /** The last process to close the file leaves a copy of its stamp beside it. */
-  #close(): StateReply {
-    const { writer } = this.#options;
+  #close(isLast: boolean): StateReply {
     if (this.#isBehind || this.#hasRecords === false)
       return { kind: "failed", error: "write", message: "not everything is written" };
-    const db = this.#connected();
-    const others = inTransaction(db, () => {
-      if (writer !== undefined) dropMarks(db, [writer]);
-      return marksIn(db).size;
-    });
+    this.#connected();
     this[Symbol.dispose]();
-    if (others === 0) markClosed(this.#paths);
-    return { kind: "done", marks: [] };
+    if (isLast) markClosed(this.#paths);
+    return DONE;
   }
 
-  #fresh(moved: string | null): StateReply {
-    this.#mark.forget();
-    return { kind: "fresh", moved };
-  }
-
-  #tidy(db: Database, observed: string): void {
-    prune(db, watched(BigInt(observed)));
+  #tidy(db: Database): void {
+    const observed = watchedIn(db);
+    if (observed !== null) prune(db, observed);
     if ((sizeOf(this.#paths.wal) ?? 0) < walBytesMax) return;
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     // The first write to an emptied log waits for the disk too: here, not in the next pass.
@@ -252,7 +246,7 @@ export class StateFile {
     this[Symbol.dispose]();
     try {
       const aside = moveAside(this.#paths, this.#options.now());
-      return this.#fresh(`${message}; the file is now ${aside}`);
+      return { kind: "fresh", moved: `${message}; the file is now ${aside}` };
     } catch (thrown) {
       const error = storeError(`move ${this.#paths.database} aside`, thrown);
       return {

@@ -3,7 +3,7 @@
 import type { StoreErrorKind } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
-import type { HistoryRow, RecentHistory } from "./history.ts";
+import type { HistoryRow } from "./history.ts";
 import { type LedgerChange, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
 import type { TraceRequest } from "./trace-rows.ts";
 
@@ -11,15 +11,13 @@ import type { TraceRequest } from "./trace-rows.ts";
 export type StateRequest =
   /** Reads everything, without writing. */
   | { readonly kind: "read" }
-  /** Prepares the file for writing, sets this process's mark, and removes those of processes that ended. */
-  | { readonly kind: "open"; readonly dead: readonly string[] }
-  /** Reads what other processes wrote since this revision; `null`: everything. */
+  /** Prepares the file for writing, and reads what other processes wrote since this revision; `null`: everything. */
   | { readonly kind: "refresh"; readonly revision: string | null }
   | RecordsWrite
   | LedgerWrite
   | TraceRequest
-  /** Removes this process's mark, unless something before could not be written. */
-  | { readonly kind: "close" }
+  /** `isLast`: no other process has the file open. Fails if something before could not be written. */
+  | { readonly kind: "close"; readonly isLast: boolean }
   /** The content that was read is invalid. */
   | { readonly kind: "put-aside"; readonly message: string };
 
@@ -29,8 +27,6 @@ export interface RecordsWrite {
   /** No earlier records are unanswered. After a failure the others are refused, so that what they write keeps its order. */
   readonly isFirst: boolean;
   readonly records: readonly HistoryRow[];
-  /** Observed time, as digits. */
-  readonly watched: string;
 }
 
 export interface LedgerWrite {
@@ -41,8 +37,6 @@ export interface LedgerWrite {
   readonly changes: readonly LedgerChange[];
   /** After a pass: the log may be checkpointed, and the history pruned. */
   readonly tidy: boolean;
-  /** Observed time, as digits. */
-  readonly watched: string;
 }
 
 /** The ledger of the file, as its requester knows it. */
@@ -52,24 +46,17 @@ export interface FileContent {
   readonly revision: string | null;
 }
 
-/** What a reply says of those that write the file. */
-export interface FileState {
-  /** Marks of other processes. */
-  readonly marks: readonly string[];
-  /** The last process closed the file, and nobody has changed it since. Only in reply to `read`. */
-  readonly isClosed?: boolean;
-  /** The file lacks what this process wrote. */
-  readonly isOlder?: boolean;
-}
-
 export type StateReply =
-  | ({ readonly kind: "done" } & FileState)
+  /** `recent`: `recentHistory` as JSON, after a pass. */
+  | { readonly kind: "done"; readonly recent?: string }
   /** The content; its rows were sent before. In reply to a write of the ledger: another process wrote it meanwhile. */
-  | ({
+  | {
       readonly kind: "read";
       readonly revision: string;
-      readonly recent: RecentHistory;
-    } & FileState)
+      readonly recent: string;
+      /** The last process closed the file, and nobody has changed it since. Only in reply to `read`. */
+      readonly isClosed?: boolean;
+    }
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
   | { readonly kind: "fresh"; readonly moved: string | null }
   | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };

@@ -8,7 +8,7 @@ import type { StateReply } from "../../src/store/state-request.ts";
 
 /** What the requester is told when the process runs this script. */
 const answerOf = async (script: string): Promise<StateReply | Error> =>
-  processChannel({ program: ["/bin/sh", "-c", script, "sh"], directory: "/d", writer: "w" })
+  processChannel({ program: ["/bin/sh", "-c", script, "sh"], directory: "/d" })
     .ask({ kind: "refresh", revision: null }, () => undefined)
     .catch((thrown: unknown) => thrown as Error);
 
@@ -27,9 +27,9 @@ test("a line that is no reply ends the process, and rejects nothing but the requ
   expect(error).toHaveProperty("message", `the ledger process ended: it sent "{\\"kind\\":"`);
 });
 
-test("the state process has the directory, its mark and TMPDIR, and no other variable of ours", async () => {
+test("the state process has the directory and TMPDIR, and no other variable of ours", async () => {
   const told = (text: string) => ({ kind: "failed", error: "write", message: text });
-  expect(await answerOf(replying('"$1 $2 $3"'))).toEqual(told("__state /d w") as never);
+  expect(await answerOf(replying('"$1 $2 $3"'))).toEqual(told("__state /d ") as never);
   const { TMPDIR = "/tmp" } = process.env;
   expect(await answerOf(replying('"$TMPDIR $HOME"'))).toEqual(told(`${TMPDIR} `) as never);
 });

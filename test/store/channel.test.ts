@@ -23,8 +23,8 @@ const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 type Fault = "none" | "refused" | "died before" | "died after";
 
 /** A state process that meets the next of these faults with each request, and is started again after its death. */
-function faultyChannel(directory: string, writer: string, faults: Fault[]): StateChannel {
-  const start = () => new StateFile({ directory, now: () => now, writer });
+function faultyChannel(directory: string, faults: Fault[]): StateChannel {
+  const start = () => new StateFile({ directory, now: () => now });
   let file = start();
   return {
     ask: async (request, onRows) => {
@@ -64,7 +64,7 @@ test("after any failed request every removal is recorded once, and both processe
         const directory = mkdtempSync(join(memory, "crigc-test-"));
         const open = (id: number) =>
           openStore({
-            channel: faultyChannel(directory, `w${id}`, faults[id] ?? []),
+            channel: faultyChannel(directory, faults[id] ?? []),
             directory,
             notify: () => undefined,
           });

@@ -46,6 +46,8 @@ describe("SIGKILL at any instant", () => {
       reader[Symbol.dispose]();
       const next = await write(directory);
       expect(next.store.ledger()).toEqual(ledgerOf(200 + (seen % 50), seen));
+      // With the pass lock it takes notice of the killed one.
+      await next.store.refresh();
       await next.store.close();
       expect([...notices, ...next.notices]).toEqual([]);
       expect(readdirSync(directory)).toEqual(["crigc.db", "crigc.db-closed"]);

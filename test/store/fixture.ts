@@ -7,7 +7,6 @@ import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { OtherWriters, WriterPresence } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
-import type { StoreNotice } from "../../src/store/errors.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
 import { aRecord } from "../support/build/values.ts";
 import { directChannel } from "../support/direct-channel.ts";
@@ -16,8 +15,8 @@ export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 
 /** As `gc` and `run` open it, but for the process of its own that writes the file there. */
 export async function write(directory: string, at: Instant = now, presence?: WriterPresence) {
-  const notices: StoreNotice[] = [];
-  const channel = directChannel({ directory, now: () => at, writer: presence?.id });
+  const notices: string[] = [];
+  const channel = directChannel({ directory, now: () => at });
   const store = await openStore({
     channel,
     directory,
@@ -27,8 +26,21 @@ export async function write(directory: string, at: Instant = now, presence?: Wri
   return { store, notices };
 }
 
+/** What tells one notice from another. */
+const WORDS = [
+  "new ones stay in memory",
+  "crigc tries again",
+  "can be written again",
+  "lost",
+  "the file is now",
+  "every image counts as new",
+];
+
+export const said = (notices: readonly string[]): readonly string[] =>
+  notices.map((notice) => WORDS.find((words) => notice.includes(words)) ?? notice);
+
 export function read(directory: string, others?: () => OtherWriters) {
-  const notices: StoreNotice[] = [];
+  const notices: string[] = [];
   const reader = openStoreReader({
     directory,
     notify: (notice) => notices.push(notice),

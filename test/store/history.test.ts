@@ -79,17 +79,15 @@ describe("the history", () => {
       store.passStarted(start("p"));
       store.imageDone(idOf("p"), imageItem(1));
       await store.flush();
-      const result = { ...imageItem(1).result, settled: "afterwards" } as never;
-      const late = imageItem(1, { startedAt: instant(50n), result, lateBytes: 299n });
-      store.passEnded(pass("p", { plan: planOf(), images: images([late, imageItem(2)]) }), [
-        filesystem,
-      ]);
+      store.imageDone(idOf("p"), imageItem(2));
+      const items = images([imageItem(1, { lateBytes: 299n }), imageItem(2)]);
+      store.passEnded(pass("p", { plan: planOf(), images: items }), [filesystem]);
     });
     expect(
-      reader.removals({ limit: 10 }).map((it) => [it.subject, it.measuredBytes, it.settled, it.at]),
+      reader.removals({ limit: 10 }).map((it) => [it.subject, it.measuredBytes, it.at]),
     ).toEqual([
-      ["sha256:2", 700n, "at-once", instant(2n)],
-      ["sha256:1", 999n, "afterwards", instant(1n)],
+      ["sha256:2", 700n, instant(2n)],
+      ["sha256:1", 999n, instant(1n)],
     ]);
     expect(reader.passes({ limit: 10 })).toMatchSnapshot();
     expect(reader.samples({ limit: 10 })).toMatchObject([
@@ -108,6 +106,8 @@ describe("the history", () => {
     const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
       store.containerDone(idOf("p"), containerItem("a"), instant(110n));
+      for (const item of [sandboxItem, logItem])
+        store.containerDone(idOf("p"), item, instant(200n));
       const rest = { containers: [containerItem("a")], sandboxes: [sandboxItem], logs: [logItem] };
       const change = { kind: "pressure", purpose, containers: containers(3n, rest) } as const;
       store.passEnded(pass("p", change), null);
@@ -176,15 +176,18 @@ describe("the history", () => {
 });
 
 describe("retention", () => {
-  const event = (at: bigint) =>
-    historyRow({
-      kind: "event",
-      row: { reason: "GhostImage", message: "", at: instant(at), passId: null },
-    });
+  const event = (at: bigint, observed: number) =>
+    historyRow(
+      {
+        kind: "event",
+        row: { reason: "GhostImage", message: "", at: instant(at), passId: null },
+      },
+      watched(BigInt(observed)),
+    );
   /** Events that were recorded one by one, a nanosecond of observed time apart. */
   const filled = (wall: (turn: number) => bigint = BigInt) => {
     const db = openInMemory();
-    for (let turn = 1; turn <= 1200; turn += 1) writeRow(db, event(wall(turn)), `${turn}`);
+    for (let turn = 1; turn <= 1200; turn += 1) writeRow(db, event(wall(turn), turn));
     return db;
   };
   const counted = (db: Database) => db.query("SELECT count(*), min(seq) FROM history").values()[0];
@@ -210,7 +213,7 @@ describe("retention", () => {
 
   test("records of a process that could not read the ledger yet are no older than those before", () => {
     const db = filled();
-    writeRow(db, event(1201n), "0");
+    writeRow(db, event(1201n, 0));
     expect(prune(db, watched(90n * day + 1200n))).toBe(500);
     expect(prune(db, watched(90n * day + 1200n))).toBe(500);
     expect(prune(db, watched(90n * day + 1200n))).toBe(199);

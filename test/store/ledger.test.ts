@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { imageId } from "../../src/model/ids.ts";
-import { withEntry } from "../../src/model/layered-map.ts";
+import { type ImageId, imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
@@ -32,8 +31,13 @@ const byId = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]):
 const readLedger = (db: Database): Ledger => ledgerOf(readLedgerRows(db));
 
 /** How many rows it took. */
-function writeLedger(db: Database, next: Ledger, previous: Ledger): number {
-  const changes = ledgerChanges(next, previous);
+function writeLedger(
+  db: Database,
+  next: Ledger,
+  previous: Ledger,
+  changed?: ReadonlySet<ImageId>,
+): number {
+  const changes = ledgerChanges(next, previous, changed);
   writeLedgerRows(db, changes, crypto.randomUUID());
   return changes.length;
 }
@@ -86,6 +90,7 @@ describe("the ledger on disk", () => {
       id: fc.integer({ min: 0, max: 6 }).map((at) => imageId(`sha256:${at}`)),
       lastUsed: fc.option(fc.bigInt({ min: 0n, max: 3n }), { nil: null }),
       goes: fc.boolean(),
+      isTold: fc.boolean(),
     });
     const images = Array.from({ length: 7 }, () => fc.bigInt({ min: 0n, max: 3n }));
     const imageOf = (lastUsed: bigint | null): ImageRecord =>
@@ -100,14 +105,11 @@ describe("the ledger on disk", () => {
           images: new Map(first.map((use, at) => [imageId(`sha256:${at}`), imageOf(use)])),
         };
         writeLedger(db, previous, emptyLedger);
-        for (const { id, lastUsed, goes } of steps) {
-          const next: Ledger = {
-            ...previous,
-            images: goes
-              ? new Map([...previous.images].filter(([it]) => it !== id))
-              : withEntry(previous.images, id, imageOf(lastUsed)),
-          };
-          writeLedger(db, next, previous);
+        for (const { id, lastUsed, goes, isTold } of steps) {
+          const changed = new Map(previous.images).set(id, imageOf(lastUsed));
+          if (goes) changed.delete(id);
+          const next: Ledger = { ...previous, images: changed };
+          writeLedger(db, next, previous, isTold ? new Set([id]) : undefined);
           const written = readLedger(db);
           expect(new Map(written.images)).toEqual(new Map([...next.images].toSorted(byId)));
           // Another process goes on with what it has read.

@@ -15,7 +15,7 @@ import { emptyLedger } from "../../src/model/ledger.ts";
 import { hours, instant, plus } from "../../src/model/time.ts";
 import { StateFile } from "../../src/store/state-file.ts";
 import { scratch } from "../support/scratch.ts";
-import { ledgerOf, now, read, write } from "./fixture.ts";
+import { ledgerOf, now, read, said, write } from "./fixture.ts";
 
 /** A state directory in which a process that ended well left this ledger. */
 async function written(turn = 1): Promise<string> {
@@ -64,8 +64,8 @@ describe("openStore", () => {
       spoil(join(directory, "crigc.db"));
       const { store, notices } = await write(directory);
       expect(store.ledger()).toBe(emptyLedger);
-      expect(notices).toMatchObject([{ kind: "broken-moved-aside" }]);
-      expect(notices[0]?.message).toContain("crigc.db.broken-1-20260102T030405Z");
+      expect(said(notices)).toEqual(["the file is now"]);
+      expect(notices[0]).toContain("crigc.db.broken-1-20260102T030405Z");
       store.saveLedger(ledgerOf(1, 9));
       await store.close();
       expect(readdirSync(directory)).toContain("crigc.db.broken-1-20260102T030405Z");
@@ -100,16 +100,16 @@ describe("openStore", () => {
     writeFileSync(join(base, "file"), "");
     const directory = join(base, "file", "state");
     const { store, notices } = await write(directory);
-    expect(notices).toMatchObject([{ kind: "memory-only" }]);
+    expect(said(notices)).toEqual(["new ones stay in memory"]);
     store.saveLedger(ledgerOf(2, 2));
     expect(await store.flush()).toBe(false);
     expect(await store.flush()).toBe(false);
     expect(store.failure()).not.toBeNull();
     expect(store.ledger()).toEqual(ledgerOf(2, 2));
-    expect(notices.map((it) => it.kind)).toEqual(["memory-only"]);
+    expect(said(notices)).toEqual(["new ones stay in memory"]);
     rmSync(join(base, "file"));
     expect(await store.flush()).toBe(true);
-    expect(notices.at(-1)?.kind).toBe("write-recovered");
+    expect(said(notices).at(-1)).toBe("can be written again");
     expect(store.failure()).toBeNull();
     await store.close();
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 2));
@@ -133,7 +133,7 @@ describe("openStore", () => {
     other.close();
     store.saveLedger(ledgerOf(4, 2));
     expect(await store.flush()).toBe(false);
-    expect(notices).toMatchObject([{ kind: "broken-moved-aside", error: "corrupt" }]);
+    expect(said(notices)).toEqual(["the file is now"]);
     expect(await store.flush()).toBe(true);
     expect(notices).toHaveLength(1);
     await store.close();

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { type Instant, instant, minutes, plus, watched } from "../../src/model/time.ts";
-import { REMOVED_IMAGES } from "../../src/store/history.ts";
+import type { Recorder } from "../../src/store/recorder.ts";
+import { REMOVED_IMAGES } from "../../src/store/regrets.ts";
 import { aRecord } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { now, read, write } from "./fixture.ts";
@@ -17,7 +18,7 @@ const lookAt = (at: Instant, images: Readonly<Record<string, string>>): Ledger =
   images: new Map(
     Object.entries(images).map(([id, names]) => [
       imageId(id),
-      aRecord({ firstSeenAt: at, names, sizeBytes: 7_000n }),
+      aRecord({ firstSeenAt: at, firstSeenWatched: watched(at - now), names, sizeBytes: 7_000n }),
     ]),
   ),
 });
@@ -28,14 +29,24 @@ const before = lookAt(now, { "sha256:1": name });
 const without = lookAt(plus(now, minutes(2)), {});
 const later = plus(now, minutes(31));
 
+/** Each is on disk before the next, as the last one's pass ends. */
+async function looked(store: Recorder, ...looks: readonly Ledger[]) {
+  for (const look of looks) {
+    store.saveLedger(look);
+    await store.flush();
+  }
+  store.tidyNext();
+  await store.flush();
+  return store.regrets();
+}
+
 /** What is regretted after an image was removed and the node looked like this. */
 async function after(...looks: readonly Ledger[]) {
   const directory = scratch();
   const { store } = await write(directory);
-  store.saveLedger(before);
+  await looked(store, before);
   store.imageDone(idOf("p"), removed);
-  for (const look of looks) store.saveLedger(look);
-  const figures = store.regrets();
+  const figures = await looked(store, ...looks);
   await store.close();
   return { directory, figures, regrets: read(directory).reader.regrets({ limit: 10 }) };
 }
@@ -87,28 +98,31 @@ describe("an image that was removed", () => {
 
   test("a thousand removals ago is no longer noticed, however long the process lives", async () => {
     const { store } = await write(scratch());
-    store.saveLedger(before);
+    await looked(store, before);
     const startedAt = plus(now, minutes(1));
     for (let turn = 1; turn <= REMOVED_IMAGES + 1; turn += 1)
       store.imageDone(idOf("p"), imageItem(turn, { startedAt }));
-    store.saveLedger(without);
-    store.saveLedger(lookAt(later, { "sha256:1": name, "sha256:2": "another:name" }));
-    expect(store.regrets().removedImages).toBe(REMOVED_IMAGES + 1);
-    expect(store.regrets().returned).toMatchObject([{ trigger: "space", count: 1 }]);
+    const back = lookAt(later, { "sha256:1": name, "sha256:2": "another:name" });
+    expect(await looked(store, without, back)).toMatchObject({
+      removedImages: REMOVED_IMAGES + 1,
+      returned: [{ trigger: "space", count: 1 }],
+    });
     await store.close();
   });
 
   test("by another process, or before a restart, is regretted by the next one", async () => {
     const { directory } = await after(without);
     const next = await write(directory);
-    next.store.saveLedger(lookAt(later, { "sha256:9": name }));
-    expect(next.store.regrets().returned).toMatchObject([{ trigger: "space", count: 1 }]);
+    const { returned } = await looked(next.store, lookAt(later, { "sha256:9": name }));
+    expect(returned).toMatchObject([{ trigger: "space", count: 1 }]);
     await next.store.close();
     const third = await write(directory);
-    third.store.saveLedger(without);
-    third.store.saveLedger(lookAt(plus(later, minutes(1)), { "sha256:9": name }));
-    expect(third.store.regrets()).toMatchObject({ removedImages: 1, soonest: minutes(30) });
-    expect(third.store.regrets().returned).toMatchObject([{ count: 1 }]);
+    const back = lookAt(plus(later, minutes(1)), { "sha256:9": name });
+    expect(await looked(third.store, without, back)).toMatchObject({
+      removedImages: 1,
+      returned: [{ count: 1 }],
+      soonest: minutes(30),
+    });
     await third.store.close();
   });
 });

@@ -216,7 +216,7 @@ describe("what detections see is written", () => {
     using db = new Database(`${directory}/crigc.db`);
     for (const sql of ["DROP TABLE trace", "CREATE VIEW trace AS SELECT 1"]) db.run(sql);
     for (const minute of [5, 10]) await traced(store, seen(minute, [one, image(`${minute}`)]));
-    expect(notices).toMatchObject([{ kind: "write-failed", error: null }]);
+    expect(notices).toEqual([expect.stringContaining("crigc records no trace until it can")]);
     expect(await store.flush()).toBeTrue();
     expect(store.failure()).toBeNull();
     db.run("DROP VIEW trace");

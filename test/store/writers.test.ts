@@ -9,6 +9,7 @@ import type { WriterPresence } from "../../src/model/ports.ts";
 import { watched } from "../../src/model/time.ts";
 import { enterWriters, otherWriters } from "../../src/node/writers.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
+import { aRecord } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 import { idOf, imageItem } from "./history-fixture.ts";
@@ -233,7 +234,24 @@ test("an image was never first seen before its last removal in the history", asy
   await store.refresh();
   store.saveLedger({ ...store.ledger(), watched: watched(5n) });
   store.imageDone(passId("p"), removal);
+  await store.flush();
+  expect(look().images.get(REMOVED)).toMatchObject({
+    firstSeenWatched: 5n,
+    firstSeenAt: removal.startedAt,
+  });
+  const seen = (firstSeen: bigint): Ledger => ({
+    ...ledgerOf(0, 6),
+    images: new Map([[REMOVED, aRecord({ firstSeenWatched: watched(firstSeen) })]]),
+  });
+  // By a process that did not notice, and one that saw it come back.
+  for (const [firstSeen, known] of [
+    [4n, 5n],
+    [6n, 6n],
+  ] as const) {
+    store.saveLedger(seen(firstSeen));
+    await store.flush();
+    expect(look().images.get(REMOVED)).toMatchObject({ firstSeenWatched: known });
+  }
   await store.close();
-  expect(look().images.get(REMOVED)).toMatchObject({ firstSeenWatched: 5n });
   expect(existsSync(join(directory, "crigc.db-closed"))).toBeTrue();
 });

@@ -38,7 +38,7 @@ export async function changeLedger(
       now: () => instantFromMs(Date.now()),
     }),
     directory: stateDir,
-    notify: ({ message }) => {
+    notify: (message) => {
       throw new Error(message);
     },
   });

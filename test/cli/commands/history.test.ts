@@ -18,11 +18,15 @@ const at = (hoursAgo: number): Instant => instant(NOW - hours(hoursAgo));
 const directory = scratch();
 {
   const { store } = await write(directory);
-  const ended = (name: string, hoursAgo: number, change: Partial<Pass>): void =>
-    store.passEnded(
-      pass(name, { startedAt: at(hoursAgo), endedAt: plus(at(hoursAgo), minutes(3)), ...change }),
-      null,
-    );
+  const ended = (name: string, hoursAgo: number, change: Partial<Pass>): void => {
+    const endedAt = plus(at(hoursAgo), minutes(3));
+    const whole = pass(name, { startedAt: at(hoursAgo), endedAt, ...change });
+    store.passStarted(whole);
+    for (const item of whole.images?.items ?? []) store.imageDone(whole.id, item);
+    for (const item of whole.containers?.containers ?? [])
+      store.containerDone(whole.id, item, endedAt);
+    store.passEnded(whole, null);
+  };
   // Two images for space, of which one failed.
   const result = { kind: "failed", code: "failed", message: "it is busy" } as const;
   const failing = imageItem(2, { startedAt: plus(at(48), minutes(2)), result });

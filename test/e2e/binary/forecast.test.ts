@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
+import { type Instant, instantFromMs, minutes, plus, watched } from "../../../src/model/time.ts";
 import { historyRow } from "../../../src/store/history.ts";
 import { StateFile } from "../../../src/store/state-file.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -36,8 +36,8 @@ function fill(node: TestNode, disk: Json, spanMinutes: number): void {
   const bytesPerHour = free / 10n;
   const records = Array.from({ length: spanMinutes / 5 }, (_, index) => {
     const ago = spanMinutes - 5 * index;
-    return historyRow({
-      kind: "sample",
+    const sample = {
+      kind: "sample" as const,
       row: {
         at: plus(now(), minutes(-ago)),
         device: disk.device,
@@ -52,9 +52,10 @@ function fill(node: TestNode, disk: Json, spanMinutes: number): void {
         lowPercent: null,
         freedBytes: 0n,
       },
-    });
+    };
+    return historyRow(sample, watched(0n));
   });
-  const write = { kind: "records", isFirst: true, records, watched: "0" } as const;
+  const write = { kind: "records", isFirst: true, records } as const;
   expect(file.handle(write, () => undefined).kind).toBe("done");
   file[Symbol.dispose]();
 }
