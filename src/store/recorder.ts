@@ -121,13 +121,16 @@ export class Recorder extends Store {
 
   /**
    * After a single pass, when nothing waits any more: tries to write its records of removals as long as `patience` lets
-   * it. Returns the number of those that are not on disk. Calls `waits` once if the first attempt fails.
+   * it, but twice if the directory is read-only. Returns the number of those that are not on disk. Calls `waits` once if
+   * it waits longer.
    */
   async settle(patience: AbortSignal, waits: () => void = () => undefined): Promise<number> {
     for (let attempt = 1; ; attempt += 1) {
       await within(SETTLE_LEAST_MS, this.flush());
-      if (this.removalsNotWritten === 0 || patience.aborted) return this.removalsNotWritten;
-      if (attempt === 1) waits();
+      const isOver = attempt > 1 && this.failure() === "write";
+      if (this.removalsNotWritten === 0 || patience.aborted || isOver)
+        return this.removalsNotWritten;
+      if (attempt === 1 && this.failure() !== "write") waits();
       await Bun.sleep(SETTLE_PAUSE_MS);
     }
   }

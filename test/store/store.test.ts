@@ -66,6 +66,17 @@ describe("writing", () => {
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 1));
   });
 
+  test("is not waited for at the end of gc if the directory is read-only", async () => {
+    const failed = { kind: "failed", error: "write", message: "read-only file system" } as const;
+    const channel: StateChannel = { ask: async () => failed, close: async () => undefined };
+    const store = await openStore({ channel, directory: "/state", notify: () => undefined });
+    store.imageDone(idOf("p"), imageItem(1));
+    let waits = 0;
+    expect(await store.settle(AbortSignal.timeout(4_000), () => (waits += 1))).toBe(1);
+    expect(waits).toBe(0);
+    await store.close();
+  });
+
   test("keeps a bounded number of waiting records, and counts dropped ones when writing works again", async () => {
     const directory = scratch();
     const { store, notices } = await write(directory);
