@@ -57,20 +57,31 @@ export interface Removing {
 type Verifying = Removing & { readonly stop: AbortSignal };
 
 /**
- * Why a removal would lose an image and free nothing; `null` if it would not. CRI-O keeps lists where its images are and,
- * with an `imagestore`, where its containers are too.
+ * Why a removal would lose an image and free nothing; `null` if it would not. CRI-O keeps lists where its images are, where
+ * its containers are, and beside its socket.
  */
 export async function lossWords(
   node: Snapshot,
   disk: Pick<DiskReader, "measure">,
 ): Promise<string | null> {
-  const room = roomToRecord(node);
+  const room = roomToRecord(node, node.images.length);
   if (room === 0n) return null;
-  for (const { path, roles } of node.filesystems) {
-    if (!roles.includes("imagefs") && !roles.includes("containerfs")) continue;
-    const { freeBytes = room } = await disk.measure(path);
-    if (freeBytes < room)
-      return `${path} has ${humanBytes(freeBytes)} free, and without ${humanBytes(room)} CRI-O loses an image whose removal frees nothing; delete other files first`;
+  const stores = node.filesystems.filter(
+    ({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"),
+  );
+  const socket = node.runtime.endpoint.slice("unix://".length);
+  const places = [
+    ...stores.map(({ path }) => ({ path, words: path, needed: room })),
+    {
+      path: socket,
+      words: `the filesystem of ${socket}`,
+      needed: roomToRecord(node, node.containers.length),
+    },
+  ];
+  for (const { path, words, needed } of places) {
+    const { freeBytes = needed } = await disk.measure(path);
+    if (freeBytes < needed)
+      return `${words} has ${humanBytes(freeBytes)} free, and without ${humanBytes(needed)} CRI-O loses an image whose removal frees nothing; delete other files first`;
   }
   return null;
 }

@@ -160,18 +160,18 @@ class ImageRemovals {
 
   /** Processes one candidate; `null` to continue with the next. */
   async #step(planned: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
-    const { timer, facts, disk } = this.#execution;
+    const { timer, facts } = this.#execution;
     this.#idleNs = timer.monotonicNs();
     const verdict = await this.#pace.allows();
     if (verdict !== "go") return verdict;
-    const fresh = await this.#listAndMeasure();
+    const { fresh, loss } = await this.#listAndMeasure();
     this.#creditLate();
     if (this.#signal.aborted) return "stopped";
     // Others may have freed space while this pass waited, paused or listed.
     const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
     if (relieved !== null) return relieved;
-    if (this.#limits.compat === "none") this.#error = await lossWords(fresh.snapshot, disk);
-    if (this.#error !== null) return "nothing-freed";
+    this.#error = loss;
+    if (loss !== null) return "nothing-freed";
     const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
@@ -212,20 +212,18 @@ class ImageRemovals {
   }
 
   /** Measures last, so that nothing comes between it and the removal; if it hangs, the lists are too old. */
-  async #listAndMeasure(): Promise<FreshNode> {
-    const { timer } = this.#execution;
+  async #listAndMeasure() {
+    const { timer, disk } = this.#execution;
     for (let attempt = 1; ; attempt += 1) {
       const fresh = await this.#execution.look();
       this.#count(fresh.snapshot);
       const startNs = timer.monotonicNs();
       await this.#retarget();
+      const loss = this.#limits.compat === "none" ? await lossWords(fresh.snapshot, disk) : null;
       await this.#meter.beforeRemoval();
-      if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return fresh;
+      if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return { fresh, loss };
       if (attempt === MEASURE_ATTEMPTS)
-        throw new HostError(
-          "stat",
-          `cannot measure the image filesystem: ${attempt} attempts took too long`,
-        );
+        throw new HostError("stat", `cannot measure the disks: ${attempt} attempts took too long`);
     }
   }
 

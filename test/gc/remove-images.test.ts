@@ -27,6 +27,7 @@ const claims = (rows: Parameters<typeof claimsOf<ImagePassSetting>>[1]): void =>
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 const kubelet = { accounting: "reported", compat: "kubelet" } as const;
 const CRIO = { ...aSnapshot().runtime, name: "cri-o" };
+const SOCKET = CRIO.endpoint.slice("unix://".length);
 const CONTAINERS = aFilesystem({ path: "/containers", device: "8:2", roles: ["containerfs"] });
 /** So much is free for root. */
 const withFree =
@@ -104,6 +105,27 @@ describe("a measured pass", () => {
       {
         end: "nothing-freed",
         error: expect.stringMatching(/^\/containers has 0 B free, and without 304\.0 KiB/),
+        removals: "",
+      },
+    ],
+    [
+      "ends before a removal that CRI-O has no room to record beside its socket",
+      {
+        to: 1_350,
+        of: "abc",
+        node: () => ({ runtime: CRIO }),
+        change: ({ disk }) => ({
+          disk: {
+            measure: async (path) => ({
+              ...(await disk.measure(path === SOCKET ? STORE.path : path)),
+              freeBytes: path === SOCKET ? 0n : 300n * MIB,
+            }),
+          },
+        }),
+      },
+      {
+        end: "nothing-freed",
+        error: expect.stringMatching(/^the filesystem of \/run\/\S+ has 0 B free, and without/),
         removals: "",
       },
     ],

@@ -25,17 +25,15 @@ export function countedStoreBytes(
   return counted > 0n ? counted : null;
 }
 
-/** Bytes per image, and images added as a margin. CRI-O 1.37 records an image in 1.2 KiB and each layer in 0.6 KiB. */
+/** Bytes per record, and records added as a margin. CRI-O 1.37 records an image in 1.2 KiB and each layer in 0.6 KiB. */
 const [RECORD_BYTES, RECORDS_BESIDES] = [16_384n, 16];
 
 /**
- * Free bytes that a removal needs, because CRI-O rewrites its lists of images and layers. Without them it drops the image
- * from its list and never deletes the layers.
+ * Free bytes that a removal needs, because CRI-O rewrites its lists of images, layers and mounts. Without them it drops the
+ * image from its list and never deletes the layers.
  */
-export const roomToRecord = ({ runtime, images }: Pick<Snapshot, "runtime" | "images">): bigint =>
-  runtime.name.toLowerCase() === "cri-o"
-    ? RECORD_BYTES * BigInt(images.length + RECORDS_BESIDES)
-    : 0n;
+export const roomToRecord = ({ runtime }: Pick<Snapshot, "runtime">, records: number): bigint =>
+  runtime.name.toLowerCase() === "cri-o" ? RECORD_BYTES * BigInt(records + RECORDS_BESIDES) : 0n;
 
 /** The filesystem that holds the images; `null` if the runtime names none. */
 export const storeFilesystem = ({

@@ -25,7 +25,6 @@ import {
   aCandidate,
   aFilesystem,
   aLedger,
-  anImage,
   aSnapshot,
   GIB,
   MIB,
@@ -160,11 +159,10 @@ const { runtime } = aSnapshot();
 const crio: RuntimeInfo = { ...runtime, name: "cri-o", version: "1.37.0" };
 const docker: RuntimeInfo = { ...runtime, name: "docker", version: "28.5.1" };
 
-test("only CRI-O needs room for its lists of images and layers, 16 KiB an image", () => {
-  const images = ["a", "b", "c"].map((name) => anImage(name));
+test("only CRI-O needs room for its lists of images, layers and mounts, 16 KiB a record", () => {
   const rooms = [crio, { ...crio, name: "CRI-O" }, runtime, docker];
   const room = 19n * 16_384n;
-  expect(rooms.map((one) => roomToRecord({ runtime: one, images }))).toEqual([room, room, 0n, 0n]);
+  expect(rooms.map((one) => roomToRecord({ runtime: one }, 3))).toEqual([room, room, 0n, 0n]);
 });
 
 interface RemovalOf {
