@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import packaged from "../package.json" with { type: "json" };
 import type { Command, CommandOption, Operand } from "../src/cli/command.ts";
-import { commands } from "../src/cli/commands.ts";
+import { commands } from "../src/cli/dispatch.ts";
 import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, operandUsage, optionUsage } from "../src/cli/help/help.ts";
 import { dashed, defaultWords, variablesOf } from "../src/config/field.ts";

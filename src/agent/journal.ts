@@ -15,11 +15,9 @@ import {
 import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { usedPercent } from "../report/bytes.ts";
 import { podReasons, removalName } from "../report/container-reasons.ts";
 import { type JsonObject, jsonOf } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
-import { imageName } from "../report/names.ts";
 import {
   endWords,
   imageResultWords,
@@ -28,6 +26,7 @@ import {
   removalResultWords,
 } from "../report/pass-words.ts";
 import { present } from "../report/terminal.ts";
+import { imageName, usedPercent } from "../report/words.ts";
 import type { Recorder } from "../store/recorder.ts";
 import type { Log } from "./log.ts";
 import { removedNothing } from "./pressure.ts";

@@ -4,9 +4,9 @@ import type { Config } from "../config/config.ts";
 import type { Verbosity } from "../model/ports.ts";
 import { type Duration, duration, type Instant, minutes, since, toRfc3339 } from "../model/time.ts";
 import { wallClock } from "../node/clock.ts";
-import { counted, humanDuration } from "../report/bytes.ts";
 import { type Json, type JsonObject, toJson } from "../report/document.ts";
 import { clean } from "../report/terminal.ts";
+import { counted, humanDuration } from "../report/words.ts";
 
 export type LogFormat = "text" | "json";
 export type Severity = "info" | "warning" | "error";

@@ -3,6 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { HURRY } from "../gc/calls.ts";
+import { LayerReader } from "../gc/details.ts";
 import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
@@ -16,7 +17,6 @@ import { duration, type Instant, toMs } from "../model/time.ts";
 import { reclaimTargets } from "../policy/pressure/pace.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space/targets.ts";
-import { LayerReader } from "./layer-reader.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
 import { checkPressure, Measurements, needsMore, PressurePace } from "./pressure.ts";
 

@@ -21,8 +21,9 @@ import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
-import { humanDuration } from "../report/bytes.ts";
+import { type Job, sideBySide } from "../node/process.ts";
 import { clean } from "../report/terminal.ts";
+import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
 import {
   readSnapshotText,
@@ -36,7 +37,6 @@ import { askAgent, CONTROL_SOCKET } from "./control.ts";
 import { logOf } from "./log.ts";
 import { keepRulesOf, openEngine, openNode } from "./node.ts";
 import { connect } from "./runtime.ts";
-import { type Job, sideBySide } from "./side-by-side.ts";
 import type { ProcessWorld } from "./world.ts";
 
 const ANSWER_MS = 5_000;

@@ -1,4 +1,4 @@
-/** From the command line to the exit code: `main` without the process. */
+/** From the command line to the exit code: `main` without the process; and the table of commands. */
 
 import type { Openers } from "../agent/openers.ts";
 import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config/agent.ts";
@@ -20,9 +20,23 @@ import { codeOf } from "../node/files.ts";
 import { endpointHash } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
-import { type CommandContext, has, type Invocation, type World } from "./command.ts";
-import { commands } from "./commands.ts";
-import { versionAnswer } from "./commands/itself.ts";
+import { type Command, type CommandContext, has, type Invocation, type World } from "./command.ts";
+import { hold, release, run, status } from "./commands/agent.ts";
+import { config } from "./commands/config.ts";
+import { doctor } from "./commands/doctor.ts";
+import { fleet } from "./commands/fleet.ts";
+import { gc, rm } from "./commands/gc.ts";
+import { history } from "./commands/history.ts";
+import { install, uninstall } from "./commands/install.ts";
+import { completion, help, version, versionAnswer } from "./commands/itself.ts";
+import { keepBaseline, keepMissing } from "./commands/keep-baseline.ts";
+import { keepAdd, keepRemove } from "./commands/keep-edit.ts";
+import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
+import { audit, df, images } from "./commands/node.ts";
+import { explain, plan, snapshot } from "./commands/plan.ts";
+import { printCommands } from "./commands/print.ts";
+import { report } from "./commands/report.ts";
+import { simulate } from "./commands/simulate.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn } from "./help/help.ts";
@@ -89,9 +103,9 @@ function contextOf(
   };
   const note = (text: string): void => world.stderr(`crigc: ${clean(text)}\n`);
   const loaded = once(() => {
-    const config = varied([]);
-    for (const warning of config.warnings) note(`warning: ${warning}`);
-    return config;
+    const merged = varied([]);
+    for (const warning of merged.warnings) note(`warning: ${warning}`);
+    return merged;
   });
   return {
     ...world,
@@ -227,3 +241,38 @@ function errorText(thrown: unknown): string {
     .join("");
   return `crigc: internal error, please report it with these lines: ${clean(messageOf(thrown))}\n${stack}`;
 }
+
+/** In the order of help. */
+export const commands: readonly Command[] = [
+  run,
+  gc,
+  plan,
+  rm,
+  explain,
+  images,
+  df,
+  status,
+  history,
+  report,
+  audit,
+  snapshot,
+  fleet,
+  simulate,
+  hold,
+  release,
+  keepList,
+  keepCheck,
+  keepAdd,
+  keepRemove,
+  keepTest,
+  keepBaseline,
+  keepMissing,
+  doctor,
+  config,
+  install,
+  uninstall,
+  ...printCommands,
+  completion,
+  version,
+  help,
+];

@@ -12,7 +12,7 @@ import type { Parts } from "../policy/decide.ts";
 import { indexImages, listedImages } from "../policy/image/image-index.ts";
 import { repositoryOf } from "../policy/image/reference.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
-import { imageName } from "../report/names.ts";
+import { imageName } from "../report/words.ts";
 import { type CommandOption, has, type Invocation, option } from "./command.ts";
 import { durationFrom, filtersOf, parsed, type ValueType } from "./values.ts";
 

@@ -3,9 +3,15 @@ import type { InferOutput } from "valibot";
 
 import { assert } from "../model/errors.ts";
 import { dashed, type Field, fieldFrom, variablesOf } from "./field.ts";
-import { agentFields, directoryFields, outputFields, paceFields } from "./fields/agent.ts";
-import { containerFields, pressureFields } from "./fields/containers.ts";
 import { imageFields, keepFields, runtimeFields } from "./fields/images.ts";
+import {
+  agentFields,
+  containerFields,
+  directoryFields,
+  outputFields,
+  paceFields,
+  pressureFields,
+} from "./fields/node.ts";
 
 /** By heading of help and documentation, in order. */
 const GROUPS = {

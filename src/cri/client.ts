@@ -4,7 +4,6 @@ import { type ContainerId, containerId, type SandboxId } from "../model/ids.ts";
 import type { CallRecord, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import { type CallOptions, type Channel, openChannel } from "./channel.ts";
 import { MalformedError } from "./codec.ts";
 import {
   decodeDetail,
@@ -21,6 +20,7 @@ import {
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
 import type { Answer, Request, UnaryMethod } from "./messages.ts";
+import { type CallOptions, type Channel, openChannel } from "./transport.ts";
 
 export interface RuntimeOptions {
   /** `unix:///…`. */

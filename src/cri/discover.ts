@@ -1,8 +1,8 @@
 /** Probes sockets for a CRI runtime, and finds the one that answers. */
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
-import { openChannel } from "./channel.ts";
 import { decodeVersion } from "./decode.ts";
 import { detailsOf } from "./errors.ts";
+import { openChannel } from "./transport.ts";
 
 export interface Answering {
   /** `unix:///…`. */

@@ -1,8 +1,8 @@
 /** Caches decoded list entries, so that a list costs only what changed since the last one. */
 import { byId } from "../model/values.ts";
-import type { Channel } from "./channel.ts";
 import { decodeAnswer } from "./codec.ts";
 import type { Answer, ListMethod, Request } from "./messages.ts";
+import type { Channel } from "./transport.ts";
 
 /** How to read one list, from one response or several parts. */
 export interface ListReading<M extends ListMethod, Item> {

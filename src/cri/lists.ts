@@ -4,10 +4,10 @@ import type { SandboxId } from "../model/ids.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import { byId, mapBounded } from "../model/values.ts";
-import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
 import { listCache, type ListReading } from "./entries.ts";
 import type { ContainerList, ImageList, ListMethod, Request, SandboxList } from "./messages.ts";
+import type { Channel } from "./transport.ts";
 
 type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
 

@@ -7,8 +7,8 @@ import { type Baseline, isMissing } from "../model/reports.ts";
 import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { apart, futilityDiffers } from "../policy/space/futility.ts";
-import { counted, humanBytes } from "../report/bytes.ts";
 import { BRING_BACK, namesWords } from "../report/keep.ts";
+import { counted, humanBytes } from "../report/words.ts";
 import type { Journal } from "./ports.ts";
 
 /** Events about a disk, whose text always differs because free bytes do. */

@@ -3,10 +3,12 @@
 import { type FailureCode, failureCode, messageOf } from "../model/errors.ts";
 import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
 import type { ImageOrigin, Ledger } from "../model/ledger.ts";
-import type { RuntimeReader } from "../model/ports.ts";
+import type { Limits } from "../model/limits.ts";
+import type { LedgerMemory, RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
+import { rememberOrigins } from "../policy/layer/origins.ts";
 import { askAll, type Backoff, NotAsked } from "./calls.ts";
 
 /**
@@ -153,7 +155,7 @@ export async function readSandboxImages(
 
 const LOST: ReadonlySet<FailureCode> = new Set(["unreachable", "cancelled"]);
 
-export interface OriginsRead {
+interface OriginsRead {
   readonly origins: ReadonlyMap<ImageId, ImageOrigin>;
   /** Images whose status could not be read. */
   readonly failed: readonly ImageId[];
@@ -184,4 +186,39 @@ export async function readOrigins(
     },
   );
   return { origins, failed };
+}
+
+interface LayerPorts {
+  readonly limits: () => Limits;
+  readonly memory: LedgerMemory;
+  readonly observe: { readonly runtime: Pick<RuntimeReader, "imageOrigin"> };
+}
+
+/** Reads the layers of new images between passes, so that no removal waits for them. */
+export class LayerReader {
+  /** Images whose status could not be read last time. */
+  #failed: ReadonlySet<ImageId> = new Set();
+
+  /** Asks once per image, and again at the next look if the call fails. The kubelet does not know layers. */
+  async read({ limits, memory, observe }: LayerPorts, signal: AbortSignal): Promise<null> {
+    if (limits().images.compat === "kubelet") return null;
+    const known = memory.current();
+    // Images that failed before come last, so that they do not delay others.
+    const isLate = (id: ImageId): number => Number(this.#failed.has(id));
+    const images = [...known.images.keys()]
+      .toSorted((one, other) => isLate(one) - isLate(other))
+      .map((id) => ({ id }));
+    const { origins, failed } = await readOrigins(
+      observe.runtime,
+      { images, known: known.origins },
+      signal,
+    );
+    const now = memory.current();
+    const listed = [...now.images.keys()].map((id) => ({ id }));
+    if (origins.size > 0) memory.replace({ ...now, ...rememberOrigins(now, listed, origins) });
+    this.#failed = new Set(
+      [...this.#failed, ...failed].filter((id) => now.images.has(id) && !origins.has(id)),
+    );
+    return null;
+  }
 }

@@ -13,8 +13,8 @@ import type { ContainerPlan, ImagePlan, ImageTarget, Plan } from "../model/plan.
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
-import { raiseAgingTerm } from "../policy/image/frequency.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
+import { raiseAgingTerm } from "../policy/image/rank.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { storeFilesystem } from "../policy/space/disk.ts";
 import { rememberGain, rememberNothingFreed } from "../policy/space/freed.ts";

@@ -9,7 +9,6 @@ import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { breakdownWords } from "../report/disk.ts";
 import { imageBlock, imageKeep } from "../report/image-reasons.ts";
-import { imageName } from "../report/names.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
@@ -17,6 +16,7 @@ import {
   nothingFreedWords,
 } from "../report/pass-words.ts";
 import { keptBackWords } from "../report/plan.ts";
+import { imageName } from "../report/words.ts";
 
 /** Warning events in the order of occurrence. */
 export function imageEvents(

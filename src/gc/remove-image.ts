@@ -30,7 +30,7 @@ import type {
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../policy/remember.ts";
 import { roomToRecord } from "../policy/space/disk.ts";
-import { humanBytes } from "../report/bytes.ts";
+import { humanBytes } from "../report/words.ts";
 import type { OthersRemovals } from "./calls.ts";
 
 export interface ImageRemoved {

@@ -4,21 +4,28 @@ import type { AuditFinding } from "../model/reports.ts";
 import type { Image, RuntimeInfo } from "../model/snapshot.ts";
 import { toRfc3339 } from "../model/time.ts";
 import { shellWord } from "../model/values.ts";
-import { counted, humanBytes } from "./bytes.ts";
 import { logsErrorWords } from "./container-reasons.ts";
 import { breakdownWords } from "./disk.ts";
 import {
   containerJson,
+  dataJson,
   document,
   imageJson,
   runtimeJson,
   sandboxJson,
   type SeenNode,
 } from "./document.ts";
-import { containerName, imageName, kindTitle, sandboxName, shortId } from "./names.ts";
 import { Printer, shortened } from "./printer.ts";
-import { dataJson } from "./reasons.ts";
 import { clean, type Screen } from "./terminal.ts";
+import {
+  containerName,
+  counted,
+  humanBytes,
+  imageName,
+  kindTitle,
+  sandboxName,
+  shortId,
+} from "./words.ts";
 
 export type AuditDocument = ReturnType<typeof auditDocument>;
 

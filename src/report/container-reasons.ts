@@ -11,11 +11,10 @@ import type {
   SandboxKeepReason,
   SandboxRemoveReason,
 } from "../model/reason.ts";
-import { counted, humanDuration } from "./bytes.ts";
+import { reasons, type ReasonTable } from "./document.ts";
 import { imageBlock } from "./image-reasons.ts";
-import { containerName, sandboxName } from "./names.ts";
-import { reasons, type ReasonTable } from "./reasons.ts";
 import { clean } from "./terminal.ts";
+import { containerName, counted, humanDuration, sandboxName } from "./words.ts";
 
 /** A container, a sandbox or a pod log; codes that several of them have mean the same. */
 export type PodReason =

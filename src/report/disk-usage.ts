@@ -11,13 +11,12 @@ import type {
 import type { Container } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { compared } from "../model/values.ts";
-import { counted, dayOf, humanBytes, humanRange } from "./bytes.ts";
 import { printUsage, usageJson } from "./disk.ts";
 import { document, jsonOf } from "./document.ts";
 import { imageKeep } from "./image-reasons.ts";
-import { containerName } from "./names.ts";
 import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
+import { containerName, counted, dayOf, humanBytes, humanRange } from "./words.ts";
 
 export type View = "repository" | "namespace" | "base";
 

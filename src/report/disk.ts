@@ -2,10 +2,10 @@
 
 import type { DiskBreakdown, DiskUsage, EvictionMark } from "../model/plan.ts";
 import type { Forecast } from "../model/reports.ts";
-import { humanBytes, humanMs, humanRange, spaceWords } from "./bytes.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";
 import { clean, type Colour, paint, present, type Screen } from "./terminal.ts";
+import { humanBytes, humanMs, humanRange, spaceWords } from "./words.ts";
 
 export type UsageJson = ReturnType<typeof usageJson>;
 

@@ -1,9 +1,9 @@
 /** Document `Doctor` and the output of `crigc doctor`: each check with its result and advice. */
 
-import { counted } from "./bytes.ts";
 import { document, jsonOf } from "./document.ts";
 import { Printer, wrapped } from "./printer.ts";
 import { clean, type Colour, paint, type Screen } from "./terminal.ts";
+import { counted } from "./words.ts";
 
 export interface DoctorCheck {
   /** A short name in lower case with dashes: `socket`, `kubelet-thresholds`. */

@@ -1,4 +1,4 @@
-/** Documents: one envelope for every kind, the parts that several of them share, and their JSON and YAML text. */
+/** Documents: one envelope for every kind, the parts and reasons that several of them share, and their JSON and YAML text. */
 
 import { stringify } from "yaml";
 
@@ -15,15 +15,14 @@ import type {
 } from "../model/snapshot.ts";
 import { type Duration, duration, type Instant, instant, toMs, toRfc3339 } from "../model/time.ts";
 import { isMap } from "../model/values.ts";
-import { usedPercent } from "./bytes.ts";
-import { imageName } from "./names.ts";
+import { imageName, usedPercent } from "./words.ts";
 
 /** A JSON value: a bigint becomes an integer literal, and an undefined field is omitted. */
 export type Json =
   null | boolean | number | bigint | string | readonly Json[] | LazyList | JsonObject;
 
 /** A list whose items are created while written: all at once, those of a large node take more memory than its plan. */
-export interface LazyList<Item extends Json = Json> extends Iterable<Item> {
+interface LazyList<Item extends Json = Json> extends Iterable<Item> {
   readonly length: number;
   toJSON(): readonly Item[];
 }
@@ -218,3 +217,48 @@ export const printedYaml = (value: JsonObject): string =>
       aliasDuplicateObjects: false,
     }),
   );
+
+/** A reason by its code. */
+export interface Kind {
+  readonly kind: string;
+}
+
+export type ReasonTable<Reason extends Kind> = {
+  readonly [Code in Reason["kind"]]: {
+    /** A short title, for a heading or a column. */
+    readonly title: string;
+    /** A sentence without a full stop; absent: the title. */
+    text?(reason: Extract<Reason, { kind: Code }>): string;
+    /** Data in documents, if other than the fields of the reason. */
+    data?(reason: Extract<Reason, { kind: Code }>): object;
+  };
+};
+
+interface Reasons<Reason extends Kind> {
+  readonly text: (reason: Reason) => string;
+  /** An unknown code, of a later version, is shown as it is. */
+  readonly title: (code: string) => string;
+  readonly json: (reason: Reason) => ReasonJson;
+}
+
+/** With the data of the reason. */
+export type ReasonJson = JsonObject & { readonly code: string; readonly text: string };
+
+export function reasons<Reason extends Kind>(table: ReasonTable<Reason>): Reasons<Reason> {
+  const entries = new Map<string, ReasonTable<Kind>[string]>(Object.entries(table));
+  const title = (code: string): string => entries.get(code)?.title ?? code;
+  const text = (reason: Reason): string =>
+    entries.get(reason.kind)?.text?.(reason) ?? title(reason.kind);
+  return {
+    text,
+    title,
+    json: (reason) => {
+      const data = entries.get(reason.kind)?.data?.(reason);
+      const other = data === undefined ? dataJson(reason) : jsonOf(data);
+      return { code: reason.kind, text: text(reason), ...other };
+    },
+  };
+}
+
+/** The fields of a reason, finding or hold without its code. */
+export const dataJson = ({ kind: _code, ...data }: Kind): JsonObject => jsonOf(data);

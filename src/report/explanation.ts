@@ -11,14 +11,23 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { ImageLayers } from "../model/reports.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { counted, elapsed, humanBytes, humanDuration, humanMs, secondOf } from "./bytes.ts";
 import { type PodReason, podReasons } from "./container-reasons.ts";
 import { document } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { containerName, sandboxName, shortId } from "./names.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
+import {
+  containerName,
+  counted,
+  elapsed,
+  humanBytes,
+  humanDuration,
+  humanMs,
+  sandboxName,
+  secondOf,
+  shortId,
+} from "./words.ts";
 
 export interface ExplanationReport {
   /** As typed. */

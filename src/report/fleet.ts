@@ -1,10 +1,10 @@
 /** Document `Fleet` and the output of `crigc fleet`: nodes with their disks, and images by the number of nodes that have them. */
 
 import type { FleetImage, FleetNode } from "../model/reports.ts";
-import { counted, humanBytes, usedPercent } from "./bytes.ts";
 import { document, jsonOf, lazily } from "./document.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
+import { counted, humanBytes, usedPercent } from "./words.ts";
 
 export interface FleetReport {
   readonly nodes: readonly FleetNode[];

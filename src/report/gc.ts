@@ -12,7 +12,6 @@ import {
 } from "../model/pass.ts";
 import { expectedBytes } from "../model/plan.ts";
 import { since, toMs } from "../model/time.ts";
-import { bytesCell, counted, humanBytes, humanMs, spaceWords } from "./bytes.ts";
 import { podReasons } from "./container-reasons.ts";
 import {
   containerJson,
@@ -24,7 +23,6 @@ import {
   sandboxJson,
 } from "./document.ts";
 import { imageKeep, imageTrigger, triggerTitle } from "./image-reasons.ts";
-import { containerName, imageName, kindTitle, sandboxName } from "./names.ts";
 import {
   containerPassWords,
   eventWords,
@@ -39,6 +37,17 @@ import { printPlan } from "./plan-table.ts";
 import { freesJson, type KeptJson, planBody } from "./plan.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
+import {
+  bytesCell,
+  containerName,
+  counted,
+  humanBytes,
+  humanMs,
+  imageName,
+  kindTitle,
+  sandboxName,
+  spaceWords,
+} from "./words.ts";
 
 export type GcDocument = ReturnType<typeof gcDocument>;
 

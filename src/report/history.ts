@@ -11,6 +11,12 @@ import type { Event } from "../model/pass.ts";
 import type { Subject } from "../model/reason.ts";
 import { since, toMs, toRfc3339 } from "../model/time.ts";
 import { compared } from "../model/values.ts";
+import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
+import { document, eventJson, type JsonOf, jsonOf } from "./document.ts";
+import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
+import { endWords, eventWords, passTitle } from "./pass-words.ts";
+import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
+import { clean, present, type Screen } from "./terminal.ts";
 import {
   between,
   bytesCell,
@@ -19,15 +25,10 @@ import {
   humanDuration,
   humanMs,
   instantOf,
+  kindTitle,
   secondOf,
-} from "./bytes.ts";
-import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
-import { document, eventJson, type JsonOf, jsonOf } from "./document.ts";
-import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
-import { kindTitle, shortId } from "./names.ts";
-import { endWords, eventWords, passTitle } from "./pass-words.ts";
-import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
-import { clean, present, type Screen } from "./terminal.ts";
+  shortId,
+} from "./words.ts";
 
 export interface HistoryReport {
   /** The oldest first. */

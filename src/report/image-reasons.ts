@@ -4,10 +4,9 @@ import { assertNever } from "../model/errors.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
 import type { Duration, Instant } from "../model/time.ts";
-import { counted, humanBytes, humanDuration, secondOf } from "./bytes.ts";
-import { shortId } from "./names.ts";
-import { type ReasonJson, reasons, type ReasonTable } from "./reasons.ts";
+import { type ReasonJson, reasons, type ReasonTable } from "./document.ts";
 import { andMore, clean } from "./terminal.ts";
+import { counted, humanBytes, humanDuration, secondOf, shortId } from "./words.ts";
 
 export const imageKeep = reasons<ImageKeepReason>({
   "in-use": {

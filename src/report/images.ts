@@ -6,11 +6,11 @@ import type { ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason, ImageUser } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
-import { counted, dayOf, elapsed, humanBytes, humanDuration } from "./bytes.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
 import { imageKeep, userName, userWords } from "./image-reasons.ts";
 import { type Column, column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
+import { counted, dayOf, elapsed, humanBytes, humanDuration } from "./words.ts";
 
 export interface ImageListEntry {
   readonly image: Image;

@@ -4,11 +4,11 @@ import type { Lease } from "../model/records.ts";
 import { type Baseline, type BaselineGap, isMissing } from "../model/reports.ts";
 import type { Image, KeepProblem, KeepRule, RuntimeInfo } from "../model/snapshot.ts";
 import { toMs } from "../model/time.ts";
-import { counted } from "./bytes.ts";
 import { document, imageJson, jsonOf, runtimeJson, timeOf } from "./document.ts";
 import { type LeaseTimes, leaseWords } from "./image-reasons.ts";
 import { type Column, column, type Columns, NAME, Printer } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
+import { counted } from "./words.ts";
 
 export interface KeepRuleMatches {
   readonly rule: KeepRule;

@@ -17,11 +17,11 @@ import {
 } from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep } from "./image-reasons.ts";
 import { keptBackWords, preloadedWords } from "./plan.ts";
 import { clean, present } from "./terminal.ts";
+import { counted, humanBytes, humanDuration, usedPercent } from "./words.ts";
 
 const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
   done: "done",

@@ -1,11 +1,9 @@
 /** The output of `crigc plan`, from its document: what would be removed in which order, the estimated stop, and what is kept. */
 
 import { capitalised } from "../model/values.ts";
-import { bytesCell, counted, dayOf, humanBytes, humanMs } from "./bytes.ts";
 import { logsErrorWords, podReasons } from "./container-reasons.ts";
 import { breakdownWords, printUsage } from "./disk.ts";
 import { imageKeep, triggerTitle } from "./image-reasons.ts";
-import { containerName, sandboxName, shortId } from "./names.ts";
 import {
   type CandidateJson,
   type ContainerPlanJson,
@@ -25,6 +23,16 @@ import {
   tableLines,
 } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
+import {
+  bytesCell,
+  containerName,
+  counted,
+  dayOf,
+  humanBytes,
+  humanMs,
+  sandboxName,
+  shortId,
+} from "./words.ts";
 
 export function planTable(plan: PlanDocument, screen: Screen): string {
   const printer = new Printer(screen);

@@ -15,7 +15,6 @@ import {
 } from "../model/plan.ts";
 import { frequencyOf } from "../model/records.ts";
 import { duration, toRfc3339 } from "../model/time.ts";
-import { counted, humanBytes, humanDuration } from "./bytes.ts";
 import { type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";
 import { usageJson } from "./disk.ts";
 import {
@@ -31,6 +30,7 @@ import {
 } from "./document.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.ts";
 import { clean } from "./terminal.ts";
+import { counted, humanBytes, humanDuration } from "./words.ts";
 
 export type ImageOrder = (
   one: Pick<KeptImage, "image" | "record">,

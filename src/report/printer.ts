@@ -1,6 +1,5 @@
 /** Prints reports: wrapped sentences, tables fitted to the width, and long lists shortened to the rows that matter. */
 
-import { counted, secondOf } from "./bytes.ts";
 import type { runtimeJson } from "./document.ts";
 import {
   andMore,
@@ -13,6 +12,7 @@ import {
   type Screen,
   type Truncation,
 } from "./terminal.ts";
+import { counted, secondOf } from "./words.ts";
 
 /** Callers clean the cells, which may contain colours. */
 export interface Column<Item> {

@@ -2,10 +2,10 @@
 
 import { type SimulatedNodeFigures, type SimulatedRun, simulatedRun } from "../model/reports.ts";
 import { compared } from "../model/values.ts";
-import { counted, humanBytes } from "./bytes.ts";
 import { document, type JsonObject, jsonOf } from "./document.ts";
 import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
+import { counted, humanBytes } from "./words.ts";
 
 export const simulationDocument = (runs: readonly SimulatedRun[]): JsonObject =>
   document("Simulation", {

@@ -9,7 +9,6 @@ import type { Baseline, Forecast, MeasuredFilesystem } from "../model/reports.ts
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
 import { capitalised, compared } from "../model/values.ts";
-import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./bytes.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { forecastJson, forecastWords, printBar, printFigures } from "./disk.ts";
 import {
@@ -29,6 +28,7 @@ import { eventWords, passSummary, passTitle } from "./pass-words.ts";
 import { preloadedOf } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
+import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./words.ts";
 
 export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { LayerReader } from "../../src/agent/layer-reader.ts";
+import { LayerReader } from "../../src/gc/details.ts";
 import { detect } from "../../src/gc/prepare.ts";
 import { aRelease } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, Simulation, withThresholds } from "../sim/simulation.ts";

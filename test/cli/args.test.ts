@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { parseCommandLine } from "../../src/cli/args.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/dispatch.ts";
 import { fieldNames, fieldOf } from "../../src/config/fields.ts";
 import { ConfigError } from "../../src/model/errors.ts";
 

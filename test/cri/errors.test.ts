@@ -1,8 +1,8 @@
 // Each way in which a call can go wrong has its own kind, and a message that says what to do.
 import { describe, expect, test } from "bun:test";
 
-import { openChannel } from "../../src/cri/channel.ts";
 import { toRuntimeError } from "../../src/cri/errors.ts";
+import { openChannel } from "../../src/cri/transport.ts";
 import type { RuntimeError } from "../../src/model/errors.ts";
 import { containerId } from "../../src/model/ids.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";

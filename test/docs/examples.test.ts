@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { parseCommandLine } from "../../src/cli/args.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/dispatch.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { messageOf } from "../../src/model/errors.ts";
 import { crigc } from "../cli/world.ts";

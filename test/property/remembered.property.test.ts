@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import type { Channel } from "../../src/cri/channel.ts";
 import { makeReader } from "../../src/cri/client.ts";
 import { cutEntries, decodeAnswer } from "../../src/cri/codec.ts";
+import type { Channel } from "../../src/cri/transport.ts";
 import { Observer } from "../../src/gc/observe.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { duration, durationFromMs, seconds } from "../../src/model/time.ts";
-import { counted, humanBytes, humanDuration, usedPercent } from "../../src/report/bytes.ts";
+import { counted, humanBytes, humanDuration, usedPercent } from "../../src/report/words.ts";
 
 test("sizes, spans and shares read the same", () => {
   const sizes = [0n, 1023n, 1024n, 1280n, 1792n, 1_048_575n, 1_048_576n, 524_288_000n, -2048n]

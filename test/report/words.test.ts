@@ -15,7 +15,6 @@ import {
 } from "../../src/report/history.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
 import { baselineWords } from "../../src/report/keep.ts";
-import { imageName, shortId } from "../../src/report/names.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
@@ -24,6 +23,7 @@ import {
   invalidDiskCapacityWords,
   passSummary,
 } from "../../src/report/pass-words.ts";
+import { imageName, shortId } from "../../src/report/words.ts";
 import {
   forecast,
   GIB,

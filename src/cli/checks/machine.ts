@@ -9,9 +9,9 @@ import { type Filesystem } from "../../model/snapshot.ts";
 import { type Instant, minutes, since } from "../../model/time.ts";
 import { parsedJson } from "../../model/values.ts";
 import type { DirectoryFact } from "../../node/directories.ts";
-import { counted, humanBytes, humanDuration, secondOf } from "../../report/bytes.ts";
 import { failed, ok, type Verdict, warning } from "../../report/doctor.ts";
 import { present } from "../../report/terminal.ts";
+import { counted, humanBytes, humanDuration, secondOf } from "../../report/words.ts";
 
 export const userCheck = (userId: number): Verdict =>
   userId === 0

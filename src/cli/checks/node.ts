@@ -20,12 +20,12 @@ import {
   noPressure,
 } from "../../policy/pressure/thresholds.ts";
 import { isVersionWithin } from "../../policy/version.ts";
-import { counted, spaceWords, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
 import { preloadedWords } from "../../report/plan.ts";
 import { present } from "../../report/terminal.ts";
+import { counted, spaceWords, usedPercent } from "../../report/words.ts";
 
 export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
   const { snapshot, plan } = prepared;

@@ -4,8 +4,8 @@ import { screenQuery } from "../../agent/control.ts";
 import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
 import { type Instant, plus } from "../../model/time.ts";
-import { humanDuration } from "../../report/bytes.ts";
 import { holdWords } from "../../report/image-reasons.ts";
+import { humanDuration } from "../../report/words.ts";
 import {
   command,
   type CommandContext,

@@ -1,8 +1,15 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
+import type { KubeletFact } from "../../agent/openers.ts";
 import type { Config } from "../../config/config.ts";
+import { fieldOf, isFieldName } from "../../config/fields.ts";
+import { loadConfig } from "../../config/load.ts";
+import type { FlagText } from "../../config/settings.ts";
+import { formatDuration } from "../../config/units.ts";
+import { printedText } from "../../config/values.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
-import type { Limits } from "../../model/limits.ts";
+import type { Limits, Threshold } from "../../model/limits.ts";
+import type { Filesystem } from "../../model/snapshot.ts";
 import {
   type DoctorCheck,
   doctorDocument,
@@ -14,7 +21,6 @@ import {
   type Verdicts,
   warning,
 } from "../../report/doctor.ts";
-import { kubeletChecks } from "../checks/kubelet.ts";
 import {
   addressCheck,
   agentCheck,
@@ -143,4 +149,131 @@ async function agentStatus({ open }: CommandContext, config: Config) {
     if (!(thrown instanceof HostError)) throw thrown;
     return { kind: "none", why: thrown.message } as const;
   }
+}
+
+/** `images`: the image filesystem; `null`: the node could not be read. */
+export function kubeletChecks(
+  kubelet: KubeletFact,
+  ours: Config,
+  images: Filesystem | null,
+): Verdicts {
+  const { signs, running, settings, problems } = kubelet;
+  // A file with its settings is a sign too.
+  const [sign] = [
+    ...running.map((pid) => `process ${pid}`),
+    ...signs,
+    ...settings.map(({ source }) => source),
+    ...problems,
+  ];
+  if (sign === undefined) return [["kubelet", ok("no sign of a kubelet on this node")]];
+  const theirs = problems.length > 0 ? problems.join("; ") : theirConfig(settings);
+  if (typeof theirs === "string")
+    return [
+      [
+        "kubelet",
+        warning(`this node has a kubelet (${sign}), but its settings cannot be read: ${theirs}`),
+      ],
+    ];
+  const from = new Set(settings.map(({ source }) => source));
+  const where =
+    from.size === 0
+      ? "with no configuration found; crigc assumes the kubelet's defaults"
+      : `configured by ${[...from].join(", ")}`;
+  return [
+    ["kubelet", ok(`this node has a kubelet (${sign}), ${where}`)],
+    ["kubelet-image-gc", thresholdCheck(theirs)],
+    ["kubelet-image-age", ageCheck(theirs)],
+    ["kubelet-eviction", evictionCheck(theirs, ours, images)],
+  ];
+}
+
+/** The kubelet's settings, read like our own flags; a string says why they are invalid. */
+function theirConfig(settings: KubeletFact["settings"]): Config | string {
+  try {
+    const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
+      isFieldName(field) ? [{ name: field, written: source, text }] : [],
+    );
+    return loadConfig({ flags, env: {}, reader: { file: () => null, names: () => null } });
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.message.replaceAll("\n", "; ");
+    throw thrown;
+  }
+}
+
+/** With two collectors on a node, the kubelet knows no keep rule and forgets on restart. */
+function thresholdCheck({ limits }: Config): Verdict {
+  const { highPercent, lowPercent } = limits.images;
+  return highPercent === 100
+    ? ok("the kubelet's own image GC is off")
+    : warning(
+        `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`,
+        "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
+      );
+}
+
+function ageCheck({ limits }: Config): Verdict | null {
+  const { maximumAge } = limits.images;
+  if (maximumAge <= 0n) return null;
+  return warning(
+    `the kubelet removes images unused for ${formatDuration(maximumAge)}, and ignores keep rules`,
+    "remove imageMaximumGCAge from its configuration and set --image-maximum-gc-age instead",
+  );
+}
+
+/** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
+function evictionCheck(theirs: Config, ours: Config, images: Filesystem | null): Verdict {
+  const nearest = nearestOf(theirs, images);
+  const first = nearestOf(ours, images);
+  if (nearest === "unknown" || first === "unknown")
+    return skipped("thresholds in bytes need the image filesystem, which could not be read");
+  if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
+  const evicts = `the kubelet evicts pods at ${wordsOf(nearest)}`;
+  if (first !== null && first.percent > nearest.percent)
+    return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
+  return warning(
+    `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
+    `${isDefault(ours) ? "set --eviction-hard to" : "omit --eviction-hard, whose default is above the kubelet's, or set it to"} ${thresholdsAbove(nearest, ours)}`,
+  );
+}
+
+/** All of crigc's thresholds, because a value replaces the others, with one above the kubelet's. */
+function thresholdsAbove({ threshold, percent }: Nearest, { values }: Config): string {
+  const amount = `${Math.min(99, Math.ceil(percent) + MARGIN_PERCENT)}%`;
+  const statements = { ...values.evictionHard, [threshold.signal]: amount };
+  return printedText(fieldOf("evictionHard").type, statements);
+}
+
+/** The default is raised only if a kubelet runs or is configured, not if one is only suspected. */
+const isDefault = ({ sources }: Config): boolean => sources.evictionHard.kind === "default";
+
+const MARGIN_PERCENT = 5;
+
+interface Nearest {
+  readonly threshold: Threshold;
+  /** Percent of the filesystem that must be free. */
+  readonly percent: number;
+}
+
+const wordsOf = ({ threshold, percent }: Nearest): string =>
+  `${threshold.signal}<${Math.round(percent * 10) / 10}%`;
+
+/** The threshold on the image filesystem that is met first as it fills; `unknown` if one is in bytes of an unread disk. */
+function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null | "unknown" {
+  const isNodefs = filesystem?.roles.includes("nodefs") === true;
+  const found: Nearest[] = [];
+  for (const threshold of config.limits.pressure.thresholds) {
+    const { signal } = threshold;
+    if (signal !== "imagefs.available" && !(isNodefs && signal === "nodefs.available")) continue;
+    const percent = percentOf(threshold, filesystem);
+    if (percent === null) return "unknown";
+    found.push({ threshold, percent });
+  }
+  return found.toSorted((one, other) => other.percent - one.percent)[0] ?? null;
+}
+
+/** Percent of the filesystem that must be available; `null`: unknown. */
+function percentOf({ amount }: Threshold, filesystem: Filesystem | null): number | null {
+  if (amount.kind === "fraction") return Math.round(amount.value * 10_000) / 100;
+  if (filesystem === null || filesystem.capacityBytes <= 0n) return null;
+  return Number((amount.value * 10_000n) / filesystem.capacityBytes) / 100;
 }

@@ -17,7 +17,7 @@ import {
 } from "../../install/layout.ts";
 import { type Step, stepWords } from "../../install/tree-plan.ts";
 import { command, type CommandContext, has, type Invocation, option, textOf } from "../command.ts";
-import { manualPage } from "../help/man.ts";
+import { manualPage } from "../help/help.ts";
 import { optionError, valueOf, type ValueType } from "../values.ts";
 import { completionScripts } from "./itself.ts";
 

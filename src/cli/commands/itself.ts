@@ -16,8 +16,7 @@ import {
 import bash from "../completion/bash.txt" with { type: "text" };
 import fish from "../completion/fish.txt" with { type: "text" };
 import zsh from "../completion/zsh.txt" with { type: "text" };
-import { helpOn } from "../help/help.ts";
-import { manualPage } from "../help/man.ts";
+import { helpOn, manualPage } from "../help/help.ts";
 
 export const help = command({
   name: "help",

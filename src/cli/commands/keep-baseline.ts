@@ -22,9 +22,9 @@ import {
   keepRuleMatches,
   parseKeepFile,
 } from "../../policy/keep/keep.ts";
-import { counted } from "../../report/bytes.ts";
 import { missingDocument, missingTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
+import { counted } from "../../report/words.ts";
 import {
   command,
   type CommandContext,

@@ -5,7 +5,7 @@ import { ConfigError, configIssue } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { keepFileHeader, parseKeepFile, parseLease } from "../../policy/keep/keep.ts";
-import { counted } from "../../report/bytes.ts";
+import { counted } from "../../report/words.ts";
 import { command, type CommandContext, has, operand, option } from "../command.ts";
 import { exit } from "../exit.ts";
 import { valueOf, type ValueType } from "../values.ts";

@@ -8,7 +8,6 @@ import { type SandboxName, sandboxNames } from "../../policy/image/protect.ts";
 import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
-import { counted } from "../../report/bytes.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import type { LeaseTimes } from "../../report/image-reasons.ts";
 import {
@@ -17,9 +16,9 @@ import {
   keepRulesTable,
   type Protection,
 } from "../../report/keep.ts";
-import { imageName } from "../../report/names.ts";
 import { column, type Columns, NAME, Printer } from "../../report/printer.ts";
 import { clean } from "../../report/terminal.ts";
+import { counted, imageName } from "../../report/words.ts";
 import { command, LIST, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";

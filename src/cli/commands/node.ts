@@ -28,7 +28,7 @@ import {
   type ImageListEntry,
   imageListTable,
 } from "../../report/images.ts";
-import { imageName, wholeImageName } from "../../report/names.ts";
+import { imageName, wholeImageName } from "../../report/words.ts";
 import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { imageUsageReport, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";

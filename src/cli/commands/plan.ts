@@ -22,9 +22,9 @@ import {
   sandboxThing,
   type Thing,
 } from "../../report/explanation.ts";
-import { containerName, imageName, sandboxName, wholeImageName } from "../../report/names.ts";
 import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, planDocument } from "../../report/plan.ts";
+import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
 import {
   command,
   type CommandContext,

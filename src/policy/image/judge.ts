@@ -13,11 +13,10 @@ import { compileKeepRules } from "../keep/keep.ts";
 import { rulesInForce } from "../keep/lease.ts";
 import { selectedImages } from "../selection.ts";
 import { creationBlock } from "./creations.ts";
-import { countUses } from "./frequency.ts";
 import { distinctImages, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { pullsUnderWay } from "./pulls.ts";
-import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
+import { compareImages, countUses, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
 /** Functions are computed when first called: mostly nothing has to be removed. */

@@ -5,10 +5,10 @@ import type { DiskUsage } from "../../model/plan.ts";
 import type { Forecast } from "../../model/reports.ts";
 import { type Instant, instant, minutes, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
-import { counted, humanBytes, instantOf } from "../bytes.ts";
 import { forecastJson, forecastWords } from "../disk.ts";
 import { type HistoryDocument, passRowWords } from "../history.ts";
 import { eventWords, passTitle } from "../pass-words.ts";
+import { counted, humanBytes, instantOf } from "../words.ts";
 import { type Html, html } from "./html.ts";
 
 export interface Period {

@@ -5,7 +5,6 @@ import type { Plan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
-import { bytesCell, counted, humanBytes, instantOf, secondOf } from "../bytes.ts";
 import { imageUsageJson, type ImageUsageReport } from "../disk-usage.ts";
 import { breakdownWords } from "../disk.ts";
 import {
@@ -19,11 +18,11 @@ import {
 } from "../history.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
-import { kindTitle } from "../names.ts";
 import { candidateColumns, printContainerPlan } from "../plan-table.ts";
 import { type ContainerPlanJson, type ImagePlanJson, planBody, stopWords } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
 import { present, type Screen } from "../terminal.ts";
+import { bytesCell, counted, humanBytes, instantOf, kindTitle, secondOf } from "../words.ts";
 import { type ChartFacts, diskSection } from "./chart.ts";
 import { Html, html, htmlPage, htmlTable, moment, type Part } from "./html.ts";
 import { treemapSection } from "./treemap.ts";

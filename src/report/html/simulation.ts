@@ -1,8 +1,8 @@
 /** The page of `crigc simulate --html`: one chart, disk against bytes pulled again, and the table. */
 
 import type { SimulatedRun } from "../../model/reports.ts";
-import { humanBytes } from "../bytes.ts";
 import { settingsWords, SIMULATION_COLUMNS, simulationNotes, sumOf } from "../simulation.ts";
+import { humanBytes } from "../words.ts";
 import { type Html, html, htmlPage, htmlTable } from "./html.ts";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [720, 360, 90, 48];

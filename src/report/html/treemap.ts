@@ -1,8 +1,8 @@
 /** Disk usage of images by repository: a treemap of the layers of each and of those that several share, and a table. */
 
 import { compared } from "../../model/values.ts";
-import { counted, humanBytes } from "../bytes.ts";
 import { type ImageUsageJson, shareColumns, usageNotes } from "../disk-usage.ts";
+import { counted, humanBytes } from "../words.ts";
 import { type Html, html, htmlTable } from "./html.ts";
 
 /** Beyond this the smallest share one tile, because a tile of a few pixels says nothing. */

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import type { KubeletFact } from "../../../src/agent/openers.ts";
-import { kubeletChecks } from "../../../src/cli/checks/kubelet.ts";
+import { kubeletChecks } from "../../../src/cli/commands/doctor.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { load } from "../../config/loading.ts";
 import { aFilesystem, GIB } from "../../support/build/values.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { commands } from "../../../src/cli/commands.ts";
+import { commands } from "../../../src/cli/dispatch.ts";
 import { helpOn } from "../../../src/cli/help/help.ts";
 import { dashed } from "../../../src/config/field.ts";
 import { fieldNames, fieldOf } from "../../../src/config/fields.ts";

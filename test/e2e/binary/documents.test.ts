@@ -1,7 +1,7 @@
 // What the executable writes for programs: documents with exact figures.
 import { expect, test } from "bun:test";
 
-import { commands } from "../../../src/cli/commands.ts";
+import { commands } from "../../../src/cli/dispatch.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { removable, startNode } from "./node.ts";
 

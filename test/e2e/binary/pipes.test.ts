@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { commands } from "../../../src/cli/commands.ts";
+import { commands } from "../../../src/cli/dispatch.ts";
 import { tryCommand } from "../../support/containerd/command.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { program } from "../../support/program.ts";

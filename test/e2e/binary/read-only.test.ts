@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { commands } from "../../../src/cli/commands.ts";
+import { commands } from "../../../src/cli/dispatch.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { runProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";

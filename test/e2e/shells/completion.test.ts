@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { commands } from "../../../src/cli/commands.ts";
-import { manualPage } from "../../../src/cli/help/man.ts";
+import { commands } from "../../../src/cli/dispatch.ts";
+import { manualPage } from "../../../src/cli/help/help.ts";
 import { shellFilesOf } from "../../../src/install/layout.ts";
 import { program, runProgram } from "../../support/program.ts";
 import { put, scratch } from "../../support/scratch.ts";

@@ -3,7 +3,7 @@
 import { parse } from "yaml";
 
 import { parseCommandLine } from "../../../src/cli/args.ts";
-import { commands } from "../../../src/cli/commands.ts";
+import { commands } from "../../../src/cli/dispatch.ts";
 import { selectedBy } from "../../../src/cli/selection.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";

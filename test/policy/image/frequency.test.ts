@@ -6,7 +6,7 @@ import type { ImageTrigger } from "../../../src/model/reason.ts";
 import { frequencyOf } from "../../../src/model/records.ts";
 import type { Container, Image } from "../../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
-import { countUses, newContainersOf, raiseAgingTerm } from "../../../src/policy/image/frequency.ts";
+import { countUses, newContainersOf, raiseAgingTerm } from "../../../src/policy/image/rank.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
 import { recallImage, remember } from "../../../src/policy/remember.ts";
 import {

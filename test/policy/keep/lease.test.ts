@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import type { Ledger } from "../../../src/model/ledger.ts";
 import type { Container, Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
-import { newContainersOf } from "../../../src/policy/image/frequency.ts";
+import { newContainersOf } from "../../../src/policy/image/rank.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
 import { parseKeepFile, parseLease } from "../../../src/policy/keep/keep.ts";
 import { leaseState, rememberLeases, rulesInForce } from "../../../src/policy/keep/lease.ts";

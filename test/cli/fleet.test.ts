@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { Fleet } from "../../src/cli/commands/fleet.ts";
 import { imageId } from "../../src/model/ids.ts";
-import { Fleet } from "../../src/policy/fleet.ts";
 import {
   compileKeepRules,
   keepFileHeader,
