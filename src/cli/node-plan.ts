@@ -12,7 +12,7 @@ import {
 } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Duration } from "../model/time.ts";
-import type { Parts } from "../policy/decide.ts";
+import type { Parts } from "../policy/facts.ts";
 import { imageUsage } from "../policy/layer/disk-usage.ts";
 import { forestOf } from "../policy/layer/origins.ts";
 import { inUseOf } from "../policy/space/disk.ts";

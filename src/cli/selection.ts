@@ -8,7 +8,7 @@ import type { ImageId } from "../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../model/plan.ts";
 import type { Image } from "../model/snapshot.ts";
 import { duration } from "../model/time.ts";
-import type { Parts } from "../policy/decide.ts";
+import type { Parts } from "../policy/facts.ts";
 import { indexImages, listedImages } from "../policy/image/image-index.ts";
 import { repositoryOf } from "../policy/image/reference.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";

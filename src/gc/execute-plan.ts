@@ -12,7 +12,7 @@ import {
 import type { ContainerPlan, ImagePlan, ImageTarget, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { decideOnFreshLists } from "../policy/decide.ts";
+import { containerPlan } from "../policy/decide.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
 import { raiseAgingTerm } from "../policy/image/rank.ts";
 import { forgetRemoved } from "../policy/remember.ts";
@@ -42,12 +42,12 @@ export interface PassContext {
 
 export async function collectContainers(
   engine: Engine,
-  { plan: all, snapshot, decided, listedNs }: Prepared,
+  prepared: Prepared,
   run: PassContext & { readonly signal: AbortSignal; readonly done: () => void },
 ): Promise<ContainerOutcome> {
-  const { containers: plan } = all;
+  const { snapshot, limits, listedNs } = prepared;
+  const { containers: plan } = prepared.plan;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
-  const { images, containers } = decided.limits;
   const path = containerPath(snapshot);
   engine.backoff.observed(snapshot.runtime.instance);
   const outcome = await removeContainers({
@@ -61,16 +61,16 @@ export async function collectContainers(
     decideAgain: async (lists) => {
       const listedAt = run.steps.now();
       const pods = await engine.observe.host.pods(run.signal);
-      const now = { ...decided, snapshot: { ...decided.snapshot, pods }, hold: engine.hold() };
-      return decideOnFreshLists(now, { ...lists, listedAt });
+      const now = { ...prepared, snapshot: { ...snapshot, pods }, hold: engine.hold() };
+      return containerPlan(now, { ...lists, listedAt });
     },
     held: () => engine.hold().kind !== "none",
     measureAvailable:
       path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,
-    maxRemovalsPerPass: shareOf(images.maxRemovalsPerPass, all),
-    removalInterval: images.removalInterval,
-    stopGraceMax: containers.stopGraceMax,
-    inOrder: containers.compat === "kubelet",
+    maxRemovalsPerPass: shareOf(limits.images.maxRemovalsPerPass, prepared.plan),
+    removalInterval: limits.images.removalInterval,
+    stopGraceMax: limits.containers.stopGraceMax,
+    inOrder: limits.containers.compat === "kubelet",
     signal: run.signal,
     say: (message) => engine.journal.say(1, message),
     done: (item) => {
@@ -104,15 +104,16 @@ const shareOf = <Limit extends number | null>(
 
 export async function collectImages(
   engine: Engine,
-  { plan: { containers, images: plan }, snapshot, decided }: Prepared,
+  prepared: Prepared,
   run: PassContext & {
     readonly signal: AbortSignal;
     /** What came of containers in the same pass, whose removals count towards the same limit; `null`: they go on. */
     readonly before: ContainerOutcome | null;
   },
 ): Promise<ImageOutcome> {
+  const { snapshot, limits } = prepared;
+  const { containers, images: plan } = prepared.plan;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
-  const { limits } = decided;
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
   const node = freshNode({ ...run, engine, events, first: snapshot });
@@ -121,7 +122,7 @@ export async function collectImages(
     ...engine.observe,
     ...run,
     plan,
-    facts: { ...decided, limits: containers === null ? limits : limitsBeside(limits, plan, run) },
+    facts: { ...prepared, limits: containers === null ? limits : limitsBeside(limits, plan, run) },
     now: () => run.steps.now(),
     look: () => node.get(run.signal),
     done: (item: ImageItem) => {
@@ -132,7 +133,7 @@ export async function collectImages(
   }).finally(() => listening.abort());
   const outcome = { ...removed, end: endOf(plan, removed.end) };
   if (outcome.items.length > 0) {
-    const { imageGcPeriod } = decided.limits.memory;
+    const { imageGcPeriod } = limits.memory;
     const { runtime } = snapshot;
     const learned = rememberGain(engine.memory.current(), { runtime, items: outcome.items });
     engine.memory.replace(rememberNothingFreed(learned, freed, imageGcPeriod));

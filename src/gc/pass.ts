@@ -5,7 +5,7 @@ import type { ContainerOutcome, Event, ImageOutcome, Pass, PassKind, Step } from
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { duration, type Instant, plus } from "../model/time.ts";
-import type { Parts } from "../policy/decide.ts";
+import type { Parts } from "../policy/facts.ts";
 import { waitsForCreations } from "../policy/image/judge.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";

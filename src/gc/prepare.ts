@@ -4,7 +4,8 @@ import type { Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { rememberPods } from "../policy/container/pods.ts";
-import { decide, type PlanInput } from "../policy/decide.ts";
+import { decide } from "../policy/decide.ts";
+import type { Facts } from "../policy/facts.ts";
 import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { baselineOf } from "../policy/keep/baseline.ts";
@@ -19,7 +20,7 @@ import type { Steps } from "./steps.ts";
 import { trace } from "./traced-node.ts";
 
 export interface PrepareRequest extends Pick<
-  PlanInput,
+  Facts,
   "purpose" | "parts" | "pressureTargets" | "creationPatience"
 > {
   /** For a single pass: eviction thresholds that this observation meets are targets too. */
@@ -37,15 +38,11 @@ export interface SinglePassEvictions {
   readonly softDue: ReadonlySet<string> | null;
 }
 
-export interface Prepared {
-  readonly snapshot: Snapshot;
-  /** The ledger after the snapshot. */
-  readonly ledger: Ledger;
+/** A plan and what it was decided from. */
+export interface Prepared extends Facts {
   readonly plan: Plan;
   /** When the snapshot's lists were requested, by the monotonic clock. */
   readonly listedNs: bigint;
-  /** What the plan was decided from, for deciding again. */
-  readonly decided: PlanInput;
 }
 
 export interface PrepareRun {
@@ -71,7 +68,7 @@ export async function prepare(
   forgetGoing(engine, observer);
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const limits = engine.limits();
-  const decided: PlanInput = {
+  const facts: Facts = {
     snapshot,
     ledger,
     limits,
@@ -88,7 +85,7 @@ export async function prepare(
     creationPatience,
   };
   const planned = await steps.run("decide", () =>
-    withCreations(engine, { snapshot, ledger, plan: decide(decided), decided, listedNs }, request),
+    withCreations(engine, { ...facts, plan: decide(facts), listedNs }, request),
   );
   const prepared = needsStoreSize(planned, request)
     ? await steps.run("layers", () => withStoreSize(engine, planned, signal))
@@ -98,10 +95,10 @@ export async function prepare(
 }
 
 /** The layers that containers wrote must exceed no budget, and give no hope of inodes that images do not have. */
-function needsStoreSize({ plan, decided }: Prepared, { storeSize }: PrepareRequest): boolean {
+function needsStoreSize({ plan, limits }: Prepared, { storeSize }: PrepareRequest): boolean {
   if (storeSize === true) return true;
   if (plan.images === null || plan.images.candidates.length === 0) return false;
-  if (decided.limits.images.compat === "kubelet") return false;
+  if (limits.images.compat === "kubelet") return false;
   return plan.images.targets.some(({ kind }) => kind === "store-bytes" || kind === "free-inodes");
 }
 
@@ -145,9 +142,8 @@ function decidedAgain(
   learn: (ledger: Ledger) => Ledger,
   snapshot = prepared.snapshot,
 ): Prepared {
-  const ledger = learn(prepared.ledger);
-  const decided = { ...prepared.decided, snapshot, ledger };
-  return { ...prepared, snapshot, ledger, decided, plan: decide(decided) };
+  const facts = { ...prepared, snapshot, ledger: learn(prepared.ledger) };
+  return { ...facts, plan: decide(facts) };
 }
 
 function replaceIfChanged(
@@ -166,7 +162,7 @@ function replaceIfChanged(
 function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   const { images } = prepared.plan;
   const { origins } = prepared.ledger;
-  const limits = prepared.decided.limits.images;
+  const limits = prepared.limits.images;
   if (limits.compat === "kubelet" || request.purpose.kind === "pressure") return false;
   if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
   // Build dates come with them, which decide the order of images of equal age.
@@ -208,9 +204,9 @@ function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): v
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
 export const metNow = (
-  { limits, filesystems }: Pick<PlanInput, "limits"> & Pick<Snapshot, "filesystems">,
+  { limits, filesystems }: Pick<Facts, "limits"> & Pick<Snapshot, "filesystems">,
   { softDue }: SinglePassEvictions,
-): PlanInput["pressureTargets"] =>
+): Facts["pressureTargets"] =>
   metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems }, softDue);
 
 /**

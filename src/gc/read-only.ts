@@ -5,7 +5,8 @@ import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { Plan, PlannedPodLogs } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Duration, instant, type ObservedTime, watched as watchedAt } from "../model/time.ts";
-import { decide, type PlanInput } from "../policy/decide.ts";
+import { decide } from "../policy/decide.ts";
+import type { Facts } from "../policy/facts.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { LogUse, LogUsers } from "./log-users.ts";
 import { Observer } from "./observe.ts";
@@ -47,9 +48,9 @@ export async function withPullRecords(engine: ReadEngine, prepared: Prepared): P
 /** The basis of an offline plan: a recorded node instead of an observation. */
 export function prepareRecorded(
   recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
-  input: Omit<PlanInput, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
+  input: Omit<Facts, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
 ): Prepared {
-  const decided: PlanInput = {
+  const facts: Facts = {
     ...input,
     ...recorded,
     pressureTargets: metNow(
@@ -58,7 +59,7 @@ export function prepareRecorded(
     ),
     creationPatience: FULL_PATIENCE,
   };
-  return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
+  return { ...facts, plan: decide(facts), listedNs: 0n };
 }
 
 /**
@@ -100,7 +101,7 @@ const isRemoved = ({ decision }: { readonly decision: { readonly kind: string } 
 
 /** The plan as if every image had been first seen this much earlier: what a new ledger waits for. */
 export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
-  const { ledger, decided } = prepared;
+  const { ledger, agesFrom: from } = prepared;
   const { watched: now, graceUntil } = ledger;
   const shifted = (at: ObservedTime | null): ObservedTime | null =>
     at === null ? null : watchedAt(at - span);
@@ -116,8 +117,7 @@ export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
     ageRestartedWatched: shifted(ledger.ageRestartedWatched),
     graceUntil: graceUntil === null || graceUntil - span <= now ? null : graceUntil,
   };
-  const { agesFrom: from } = decided;
   const agesFrom = from && { watched: watchedAt(from.watched - span), at: instant(from.at - span) };
-  const again = { ...decided, ledger: assumed, agesFrom };
-  return { ...prepared, ledger: assumed, plan: decide(again), decided: again };
+  const facts = { ...prepared, ledger: assumed, agesFrom };
+  return { ...facts, plan: decide(facts) };
 }

@@ -25,12 +25,19 @@ export interface AgesFrom {
   readonly at: Instant;
 }
 
+/** The halves of the node that a plan is for. `logs`: only what deleted pods left in the log directories. */
+export interface Parts {
+  readonly containers: "all" | "logs" | "none";
+  readonly images: boolean;
+}
+
 export interface Facts {
   readonly snapshot: Snapshot;
   /** The ledger after this snapshot. */
   readonly ledger: Ledger;
   readonly limits: Limits;
   readonly purpose: Purpose;
+  readonly parts: Parts;
   readonly hold: HoldState;
   /** When the agent started; `null` for a single pass without an agent. */
   readonly startedAt: Instant | null;

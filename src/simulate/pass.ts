@@ -31,7 +31,7 @@ export function removeByPlan(
   node: SimulatedNode,
   reorder: Reorder | null,
 ): readonly ImageItem[] {
-  const { images: plan } = decide({ ...facts, parts: { containers: "none", images: true } });
+  const { images: plan } = decide(facts);
   if (plan === null || plan.candidates.length === 0) return [];
   const limits = facts.limits.images;
   const isAged = ({ triggers }: ImageCandidate): boolean =>

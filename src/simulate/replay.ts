@@ -267,6 +267,7 @@ class Replay {
       ledger: this.#detection.ledger,
       limits: this.#scenario.limits,
       purpose,
+      parts: { containers: "none", images: true },
       hold: { kind: "none" },
       startedAt: this.#startedAt,
       pressureTargets,

@@ -18,7 +18,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import type { PlanInput } from "../../src/policy/decide.ts";
+import type { Facts } from "../../src/policy/facts.ts";
 import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { aPodRecord, noLogs } from "../support/build/pods.ts";
 import {
@@ -403,14 +403,13 @@ describe("the grace period", () => {
 test("a plan that assumes images were seen earlier counts that to their age, and to when it restarted", async () => {
   const old = watched(hours(47));
   const assumed = async (
-    { agesFrom, ...change }: Partial<ImageRecord> & Pick<PlanInput, "agesFrom">,
+    { agesFrom, ...change }: Partial<ImageRecord> & Pick<Facts, "agesFrom">,
     span: Duration,
   ) => {
     const images = new Map([[idOf("idle"), aRecord({ firstSeenWatched: old, ...change })]]);
     const seenNow = { observedAt: NOW, uptime: hours(48), watched: old };
     const node = await prepared(aNode({ ledger: aLedger({ ...seenNow, images }) }));
-    const decided = { ...node.decided, agesFrom };
-    const { plan } = assumingSeen({ ...node, decided }, span);
+    const { plan } = assumingSeen({ ...node, agesFrom }, span);
     return (plan.images?.candidates ?? []).map(({ image, record }) => [
       image.id,
       record.firstSeenAt - aRecord().firstSeenAt,

@@ -11,9 +11,18 @@ import type { ContainerDetail, UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
-import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
+import { decideContainers } from "../../src/policy/container/containers.ts";
 import { type Listed, ownership } from "../../src/policy/container/ownership.ts";
-import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
+import {
+  againOn,
+  ago,
+  dead,
+  hexId,
+  inputOf,
+  judged,
+  noLogs,
+  sandboxOf,
+} from "../support/build/pods.ts";
 import { containerLimits } from "../support/build/values.ts";
 import {
   containerExecution,
@@ -1004,8 +1013,7 @@ describe("execution", () => {
   const uids = ["uid-a", "uid-b"];
   const twoPods = { pods: judged({ gone: uids }) };
   /** The pods are back by the second look. */
-  const comesBack = (lists: Listed) =>
-    decideContainersAgain(inputOf(lists, noPodIsGone), { ...lists, ...noPodIsGone });
+  const comesBack = (lists: Listed) => againOn(lists, inputOf(lists, noPodIsGone));
   const living = dead("b", "c", { state: "running" });
   // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
   const fourOfThree = [40, 30].flatMap((age) =>
@@ -1164,8 +1172,7 @@ describe("execution", () => {
             decideAgain: (lists) => {
               looks += 1;
               const change = { pods: judged({ gone: ["uid-a"] }), ...(looks > 1 && later) };
-              const input = inputOf({ ...lists, logs: podLogs }, change);
-              return decideContainersAgain(input, { ...lists, pods: input.pods });
+              return againOn(lists, inputOf({ ...lists, logs: podLogs }, change));
             },
           },
         });
@@ -1189,7 +1196,7 @@ describe("execution", () => {
         decideAgain: async (lists) => {
           looks += 1;
           fake?.elapse(3_000);
-          return decideContainersAgain(input, { ...lists, pods: input.pods });
+          return againOn(lists, input);
         },
       },
     });

@@ -5,7 +5,8 @@ import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Criterion, Purpose } from "../../src/model/plan.ts";
 import type { Sandbox, Snapshot } from "../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { decide, decideOnFreshLists, type Parts, type PlanInput } from "../../src/policy/decide.ts";
+import { containerPlan, decide } from "../../src/policy/decide.ts";
+import type { Facts, Parts } from "../../src/policy/facts.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
 import { anImage, aRecord, NOW, withImageLimits } from "../support/build/values.ts";
 import { inputOf } from "./judging.ts";
@@ -28,7 +29,7 @@ const snapshot: Partial<Snapshot> = {
 const LONG_GONE = { absentSinceWatched: watched(0n), deadSinceWatched: watched(0n) };
 const everything: Parts = { containers: "all", images: true };
 
-function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): PlanInput {
+function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): Facts {
   const pods = new Map([[podUid("uid-b"), aPodRecord(LONG_GONE)]]);
   const facts = inputOf({ images: [app], snapshot, ledger: { pods } });
   return { ...facts, purpose, parts: { ...everything, ...parts } };
@@ -105,7 +106,7 @@ describe("what is removed before images", () => {
   test("counts towards the limit of removals: containers, sandboxes and log directories", () => {
     const expected = (maxRemovalsPerPass: number) =>
       decide(
-        withImageLimits({ ...both, snapshot: node, ledger }, { maxRemovalsPerPass }) as PlanInput,
+        withImageLimits({ ...both, snapshot: node, ledger }, { maxRemovalsPerPass }),
       ).images?.candidates.map((candidate) => candidate.expected);
     expect([expected(3), expected(4)]).toEqual([[false], [true]]);
   });
@@ -135,7 +136,7 @@ describe("a pod that starts during a pass", () => {
   const at = (span: bigint) => instant(NOW + span);
   const stillGoing = (listed: bigint, ...others: readonly Sandbox[]) => {
     const sandboxes = [...left.sandboxes, ...others];
-    return going(decideOnFreshLists(inputFor({}), { ...left, sandboxes, listedAt: at(listed) }));
+    return going(containerPlan(inputFor({}), { ...left, sandboxes, listedAt: at(listed) }));
   };
   const started = (span: bigint): Sandbox => sandboxOf("new", { createdAt: at(span) });
 

@@ -31,8 +31,8 @@ import {
   toMs,
 } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
-import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
-import { inputOf } from "./build/pods.ts";
+import { decideContainers } from "../../src/policy/container/containers.ts";
+import { againOn, inputOf } from "./build/pods.ts";
 import {
   aContainer,
   aFilesystem,
@@ -201,7 +201,7 @@ export function containerExecution(
   return {
     ...engine,
     plan: decideContainers(input),
-    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+    decideAgain: (lists) => againOn(lists, input),
     signal: new AbortController().signal,
     held: () => false,
     maxRemovalsPerPass: null,

@@ -18,6 +18,8 @@ import type { PodJudgement } from "./pods.ts";
 
 export interface ContainerInput {
   readonly snapshot: Pick<Snapshot, "containers" | "sandboxes" | "containerEnds" | "logs">;
+  /** Listed during the pass, after the plan was made. */
+  readonly isFresh: boolean;
   readonly pods: PodJudgement;
   readonly limits: ContainerLimits;
   /** `all-unused` and `pressure` are the kubelet's reclaim: everything of terminated pods is removed. */

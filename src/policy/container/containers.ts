@@ -26,25 +26,32 @@ import {
   logRules,
   sandboxRules,
 } from "./container-rules.ts";
-import { type Listed, listedOwners, ownership } from "./ownership.ts";
-import type { PodJudgement } from "./pods.ts";
+import { listedOwners, ownership } from "./ownership.ts";
 
-/** The plan does not depend on the order of the lists. Sandboxes are judged as if the planned containers were removed. */
-export const decideContainers = (input: ContainerInput): ContainerPlan =>
-  planFor(input, containersAfter);
-
-/** What has changed since the plan was made. */
-export interface FreshFacts extends Listed {
-  readonly pods: PodJudgement;
-}
-
-/** During the pass, a container that is still listed keeps its sandbox: its removal failed, or it is new. */
-export function decideContainersAgain(
-  input: ContainerInput,
-  { containers, sandboxes, pods }: FreshFacts,
-): ContainerPlan {
-  const snapshot = { ...input.snapshot, containers, sandboxes };
-  return planFor({ ...input, snapshot, pods }, () => containers);
+/** The plan does not depend on the order of the lists. */
+export function decideContainers(input: ContainerInput): ContainerPlan {
+  const { blocks, pods, limits, snapshot } = input;
+  assert(limits.minimumAge >= 0n, "a negative minimum age of containers is invalid");
+  const containers = unlessBlocked(planContainers(input), blocks);
+  // Only the runtime judges links, but a source that is not ready stops them too, except in the kubelet.
+  const sweepsLinks =
+    blocks.length === 0 && (limits.compat === "kubelet" || pods.state.kind !== "not-ready");
+  const logs = logFactsOf(snapshot.logs);
+  // During the pass, a container that is still listed keeps its sandbox: its removal failed, or it is new.
+  const residents = input.isFresh ? snapshot.containers : containersAfter(containers);
+  const oldNames = new Set(oldLogDirectories(input).map(({ entry }) => entry));
+  return {
+    purpose: input.purpose,
+    now: input.now,
+    containers,
+    sandboxes: unlessBlocked(planSandboxes(input, residents), blocks),
+    podLogs: unlessBlocked(planPodLogs(input), blocks),
+    links: sweepsLinks ? (logs?.danglingLinks ?? []).map((link) => ({ link })) : [],
+    strays: (logs?.strays ?? []).filter((entry) => !oldNames.has(entry)),
+    logsError: snapshot.logs?.kind === "failed" ? snapshot.logs.message : null,
+    blocks,
+    podSource: pods.state,
+  };
 }
 
 /** What a plan could not judge and therefore keeps; the pass reports it and counts as failed. */
@@ -58,32 +65,6 @@ export function unjudged({
       : []),
     ...(logsError === null ? [] : [`no log is deleted: ${logsError}`]),
   ];
-}
-
-function planFor(
-  input: ContainerInput,
-  residents: (planned: readonly PlannedContainer[]) => readonly Container[],
-): ContainerPlan {
-  const { blocks, pods, limits, snapshot } = input;
-  assert(limits.minimumAge >= 0n, "a negative minimum age of containers is invalid");
-  const containers = unlessBlocked(planContainers(input), blocks);
-  // Only the runtime judges links, but a source that is not ready stops them too, except in the kubelet.
-  const sweepsLinks =
-    blocks.length === 0 && (limits.compat === "kubelet" || pods.state.kind !== "not-ready");
-  const logs = logFactsOf(snapshot.logs);
-  const oldNames = new Set(oldLogDirectories(input).map(({ entry }) => entry));
-  return {
-    purpose: input.purpose,
-    now: input.now,
-    containers,
-    sandboxes: unlessBlocked(planSandboxes(input, residents(containers)), blocks),
-    podLogs: unlessBlocked(planPodLogs(input), blocks),
-    links: sweepsLinks ? (logs?.danglingLinks ?? []).map((link) => ({ link })) : [],
-    strays: (logs?.strays ?? []).filter((entry) => !oldNames.has(entry)),
-    logsError: snapshot.logs?.kind === "failed" ? snapshot.logs.message : null,
-    blocks,
-    podSource: pods.state,
-  };
 }
 
 /** The containers that remain after the planned removals. */

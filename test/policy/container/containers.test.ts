@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container, Sandbox } from "../../../src/model/snapshot.ts";
 import { duration, hours, minutes } from "../../../src/model/time.ts";
-import { decideContainersAgain, unjudged } from "../../../src/policy/container/containers.ts";
+import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
+  againOn,
   ago,
   dead,
   goingContainers,
@@ -294,7 +295,7 @@ describe("a sandbox", () => {
     const node = { sandboxes: [old], containers: [inOld] };
     const input = inputOf(node, { pods: gone });
     expect(goingSandboxes(planOf(node, input))).toEqual(["old"]);
-    const [again] = decideContainersAgain(input, { ...node, pods: gone }).sandboxes;
+    const [again] = againOn(node, input).sandboxes;
     expect(again?.decision.reason).toEqual({ kind: "has-containers", containers: [inOld.id] });
   });
 

@@ -14,6 +14,7 @@ import {
 } from "../../../src/model/time.ts";
 import type { ContainerInput } from "../../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../../src/policy/container/containers.ts";
+import type { Listed } from "../../../src/policy/container/ownership.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
 import { aContainer, aSandbox, containerLimits, memoryLimits, NOW } from "./values.ts";
@@ -91,6 +92,7 @@ export function inputOf(node: Node, change: Partial<ContainerInput> = {}): Conta
         node.containerEnds ?? new Map(containers.map((one) => [one.id, one.createdAt])),
       logs: node.logs ?? null,
     },
+    isFresh: false,
     pods: judged({}),
     limits: containerLimits,
     purpose: "periodic",
@@ -102,6 +104,10 @@ export function inputOf(node: Node, change: Partial<ContainerInput> = {}): Conta
 
 export const planOf = (node: Node, change: Partial<ContainerInput> = {}): ContainerPlan =>
   decideContainers(inputOf(node, change));
+
+/** The same decision on lists that are newer than the plan. */
+export const againOn = (lists: Listed, input: ContainerInput): ContainerPlan =>
+  decideContainers({ ...input, snapshot: { ...input.snapshot, ...lists }, isFresh: true });
 
 /** IDs of the containers that go, in order. */
 export const goingContainers = (plan: ContainerPlan): readonly string[] =>

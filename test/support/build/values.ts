@@ -250,6 +250,7 @@ export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits)
   ledger,
   limits: { ...defaultLimits, images },
   purpose: { kind: "periodic" },
+  parts: { containers: "all", images: true },
   hold: { kind: "none" },
   startedAt: null,
   pressureTargets: [],
