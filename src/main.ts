@@ -7,8 +7,7 @@ import { exit } from "./cli/exit.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { nodeKubelet } from "./node/kubelet/settings.ts";
-import { Output } from "./node/output.ts";
-import { ignoresHangup } from "./node/process.ts";
+import { ignoresHangup, Output } from "./node/process.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.

@@ -4,7 +4,7 @@
  */
 
 import { messageOf, wasUnanswered } from "../model/errors.ts";
-import { containerLogLink } from "../model/log-names.ts";
+import { containerLogLink } from "../model/ids.ts";
 import {
   type ContainerItem,
   failedStep,

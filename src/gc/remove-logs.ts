@@ -1,7 +1,6 @@
 /** Deletes the log directories of deleted pods, and links to the logs of removed containers. */
 
-import { containerId } from "../model/ids.ts";
-import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";
+import { containerId, containerLogLink, isWholeContainerId } from "../model/ids.ts";
 import { failedStep, type LogItem } from "../model/pass.ts";
 import type { ContainerDetail, LogRemover } from "../model/ports.ts";
 import type { LogRemoveReason } from "../model/reason.ts";

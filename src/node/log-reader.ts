@@ -4,7 +4,7 @@ import { readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, normalize, resolve } from "node:path";
 
 import { HostError } from "../model/errors.ts";
-import { containerIdOfLogLink, podUidOfLogDirectory } from "../model/log-names.ts";
+import { containerIdOfLogLink, podUidOfLogDirectory } from "../model/ids.ts";
 import type { DanglingLogLink, LogReading, PodLogDirectory } from "../model/snapshot.ts";
 import { Directory, type Entry } from "./directory.ts";
 import { codeOf, hostError } from "./files.ts";

@@ -1,7 +1,7 @@
 // Deletes log files, directories and links within the log directories; refuses when in doubt.
 
 import { HostError } from "../model/errors.ts";
-import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/log-names.ts";
+import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/ids.ts";
 import type { ContainerLogs, LogRemover, UsedLog } from "../model/ports.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
 import { mapBounded } from "../model/values.ts";

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import type { CommandContext } from "../../src/cli/command.ts";
-import { recordedTrace } from "../../src/cli/recorded-trace.ts";
+import { recordedTrace } from "../../src/cli/commands/plan.ts";
 import { chainId, imageId } from "../../src/model/ids.ts";
 import { StateFile } from "../../src/store/state-file.ts";
 import { now, read, write } from "../store/fixture.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
+import { containerIdOfLogLink, containerLogLink } from "../../src/model/ids.ts";
 
 describe("the link of a container's log", () => {
   const id = "8b4c3fc71c9bd9d8cb3e6ca9c0a5ba1e0d4dbd6e9d8ea3c37ea4bb7d44d8b0f4";

@@ -1,10 +1,17 @@
-/** `crigc run`, `status`, `hold` and `release`: run the agent, show the running one, and pause it. */
+/** `crigc run`, `status`, `hold`, `release` and `config`: run the agent, show the running one, pause it, and its configuration. */
 
 import { screenQuery } from "../../agent/control.ts";
 import type { Config } from "../../config/config.ts";
-import { ConfigError, HostError } from "../../model/errors.ts";
+import { loadConfig } from "../../config/load.ts";
+import { valuesOf } from "../../config/settings.ts";
+import { ConfigError, configIssue, HostError } from "../../model/errors.ts";
 import { type Instant, plus } from "../../model/time.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { document } from "../../report/document.ts";
 import { holdWords } from "../../report/image-reasons.ts";
+import { tableLines } from "../../report/printer.ts";
+import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
+import { clean, type Screen } from "../../report/terminal.ts";
 import { humanDuration } from "../../report/words.ts";
 import {
   command,
@@ -15,6 +22,7 @@ import {
   textOf,
 } from "../command.ts";
 import { exit } from "../exit.ts";
+import { print } from "../output.ts";
 import { durationFrom, parsed } from "../values.ts";
 
 export const run = command({
@@ -120,4 +128,54 @@ export const release = command({
     if (isHeld) context.say(`Hold released: ${lasts}.`);
     else context.say(found ? "The hold had expired." : "No hold found.");
   },
+});
+
+export const config = command({
+  name: "config",
+  summary: "show the effective configuration, each value with its source",
+  doc: "Sources are default, kubelet, file, drop-in, environment, flag and agent (the running agent). Exits 2 if a value or a keep pattern is invalid.",
+  options: [
+    option("check FILE", "check only this file and report its errors", { completes: "file" }),
+  ],
+  formats: TABLE_OR_JSON,
+  run: async (context) => {
+    const checked = textOf(context, "check");
+    if (checked !== null) return check(context, checked);
+    rejectInvalidPatterns(context.config);
+    await print(context, answerOf(context.config));
+    return exit.done;
+  },
+});
+
+/** No drop-ins, environment or other flags: the file must be valid by itself. */
+async function check(context: CommandContext, path: string): Promise<number> {
+  const reader = { ...context.reader, names: () => null };
+  const flags = [{ name: "config", written: "--check", text: path }] as const;
+  const read = loadConfig({ flags, env: {}, reader });
+  rejectInvalidPatterns(read);
+  for (const warning of read.warnings) context.note(`warning: ${warning}`);
+  await print(context, { ...answerOf(read), table: () => `${clean(path)} is valid\n` });
+  return exit.done;
+}
+
+/** A pass treats these as invalid keep rules and removes no image, so `config` and `print` reject them. */
+export function rejectInvalidPatterns({ values, sources }: Config): void {
+  const issues = (["keep", "podInfraContainerImage"] as const).flatMap((name) =>
+    values[name].flatMap((text) => {
+      const pattern = parseKeepPattern(text);
+      const places = sources[name].from.join(", ");
+      return pattern.kind === "valid" ? [] : [configIssue(places, text, pattern.message)];
+    }),
+  );
+  if (issues.length > 0) throw new ConfigError(issues);
+}
+
+const answerOf = (read: Config) => ({
+  document: document("Config", {
+    files: read.files,
+    values: valuesJson(valuesOf(read)),
+    warnings: read.warnings,
+  }),
+  table: ({ values }: { readonly values: ValuesJson }, screen: Screen) =>
+    `${tableLines(VALUE_COLUMNS, Object.entries(values), screen).join("\n")}\n`,
 });

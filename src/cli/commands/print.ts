@@ -25,7 +25,7 @@ import {
   option,
 } from "../command.ts";
 import { matching, numberUpTo, optionError, valueOf } from "../values.ts";
-import { rejectInvalidPatterns } from "./config.ts";
+import { rejectInvalidPatterns } from "./agent.ts";
 import { PATH } from "./install.ts";
 import { SCENARIO_OPTIONS, scenarioArguments } from "./simulate.ts";
 

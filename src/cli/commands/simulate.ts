@@ -27,8 +27,8 @@ import {
 } from "../command.ts";
 import { exit } from "../exit.ts";
 import { print } from "../output.ts";
-import { recordedTrace } from "../recorded-trace.ts";
 import { filesAt, matching, parsed, valueOf, type ValueType } from "../values.ts";
+import { recordedTrace } from "./plan.ts";
 
 /** Of each replay. */
 export const SCENARIO_OPTIONS: readonly CommandOption[] = [

@@ -11,7 +11,7 @@ import type { PodReading, PodRecordSeen, PodSource } from "../../model/snapshot.
 import { instant } from "../../model/time.ts";
 import { mapBounded } from "../../model/values.ts";
 import { hostError, isAbsent, mayExist } from "../files.ts";
-import type { KubeletOptions } from "./api.ts";
+import type { KubeletOptions } from "../http.ts";
 import { readManifests } from "./pod-documents.ts";
 
 export interface PodSourceOptions {
@@ -85,7 +85,7 @@ async function listedPods(
 ): Promise<readonly PodRecordSeen[]> {
   const [listed, directories] = await Promise.all([
     // Loaded on demand, with HTTP and TLS, which other sources do not need.
-    import("./api.ts").then(({ kubeletPods }) => kubeletPods(kubelet, signal)),
+    import("../http.ts").then(({ kubeletPods }) => kubeletPods(kubelet, signal)),
     directoryPods(rootDirectory),
   ]);
   const uids = new Set(listed.map(({ uid }) => uid));

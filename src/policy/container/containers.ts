@@ -1,7 +1,6 @@
 /** Decides on dead containers, dead sandboxes and pod logs: one plan with a reason for each. */
 import { assert } from "../../model/errors.ts";
-import type { ContainerId, PodUid } from "../../model/ids.ts";
-import { podUidOfOldLogDirectory } from "../../model/log-names.ts";
+import { type ContainerId, type PodUid, podUidOfOldLogDirectory } from "../../model/ids.ts";
 import type {
   ContainerPlan,
   Decision,

@@ -1,12 +1,12 @@
 // Names of images and files of the node: references, patterns, keep lists, log directories.
 
 import { baselineList } from "../../../src/cli/commands/keep-baseline.ts";
-import { imageId } from "../../../src/model/ids.ts";
 import {
   containerIdOfLogLink,
+  imageId,
   podUidOfLogDirectory,
   podUidOfOldLogDirectory,
-} from "../../../src/model/log-names.ts";
+} from "../../../src/model/ids.ts";
 import {
   fullReference,
   normaliseRepository,

@@ -4,7 +4,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { PodReading } from "../../../src/model/snapshot.ts";
-import { type KubeletOptions, kubeletPods } from "../../../src/node/kubelet/api.ts";
+import { type KubeletOptions, kubeletPods } from "../../../src/node/http.ts";
 import { readPods } from "../../../src/node/kubelet/pods.ts";
 import { makeCertificate } from "../../support/certificate.ts";
 import { aPod, type FakeKubelet, podList, startFakeKubelet } from "../../support/fake-kubelet.ts";
