@@ -1,9 +1,11 @@
 /** Measures the filesystems during a pass: free space, and the gain of each removal and of all of them. */
 
 import type { ImageOutcome } from "../model/pass.ts";
-import type { ImageTarget } from "../model/plan.ts";
+import type { ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { DiskReader, Timer } from "../model/ports.ts";
-import { BYTES_PER_REPORTED_BYTE } from "../policy/space/disk.ts";
+import type { Facts } from "../policy/facts.ts";
+import { distinctImages } from "../policy/image/image-index.ts";
+import { BYTES_PER_REPORTED_BYTE, countedStoreBytes } from "../policy/space/disk.ts";
 import { TELLING_BYTES } from "../policy/space/freed.ts";
 import type { Progress } from "../policy/space/targets.ts";
 import { PassDisk, type Place } from "./pass-disk.ts";
@@ -11,13 +13,8 @@ import { PassDisk, type Place } from "./pass-disk.ts";
 export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
   readonly timer: Pick<Timer, "monotonicNs" | "sleep">;
-  readonly targets: readonly ImageTarget[];
-  /** The filesystems that hold images, measured in addition to the targets'. */
-  readonly stores: readonly Place[];
-  /** Their size when the plan was made, as the runtime reports it; `null` if it does not. */
-  readonly storeBytes: bigint | null;
-  readonly imageCount: number;
-  readonly accounting: "measured" | "reported";
+  readonly plan: Pick<ImagePlan, "targets">;
+  readonly facts: Pick<Facts, "snapshot" | "limits">;
 }
 
 /** XFS was seen to free large files 1 to 8 ms after they were deleted. */
@@ -27,6 +24,11 @@ const LOOKS_MAX = 10;
 /** The measurements of one pass. Space that appears before the next removal counts for the previous one. */
 export class Meter {
   readonly #input: MeterInput;
+  readonly #accounting: Progress["accounting"];
+  /** The filesystems that hold images, measured in addition to the targets'. */
+  readonly stores: readonly Place[];
+  /** Their size when the plan was made, as the runtime reports it; `null` if it does not. */
+  readonly #storeBytes: bigint | null;
   readonly #disks = new Map<string, PassDisk>();
   /** The disks for the totals: the first that a target names, else those that hold images. */
   readonly #counted: readonly PassDisk[];
@@ -40,13 +42,18 @@ export class Meter {
   #imageCount: number;
 
   constructor(input: MeterInput) {
+    const { snapshot, limits } = input.facts;
+    const { targets } = input.plan;
     this.#input = input;
-    const wanted = placesOf(input.targets);
-    for (const place of [...wanted, ...input.stores]) this.#add(place);
-    const counted = wanted.length > 0 ? wanted.slice(0, 1) : input.stores;
-    this.#counted = this.disks.filter(({ device }) => counted.some((it) => it.device === device));
-    this.#wantedBytes = wantedOf(input.targets);
-    this.#imageCount = input.imageCount;
+    this.#accounting = limits.images.accounting;
+    this.stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
+    this.#storeBytes = countedStoreBytes(snapshot);
+    const wanted = placesOf(targets);
+    for (const place of [...wanted, ...this.stores])
+      this.#disks.set(place.device, new PassDisk(place));
+    this.#counted = this.#disksOf(wanted.length > 0 ? wanted.slice(0, 1) : this.stores);
+    this.#wantedBytes = wantedOf(targets);
+    this.#imageCount = distinctImages(snapshot.images, "any").length;
   }
 
   get disks(): readonly PassDisk[] {
@@ -83,7 +90,7 @@ export class Meter {
    */
   async targetsNow(): Promise<readonly ImageTarget[]> {
     await this.read();
-    const targets = this.#input.targets.flatMap((target): readonly ImageTarget[] => {
+    const targets = this.#input.plan.targets.flatMap((target): readonly ImageTarget[] => {
       if (target.kind !== "available-bytes") return [target];
       const reading = this.disk(target.device)?.reading ?? null;
       if (reading === null) return [target];
@@ -101,18 +108,19 @@ export class Meter {
    * has gained so far. Disks that the plan left out, such as paused ones, wait for the next pass.
    */
   async retarget(all: readonly ImageTarget[]): Promise<readonly ImageTarget[]> {
-    const planned = new Set(placesOf(this.#input.targets).map(({ device }) => device));
+    const planned = new Set(placesOf(this.#input.plan.targets).map(({ device }) => device));
     const targets = all.filter((target) => !("device" in target) || planned.has(target.device));
     // What appeared while the pass waited belongs to the previous removal.
     await this.beforeRemoval();
-    const isReported = this.#input.accounting === "reported";
     const fromStart = targets.map((target): ImageTarget => {
       const gained = "device" in target ? this.disk(target.device)?.gained() : undefined;
       if (gained === undefined) return target;
       if (target.kind === "available-bytes")
         return {
           ...target,
-          wantedBytes: target.wantedBytes + (isReported ? this.#reportedBytes : gained.bytes),
+          wantedBytes:
+            target.wantedBytes +
+            (this.#accounting === "reported" ? this.#reportedBytes : gained.bytes),
         };
       if (target.kind === "free-inodes")
         return { ...target, wantedInodes: target.wantedInodes + gained.inodes };
@@ -135,7 +143,7 @@ export class Meter {
    * filesystems that free in the background may still do so.
    */
   async afterRemoval(expectedBytes: bigint, signal: AbortSignal): Promise<bigint> {
-    const { accounting, timer } = this.#input;
+    const { timer } = this.#input;
     const { disks } = this;
     for (let [look, before] = [0, 0n]; ; look += 1) {
       await this.read();
@@ -144,7 +152,7 @@ export class Meter {
         .reduce((most, bytes) => (bytes > most ? bytes : most), 0n);
       const isBehind = disks.some(({ reading }) => reading?.freesInBackground === true);
       const mayRise = look === 0 || (look < LOOKS_MAX && gained - before >= TELLING_BYTES);
-      if (accounting === "reported" || !isBehind || !mayRise || gained >= expectedBytes)
+      if (this.#accounting === "reported" || !isBehind || !mayRise || gained >= expectedBytes)
         return gained;
       before = gained;
       await timer.sleep(BACKGROUND_MS, signal);
@@ -190,23 +198,20 @@ export class Meter {
 
   /** The gain of a removal counts as soon as it is measured. */
   progress(): Progress {
-    const { stores, storeBytes, accounting } = this.#input;
-    const { disks } = this;
-    const byDevice = (of: (disk: PassDisk) => bigint | undefined): ReadonlyMap<string, bigint> =>
-      new Map(
-        disks.flatMap((disk) => {
-          const value = of(disk);
-          return value === undefined ? [] : [[disk.device, value]];
-        }),
-      );
-    const holding = disks.filter(({ device }) => stores.some((it) => it.device === device));
+    const disks = this.disks.flatMap((disk) => {
+      if (disk.reading === null) return [];
+      const { availableBytes, inodesFree } = disk.reading;
+      const gained = disk.gained();
+      const bytes = { free: availableBytes, gained: gained.bytes };
+      return [
+        [disk.device, { bytes, inodes: { free: inodesFree, gained: gained.inodes } }] as const,
+      ];
+    });
+    const storeBytes = this.#storeBytes;
     return {
-      accounting,
-      availableBytes: byDevice(({ reading }) => reading?.availableBytes),
-      inodesFree: byDevice(({ reading }) => reading?.inodesFree),
-      gainedBytes: byDevice((disk) => disk.gained().bytes),
-      gainedInodes: byDevice((disk) => disk.gained().inodes),
-      storeBytes: storeBytes === null ? null : storeBytes - this.#gained(holding),
+      accounting: this.#accounting,
+      disks: new Map(disks),
+      storeBytes: storeBytes && storeBytes - this.#gained(this.#disksOf(this.stores)),
       imageCount: this.#imageCount,
       reportedBytes: this.#reportedBytes,
       estimatedBytes: this.#estimatedBytes,
@@ -225,8 +230,8 @@ export class Meter {
     };
   }
 
-  #add(place: Place): void {
-    this.#disks.set(place.device, new PassDisk(place));
+  #disksOf(places: readonly Place[]): readonly PassDisk[] {
+    return this.disks.filter(({ device }) => places.some((place) => place.device === device));
   }
 
   /** Bytes that this pass gained on these disks. */

@@ -14,12 +14,11 @@ import {
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { DiskReader } from "../model/ports.ts";
 import type { ImageTrigger } from "../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
 import { distinctImages } from "../policy/image/image-index.ts";
 import { changed } from "../policy/image/judge.ts";
 import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
-import { countedStoreBytes } from "../policy/space/disk.ts";
 import { OthersRemovals, Pace, silentWords, UNANSWERED_MAX } from "./calls.ts";
 import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
@@ -84,22 +83,14 @@ class ImageRemovals {
   #counted: Snapshot;
 
   constructor(execution: ImageExecution) {
-    const { plan, facts, timer, signal, disk } = execution;
+    const { facts, timer, signal } = execution;
     const { snapshot } = facts;
     const limits = facts.limits.images;
     this.#execution = execution;
     this.#limits = limits;
     this.#signal = signal;
     this.#counted = snapshot;
-    this.#meter = new Meter({
-      disk,
-      timer,
-      targets: plan.targets,
-      stores: snapshot.filesystems.filter(holdsImages),
-      storeBytes: countedStoreBytes(snapshot),
-      imageCount: distinctImages(snapshot.images, "any").length,
-      accounting: limits.accounting,
-    });
+    this.#meter = new Meter(execution);
     this.#stopRule = new StopRule(execution, this.#meter);
     this.#recheck = freshJudgement(execution);
     this.#pace = new Pace({ ...limits, timer, signal });
@@ -284,8 +275,6 @@ class ImageRemovals {
     return { outcome, freed: this.#stopRule.freed() };
   }
 }
-
-const holdsImages = ({ roles }: Filesystem): boolean => roles.includes("imagefs");
 
 const isAged = (candidate: ImageCandidate): boolean =>
   candidate.triggers.some((trigger) => trigger.kind === "age");

@@ -31,9 +31,6 @@ export interface StopRuleInput {
 export class StopRule {
   readonly #input: StopRuleInput;
   readonly #meter: Meter;
-  readonly #settler: Settler;
-  /** Devices that hold images. */
-  readonly #stores: readonly string[];
   readonly #isMeasured: boolean;
   #canReachTargets: ReturnType<typeof targetReach>;
   #targets: readonly ImageTarget[];
@@ -44,15 +41,15 @@ export class StopRule {
   /** Devices on which removals gave nothing back, if that ended the pass. */
   #noGainDevices: readonly string[] = [];
   #end: ImageEnd | null = null;
+  /** All waits of the pass for space that appears only after its removal was answered. */
+  #waitedMs = 0;
+  /** A wait showed that nothing comes late. */
+  #isPrompt = false;
 
   constructor(input: StopRuleInput, meter: Meter) {
     const { facts, plan } = input;
     this.#input = input;
     this.#meter = meter;
-    this.#settler = new Settler(input, meter);
-    this.#stores = facts.snapshot.filesystems.flatMap(({ roles, device }) =>
-      roles.includes("imagefs") ? [device] : [],
-    );
     this.#isMeasured = facts.limits.images.accounting === "measured";
     this.#targets = plan.targets;
     this.#canReachTargets = this.#reachOf(plan.targets);
@@ -169,11 +166,15 @@ export class StopRule {
 
   async #wait(isDue: boolean): Promise<bigint> {
     const before = availableOf(this.#meter.disks);
-    await this.#settler.wait(() => isDue && this.reached() !== null);
+    if (this.#waitedMs < WAIT_PASS_MS) {
+      const startNs = this.#input.timer.monotonicNs();
+      const isEnough = (): boolean => isDue && this.reached() !== null;
+      await this.#input.steps.wait("space", () => this.#untilStill(isEnough));
+      this.#waitedMs += this.#sinceMs(startNs);
+    }
     for (const [disk, bytes] of before) disk.appeared(disk.availableBytes - bytes);
     const laterBytes = this.#meter.creditRest();
     this.begin();
-    if (this.#settler.isExhausted) this.#end = "settle-exhausted";
     // A wait that was cut short shows nothing.
     if (!this.#input.signal.aborted && this.#givesNothing()) {
       this.#end = "nothing-freed";
@@ -184,7 +185,7 @@ export class StopRule {
 
   /** Whether by the estimates enough was removed for every target, while the disks say otherwise. */
   #isDue(): boolean {
-    if (this.#settler.isPrompt) return false;
+    if (this.#isPrompt) return false;
     const open = this.#openTargets();
     const lacked = open.map((target) => this.#lacked.get(target) ?? null);
     return open.length > 0 && lacked.every((it) => it !== null && this.#expectedBytes >= it);
@@ -206,7 +207,45 @@ export class StopRule {
     const open = this.#openTargets();
     const devices = open.flatMap((target) => ("device" in target ? [target.device] : []));
     const isOfDisks = open.length > 0 && devices.length === open.length;
-    return isOfDisks ? devices : [...devices, ...this.#stores];
+    return isOfDisks ? devices : [...devices, ...this.#meter.stores.map(({ device }) => device)];
+  }
+
+  /** Waits while space appears and it is not enough. */
+  async #untilStill(isEnough: () => boolean): Promise<void> {
+    const { timer, commit, signal } = this.#input;
+    const meter = this.#meter;
+    const endNs = timer.monotonicNs() + BigInt(WAIT_PASS_MS - this.#waitedMs) * 1_000_000n;
+    const first = availableOf(meter.disks);
+    const committed = meter.committed();
+    for (const path of committed) await commit(path);
+    await meter.read();
+    while (!isEnough()) {
+      const before = availableOf(meter.disks);
+      const stepNs = timer.monotonicNs();
+      while (this.#sinceMs(stepNs) < STEP_MS) {
+        if (signal.aborted) return;
+        await timer.sleep(POLL_MS, signal);
+        await meter.read();
+        if (isEnough() || this.#roseSince(before) <= -TELLING_BYTES) return;
+      }
+      if (this.#roseSince(before) < TELLING_BYTES) {
+        this.#isPrompt = committed.length === 0 && this.#roseSince(first) < TELLING_BYTES;
+        return;
+      }
+      if (timer.monotonicNs() >= endNs) {
+        this.#end = "settle-exhausted";
+        return;
+      }
+    }
+  }
+
+  /** On the filesystem where most appeared. */
+  #roseSince(before: ReadonlyMap<PassDisk, bigint>): bigint {
+    return greatest([...before].map(([disk, bytes]) => disk.availableBytes - bytes));
+  }
+
+  #sinceMs(ns: bigint): number {
+    return Number((this.#input.timer.monotonicNs() - ns) / 1_000_000n);
   }
 }
 
@@ -227,65 +266,6 @@ const WAIT_PASS_MS = 60_000;
 /** Each of these has to bring something, or the wait ends. */
 const STEP_MS = 500;
 const POLL_MS = 100;
-
-/** Waits for space that appears only after its removal was answered, within the bounds of one pass. */
-class Settler {
-  readonly #input: StopRuleInput;
-  readonly #meter: Meter;
-  #waitedMs = 0;
-  /** A wait showed that nothing comes late. */
-  isPrompt = false;
-  /** Whether the time of the pass ran out while space still appeared. */
-  isExhausted = false;
-
-  constructor(input: StopRuleInput, meter: Meter) {
-    this.#input = input;
-    this.#meter = meter;
-  }
-
-  /** Waits while space appears and it is not enough. */
-  async wait(isEnough: () => boolean): Promise<void> {
-    const startNs = this.#input.timer.monotonicNs();
-    if (this.#waitedMs >= WAIT_PASS_MS) return;
-    await this.#input.steps.wait("space", () => this.#untilStill(isEnough));
-    this.#waitedMs += this.#sinceMs(startNs);
-  }
-
-  async #untilStill(isEnough: () => boolean): Promise<void> {
-    const { timer, commit, signal } = this.#input;
-    const meter = this.#meter;
-    const endNs = timer.monotonicNs() + BigInt(WAIT_PASS_MS - this.#waitedMs) * 1_000_000n;
-    const first = availableOf(meter.disks);
-    const committed = meter.committed();
-    for (const path of committed) await commit(path);
-    await meter.read();
-    while (!isEnough()) {
-      const before = availableOf(meter.disks);
-      const stepNs = timer.monotonicNs();
-      while (this.#sinceMs(stepNs) < STEP_MS) {
-        if (signal.aborted) return;
-        await timer.sleep(POLL_MS, signal);
-        await meter.read();
-        if (isEnough() || this.#roseSince(before) <= -TELLING_BYTES) return;
-      }
-      if (this.#roseSince(before) < TELLING_BYTES) {
-        this.isPrompt = committed.length === 0 && this.#roseSince(first) < TELLING_BYTES;
-        return;
-      }
-      this.isExhausted = timer.monotonicNs() >= endNs;
-      if (this.isExhausted) return;
-    }
-  }
-
-  /** On the filesystem where most appeared. */
-  #roseSince(before: ReadonlyMap<PassDisk, bigint>): bigint {
-    return greatest([...before].map(([disk, bytes]) => disk.availableBytes - bytes));
-  }
-
-  #sinceMs(ns: bigint): number {
-    return Number((this.#input.timer.monotonicNs() - ns) / 1_000_000n);
-  }
-}
 
 /** What each disk has available, as last measured. */
 const availableOf = (disks: readonly PassDisk[]): ReadonlyMap<PassDisk, bigint> =>

@@ -101,13 +101,11 @@ class Run {
   }
 
   #progress(): Progress {
-    const { availableBytes, imageBytes } = this.#node;
+    const { availableBytes: free, imageBytes } = this.#node;
+    const bytes = { free, gained: free - this.#before };
     return {
       accounting: this.#facts.limits.images.accounting,
-      availableBytes: new Map([[DEVICE, availableBytes]]),
-      inodesFree: NONE,
-      gainedBytes: new Map([[DEVICE, availableBytes - this.#before]]),
-      gainedInodes: NONE,
+      disks: new Map([[DEVICE, { bytes, inodes: { free: 0n, gained: 0n } }]]),
       storeBytes: imageBytes,
       imageCount: this.#node.images.length,
       reportedBytes: this.#reportedBytes,
@@ -116,8 +114,6 @@ class Run {
     };
   }
 }
-
-const NONE: ReadonlyMap<string, bigint> = new Map();
 
 /** The order of the offline bound: what is used farthest in the future goes first; larger first among those that are never used again. */
 export const farthestFirst =

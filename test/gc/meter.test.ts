@@ -3,21 +3,30 @@ import { expect, test } from "bun:test";
 
 import { Meter } from "../../src/gc/meter.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
-import { aFilesystem, countTarget, spaceTarget } from "../support/build/values.ts";
+import type { Filesystem } from "../../src/model/snapshot.ts";
+import {
+  aFilesystem,
+  aLedger,
+  aSnapshot,
+  countTarget,
+  defaultImageLimits,
+  factsOf,
+  spaceTarget,
+} from "../support/build/values.ts";
 
 const target = spaceTarget(1_000n, 100n);
 const count = countTarget(1);
 const timer = { monotonicNs: () => 0n, sleep: async () => undefined };
 
+const factsOn = (filesystems: readonly Filesystem[], accounting: "measured" | "reported") =>
+  factsOf(aSnapshot({ filesystems }), aLedger(), { ...defaultImageLimits, accounting });
+
 function meterOf(availableBytes: bigint, capacityBytes: bigint) {
   return new Meter({
     disk: { measure: async () => ({ ...aFilesystem({ capacityBytes }), availableBytes }) },
     timer,
-    targets: [target, count],
-    stores: [{ device: "8:9", path: "/other" }],
-    storeBytes: null,
-    imageCount: 2,
-    accounting: "reported",
+    plan: { targets: [target, count] },
+    facts: factsOn([aFilesystem({ device: "8:9", path: "/other" })], "reported"),
   });
 }
 
@@ -38,15 +47,12 @@ test("what a removal frees counts on the first device that a target names, or el
       ...aFilesystem({ capacityBytes: 10_000n }),
       availableBytes: 1_000n + freed * BigInt(10 ** paths.indexOf(path)),
     });
-    const place = (path: string) => ({ device: path, path });
+    const store = (path: string) => aFilesystem({ device: path, path, imageUsedBytes: 2_500n });
     const meter = new Meter({
       disk: { measure },
       timer,
-      targets,
-      stores: [place("/b"), place("/c")],
-      storeBytes: 5_000n,
-      imageCount: 2,
-      accounting: "measured",
+      plan: { targets },
+      facts: factsOn([store("/b"), store("/c")], "measured"),
     });
     await meter.start();
     await meter.beforeRemoval();

@@ -163,15 +163,14 @@ export function targetReach(
       const filesystem = snapshot.filesystems.find((one) => one.device === device);
       if (filesystem === undefined) return true;
       const unit = unitOf(target);
-      const inBytes = unit === "bytes";
-      const free = (inBytes ? progress.availableBytes : progress.inodesFree).get(device) ?? 0n;
-      const gained = (inBytes ? progress.gainedBytes : progress.gainedInodes).get(device) ?? 0n;
+      const disk = progress.disks.get(device);
+      const { free, gained } = disk?.[unit] ?? { free: 0n, gained: 0n };
       const used = imageUseOf(filesystem, snapshot)[unit];
       const bound = boundOf(unit, {
         used: used === null ? null : atLeastZero(used - gained),
-        unused: inBytes ? bytesLeft : BigInt(unused.length - removed.length),
+        unused: unit === "bytes" ? bytesLeft : BigInt(unused.length - removed.length),
         mostPerMille: mostOf(unused, forest === null ? null : { forest, mostPerMille }),
-        inUse: filesystem.capacityBytes - (progress.availableBytes.get(device) ?? 0n),
+        inUse: filesystem.capacityBytes - (disk?.bytes.free ?? 0n),
       });
       return bound === null || free + bound >= relievedOf(target);
     };

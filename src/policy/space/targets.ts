@@ -173,13 +173,16 @@ export function storeTargets(
   return targets;
 }
 
-/** The measurements after the latest removal, and the gains since the start of the pass; maps are by device. */
+/** What a filesystem has free after the latest removal, and what the pass has gained on it. */
+interface Room {
+  readonly free: bigint;
+  readonly gained: bigint;
+}
+
 export interface Progress {
   readonly accounting: "measured" | "reported";
-  readonly availableBytes: ReadonlyMap<string, bigint>;
-  readonly inodesFree: ReadonlyMap<string, bigint>;
-  readonly gainedBytes: ReadonlyMap<string, bigint>;
-  readonly gainedInodes: ReadonlyMap<string, bigint>;
+  /** By device, of those that were measured. */
+  readonly disks: ReadonlyMap<string, Readonly<Record<"bytes" | "inodes", Room>>>;
   /** The size of the image store now; `null`: the runtime does not say, so reported sizes count. */
   readonly storeBytes: bigint | null;
   readonly imageCount: number;
@@ -206,20 +209,15 @@ export const metAfterAll = (targets: readonly ImageTarget[], progress: Progress)
 
 function targetMet(target: ImageTarget, progress: Progress): Met | null {
   const { accounting, storeBytes, reportedBytes, estimatedBytes } = progress;
+  const disk = "device" in target ? progress.disks.get(target.device) : undefined;
   const isReported = accounting === "reported";
   switch (target.kind) {
     case "available-bytes":
       // The kubelet checks only after a removal, so it removes one image even if the target is 0.
       if (isReported) return reached(progress.removed > 0 && reportedBytes >= target.wantedBytes);
-      return (
-        reached((progress.availableBytes.get(target.device) ?? -1n) >= target.availableBytes) ??
-        reachedByGain(progress.gainedBytes.get(target.device), target.wantedBytes)
-      );
+      return reachedOn(disk?.bytes, target.availableBytes, target.wantedBytes);
     case "free-inodes":
-      return (
-        reached((progress.inodesFree.get(target.device) ?? -1n) >= target.inodesFree) ??
-        reachedByGain(progress.gainedInodes.get(target.device), target.wantedInodes)
-      );
+      return reachedOn(disk?.inodes, target.inodesFree, target.wantedInodes);
     case "store-bytes":
       if (isReported) return reached(reportedBytes >= target.wantedBytes);
       return reached(
@@ -237,8 +235,11 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
 const reached = (is: boolean): Met | null => (is ? "target-reached" : null);
 
 /** Own gains end a pass if others write as fast as it frees. */
-const reachedByGain = (gained = 0n, wanted: bigint): Met | null =>
-  gained > 0n && gained >= wanted ? "own-gain-reached" : null;
+function reachedOn(room: Room | undefined, target: bigint, wanted: bigint): Met | null {
+  if (room === undefined) return null;
+  if (room.free >= target) return "target-reached";
+  return room.gained > 0n && room.gained >= wanted ? "own-gain-reached" : null;
+}
 
 /** The bytes that a target lacks on its disk or in its budget; `null` if it is not about measured bytes. */
 export function lackedBytes(target: ImageTarget, progress: Progress): bigint | null {
@@ -246,8 +247,6 @@ export function lackedBytes(target: ImageTarget, progress: Progress): bigint | n
     return progress.storeBytes === null ? null : progress.storeBytes - target.maximumBytes;
   if (target.kind !== "available-bytes") return null;
   const { device, availableBytes, wantedBytes } = target;
-  return smaller(
-    availableBytes - (progress.availableBytes.get(device) ?? 0n),
-    wantedBytes - (progress.gainedBytes.get(device) ?? 0n),
-  );
+  const { free, gained } = progress.disks.get(device)?.bytes ?? { free: 0n, gained: 0n };
+  return smaller(availableBytes - free, wantedBytes - gained);
 }

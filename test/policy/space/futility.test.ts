@@ -177,12 +177,15 @@ describe("the reach of a pass", () => {
   const stricter = spaceTarget(15n * GIB, 12n * GIB);
   const filesystem = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 8n * GIB });
 
+  const freeInodes = (free: bigint, gained = 0n): Pick<Progress, "disks"> => ({
+    disks: new Map([["8:1", { bytes: { free: 0n, gained: 0n }, inodes: { free, gained } }]]),
+  });
+  const withFree = (free: bigint): Pick<Progress, "disks"> => ({
+    disks: new Map([["8:1", { bytes: { free, gained: 0n }, inodes: { free: 100n, gained: 0n } }]]),
+  });
   const after = (change: Partial<Progress>): Progress => ({
     accounting: "measured",
-    availableBytes: new Map(),
-    inodesFree: new Map([["8:1", 100n]]),
-    gainedBytes: new Map(),
-    gainedInodes: new Map(),
+    ...freeInodes(100n),
     storeBytes: null,
     imageCount: 2,
     reportedBytes: 0n,
@@ -232,7 +235,7 @@ describe("the reach of a pass", () => {
     ["for a periodic pass if a target has no disk", periodic, [stricter, all], true],
   ] as const)("targets can be reached %s", (_, purpose, targets, canReach) => {
     const snapshot = aSnapshot({ filesystems: [filesystem] });
-    const now = after({ availableBytes: new Map([["8:1", 3n * GIB]]) });
+    const now = after(withFree(3n * GIB));
     expect(reachOf({ snapshot, purpose }, targets)(now, [])).toBe(canReach);
   });
 
@@ -240,7 +243,7 @@ describe("the reach of a pass", () => {
     const large = [anImage("a", { sizeBytes: 100n * GIB })];
     const free = aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: null });
     const snapshot = aSnapshot({ filesystems: [free], images: large });
-    const now = after({ availableBytes: new Map([["8:1", 60n * GIB]]) });
+    const now = after(withFree(60n * GIB));
     const reaches = (bytes: bigint) => reachOf({ snapshot }, [spaceTarget(bytes, 1n)])(now, []);
     expect([100n * GIB, 100n * GIB + 1n].map(reaches)).toEqual([true, false]);
   });
@@ -269,10 +272,10 @@ describe("the reach of a pass", () => {
     });
 
     test("count once, and an unmeasured disk has none free", () => {
-      expect(reaches(700n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeTrue();
-      expect(reaches(701n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeFalse();
-      expect(reaches(1_064n, { inodesFree: new Map() })).toBeTrue();
-      expect(reaches(1_065n, { inodesFree: new Map() })).toBeFalse();
+      expect(reaches(700n, freeInodes(100n, 464n))).toBeTrue();
+      expect(reaches(701n, freeInodes(100n, 464n))).toBeFalse();
+      expect(reaches(1_064n, { disks: new Map() })).toBeTrue();
+      expect(reaches(1_065n, { disks: new Map() })).toBeFalse();
     });
 
     test("of an unknown disk count as in reach", () => {
@@ -323,7 +326,7 @@ describe("the reach of a pass", () => {
       const snapshot = aSnapshot({ images: listed, filesystems: [disk] });
       const node = { ...snapshot, runtime: { ...snapshot.runtime, ...runtime } };
       const limits = { ...defaultLimits, images: { ...defaultLimits.images, ...change } };
-      const now = after({ availableBytes: new Map([["8:1", 0n]]) });
+      const now = after(withFree(0n));
       const reaches = (bytes: bigint) =>
         reachOf(
           { snapshot: node, ledger, limits },

@@ -156,25 +156,21 @@ test("the image filesystem is the first that holds images, or none if the runtim
 });
 
 describe("during a pass", () => {
+  const none = { free: 0n, gained: 0n };
   const start: Progress = {
     accounting: "measured",
-    availableBytes: new Map([["8:1", 0n]]),
-    inodesFree: new Map(),
-    gainedBytes: new Map([["8:1", 0n]]),
-    gainedInodes: new Map(),
+    disks: new Map([["8:1", { bytes: none, inodes: none }]]),
     storeBytes: null,
     imageCount: 0,
     reportedBytes: 0n,
     estimatedBytes: 0n,
     removed: 0,
   };
-  const bytes = (available: bigint, gained: bigint): Partial<Progress> => ({
-    availableBytes: new Map([["8:1", available]]),
-    gainedBytes: new Map([["8:1", gained]]),
+  const bytes = (free: bigint, gained: bigint): Partial<Progress> => ({
+    disks: new Map([["8:1", { bytes: { free, gained }, inodes: none }]]),
   });
   const inodesOf = (free: bigint, gained: bigint): Partial<Progress> => ({
-    inodesFree: new Map([["8:1", free]]),
-    gainedInodes: new Map([["8:1", gained]]),
+    disks: new Map([["8:1", { bytes: none, inodes: { free, gained } }]]),
   });
   const freed = (reportedBytes: bigint, estimatedBytes: bigint): Partial<Progress> => ({
     reportedBytes,
@@ -197,7 +193,7 @@ describe("during a pass", () => {
     ["space is not met if nothing was freed", [zero], bytes(90n, 0n), null],
     ["space is met by what the pass itself freed", [zero], bytes(90n, 1n), "own-gain-reached"],
     ["space is met by what is available", [zero], bytes(100n, 0n), "target-reached"],
-    ["space is not met by another disk", [space], { availableBytes: new Map() }, null],
+    ["space is not met by another disk", [space], { disks: new Map() }, null],
     ["space is not met by reported sizes if nothing was removed", [zero], reported, null],
     ["a number of images is met below it", [count], { imageCount: 9 }, "target-reached"],
     ["a number of images is met", [count], { imageCount: 10 }, "target-reached"],
@@ -247,7 +243,7 @@ describe("during a pass", () => {
     [
       "all of it on a disk that was not measured",
       spaceTarget(100n, 200n),
-      { availableBytes: new Map(), gainedBytes: new Map() },
+      { disks: new Map() },
       100n,
     ],
     ["what the store has above its budget", budget, { storeBytes: 130n }, 30n],
