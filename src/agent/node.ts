@@ -11,7 +11,7 @@ import type { DiskReader, HostReader, UsedLog } from "../model/ports.ts";
 import { type Instant, toMs } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy, defaultRootDirectory, diskOf } from "../node/disk.ts";
-import { EventHook } from "../node/event-hook.ts";
+import { EventHook } from "../node/executable.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";

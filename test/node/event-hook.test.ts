@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { EventHook } from "../../src/node/event-hook.ts";
+import { EventHook } from "../../src/node/executable.ts";
 import { until } from "../support/containerd/until.ts";
 import { put, scratch } from "../support/scratch.ts";
 
