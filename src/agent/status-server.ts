@@ -13,9 +13,9 @@ import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
-import { counted } from "../report/bytes.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
+import { counted } from "../report/words.ts";
 import type { Recorder } from "../store/recorder.ts";
 import {
   answered,
