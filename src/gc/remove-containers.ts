@@ -198,8 +198,7 @@ class ContainerRemovals {
   async #removeLinks(): Promise<void> {
     const { logs, runtime, backoff, signal } = this.#execution;
     if (logs === null) return;
-    const links = this.#fresh.value.plan.links.map(({ link }) => link);
-    await this.#stage("log links", [links], async (link) => {
+    await this.#stage("log links", [this.#fresh.value.plan.links], async ({ link }) => {
       if (signal.aborted) throw new Ended("stopped");
       await this.#stayFresh();
       const id = containerOfLink(link, this.#fresh.value.lists.containers);
@@ -266,6 +265,8 @@ class ContainerRemovals {
   #forgetUnlisted(): void {
     const { containers, sandboxes } = this.#fresh.value.lists;
     const ids = new Set<string>([...containers, ...sandboxes].map(({ id }) => id));
+    for (const id of this.#removed.intersection(ids))
+      this.#errors.add(`container ${id} is still listed after its removal`);
     this.#execution.logUsers.retain(ids);
     this.#execution.backoff.retain(() => ids);
   }

@@ -319,6 +319,13 @@ describe("a container", () => {
     expect(fake.calls.filter((method) => method === "ContainerStatus")).toHaveLength(3);
   });
 
+  test("that is still listed after its removal is reported", async () => {
+    const removeContainer = async (): Promise<void> => undefined;
+    const options = { writer: { ...writer, removeContainer } };
+    const { outcome } = await collect({ containers: [one], options });
+    expect(outcome.errors).toEqual([`container ${one.id} is still listed after its removal`]);
+  });
+
   test("is removed beside many that are listed although they are gone at the cost of one status of each", async () => {
     const ghosts = Array.from({ length: 50 }, (_, at) => dead("a", `${at}`, { createdAt: ago(1) }));
     const { fake, outcome } = await collect({
