@@ -1,5 +1,6 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
+import { withEntry, withoutKeys } from "../model/layered-map.ts";
 import {
   type ContainerRecord,
   type Ghost,
@@ -94,7 +95,7 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
   const gone = [...removed].filter((id) => ledger.images.has(id));
   if (gone.length === 0) return ledger;
   const outlivedPulls = forgottenPulls(ledger, gone);
-  return { ...ledger, images: without(ledger.images, gone), outlivedPulls };
+  return { ...ledger, images: withoutKeys(ledger.images, gone), outlivedPulls };
 }
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
@@ -114,7 +115,7 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
     since === undefined || since.lastUsedAt === null
       ? before
       : { ...before, ...useSince(before, since) };
-  return { ...ledger, images: new Map(ledger.images).set(id, record) };
+  return { ...ledger, images: withEntry(ledger.images, id, record) };
 }
 
 /** Its arrival while the removal was under way was none. */
@@ -267,7 +268,7 @@ export function rememberGhost(ledger: Ledger, attempt: GhostAttempt): Ledger {
     instance: runtime.instance,
     retriedAtOnce,
   };
-  return { ...ledger, images: new Map(ledger.images).set(image.id, { ...record, ghost }) };
+  return { ...ledger, images: withEntry(ledger.images, image.id, { ...record, ghost }) };
 }
 
 /** The ghost at this observation; the same object if nothing changed, `null` if it may be removed like any image. */
