@@ -115,15 +115,24 @@ export class LargeBench {
     const { lists } = bare;
     // The fake runtime frees nothing, so what the disk says must not end the pass.
     const reported = "--space-accounting=reported";
-    const images = ["gc", "--images", reported, `--max-images=${this.#images - removed}`];
+    const atMost = (left: number) => ["gc", "--images", reported, `--max-images=${left}`];
     const first = sum(lists, bare.statuses);
-    const runs = [
+    const firstRuns = [
       await this.#measure("first plan, nothing known", ["plan"], first),
       // Fills the ledger.
       await this.#measure("first pass, nothing known", ["gc"], first, { keepsContainers: true }),
+    ];
+    // An agent reads the layers of images as they arrive; without one the first pass that removes images does.
+    await this.#measure("the layers", atMost(this.#images - 1), first);
+    const runs = [
+      ...firstRuns,
       await this.#measure("plan with a ledger", ["plan"], lists),
       await this.#measure("pass that finds nothing", ["gc", "--images"], lists),
-      await this.#measure(`image pass, ${removed} removals`, images, sum(lists, bare.removals)),
+      await this.#measure(
+        `image pass, ${removed} removals`,
+        atMost(this.#images - removed),
+        sum(lists, bare.removals),
+      ),
       await this.#measure(
         `container pass, ${bare.deadContainers} containers`,
         ["gc", "--containers"],
