@@ -153,7 +153,7 @@ function logSummary(log: Log, pass: Pass): void {
   // The agent logs once why that loop failed.
   if (pass.kind === "container-gc" && isIdle && (pass.containers?.errors ?? []).length > 0) return;
   // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
-  if (removedNothing(pass)) return log.recurring(topic, vainSummary(pass), fields);
+  if (removedNothing(pass)) return log.recurring(topic, emptySummary(pass), fields);
   if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }
@@ -171,7 +171,7 @@ function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
   log.failure(topic, `${what}: ${containers.errors.join("; ")}`, { passId: id });
 }
 
-function vainSummary(pass: Pass): string {
+function emptySummary(pass: Pass): string {
   const { kind, containers, images, purpose, plan } = pass;
   const ends = present([
     containers !== null &&

@@ -136,7 +136,7 @@ const OTHER_PASS_MS = 60_000;
 export const needsMore = (now: PressureVerdict, begun: PressureVerdict["reclaim"]): boolean =>
   !begun.containers && (now.reclaim.containers || (now.reclaim.logs && !begun.logs));
 
-/** Whether the pass was one under pressure, and removed nothing. */
+/** Whether a pass under pressure removed nothing. */
 export const removedNothing = (pass: Pass): boolean =>
   pass.kind === "pressure" && !hasRemoved(pass);
 

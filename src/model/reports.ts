@@ -278,7 +278,7 @@ export interface Forecast {
   readonly span: Duration;
   /** How far the forecast looks. */
   readonly horizon: Duration;
-  /** 0 if it is reached already; `null`: beyond the horizon, or there is no threshold. */
+  /** 0 if it is reached already; `null`: beyond the horizon, or without a threshold. */
   readonly untilHigh: Duration | null;
   /** `null`: beyond the horizon. */
   readonly untilFull: Duration | null;

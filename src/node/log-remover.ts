@@ -79,7 +79,7 @@ function isLogOf(file: string, name: EntryName): boolean {
   return name.equals(rotation.subarray(0, -1)) || name.indexOf(rotation) === 0;
 }
 
-/** `false` if there is no such link, or its log is there: cut names of two containers may be the same. Refuses any other file or link. */
+/** `false` if the link is missing or its log exists: truncated names of two containers can be equal. Refuses any other file or link. */
 async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
   const { podLogs, containerLogs } = roots;
   const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
@@ -175,7 +175,7 @@ const unlinkEntry = (place: Place, deleted: Deleted): Promise<void> =>
     deleted.bytes += facts.bytes;
   });
 
-/** What is gone already is no failure, and what cannot be deleted does not keep the rest: the first reason is kept. */
+/** Ignores what is gone already. After a failure the rest is still deleted; the first reason is reported. */
 async function attempt({ path }: Place, deleted: Deleted, act: () => Promise<void>): Promise<void> {
   try {
     await act();

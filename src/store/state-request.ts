@@ -54,7 +54,7 @@ export type StateReply =
       readonly kind: "read";
       readonly revision: string;
       readonly recent: string;
-      /** The last process closed the file, and nobody has changed it since. Only in reply to `read`. */
+      /** The last process closed the file, and it is unchanged since. Only in reply to `read`. */
       readonly isClosed?: boolean;
     }
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
