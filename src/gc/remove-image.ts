@@ -79,8 +79,9 @@ export async function lossWords(
     },
   ];
   for (const { path, words, needed } of places) {
-    const { freeBytes = needed } = await disk.measure(path);
-    if (freeBytes < needed)
+    const { capacityBytes, freeBytes = needed } = await disk.measure(path);
+    // A tmpfs without a limit, and ramfs, have 0 of 0 bytes free.
+    if (capacityBytes > 0n && freeBytes < needed)
       return `${words} has ${humanBytes(freeBytes)} free, and without ${humanBytes(needed)} CRI-O loses an image whose removal frees nothing; delete other files first`;
   }
   return null;

@@ -130,6 +130,24 @@ describe("a measured pass", () => {
       },
     ],
     [
+      "goes on if the filesystem of CRI-O's socket has no limit, and so 0 of 0 bytes free",
+      {
+        to: 1_350,
+        of: "ab",
+        node: () => ({ runtime: CRIO }),
+        change: ({ disk }) => ({
+          disk: {
+            measure: async (path) => {
+              const reading = await disk.measure(path === SOCKET ? STORE.path : path);
+              const unlimited = { capacityBytes: 0n, freeBytes: 0n };
+              return { ...reading, ...(path === SOCKET ? unlimited : { freeBytes: 300n * MIB }) };
+            },
+          },
+        }),
+      },
+      { removals: "ab" },
+    ],
+    [
       "goes on with as little room on other runtimes",
       { to: 1_350, of: "ab", change: withFree(52_429n) },
       { removals: "ab" },
