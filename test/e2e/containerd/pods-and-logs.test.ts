@@ -1,7 +1,7 @@
 // Dead containers, dead sandboxes and pod logs on real runtimes: after a pass exactly what is expected is left.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { loadImages } from "../../support/containerd/import.ts";
@@ -48,8 +48,13 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     // Absent once is not gone.
     expect(await sandboxes()).toContain(scene.gone.sandboxId);
     await pass();
+    // The log of `moved` exists elsewhere, so its link dangles only once the pod's directory is gone.
+    const links = readdirSync(node.containerLogsDirectory);
+    const ofGone = links.filter((name) => name.startsWith("gone_default_"));
+    expect(ofGone).toEqual([expect.stringMatching(/^gone_default_moved-/)]);
+    const link = { kind: "log-link", entry: ofGone[0], reason: { code: "container-gone" } };
+    expect(await pass()).toMatchObject({ containers: [], sandboxes: [], logs: [link] });
     await expectLeft(node, scene, before);
-    expect(await pass()).toMatchObject({ containers: [], sandboxes: [], logs: [] });
 
     for (let time = 0; time < 2; time += 1) await pass("--collect-foreign");
     expect(await sandboxes()).not.toContain(scene.foreignDead.sandboxId);
