@@ -147,20 +147,23 @@ export const SAMPLES_KEPT = 1_000;
 
 /** In the order in which they were recorded: their times follow the wall clock, which can be set. */
 export const newestSamples = (db: Database): readonly DiskSample[] =>
-  newestRows(db, "sample", { filter: "TRUE", limit: SAMPLES_KEPT });
+  newestRows(db, "sample", { from: "history WHERE kind = 'sample'", limit: SAMPLES_KEPT });
 
-/** Those that the filter selects, oldest first, without invalid ones: for what no decision depends on. */
+/**
+ * Rows of this kind, oldest first, without invalid ones: for what no decision depends on. `from`: table and condition,
+ * answered from an index alone, because most documents are of other rows.
+ */
 export const newestRows = <Kind extends HistoryKind>(
   db: Database,
   kind: Kind,
-  { filter, limit }: { readonly filter: string; readonly limit: number },
+  { from, limit }: { readonly from: string; readonly limit: number },
 ): readonly RowOf<Kind>[] =>
   db
-    .query<{ document: string }, [string]>(
-      `SELECT document FROM history WHERE kind = ? AND ${filter} ORDER BY seq DESC LIMIT ${limit}`,
+    .query<{ document: string }, []>(
+      `SELECT document FROM history
+       WHERE seq IN (SELECT seq FROM ${from} ORDER BY seq DESC LIMIT ${limit}) ORDER BY seq`,
     )
-    .all(kind)
-    .toReversed()
+    .all()
     .flatMap(({ document }) => {
       try {
         return [historyKinds[kind].codec.read(JSON.parse(document))];

@@ -11,6 +11,8 @@ import { imageOf, type LedgerChange } from "./ledger-rows.ts";
 /** How many of the latest removed images are recognised when they come back. */
 export const REMOVED_IMAGES = 1_000;
 
+const REMOVED = `history INDEXED BY removed_images WHERE ${REMOVED_IMAGE}`;
+
 /** Within the caller's transaction. `before`: observed time of the ledger that these changes were made to. */
 export function recordRegrets(
   db: Database,
@@ -23,7 +25,7 @@ export function recordRegrets(
     )
     .filter(({ firstSeenWatched }) => firstSeenWatched > before);
   if (arrived.length === 0) return;
-  const removals = newestRows(db, "removal", { filter: REMOVED_IMAGE, limit: REMOVED_IMAGES });
+  const removals = newestRows(db, "removal", { from: REMOVED, limit: REMOVED_IMAGES });
   // Of two with one name, the later one.
   const removed = new Map(removals.flatMap((it) => namesOf(it).map((name) => [name, it])));
   for (const { id, names, firstSeenAt: at, firstSeenWatched, sizeBytes } of arrived) {
@@ -44,9 +46,10 @@ const endOf = ({ at, took }: Removal) => (took === null ? at : plus(at, took));
 
 /** As far as the history goes, and for the latest of those that came back. */
 export function regretFiguresIn(db: Database): RegretFigures {
-  const sql = `SELECT count(*) AS count FROM history INDEXED BY removed_images WHERE ${REMOVED_IMAGE}`;
+  const sql = `SELECT count(*) AS count FROM ${REMOVED}`;
   const removedImages = db.query<{ count: number }, []>(sql).get()?.count ?? 0;
-  const regrets = newestRows(db, "regret", { filter: "TRUE", limit: REMOVED_IMAGES });
+  const from = "history WHERE kind = 'regret'";
+  const regrets = newestRows(db, "regret", { from, limit: REMOVED_IMAGES });
   const returned = [...Map.groupBy(regrets, ({ trigger }) => trigger)]
     .map(([trigger, those]) => ({
       trigger,
