@@ -270,10 +270,11 @@ export function nextRevision(revision: string | null): string {
   return `${file || crypto.randomUUID()} ${count + 1} ${crypto.randomUUID()}`;
 }
 
-/** Another file, or an older copy of it, is in the place of the known one. */
+/** Another file is in the place of the known one, or an older copy of it, also if its changes since are no more. */
 export function isOtherFile(revision: string, known: string | null): boolean {
+  if (revision === known) return false;
   const [found, before] = [revisionParts(revision), revisionParts(known)];
-  return before.file !== "" && (found.file !== before.file || found.count < before.count);
+  return before.file !== "" && (found.file !== before.file || found.count <= before.count);
 }
 
 function revisionParts(revision: string | null) {

@@ -130,9 +130,9 @@ export class StateFile {
   }
 
   #read(onRows: OnRows): StateReply {
-    const closed = isClosed(this.#paths);
+    const wasClosed = isClosed(this.#paths);
     using db = openForReading(this.#paths);
-    return { ...this.#tell(db, onRows), isClosed: closed };
+    return { ...this.#tell(db, onRows), isClosed: wasClosed };
   }
 
   #tell(db: Database, onRows: OnRows): Extract<StateReply, { kind: "read" }> {
@@ -145,7 +145,8 @@ export class StateFile {
     }
     onRows(rows);
     const recent = { samples: newestSamples(db), regrets: regretFiguresIn(db) };
-    return { kind: "read", revision: revisionOf(db), recent: recentText(recent) };
+    const told = { revision: revisionOf(db), recent: recentText(recent) };
+    return { kind: "read", ...told, isClosed: this.#wasClosed === true };
   }
 
   #refresh(known: string | null, onRows: OnRows): StateReply {

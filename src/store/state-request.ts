@@ -54,8 +54,8 @@ export type StateReply =
       readonly kind: "read";
       readonly revision: string;
       readonly recent: string;
-      /** The last process closed the file, and it is unchanged since. Only in reply to `read`. */
-      readonly isClosed?: boolean;
+      /** The last process closed the file, and nobody had changed it when this one opened it. */
+      readonly isClosed: boolean;
     }
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
   | { readonly kind: "fresh"; readonly moved: string | null }

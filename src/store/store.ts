@@ -60,6 +60,8 @@ export abstract class Store {
   });
   /** The ledger may miss changes: of a process that died, or left the file open. */
   #wasLeftOpen = false;
+  /** What comes late comes in the middle of a pass. */
+  #mayPassRun = false;
   #isHanging = false;
   #isClosed = false;
 
@@ -107,6 +109,7 @@ export abstract class Store {
 
   /** With the pass lock: adopts what other processes wrote; one that died may have known more. */
   async refresh(): Promise<void> {
+    this.#mayPassRun = true;
     if (!this.#isHanging && !this.#isClosed) await within(REFRESH_MS, this.#refresh());
     // A process that died is known without the disk.
     this.#isOneAlive();
@@ -154,15 +157,9 @@ export abstract class Store {
   async #begin(request: StateRequest, known: string): Promise<void> {
     const wasOneAlive = this.#isOneAlive();
     const answer = await this.ask(request);
-    if (answer.kind === "failed") {
-      const message = `${answer.message}; ${known}, and new ones stay in memory until they can be written`;
-      return this.#failures.failed(answer.error, message);
-    }
-    this.#adopt(answer);
-    // A process that runs has opened the file, and will close it.
-    const isOpen = answer.kind === "read" && answer.isClosed === false && !wasOneAlive;
-    if (isOpen && answer.ledger.observedAt !== null && !this.#isOneAlive())
-      this.#wasLeftOpen = true;
+    if (answer.kind !== "failed") return this.#adopt(answer, wasOneAlive);
+    const message = `${answer.message}; ${known}, and new ones stay in memory until they can be written`;
+    this.#failures.failed(answer.error, message);
   }
 
   async #refresh(): Promise<void> {
@@ -254,7 +251,7 @@ export abstract class Store {
     this.#failures.failed(answer.error, message);
   }
 
-  #adopt(answer: Exclude<LedgerAnswer, { kind: "failed" }>): void {
+  #adopt(answer: Exclude<LedgerAnswer, { kind: "failed" }>, wasOneAlive = false): void {
     if (answer.kind === "done") {
       if (answer.recent !== undefined) this.known(answer.recent);
       return;
@@ -270,6 +267,9 @@ export abstract class Store {
       return;
     }
     const { ledger: theirs, revision, recent } = answer;
+    const isFirst = this.#written.revision === null && theirs.observedAt !== null;
+    // A process that runs has opened the file, and will close it.
+    this.#wasLeftOpen ||= isFirst && !answer.isClosed && !wasOneAlive && !this.#isOneAlive();
     const isOther = isOtherFile(revision, this.#written.revision);
     if (isOther) this.#restartAge();
     const ours = this.#ledger;
@@ -281,6 +281,7 @@ export abstract class Store {
       this.#ledger = mergeLedgers({ base, ours, theirs });
       this.known(recent);
     }
+    if (this.#wasLeftOpen && this.#mayPassRun) this.#restartAge();
     this.#sendSoon();
   }
 

@@ -8,8 +8,11 @@ import type { Ledger } from "../../src/model/ledger.ts";
 import type { WriterPresence } from "../../src/model/ports.ts";
 import { watched } from "../../src/model/time.ts";
 import { enterWriters, otherWriters } from "../../src/node/writers.ts";
+import { openStore } from "../../src/store/open.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
+import type { StateChannel, StateReply } from "../../src/store/state-request.ts";
 import { aRecord } from "../support/build/values.ts";
+import { directChannel } from "../support/direct-channel.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 import { idOf, imageItem } from "./history-fixture.ts";
@@ -91,6 +94,35 @@ describe("the minimum age restarts for the next process", () => {
   });
 
   test.each([
+    ["fails", async () => ({ kind: "failed", error: "busy", message: "it is locked" }) as const],
+    [
+      "is late, in the middle of a pass",
+      async (reply: () => Promise<StateReply>, pass: Promise<void>) => pass.then(reply),
+    ],
+  ])("after a power cut, also if the first read %s", async (_, firstRead) => {
+    const { base, directory, open } = await node();
+    await (await open()).store.flush();
+    (await open()).kill();
+    rmSync(join(base, "run"), { recursive: true });
+    rmSync(join(directory, "crigc.db-closed"), { force: true });
+    const pass = Promise.withResolvers<void>();
+    const file = directChannel({ directory, now: () => now });
+    const channel: StateChannel = {
+      ...file,
+      ask: async (request, onRows) => {
+        const answer = () => file.ask(request, onRows);
+        return await (request.kind === "read" ? firstRead(answer, pass.promise) : answer());
+      },
+    };
+    const store = await openStore({ channel, directory, notify: () => undefined });
+    await store.refresh();
+    pass.resolve();
+    await Bun.sleep(1);
+    expect(store.ledger()).toMatchObject({ watched: 1n, ageRestartDue: true });
+    await store.close();
+  });
+
+  test.each([
     ["beside no other process", false],
     ["beside an agent", true],
   ])(
@@ -147,10 +179,19 @@ test.each([
       await store.flush();
     },
   ],
+  [
+    "after another process changed that copy once",
+    async (_: Recorder, { open }: Awaited<ReturnType<typeof node>>) => {
+      const { store: gc } = await open();
+      await gc.refresh();
+      gc.saveLedger(ledgerOf(3, 2));
+      await gc.close();
+    },
+  ],
 ])(
   "a running process replaces an older copy of its file by what it knows, %s, and restarts the minimum age",
   async (_, meanwhile) => {
-    const { directory, base, open, look } = await node();
+    const { directory, base, open, look, ...rest } = await node();
     mkdirSync(join(base, "copy"));
     copyFileSync(join(directory, "crigc.db"), join(base, "copy", "crigc.db"));
     const { store } = await open();
@@ -161,7 +202,7 @@ test.each([
     for (const suffix of ["-wal", "-shm"])
       rmSync(join(directory, `crigc.db${suffix}`), { force: true });
     renameSync(join(base, "copy", "crigc.db"), join(directory, "crigc.db"));
-    await meanwhile(store);
+    await meanwhile(store, { directory, base, open, look, ...rest });
     await store.refresh();
     expect(store.ledger()).toEqual({ ...younger, ageRestartDue: true });
     await store.close();
