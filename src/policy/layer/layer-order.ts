@@ -83,10 +83,7 @@ export function orderByLayers(
     [...choice.candidates, ...choice.kept].map(({ image }) => [image.id, nameOf(image)]),
   );
   const kept = staying.map(({ candidate: { image, record, orderKey, tried } }): KeptImage => {
-    const sharers = forest
-      .sharers(image.id, Infinity)
-      .filter((id) => !before.has(id))
-      .slice(0, NAMED_MAX);
+    const sharers = forest.sharers(image.id, NAMED_MAX, (id) => !before.has(id));
     const reason = {
       kind: "shares-all-layers" as const,
       images: sharers.map((id) => ({ id, name: names.get(id) ?? id })),

@@ -88,12 +88,12 @@ export class LayerForest {
     return this.#leaves.has(id);
   }
 
-  /** Images whose layers include all layers of this one, up to `most` of them; empty if the image is unknown. */
-  sharers(id: ImageId, most: number): readonly ImageId[] {
+  /** Images that count and whose layers include all layers of this one, up to `most` of them; empty if the image is unknown. */
+  sharers(id: ImageId, most: number, counts?: (sharer: ImageId) => boolean): readonly ImageId[] {
     const found: ImageId[] = [];
     for (const image of imagesThrough(this.#leaves.get(id))) {
       if (found.length === most) break;
-      if (image.id !== id) found.push(image.id);
+      if (image.id !== id && counts?.(image.id) !== false) found.push(image.id);
     }
     return found;
   }

@@ -255,6 +255,10 @@ test("images with all layers of another are named up to a number, without itself
   const base = imageId("base");
   expect(forest.sharers(base, 9).toSorted()).toEqual(["equal", "one", "same", "two"].map(imageId));
   for (const most of [1, 2, 3]) expect(forest.sharers(base, most)).toHaveLength(most);
+  const looked: string[] = [];
+  const counts = (id: string): boolean => looked.push(id) > 1;
+  expect(forest.sharers(base, 1, counts)).toEqual([imageId(looked[1] ?? "")]);
+  expect(looked).toHaveLength(2);
   expect(forest.sharers(imageId("one"), 9)).toEqual([]);
 });
 
