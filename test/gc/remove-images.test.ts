@@ -148,6 +148,23 @@ describe("a measured pass", () => {
       { removals: "ab" },
     ],
     [
+      "goes on if CRI-O has no room on a disk of neither images nor containers",
+      {
+        to: 1_350,
+        of: "ab",
+        node: () => ({ runtime: CRIO, filesystems: [STORE, { ...CONTAINERS, roles: ["nodefs"] }] }),
+        change: ({ disk }) => ({
+          disk: {
+            measure: async (path) => ({
+              ...(await disk.measure(path)),
+              freeBytes: path === CONTAINERS.path ? 0n : 300n * MIB,
+            }),
+          },
+        }),
+      },
+      { removals: "ab" },
+    ],
+    [
       "goes on with as little room on other runtimes",
       { to: 1_350, of: "ab", change: withFree(52_429n) },
       { removals: "ab" },
