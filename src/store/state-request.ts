@@ -54,7 +54,7 @@ export type StateReply =
       readonly kind: "read";
       readonly revision: string;
       readonly recent: string;
-      /** The last process closed the file, and nobody had changed it when this one opened it. */
+      /** The last process closed the file, and it was unchanged when this one opened it. */
       readonly isClosed: boolean;
     }
   /** A new, empty file; `moved` says what happened to the previous one, if there was any. */

@@ -146,7 +146,7 @@ describe("statuses of containers", () => {
       expect([...containerEnds.keys()]).toEqual([old.id, recent.id]);
     });
 
-    test("one that hangs is asked again after five minutes, and does not delay each pass until then", async () => {
+    test("one that hangs is repeated after five minutes, and delays no pass until then", async () => {
       const { asked, call } = asking(fails("deadline"));
       let nowNs = 0n;
       const own = new Backoff({ monotonicNs: () => nowNs });
@@ -176,12 +176,8 @@ describe("statuses of sandboxes", () => {
   const sandboxes = [aSandbox("one")];
 
   test.each([
-    [
-      "hangs is asked again after five minutes, and does not delay each pass until then",
-      "deadline",
-      1,
-    ],
-    ["is refused is asked again each time", "failed", 2],
+    ["hangs is repeated after five minutes, and delays no pass until then", "deadline", 1],
+    ["is refused is repeated each time", "failed", 2],
   ] as const)("one that %s", async (_, kind, count) => {
     const { asked, call } = asking(fails(kind));
     let nowNs = 0n;

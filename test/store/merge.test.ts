@@ -112,7 +112,7 @@ test("what a process saw before it could read the ledger is as old as it was, an
   expect(merged.outlivedPulls.get("file")).toBe(watched(899n));
 });
 
-test("an image that only the process saw that missed observations is no older for it", () => {
+test("an image that only one process saw is no older after a merge if that process missed observations", () => {
   const base: Ledger = { ...emptyLedger, observedAt: instant(1n), watched: watched(100n) };
   const image = aRecord({ firstSeenWatched: watched(110n) });
   const looked = { watched: watched(110n), observedAt: instant(70n), uptime: duration(70n) };
