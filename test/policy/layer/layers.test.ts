@@ -235,6 +235,7 @@ test("a chain of more than 1,024 layers is incomplete, and no shorter one", () =
   const long = (layers: number): string => Array.from({ length: layers }, () => "l").join("/");
   const [most, more] = [long(1024), long(1025)];
   expect(forestOf(image("most", most, 1n)).chainOf(imageId("most"))).toHaveLength(1024);
+  expect(forestOf(image("most", most, 1n)).isComplete).toBeTrue();
   expect(forestOf(image("more", more, 1n)).has(imageId("more"))).toBeFalse();
 });
 
