@@ -29,8 +29,8 @@ import type {
 } from "../model/ports.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../policy/remember.ts";
-import { roomToRecord } from "../policy/space/disk.ts";
-import { humanBytes } from "../report/words.ts";
+import { RECORDS_BESIDES, roomToRecord } from "../policy/space/disk.ts";
+import { counted, humanBytes } from "../report/words.ts";
 import type { OthersRemovals } from "./calls.ts";
 
 export interface ImageRemoved {
@@ -58,7 +58,7 @@ type Verifying = Removing & { readonly stop: AbortSignal };
 
 /**
  * Why a removal would lose an image and free nothing; `null` if it would not. CRI-O keeps lists where its images are, where
- * its containers are, and beside its socket.
+ * its containers are, and beside its socket, and writes each as a new file.
  */
 export async function lossWords(
   node: Snapshot,
@@ -79,10 +79,14 @@ export async function lossWords(
     },
   ];
   for (const { path, words, needed } of places) {
-    const { capacityBytes, freeBytes = needed } = await disk.measure(path);
-    // A tmpfs without a limit, and ramfs, have 0 of 0 bytes free.
+    const { capacityBytes, freeBytes = needed, inodes, inodesFree } = await disk.measure(path);
+    const loss = (free: string, least: string): string =>
+      `${words} has ${free} free, and without ${least} CRI-O loses an image whose removal frees nothing; delete other files first`;
+    // A tmpfs without a limit, and ramfs, have 0 of 0 bytes free, btrfs 0 of 0 inodes.
     if (capacityBytes > 0n && freeBytes < needed)
-      return `${words} has ${humanBytes(freeBytes)} free, and without ${humanBytes(needed)} CRI-O loses an image whose removal frees nothing; delete other files first`;
+      return loss(humanBytes(freeBytes), humanBytes(needed));
+    if (inodes > 0n && inodesFree < RECORDS_BESIDES)
+      return loss(counted(inodesFree, "inode"), `${RECORDS_BESIDES}`);
   }
   return null;
 }

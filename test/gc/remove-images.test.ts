@@ -130,6 +130,23 @@ describe("a measured pass", () => {
       },
     ],
     [
+      "ends before a removal that CRI-O has no inode to record",
+      {
+        to: 1_350,
+        of: "abc",
+        frees: () => 0,
+        node: () => ({ runtime: CRIO }),
+        change: ({ disk }) => ({
+          disk: { measure: async (path) => ({ ...(await disk.measure(path)), inodesFree: 1n }) },
+        }),
+      },
+      {
+        end: "nothing-freed",
+        error: expect.stringMatching(/ has 1 inode free, and without 16 CRI-O loses/),
+        removals: "",
+      },
+    ],
+    [
       "goes on if the filesystem of CRI-O's socket has no limit, and so 0 of 0 bytes free",
       {
         to: 1_350,

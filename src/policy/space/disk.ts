@@ -25,8 +25,10 @@ export function countedStoreBytes(
   return counted > 0n ? counted : null;
 }
 
-/** Bytes per record, and records added as a margin. CRI-O 1.37 records an image in 1.2 KiB and each layer in 0.6 KiB. */
-const [RECORD_BYTES, RECORDS_BESIDES] = [16_384n, 16];
+/** CRI-O 1.37 records an image in 1.2 KiB and each layer in 0.6 KiB. */
+const RECORD_BYTES = 16_384n;
+/** Added as a margin; and the free inodes for its new files. */
+export const RECORDS_BESIDES = 16;
 
 /**
  * Free bytes that a removal needs, because CRI-O rewrites its lists of images, layers and mounts. Without them it drops the
