@@ -1,17 +1,8 @@
 // The control socket and the metrics address, over real sockets.
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { answered, askAgent, type HttpProviders, screenQuery } from "../../src/agent/control.ts";
@@ -21,6 +12,7 @@ import { socketFiles as files } from "../../src/node/files.ts";
 import { unjudged } from "../../src/report/images.ts";
 import { image, NOW, status, terminal } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";
+import { scratch } from "../support/scratch.ts";
 
 const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => ({
   metrics: () => "crigc_hold 0\n",
@@ -37,14 +29,13 @@ const errors: string[] = [];
 const closers: (() => Promise<unknown>)[] = [];
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "crigc-http-"));
+  directory = scratch();
   path = join(directory, "control.sock");
   errors.length = 0;
 });
 
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
-  rmSync(directory, { recursive: true });
 });
 
 async function served(differences: Partial<HttpProviders> = {}): Promise<HttpServer> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 
 import type { PodReading } from "../../../src/model/snapshot.ts";
@@ -8,12 +8,10 @@ import { type KubeletOptions, kubeletPods } from "../../../src/node/http.ts";
 import { readPods } from "../../../src/node/kubelet/pods.ts";
 import { makeCertificate } from "../../support/certificate.ts";
 import { aPod, type FakeKubelet, podList, startFakeKubelet } from "../../support/fake-kubelet.ts";
+import { put, scratch } from "../../support/scratch.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "crigc-kubelet-"));
-const file = (name: string, text: string): string => {
-  writeFileSync(join(directory, name), text);
-  return join(directory, name);
-};
+const directory = scratch();
+const file = (name: string, text: string): string => put(directory, name, text);
 
 // As a kubelet makes it: it names the node, and not the address that it is reached by.
 const ca = makeCertificate({ name: "cluster-ca", authority: true });
@@ -34,10 +32,7 @@ beforeAll(async () => {
     timeoutMs: 5000,
   };
 });
-afterAll(async () => {
-  await kubelet[Symbol.asyncDispose]();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => kubelet[Symbol.asyncDispose]());
 
 const rootDirectory = join(directory, "kubelet");
 mkdirSync(join(rootDirectory, "pods"), { recursive: true });
