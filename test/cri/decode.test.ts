@@ -106,13 +106,4 @@ describe("a response is accepted", () => {
   ])("for %s", async (_, method, change, expected) => {
     expect(await answered(method, change)).toMatchObject(expected);
   });
-
-  test.each([
-    ["v1.7.24", "1.7.24"],
-    ["v2.1.0-rc.1+unknown", "2.1.0-rc.1+unknown"],
-  ])("for a runtime of version %s, which is %s", async (version, expected) => {
-    await using connection = await connected({ traits: { version } });
-    const info = await connection.runtime.reader.info(connection.signal);
-    expect(info.version).toBe(expected);
-  });
 });
