@@ -5,11 +5,9 @@ import { commands } from "../../../src/cli/dispatch.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { removable, startNode } from "./node.ts";
 
-const huge = 2n ** 60n;
 const node: NodeDescription = {
   images: [
-    { id: imageIdOf("huge"), repoTags: ["r.example/huge:1"], sizeBytes: huge, layers: [] },
-    { id: imageIdOf("odd"), repoTags: ["r.example/odd:1"], sizeBytes: 2n ** 53n + 1n, layers: [] },
+    { id: imageIdOf("huge"), repoTags: ["r.example/huge:1"], sizeBytes: 2n ** 60n, layers: [] },
     { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 1_000_000 },
     { id: imageIdOf("nameless"), sizeBytes: 5_000 },
   ],
@@ -63,15 +61,6 @@ test("every document writes figures, times and durations in the same way", async
     expect(JSON.parse(stdout)).toMatchObject({ apiVersion: "crigc/v1", kind });
     expect({ words, faults: faultsOf(stdout, kind) }).toEqual({ words, faults: [] });
   }
-});
-
-test("sizes beyond 2^53 are exact, alone and in sums", async () => {
-  await using it = await startNode({ node, flags });
-  const images = (await it.crigc("images", "-o", "json")).stdout;
-  for (const size of [huge, 2n ** 53n + 1n, huge + 2n ** 53n + 1n + 1_005_000n])
-    expect(images).toContain(`"sizeBytes": ${size},`);
-  const gc = (await it.crigc("gc", "--all-unused", "-o", "json")).stdout;
-  expect(gc).toContain(`"reportedFreedBytes": ${huge + 2n ** 53n + 1n + 5_000n},`);
 });
 
 /** What breaks the rules of documents; numbers are looked at in the text, because parsing would round them. */

@@ -4,18 +4,22 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { put } from "../../support/scratch.ts";
 import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
 import { image, removable, startNode, usedAndUnused } from "./node.ts";
 
 const flags = removable;
 const node: NodeDescription = { ...usedAndUnused, containers: [usedAndUnused.containers[0]] };
 
-test("exit code 1 is the exit code when the result cannot be written", async () => {
+test("exit code 1 is the exit code when a hold cannot be written, or the history cannot be read", async () => {
   await using it = await startNode({ node });
-  const words = ["--state-dir=/proc/no", "--run-dir=/proc/no"];
-  const { exitCode, stderr } = await it.crigc("hold", "1h", ...words);
-  expect(exitCode).toBe(1);
-  expect(stderr).toContain("/proc/no");
+  const words = ["hold", "1h", "--state-dir=/proc/no", "--run-dir=/proc/no"];
+  const held = await it.crigc(...words);
+  expect(held).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("/proc/no") });
+  put(it.stateDir, "crigc.db", "garbage of more than sixteen bytes");
+  const history = await it.crigc("history", "-o", "json");
+  expect(history).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(history.stderr).toContain("crigc run moves the file aside");
 });
 
 describe("exit code 2", () => {
@@ -56,6 +60,8 @@ describe("exit code 2", () => {
       ["install", "--root=/nowhere", "--image-gc-high-threshold=101"],
       ["gc", "--no-such-flag"],
       ["frobnicate", "--dry-run"],
+      // It would fill the memory.
+      ["plan", "--snapshot=/dev/zero"],
     ])
       expect(await it.crigc(...words)).toMatchObject({ exitCode: 2, stdout: "" });
     expect(it.runtime.calls).toEqual([]);

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { until } from "../../support/containerd/until.ts";
 import { hexId, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
-import { image, numberedImages, startNode, type TestNode } from "./node.ts";
+import { numberedImages, startNode, type TestNode } from "./node.ts";
 
 const flags = [
   "--boot-grace=0s",
@@ -39,23 +39,6 @@ test("a sandbox whose status hangs delays a pass once, and its lists stay young"
   expect(node.runtime.callsOf("ListContainers").length).toBeGreaterThan(2);
   expect(node.runtime.callsOf("PodSandboxStatus")).toHaveLength(1);
   expect(stderr).not.toContain("Listing the node takes");
-}, 30_000);
-
-test("12 sandboxes whose stop hangs do not delay the removal of images under pressure by more than a few seconds", async () => {
-  const sandboxes = Array.from({ length: 12 }, (_, index) => ({
-    id: hexId(`sandbox ${index}`),
-    uid: `uid-${index}`,
-    state: "not-ready" as const,
-  }));
-  await using node = await startNode({ node: { sandboxes }, flags });
-  await podsDeleted(node);
-  node.runtime.fail("StopPodSandbox", { kind: "hang" });
-  await using agent = node.start("run", "--eviction-hard=imagefs.available<99%");
-  const hangs = () => node.runtime.callsOf("StopPodSandbox").length > 0;
-  await until("a sandbox is being stopped", 15_000, hangs);
-  node.runtime.node.addImage(image("a"));
-  await node.untilRemoved(1);
-  expect(agent.exitCode()).toBeNull();
 }, 30_000);
 
 test("an agent exits on SIGTERM while the pre-stop command of a container of unknown state hangs", async () => {

@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { writeImageArchive } from "../../support/containerd/archive.ts";
-import { until } from "../../support/containerd/until.ts";
-import { image, type Json, quickPasses, removable, startNode, usedAndUnused } from "./node.ts";
+import { image, quickPasses, removable, startNode, usedAndUnused } from "./node.ts";
 
 const unused = image("unused");
 const other = image("other");
@@ -74,30 +73,4 @@ test("an agent raises one event for a missing baseline image, and status shows i
   expect(await agent.stop()).toBe(0);
   const events = (await it.json(["history"])).events as { reason: string }[];
   expect(events.filter(({ reason }) => reason === "BaselineImageMissing")).toHaveLength(1);
-});
-
-test("keep add by several processes at once loses no pattern, and keeps the matching images", async () => {
-  await using it = await startNode({ node, flags });
-  const names = [...[1, 2, 3, 4, 5].map((at) => `r.example/added-${at}`), "r.example/unused"];
-  for (const ran of await Promise.all(names.map((name) => it.crigc("keep", "add", name))))
-    expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
-  const rules = (await it.json(["keep", "list"])).rules as { pattern: string }[];
-  expect(rules.map(({ pattern }) => pattern).toSorted()).toEqual(names.toSorted());
-  expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
-  expect(it.removedImages()).toEqual([other.id]);
-});
-
-test("doctor reports a healthy agent, and one whose runtime is down", async () => {
-  await using it = await startNode({ node, flags: [...flags, "--image-cache-period=1s"] });
-  await using agent = it.start("run");
-  const resultsOf = async (): Promise<Record<string, string>> => {
-    const { checks } = JSON.parse((await it.crigc("doctor", "-o", "json")).stdout);
-    return Object.fromEntries(checks.map((check: Json) => [check.name, check.result]));
-  };
-  await until("the agent is well", 10_000, async () => (await resultsOf())["agent"] === "ok");
-  await it.runtime.crash();
-  await until("it is unwell", 20_000, async () => (await resultsOf())["agent"] === "failed");
-  expect(await resultsOf()).toMatchObject({ socket: "failed", node: "skipped" });
-  expect((await it.crigc("doctor")).exitCode).toBe(8);
-  expect(await agent.stop()).toBe(0);
 });

@@ -1,8 +1,7 @@
 // What the executable believes of pods: a kubelet that has not heard of them, a source that fails, a ledger that was lost.
 
-import { Database } from "bun:sqlite";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { makeCertificate } from "../../support/certificate.ts";
@@ -144,32 +143,4 @@ test("an agent whose pod source fails logs it once, and shows it in status, its 
   podDirectory(it, STATIC);
   podDirectory(it, DONE);
   await it.status("the loop is well again", (now) => loopOf(now).consecutiveFailures === 0);
-});
-
-describe("a ledger lost on a machine that has just booted", () => {
-  const flags = [
-    "--minimum-image-ttl-duration=0s",
-    "--boot-grace=87600h",
-    "--space-accounting=reported",
-  ];
-  const lost: readonly (readonly [string, (database: string) => void])[] = [
-    ["empty", () => undefined],
-    ["broken", (database) => writeFileSync(database, "no database at all ".repeat(500))],
-    [
-      "written by a newer version",
-      (database) => {
-        const db = new Database(database, { create: true });
-        db.run("PRAGMA user_version = 99");
-        db.close();
-      },
-    ],
-  ];
-  test.each(lost)("%s: nothing is removed, and crigc says why", async (_, lose) => {
-    await using it = await startNode({ node, flags });
-    mkdirSync(it.stateDir, { recursive: true });
-    lose(join(it.stateDir, "crigc.db"));
-    const { exitCode, stdout, stderr } = await it.crigc("gc", "--all-unused");
-    expect({ exitCode, changes: it.changes() }).toEqual({ exitCode: 4, changes: [] });
-    expect(stdout + stderr).toContain("the node booted");
-  });
 });

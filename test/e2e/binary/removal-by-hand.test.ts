@@ -1,4 +1,4 @@
-// crigc rm and gc --filter: what a person chooses goes with every check of a pass, and what a rule keeps stays.
+// crigc rm, and gc with --filter, --images and --containers: what a person chooses goes with every check of a pass, and what a rule keeps stays.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { minutes } from "../../../src/model/time.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
-import { image, onAnyDisk, startNode, type TestNode } from "./node.ts";
+import { image, onAnyDisk, removable, startNode, type TestNode, usedAndUnused } from "./node.ts";
 
 const node: NodeDescription = {
   images: [
@@ -126,4 +126,14 @@ describe("crigc gc --filter", () => {
     expect([...it.runtime.node.containers.keys()].toSorted()).toEqual(["again", "front", "old"]);
     expect(names(it)).toEqual(["r.example/batch:1"]);
   });
+});
+
+test("gc --images leaves containers alone, and --containers images", async () => {
+  const none = "--maximum-dead-containers-per-container=0";
+  await using it = await startNode({ node: usedAndUnused, flags: [...removable, none] });
+  await it.crigc("gc", "--images", "--all-unused");
+  expect(it.changes()).toEqual(["RemoveImage"]);
+  it.runtime.node.addImage(image("unused"));
+  await it.crigc("gc", "--containers", "--all-unused");
+  expect(it.changes()).toEqual(["RemoveImage", "RemoveContainer"]);
 });

@@ -1,58 +1,8 @@
-// What is at the other end of the socket: nothing, nobody who may be asked, silence, something else, or several runtimes.
-import { afterAll, describe, expect, test } from "bun:test";
-import { createServer as createHttpServer } from "node:http";
-import { createServer } from "node:net";
-import { join } from "node:path";
-
-import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
+// What is at the other end of the socket: a slow runtime, one that comes later, or several.
+import { describe, expect, test } from "bun:test";
 
 import { runProgram } from "../../support/program.ts";
-import { scratch } from "../../support/scratch.ts";
 import { startNode } from "./node.ts";
-
-const directory = scratch();
-const at = (name: string): string => join(directory, `${name}.sock`);
-const closing: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const close of closing) await close();
-});
-
-const servers = {
-  silent: createServer(() => undefined),
-  web: createHttpServer((_, answer) => answer.end("hello")),
-};
-for (const [name, server] of Object.entries(servers)) {
-  server.listen(at(name));
-  closing.push(() => server.close());
-}
-const otherService = new GrpcServer();
-await new Promise<void>((done, failed) => {
-  const credentials = ServerCredentials.createInsecure();
-  otherService.bindAsync(`unix://${at("other-service")}`, credentials, (error) =>
-    error === null ? done() : failed(error),
-  );
-});
-closing.push(() => otherService.forceShutdown());
-
-test.each([
-  ["missing", "socket not found"],
-  ["silent", "did not answer within 5 s"],
-  ["web", "does not speak gRPC"],
-  ["other-service", "not runtime.v1"],
-])(
-  "a runtime socket that is %s ends gc and images with exit 3, its path and the reason",
-  async (name, reason) => {
-    await using node = await startNode();
-    const flag = `--container-runtime-endpoint=${at(name)}`;
-    for (const command of ["gc", "images"]) {
-      const { exitCode, stdout, stderr } = await node.crigc(command, flag);
-      expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: "" });
-      expect(stderr).toContain(at(name));
-      expect(stderr).toContain(reason);
-    }
-  },
-  20_000,
-);
 
 test("a runtime that takes two seconds to report its version, as on a busy node, is used", async () => {
   await using node = await startNode();
