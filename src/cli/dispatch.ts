@@ -182,14 +182,14 @@ async function runningAgent(
       note(`the running agent serves ${other}; using the configuration of this command`);
       return null;
     }
-    const { values, pressure, ledgerError, configurationError, rootDirectoryId } = answer;
+    const { values, pressure, configurationError, rootDirectoryId } = answer;
     const { bootId, uptimeMs } = answer;
     if (bootId !== undefined && uptimeMs !== undefined)
       open.adoptBoot({ bootId, uptime: durationFromMs(uptimeMs) });
     if (configurationError !== null)
       note(`the agent's configuration files differ from what is in force: ${configurationError}`);
     const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();
-    return { values, pressure, ledgerError, isContained };
+    return { values, pressure, isContained };
   } catch (thrown) {
     if (!(thrown instanceof HostError) && !(thrown instanceof SyntaxError)) throw thrown;
     const why =

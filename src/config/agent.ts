@@ -13,7 +13,6 @@ const Answer = v.object({
   rootDirectoryId: v.optional(v.nullable(v.string()), null),
   bootId: v.optional(v.string()),
   uptimeMs: v.optional(v.number()),
-  ledgerError: v.optional(v.nullable(v.string()), null),
   pressure: v.optional(v.array(v.object({ signal: v.string(), due: v.boolean() })), []),
 });
 
@@ -21,7 +20,7 @@ const Answer = v.object({
 export type AgentAnswer = v.InferOutput<typeof Answer>;
 
 /** The settings that apply to a command while an agent runs. */
-export interface RunningAgent extends Pick<AgentAnswer, "values" | "pressure" | "ledgerError"> {
+export interface RunningAgent extends Pick<AgentAnswer, "values" | "pressure"> {
   /** It runs in a container: its files are not this host's. */
   readonly isContained: boolean;
 }

@@ -269,13 +269,15 @@ export interface CallRecord {
 /** The other processes that write the same state directory. */
 export interface OtherWriters {
   readonly isOneAlive: boolean;
-  /** One ended without having written everything. */
-  readonly isOneDead: boolean;
+  /** One knows what the ledger on disk lacks: it ended before it was written, or cannot write. */
+  readonly isOneBehind: boolean;
 }
 
 /** This process among those that write a state directory; the kernel notices when it ends. */
 export interface WriterPresence {
   others(): OtherWriters;
+  /** Whether it cannot write what it knows. */
+  behind(isBehind: boolean): void;
   /** `isComplete`: everything is written. */
   end(isComplete: boolean): void;
 }

@@ -1,7 +1,15 @@
 // The processes that write a state directory: each locks its own file and removes it once everything is written.
-// An unlocked file shows that its process ended before that.
+// An unlocked file shows that its process ended before that, one with content that it cannot write.
 
-import { closeSync, constants, openSync, renameSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 import type { OtherWriters, WriterPresence } from "../model/ports.ts";
@@ -22,14 +30,17 @@ export function enterWriters(stateDirectory: string, places: LockPlaces): Writer
   return {
     others: () => {
       // Its own file may be unlocked already: it ended before everything was written.
-      const { alive, dead } = writersIn(directory, stateDirectory, path);
-      for (const other of dead) removeIfPossible(other);
-      return { isOneAlive: alive.length > 0, isOneDead: dead.length > 0 };
+      const found = writersIn([directory], stateDirectory, path);
+      found.dead?.forEach(remove);
+      return othersOf(found);
     },
+    // Needs no room on the disk.
+    behind: (isBehind) =>
+      void (isOpen && ifPossible(() => ftruncateSync(opened.fd, Number(isBehind)))),
     end: (isComplete) => {
       if (!isOpen) return;
       isOpen = false;
-      if (isComplete) removeIfPossible(path);
+      if (isComplete) remove(path);
       unlockFlock(opened.fd);
       closeSync(opened.fd);
     },
@@ -38,50 +49,52 @@ export function enterWriters(stateDirectory: string, places: LockPlaces): Writer
 
 /** For a reader, which removes nothing. */
 export function otherWriters(stateDirectory: string, places: LockPlaces): OtherWriters {
-  const found = [join(places.systemRun, "crigc"), places.runDirectory].map((directory) =>
-    writersIn(join(directory, "locks"), stateDirectory),
-  );
-  return {
-    isOneAlive: found.some(({ alive }) => alive.length > 0),
-    isOneDead: found.some(({ dead }) => dead.length > 0),
-  };
+  const directories = [join(places.systemRun, "crigc"), places.runDirectory];
+  const locks = directories.map((directory) => join(directory, "locks"));
+  return othersOf(writersIn(locks, stateDirectory));
 }
+
+const othersOf = ({ current, behind, dead }: ReturnType<typeof writersIn>): OtherWriters => ({
+  isOneAlive: (current ?? behind) !== undefined,
+  isOneBehind: (behind ?? dead) !== undefined,
+});
 
 const fileOf = (id: string, stateDirectory: string): string =>
   `writer-${id}-${endpointHash(stateDirectory)}.lock`;
 
 /** Their files. */
-function writersIn(directory: string, stateDirectory: string, own?: string) {
+function writersIn(directories: readonly string[], stateDirectory: string, own?: string) {
   const [prefix = "", suffix = ""] = fileOf("/", stateDirectory).split("/");
-  const files = namesIn(directory)
-    .filter((name) => name.startsWith(prefix) && name.endsWith(suffix))
-    .map((name) => join(directory, name))
-    .filter((path) => path !== own);
-  const { alive = [], dead = [] } = Object.groupBy(files, (path) =>
-    isHeld(path) ? "alive" : "dead",
+  const files = directories.flatMap((directory) =>
+    namesIn(directory)
+      .filter((name) => name.startsWith(prefix) && name.endsWith(suffix))
+      .map((name) => join(directory, name))
+      .filter((path) => path !== own),
   );
-  return { alive, dead };
+  return Object.groupBy(files, stateOf);
 }
 
 /** One that cannot be opened has ended, or is another user's. */
-function isHeld(path: string): boolean {
+function stateOf(path: string): "current" | "behind" | "dead" {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    return true;
+    return "current";
   }
   try {
-    return tryFlock(fd, "shared").kind !== "locked";
+    if (tryFlock(fd, "shared").kind === "locked") return "dead";
+    return fstatSync(fd).size > 0 ? "behind" : "current";
   } finally {
     closeSync(fd);
   }
 }
 
-function removeIfPossible(path: string): void {
+/** Or another process will find it. */
+const remove = (path: string): void => ifPossible(() => rmSync(path, { force: true }));
+
+function ifPossible(change: () => void): void {
   try {
-    rmSync(path, { force: true });
-  } catch {
-    // Another process will find it.
-  }
+    change();
+  } catch {}
 }

@@ -4,6 +4,7 @@ import { SQLiteError } from "bun:sqlite";
 
 import { FieldError } from "../model/codec.ts";
 import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
+import type { WriterPresence } from "../model/ports.ts";
 
 /** `attempt`: what failed, such as `open /var/lib/crigc/crigc.db`. */
 export function storeError(attempt: string, thrown: unknown): StoreError {
@@ -77,11 +78,13 @@ export type Notify = (message: string) => void;
 export class Failures {
   readonly #directory: string;
   readonly #notify: Notify;
+  readonly #presence: WriterPresence | undefined;
   #last: StoreErrorKind | null = null;
 
-  constructor(directory: string, notify: Notify) {
+  constructor(directory: string, notify: Notify, presence?: WriterPresence) {
     this.#directory = directory;
     this.#notify = notify;
+    this.#presence = presence;
   }
 
   /** `null` if there is no problem. */
@@ -92,6 +95,7 @@ export class Failures {
   failed(error: StoreErrorKind, message: string): void {
     if (this.#last !== error) this.#notify(message);
     this.#last = error;
+    this.#presence?.behind(true);
   }
 
   hangs(): void {
@@ -118,6 +122,7 @@ export class Failures {
         `the ledger in ${directory} can be written again; the records kept in memory are on disk`,
       );
     this.#last = null;
+    this.#presence?.behind(false);
     if (lost > 0)
       this.#notify(
         `${lost} records of the history were lost while ${directory} could not be written`,

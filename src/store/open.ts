@@ -59,7 +59,7 @@ export function openStoreReader(options: ReaderOptions) {
     // A process that runs has opened the file, and will close it.
     const isInOrder = wasClosed || others.length === 0 || others.some((it) => it.isOneAlive);
     const ageRestartDue =
-      ledger.observedAt !== null && (!isInOrder || others.some((it) => it.isOneDead));
+      ledger.observedAt !== null && (!isInOrder || others.some((it) => it.isOneBehind));
     const known = ageRestartDue ? { ...ledger, ageRestartDue } : ledger;
     return readerOf(db, { paths, ledger: known, failure: null });
   } catch (thrown) {

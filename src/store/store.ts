@@ -67,7 +67,7 @@ export abstract class Store {
 
   constructor(options: StoreOptions) {
     this.#options = options;
-    this.#failures = new Failures(options.directory, options.notify);
+    this.#failures = new Failures(options.directory, options.notify, options.presence);
   }
 
   /** Reads the file. Content that arrives too late is adopted when it arrives. */
@@ -111,7 +111,7 @@ export abstract class Store {
   async refresh(): Promise<void> {
     this.#mayPassRun = true;
     if (!this.#isHanging && !this.#isClosed) await within(REFRESH_MS, this.#refresh());
-    // A process that died is known without the disk.
+    // A process that died or cannot write is known without the disk.
     this.#isOneAlive();
     if (this.#wasLeftOpen) this.#restartAge();
   }
@@ -168,10 +168,10 @@ export abstract class Store {
     if (answer.kind !== "failed") this.#adopt(answer);
   }
 
-  /** Notes one that died; only its first call says so. */
+  /** Notes one that died, of which only the first call tells, or cannot write. */
   #isOneAlive(): boolean {
     const others = this.#options.presence?.others();
-    this.#wasLeftOpen ||= others?.isOneDead === true;
+    this.#wasLeftOpen ||= others?.isOneBehind === true;
     return others?.isOneAlive === true;
   }
 

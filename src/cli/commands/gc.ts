@@ -65,11 +65,6 @@ async function pass(
 ): Promise<number> {
   const { config } = context;
   const evictions = purpose.kind === "periodic" ? dueEvictions(context) : undefined;
-  const { memory } = collector.engine;
-  const ledger = memory.current();
-  // Only the agent knows what it has seen since, such as images that were removed and pulled again.
-  if ((context.agent?.ledgerError ?? null) !== null && ledger.observedAt !== null)
-    memory.replace({ ...ledger, ageRestartDue: true });
   const end = await runPass(
     collector.engine,
     {

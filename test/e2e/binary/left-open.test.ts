@@ -69,7 +69,7 @@ test("after an agent was killed, the images are young", async () => {
   await expectTooYoung(node);
 });
 
-test("beside an agent that cannot write its ledger, the images are young for gc", async () => {
+test("beside an agent that cannot write its ledger, the images are young for plan and gc, whatever their --run-dir", async () => {
   await using node = await oldNode();
   await using agent = node.start("run", ...quickPasses.slice(-5));
   await node.looksAgain();
@@ -79,7 +79,11 @@ test("beside an agent that cannot write its ledger, the images are young for gc"
   await node.looksAgain();
   node.runtime.node.addImage({ ...X });
   await node.looksAgain();
-  expect((await node.crigc("gc", "--all-unused")).exitCode).toBe(4);
+  for (const runDir of [node.runDir, join(node.home, "other-run")]) {
+    const words = ["--all-unused", `--run-dir=${runDir}`];
+    expect((await node.json(["plan", ...words])).images.candidates).toEqual([]);
+    expect((await node.crigc("gc", ...words)).exitCode).toBe(4);
+  }
   expect(node.removedImages()).toEqual([]);
 }, 30_000);
 

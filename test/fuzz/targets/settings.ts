@@ -42,7 +42,7 @@ function checkConfig(path: string, text: string): void {
     flags: [],
     env: {},
     reader: readerOf({}),
-    agent: { values: clone(agent), pressure: [], ledgerError: null, isContained: false },
+    agent: { values: clone(agent), pressure: [], isContained: false },
   });
   same(settled(beside), settled(config), "the configuration of a command beside the agent");
 }
