@@ -6,7 +6,14 @@ import { Fresh, freshNode } from "../../src/gc/fresh-view.ts";
 import { Observer } from "../../src/gc/observe.ts";
 import type { EventFeed } from "../../src/gc/ports.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
-import { aContainer, anImage, aSandbox, aSnapshot } from "../support/build/values.ts";
+import {
+  aContainer,
+  aLedger,
+  anImage,
+  aSandbox,
+  aSnapshot,
+  recordsOf,
+} from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
 const never = new AbortController().signal;
@@ -158,19 +165,21 @@ describe("a pass that lasts", () => {
     expect(seen.pods).toBe(pods);
   });
 
-  test("treats an image that was removed and pulled again as another image than planned", async () => {
+  test("treats an image that was removed and pulled again as another image than planned, which the next pass finds new", async () => {
     const image = anImage("a");
-    const { look, missed, world, timer } = lookAt({ planned: [image] });
+    const { look, missed, world, timer, engine } = lookAt({ planned: [image] });
+    engine.memory.replace(aLedger({ images: recordsOf(["a"]) }));
     const seen = async () => {
       await timer.sleep(1_000, never);
-      const { images } = await look(never);
-      return { listed: images.map(({ id }) => id), missed: await missed() };
+      const listed = (await look(never)).images.map(({ id }) => id);
+      return { listed, missed: await missed(), known: [...world.ledger.images.keys()] };
     };
-    expect(await seen()).toEqual({ listed: [image.id], missed: [] });
+    const [none, all] = [[], [image.id]];
+    expect(await seen()).toEqual({ listed: all, missed: none, known: all });
     world.images = [];
-    expect(await seen()).toEqual({ listed: [], missed: [image.id] });
+    expect(await seen()).toEqual({ listed: none, missed: all, known: none });
     world.images = [image];
-    expect(await seen()).toEqual({ listed: [image.id], missed: [image.id] });
+    expect(await seen()).toEqual({ listed: all, missed: all, known: none });
   });
 });
 
