@@ -12,6 +12,7 @@ import { socketFiles as files } from "../../src/node/files.ts";
 import { unjudged } from "../../src/report/images.ts";
 import { image, NOW, status, terminal } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";
+import { failureOf as thrownBy } from "../support/failure.ts";
 import { scratch } from "../support/scratch.ts";
 
 const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => ({
@@ -64,12 +65,10 @@ async function listening(onConnection: (socket: Socket) => void): Promise<void> 
   });
 }
 
-const failureOf = (promise: Promise<unknown>): Promise<string> =>
-  promise.then(
-    () => "it went well",
-    (error: unknown) =>
-      error instanceof HostError ? error.message : `no HostError: ${String(error)}`,
-  );
+async function failureOf(promise: Promise<unknown>): Promise<string> {
+  const thrown = await thrownBy(promise);
+  return thrown instanceof HostError ? thrown.message : `no HostError: ${String(thrown)}`;
+}
 
 const asked = (what: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://crigc${what}`, { unix: path, ...init });

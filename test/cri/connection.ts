@@ -5,6 +5,7 @@ import { openRuntime, type Runtime } from "../../src/cri/client.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { CallRecord } from "../../src/model/ports.ts";
 import { seconds } from "../../src/model/time.ts";
+import { failureOf as thrownBy } from "../support/failure.ts";
 import {
   type FakeRuntime,
   type FakeRuntimeOptions,
@@ -44,10 +45,7 @@ export async function connected(
 
 /** What a call that has to fail failed with. */
 export async function failureOf(call: Promise<unknown>): Promise<RuntimeError> {
-  const thrown = await call.then(
-    () => null,
-    (error: unknown) => error,
-  );
+  const thrown = await thrownBy(call);
   expect(thrown).toBeInstanceOf(RuntimeError);
   return thrown as RuntimeError;
 }

@@ -24,20 +24,10 @@ const targets =
   `OUT OUT/etc ../../../../../../../../../../../../../..OUT .. ../../outside ../../../outside .
   etc usr /crigc-hostile/loop /data`.split(/\s+/);
 
-interface Planted {
-  readonly place: string;
-  readonly target: string;
-}
-
-interface Machine {
-  readonly top: string;
-  readonly root: string;
-  readonly from: string;
-  readonly outside: string;
-}
+type Machine = ReturnType<typeof machine>;
 
 /** The tree lies deep in its scratch directory, so that a few steps up are still in it. */
-function machine(): Machine {
+function machine() {
   const top = scratch();
   const root = join(top, "a/b/c/root");
   for (const place of places) mkdirSync(dirname(join(root, place)), { recursive: true });
@@ -51,7 +41,10 @@ function machine(): Machine {
 }
 
 /** Links are planted in real directories only: through a link they would land outside of the test. */
-function plant({ root, outside }: Machine, links: readonly Planted[]): void {
+function plant(
+  { root, outside }: Machine,
+  links: readonly { readonly place: string; readonly target: string }[],
+): void {
   for (const place of places) {
     const link = links.find((it) => it.place === place);
     if (link === undefined || !hasRealParents(root, place)) continue;

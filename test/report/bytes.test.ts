@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { duration, durationFromMs, seconds } from "../../src/model/time.ts";
-import { counted, humanBytes, humanDuration, usedPercent } from "../../src/report/words.ts";
+import { humanBytes, humanDuration, usedPercent } from "../../src/report/words.ts";
 
 test("sizes, spans and shares read the same", () => {
   const sizes = [0n, 1023n, 1024n, 1280n, 1792n, 1_048_575n, 1_048_576n, 524_288_000n, -2048n]
@@ -37,12 +37,4 @@ test("bytes are rounded to the nearest tenth, and ties to the even one", () => {
       if (size === 512n) expect(shown % 2n).toBe(0n);
     }),
   );
-});
-
-test("a count of one is in the singular, every other in the plural", () => {
-  expect([counted(0, "image"), counted(1, "image"), counted(2n, "entry", "entries")]).toEqual([
-    "0 images",
-    "1 image",
-    "2 entries",
-  ]);
 });

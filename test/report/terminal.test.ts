@@ -5,8 +5,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { diskBar } from "../../src/report/disk.ts";
-import { column, tableLines, wrapped } from "../../src/report/printer.ts";
-import { clean, cutFor, fitted, paint, type Screen, screenOf } from "../../src/report/terminal.ts";
+import { column, tableLines } from "../../src/report/printer.ts";
+import { clean, cutFor, fitted, type Screen, screenOf } from "../../src/report/terminal.ts";
 import { plainScreen, terminal } from "./build.ts";
 
 test("a screen has the width, colours and characters of its terminal", () => {
@@ -26,11 +26,6 @@ test("a screen has the width, colours and characters of its terminal", () => {
     return `${name}: ${JSON.stringify(screenOf(facts))}`;
   });
   expect(found.join("\n")).toMatchSnapshot();
-});
-
-test("colours are written to screens with colours only", () => {
-  expect(paint({ ...terminal, colour: true }, "red", "x")).toBe("\u001b[31mx\u001b[0m");
-  expect(paint(plainScreen, "red", "x")).toBe("x");
 });
 
 test.each([
@@ -84,11 +79,6 @@ describe("tables", () => {
     const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
     expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBe(40);
     expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
-  });
-
-  test("a sentence is wrapped at the width of the terminal", () => {
-    const lines = wrapped("one two three four five", { ...terminal, width: 10 }, "  ");
-    expect(lines).toEqual(["  one two", "  three", "  four", "  five"]);
   });
 });
 

@@ -10,10 +10,6 @@ import { ledgerChanges, ledgerOf, type LedgerRow } from "../../../src/store/ledg
 import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
 import { crigc } from "../../cli/world.ts";
 import {
-  aLedger as arbitraryLedger,
-  aSnapshot as arbitrarySnapshot,
-} from "../../store/arbitrary.ts";
-import {
   aContainer,
   aLedger,
   anImage,
@@ -55,12 +51,6 @@ const snapshot = textTarget(
     {
       weight: 2,
       arbitrary: textOf({ words: [...ourFields, ...'{}[]:,"'.split("")], samples: written }),
-    },
-    {
-      weight: 1,
-      arbitrary: fc
-        .tuple(arbitrarySnapshot, arbitraryLedger)
-        .map(([seen, remembered]) => snapshotText({ snapshot: seen, ledger: remembered })),
     },
   ),
   async (text) => {
