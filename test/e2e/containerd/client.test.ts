@@ -40,52 +40,27 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("reads images, sandboxes and containers", async () => {
-    const pod = await runPod(node, { name: "web" });
-    const running = await startContainer(node, pod, { name: "app", image: app });
-    const ended = await runToEnd(node, pod, {
-      name: "job",
-      image: app,
-      attempt: 2,
-      command: ["/bin/sh", "-c", "exit 3"],
-    });
+  test("reads what lists do not say, and null for what does not exist", async () => {
+    const { reader } = runtime;
     const line = release === "2.1" ? "2." : `${release}.`;
-    expect((await runtime.reader.info(signal)).version).toStartWith(line);
-    const images = await runtime.reader.listImages(signal);
-    const [appImage] = images.filter(({ repoTags }) => repoTags.includes(app));
-    expect(appImage?.sizeBytes).toBeGreaterThan(0n);
-    expect((await runtime.reader.imageStatus(app, signal))?.id).toBe(appImage?.id ?? imageId(""));
-    expect(await runtime.reader.imageStatus("docker.io/library/absent:1", signal)).toBeNull();
-
-    const { sandboxId: id, uid, namespace } = pod;
-    expect(await runtime.reader.listSandboxes(signal)).toMatchObject([
-      { id, podUid: uid, metadataUid: uid, name: "web", namespace, state: "ready" },
-    ]);
-    const sandbox = sandboxId(pod.sandboxId);
-    expect(await runtime.reader.sandboxImage(sandbox, signal)).toBe(node.sandboxImage);
-    expect(await runtime.reader.sandboxDetail(sandbox, signal)).toMatchObject({ state: "ready" });
-
-    const containers = await runtime.reader.listContainers(signal);
-    expect(
-      containers.map(({ name, attempt, state }) => `${name} ${attempt} ${state}`).toSorted(),
-    ).toEqual(["app 0 running", "job 2 exited"]);
-    for (const container of containers)
-      expect(container).toMatchObject({ podUid: pod.uid, imageRef: appImage?.id ?? "" });
-
-    const detail = await runtime.reader.containerDetail(containerId(ended.id), signal);
-    expect(detail?.logPath).toBe(ended.logFile);
-    expect(Number((detail?.finishedAt ?? 0n) / 1_000_000n)).toBeWithin(
+    expect((await reader.info(signal)).version).toStartWith(line);
+    expect(await reader.imageStatus("docker.io/library/absent:1", signal)).toBeNull();
+    const pod = await runPod(node, { name: "web" });
+    const { id } = await startContainer(node, pod, { name: "app", image: app });
+    const ended = await runToEnd(node, pod, { name: "job", image: app });
+    const job = await reader.containerDetail(containerId(ended.id), signal);
+    expect(Number((job?.finishedAt ?? 0n) / 1_000_000n)).toBeWithin(
       Date.now() - 60_000,
       Date.now(),
     );
-    expect(
-      (await runtime.reader.containerDetail(containerId(running.id), signal))?.finishedAt,
-    ).toBeNull();
-    expect(await runtime.reader.containerDetail(containerId("0".repeat(64)), signal)).toBeNull();
-    expect(await runtime.reader.sandboxDetail(sandboxId("0".repeat(64)), signal)).toBeNull();
-
-    const filesystems = await runtime.reader.reportedFilesystems(signal);
-    expect(filesystems.images[0]?.path).toStartWith(node.disk.path);
+    const sandbox = sandboxId(pod.sandboxId);
+    expect(await reader.sandboxImage(sandbox, signal)).toBe(node.sandboxImage);
+    expect(await reader.sandboxDetail(sandbox, signal)).toMatchObject({ state: "ready" });
+    expect(await reader.containerDetail(containerId(id), signal)).toMatchObject({
+      finishedAt: null,
+    });
+    expect(await reader.containerDetail(containerId("0".repeat(64)), signal)).toBeNull();
+    expect(await reader.sandboxDetail(sandboxId("0".repeat(64)), signal)).toBeNull();
   });
 
   test("gets events of starting containers if the release has them", async () => {
