@@ -122,11 +122,9 @@ function labelsOf(
 }
 
 function imageFields(speaker: Speaker, container: ContainerDescription): object {
-  const image = speaker.node.findImage(container.image);
-  const id = image?.id ?? container.image;
-  const reference = speaker.traits.imageRefs === "id" ? id : (image?.repoDigests?.[0] ?? id);
+  const id = speaker.node.findImage(container.image)?.id ?? container.image;
   return {
-    image_ref: container.imageRef ?? reference,
+    image_ref: container.imageRef ?? id,
     image_id: container.imageId ?? (speaker.traits.imageIds ? id : ""),
   };
 }

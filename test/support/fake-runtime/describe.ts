@@ -14,10 +14,7 @@ export interface ImageDescription {
   /** As reported; the sum of the layers by default. */
   readonly sizeBytes?: number | bigint;
   readonly pinned?: boolean;
-  /**
-   * An OCI artifact on CRI-O: its verbose status names no layers, and its removal by ID answers OK and does nothing; by
-   * a name it goes.
-   */
+  /** An OCI artifact on CRI-O: its verbose status names no layers. */
   readonly isArtifact?: boolean;
   /** Layers with the same ID are shared. By default one of its own, of `sizeBytes`. */
   readonly layers?: readonly LayerDescription[];
@@ -55,7 +52,7 @@ export interface ContainerDescription {
   readonly finishedAt?: Time;
   /** What it was created from: an image's ID, tag or digest. */
   readonly image: string;
-  /** By default as `imageRefs` of the runtime says, for the image that `image` names. */
+  /** By default the ID of the image that `image` names. */
   readonly imageRef?: string;
   readonly imageId?: string;
   /** References of image volumes. */

@@ -171,12 +171,6 @@ const goneRefusal = (what: string, id: string): Refusal =>
   new Refusal("NOT_FOUND", `${what} "${id}": not found`);
 
 function removeImage({ node, traits }: FakeSpeaker, reference: string): object {
-  const image = node.findImage(reference);
-  const users = [...node.containers.values()].filter(
-    (it) => image !== undefined && node.findImage(it.image)?.id === image.id,
-  );
-  if (traits.refusesUsedImages && users.length > 0)
-    throw new Refusal("UNKNOWN", `image is in use by container ${users[0]?.id}`);
   node.keepsContent ||= traits.leavesLayersWhenFull && node.store.isFull;
   node.removeImage(reference);
   return {};

@@ -70,7 +70,6 @@ export class FakeNode {
   removeImage(reference: string): void {
     const image = this.findImage(reference);
     if (image === undefined) return;
-    if (image.isArtifact === true && reference === image.id) return;
     for (let at = this.images.length - 1; at >= 0; at -= 1) {
       const candidate = this.images[at];
       if (candidate?.id !== image.id) continue;

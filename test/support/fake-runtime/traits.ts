@@ -11,12 +11,8 @@ export interface Traits {
   readonly events: "yes" | "unimplemented" | "ended";
   /** Whether containers carry `image_id`. */
   readonly imageIds: boolean;
-  /** What `image_ref` holds. */
-  readonly imageRefs: "id" | "digest";
   /** What `Status(verbose)` says, by key. */
   readonly statusInfo: Readonly<Record<string, string>>;
-  /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
-  readonly refusesUsedImages: boolean;
   /**
    * Whether a removal on a full disk is answered, drops the image and frees nothing: its metadata cannot be written
    * (CRI-O).
@@ -36,11 +32,9 @@ export const containerd17: Traits = {
   imageStreams: false,
   events: "yes",
   imageIds: false,
-  imageRefs: "id",
   statusInfo: {
     config: JSON.stringify({ containerd: {}, sandboxImage: "registry.k8s.io/pause:3.8" }),
   },
-  refusesUsedImages: false,
   leavesLayersWhenFull: false,
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,
@@ -51,8 +45,6 @@ export const crio137: Partial<Traits> = {
   name: "cri-o",
   version: "1.37.0",
   imageIds: true,
-  imageRefs: "digest",
   statusInfo: { config: "" },
-  refusesUsedImages: true,
   leavesLayersWhenFull: true,
 };
