@@ -61,13 +61,3 @@ test("an agent under pressure waits for a container that is being created, says 
   await agent.stop();
   expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
 }, 60_000);
-
-test("plan shows a creation as a block until 150 s after crigc first saw it", async () => {
-  await using it = await aPod();
-  begin(it);
-  const plan = await it.json(["plan", "--all-unused"]);
-  expect(plan.images.blocks).toMatchObject([{ code: "pod-starting" }]);
-  expect(plan.images.blocks[0].remainingMs).toBeWithin(140_000, 150_001);
-  expect(Date.parse(plan.images.blocks[0].until) - Date.now()).toBeGreaterThan(140_000);
-  expect(plan.images.candidates).toEqual([]);
-});

@@ -1,12 +1,11 @@
-// Every exit code of the executable, each by its cause; 3 is in fail-closed and sockets, 7 in operator.
+// Every exit code of the executable, each by its cause; 3 is in fail-closed, 7 in operator.
 import { describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
-import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
-import { image, removable, startNode, usedAndUnused } from "./node.ts";
+import { removable, startNode, usedAndUnused } from "./node.ts";
 
 const flags = removable;
 const node: NodeDescription = { ...usedAndUnused, containers: [usedAndUnused.containers[0]] };
@@ -67,22 +66,6 @@ describe("exit code 2", () => {
     expect(it.runtime.calls).toEqual([]);
   });
 });
-
-test.skipIf(diskObstacle !== null)(
-  "exit code 4 is the exit code when removing every image could not help, so that none is removed",
-  async () => {
-    await using disk = await smallDisk(20 * MiB);
-    writeFileSync(join(disk.directory, "not an image"), Buffer.alloc(18 * MiB));
-    const images = [image("unused", MiB / 4, { layers: [layer("unused", 0.25)] })];
-    const store = { directory: join(disk.directory, "store") };
-    const own = ["--minimum-image-ttl-duration=0s"];
-    await using it = await startNode({ node: { images }, store, flags: own });
-    const { exitCode, stdout } = await it.crigc("gc");
-    expect(it.removedImages()).toEqual([]);
-    expect(stdout).toContain("ImageGCFutile");
-    expect(exitCode).toBe(4);
-  },
-);
 
 describe("in the grace period after a boot", () => {
   const [, dead] = usedAndUnused.containers;

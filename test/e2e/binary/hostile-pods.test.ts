@@ -4,7 +4,12 @@ import { expect, test } from "bun:test";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
+import {
+  type ContainerDescription,
+  hexId,
+  imageIdOf,
+  type SandboxDescription,
+} from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
 import { put } from "../../support/scratch.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
@@ -81,79 +86,68 @@ const LOGS = [
   "PODS/../outside/secret",
 ] as const;
 
+/** Without IDs; `PODS` and `OUTSIDE` stand for the log directory and one beside it. */
 interface Evil {
-  readonly pod: string;
-  readonly uid: string;
-  readonly namespace: string;
-  readonly ready: boolean;
-  readonly labels: Readonly<Record<string, string>> | null;
-  readonly logDirectory: string;
-  readonly containers: readonly {
-    readonly name: string;
-    readonly image: string;
-    readonly volume: string | null;
-    readonly state: "created" | "running" | "exited" | "unknown";
-    readonly log: string;
-    readonly hook: string;
-    readonly grace: string;
-  }[];
+  readonly sandbox: Omit<SandboxDescription, "id">;
+  readonly containers: readonly Omit<ContainerDescription, "id" | "sandboxId">[];
 }
 
 const base = {
-  pod: "evil",
   uid: "uid-evil",
+  name: "evil",
   namespace: "default",
-  ready: false,
-  labels: null,
+  state: "not-ready",
 } as const;
 
-const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
-  ...base,
-  logDirectory: path,
-  containers: (["unknown", "exited"] as const).map((state) => ({
-    name: `c${at}`,
-    image: victimTag,
-    volume: null,
-    state,
-    log: path,
-    hook: HOOKS[at % HOOKS.length] ?? "",
-    grace: "86400",
-  })),
-}));
+const annotated = (hook = "", grace = "86400") => ({
+  "io.kubernetes.container.preStopHandler": hook,
+  "io.kubernetes.pod.terminationGracePeriod": grace,
+  "io.kubernetes.container.ports": hook,
+});
 
-const withNames: readonly Evil[] = NAMES.map((it) => ({
-  ...base,
-  pod: it,
-  uid: it,
-  namespace: it,
-  logDirectory: it,
-  containers: [
-    { name: it, image: it, volume: null, state: "exited", log: it, hook: it, grace: it },
-  ],
-}));
+const withPaths = LOGS.map((logPath, at): Evil => {
+  const annotations = annotated(HOOKS[at % HOOKS.length]);
+  return {
+    sandbox: { ...base, logDirectory: logPath },
+    containers: (["unknown", "exited"] as const).map((state) => {
+      return { name: `c${at}`, image: victimTag, state, logPath, annotations };
+    }),
+  };
+});
+
+const withNames = NAMES.map((it): Evil => {
+  const names = { uid: it, name: it, namespace: it, logDirectory: it };
+  const container = { name: it, image: it, logPath: it, annotations: annotated(it, it) };
+  return { sandbox: { ...base, ...names }, containers: [{ ...container, state: "exited" }] };
+});
 
 /** Under the other pod's UID, and with it in the labels alone; what they name is the other's, too. */
-const impostors: readonly Evil[] = (["created", "running", "exited", "unknown"] as const).flatMap(
-  (state, at) =>
-    [false, true].map((isLabelled) => ({
-      ...base,
-      pod: "victim",
-      uid: isLabelled ? "uid-evil" : "uid-victim",
-      ready: state === "running",
-      labels: isLabelled ? { "io.kubernetes.pod.uid": "uid-victim", __proto__x: "" } : null,
-      logDirectory: "PODS/default_victim_uid-victim",
-      containers: ["app", "evil"].map((name) => ({
-        name,
-        image: VICTIM,
-        // The runtime has looked up what a volume names before there is a container.
-        volume: [VICTIM, victimTag, "r.example/elsewhere:1", null][at] ?? null,
-        state,
-        log: LOGS[3],
-        hook: HOOKS[3],
-        grace: ["0", "-1", "1e9", "999999999999999"][at] ?? "",
-      })),
+const impostors = (["created", "running", "exited", "unknown"] as const).flatMap((state, at) => {
+  const grace = ["0", "-1", "1e9", "999999999999999"][at];
+  // The runtime has looked up what a volume names before there is a container.
+  const volume = [VICTIM, victimTag, "r.example/elsewhere:1"].slice(at, at + 1);
+  const pod = {
+    ...base,
+    name: "victim",
+    state: state === "running" ? ("ready" as const) : base.state,
+    logDirectory: "PODS/default_victim_uid-victim",
+  };
+  const labels = { "io.kubernetes.pod.uid": "uid-victim", __proto__x: "" };
+  return [
+    { ...pod, uid: "uid-victim" },
+    { ...pod, labels },
+  ].map((sandbox): Evil => ({
+    sandbox,
+    containers: ["app", "evil"].map((name) => ({
+      name,
+      image: VICTIM,
+      state,
+      logPath: LOGS[3],
+      imageVolumes: volume,
+      annotations: annotated(HOOKS[3], grace),
     })),
-);
+  }));
+});
 
 test.each([
   ["the worst log paths, hooks and grace periods", withPaths],
@@ -281,39 +275,22 @@ function makeTrash(node: TestNode): void {
   put(node.podLogsDir, "default_orphan_uid-orphan/app/0.log");
 }
 
-function addEvil(node: TestNode, pod: Evil, at: number): void {
-  const { node: runtime } = node.runtime;
-  const repoTags = [`r.example/x${at}${pod.pod}:1`];
-  runtime.addImage({ id: imageIdOf(`evil ${at}`), repoTags, sizeBytes: 1 });
-  const place = (text: string): string =>
-    text.replace("PODS", node.podLogsDir).replace("OUTSIDE", join(node.home, "outside"));
-  const sandbox: SandboxDescription = {
-    id: hexId(`evil ${at}`),
-    uid: pod.uid,
-    name: pod.pod,
-    namespace: pod.namespace,
-    state: pod.ready ? "ready" : "not-ready",
-    logDirectory: place(pod.logDirectory),
-    ...(pod.labels === null ? {} : { labels: pod.labels }),
-  };
-  runtime.addSandbox(sandbox);
-  for (const [index, it] of pod.containers.entries())
-    runtime.addContainer({
-      id: hexId(`evil ${at} ${index}`),
-      sandboxId: sandbox.id,
-      name: it.name,
-      image: it.image,
-      // The text of the pod stands beside what the runtime made of it.
-      imageRef: EVIL,
-      state: it.state,
-      logPath: place(it.log),
-      ...(it.volume === null ? {} : { imageVolumes: [it.volume] }),
-      annotations: {
-        "io.kubernetes.container.preStopHandler": it.hook,
-        "io.kubernetes.pod.terminationGracePeriod": it.grace,
-        "io.kubernetes.container.ports": it.hook,
-      },
-    });
+function addEvil({ podLogsDir, home, runtime: { node } }: TestNode, pod: Evil, at: number): void {
+  const place = (text = ""): string =>
+    text.replace("PODS", podLogsDir).replace("OUTSIDE", join(home, "outside"));
+  const { sandbox, containers } = pod;
+  const sandboxId = hexId(`evil ${at}`);
+  node.addImage({
+    id: imageIdOf(`evil ${at}`),
+    repoTags: [`r.example/x${at}${sandbox.name}:1`],
+    sizeBytes: 1,
+  });
+  node.addSandbox({ ...sandbox, id: sandboxId, logDirectory: place(sandbox.logDirectory) });
+  for (const [index, it] of containers.entries()) {
+    const id = hexId(`evil ${at} ${index}`);
+    // The text of the pod stands beside what the runtime made of it.
+    node.addContainer({ ...it, id, sandboxId, imageRef: EVIL, logPath: place(it.logPath) });
+  }
 }
 
 const filesOfOthers = (node: TestNode, outside: string): Readonly<Record<string, string>> => ({

@@ -9,7 +9,7 @@ import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kub
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
 import { put } from "../../support/scratch.ts";
-import { image, type Json, startNode, type TestNode } from "./node.ts";
+import { image, startNode, type TestNode } from "./node.ts";
 
 setDefaultTimeout(30_000);
 
@@ -113,34 +113,4 @@ test("with --compat kubelet each gc is a process of its own, and a pod that two 
   await passesApart(it.stateDir);
   expect(await pass()).toMatchObject({ exitCode: 0 });
   expect(it.changes()).toEqual(["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]);
-});
-
-test("an agent whose pod source fails logs it once, and shows it in status, its loop, metrics and an event", async () => {
-  await using it = await startNode({
-    node,
-    flags: ["--container-gc-period=100ms", "--boot-grace=0s", "--logging-format=json"],
-  });
-  await using agent = it.start("run", "--pod-source=kubelet-dir");
-  const loopOf = ({ loops }: Json) => loops.find((loop: Json) => loop.name === "container-gc");
-  const status = await it.status(
-    "five passes failed",
-    (now) => loopOf(now)?.consecutiveFailures >= 5,
-  );
-  expect(status.podSource).toMatchObject({ kind: "not-ready", source: "kubelet-dir" });
-  expect((await it.crigc("status")).stdout).toContain("Pod source kubelet-dir is not ready");
-  expect(loopOf(status).lastError).toContain("root/pods");
-  expect(status.events.map(({ reason }: Json) => reason)).toContain("ContainerGCFailed");
-  const metrics = await (await it.ask("/metrics")).text();
-  expect(metrics).toContain('crigc_pod_source_ready{source="kubelet-dir"} 0');
-  expect(metrics).toMatch(/crigc_pass_consecutive_failures\{kind="container-gc"\} (?:[5-9]|\d\d)/);
-  expect((await it.ask("/readyz")).status).toBe(200);
-  const lines = agent
-    .said()
-    .split("\n")
-    .filter((line) => line.includes("pod source kubelet-dir") && !line.includes('"event"'));
-  expect(lines.length).toBeLessThanOrEqual(4);
-  expect(agent.said()).not.toContain("no container to remove");
-  podDirectory(it, STATIC);
-  podDirectory(it, DONE);
-  await it.status("the loop is well again", (now) => loopOf(now).consecutiveFailures === 0);
 });
