@@ -156,7 +156,7 @@ function readOption(
   const text = token.text ?? (placeholder === null ? "true" : null);
   const issue = (message: string): ConfigIssue => configIssue(written, text ?? written, message);
   // `--keep --dry-run` is a forgotten value; taken as a pattern, the run would not be dry.
-  if (text === null || (apart && text.startsWith("--")))
+  if (text === null || (apart && /^-[-a-z]/i.test(text)))
     return configIssue(written, written, `missing value; expected ${placeholder}`);
   if (field !== undefined) {
     read.flags.push({ name: field, written, text });

@@ -200,7 +200,7 @@ export interface CommandContext extends Omit<World, "open">, Invocation {
   readonly config: Config;
   /** Reads flags, environment and files; writes nothing to stderr. Throws `ConfigError`. */
   readonly read: () => Written;
-  /** `dryRun` of flags or environment; that of a file applies to `run` and `gc` only. Throws `ConfigError`. */
+  /** `dryRun` of flags or environment; that of a file applies to `run`, `gc` and `rm` only. Throws `ConfigError`. */
   readonly dryRun: boolean;
   /** One setting of this command line and the environment, over the defaults. Throws `ConfigError`. */
   readonly alone: (name: FieldName) => Config;

@@ -15,9 +15,10 @@ export const OFF = "off";
 
 /** Parses the text of a flag or a variable. */
 export function parseText(type: FieldType, text: string): Parsed {
-  if (type.optional === true && (text === "" || text === OFF))
-    return { kind: "value", value: null };
-  return parsed(type, fileForm(type, text), `${quoted(text)} is not ${type.expected}`);
+  const read = parsed(type, fileForm(type, text), `${quoted(text)} is not ${type.expected}`);
+  // A file may be named `off`; otherwise the default one would be read.
+  const isNone = text === "" || (text === OFF && read.kind === "fault");
+  return type.optional === true && isNone ? { kind: "value", value: null } : read;
 }
 
 /** Parses a value of a configuration file. */

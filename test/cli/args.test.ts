@@ -85,6 +85,7 @@ test.each<[string, readonly string[]]>([
       "gc --constructor=x",
       "gc --max-images",
       "gc --keep --dry-run",
+      "gc --max-images -o json",
       "gc --dry-run false",
       "gc -o yaml",
       "gc -o",

@@ -74,6 +74,8 @@ const refused: Readonly<Record<string, readonly (string | Sources)[]>> = {
   ],
   "texts of flags": [
     "--image-gc-high-threshold=0x10",
+    // Not the default file in its place.
+    "--config=off --config-dir=off",
     `--maximum-dead-containers=${"9".repeat(400)}`,
     "--image-gc-period=0",
     "--pressure-period=1ms",

@@ -177,7 +177,7 @@ export function kubeletChecks(
   const from = new Set(settings.map(({ source }) => source));
   const where =
     from.size === 0
-      ? "with no configuration found; crigc assumes the kubelet's defaults"
+      ? "with no thresholds set; crigc assumes the kubelet's defaults"
       : `configured by ${[...from].join(", ")}`;
   return [
     ["kubelet", ok(`this node has a kubelet (${sign}), ${where}`)],

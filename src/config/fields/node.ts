@@ -256,7 +256,7 @@ export const agentFields = {
     type: boolean,
     default: "false",
     help: "report what would be done and change nothing",
-    doc: "In a configuration file it applies to `run` and `gc` only.",
+    doc: "In a configuration file it applies to `run`, `gc` and `rm` only.",
     commands: REMOVING,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
