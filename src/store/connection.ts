@@ -49,6 +49,15 @@ const statOf = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: 
 export const sizeOf = (path: string): number | null =>
   statSync(path, { throwIfNoEntry: false })?.size ?? null;
 
+/** A pipe would never open. */
+function refuseOtherThanFiles(paths: readonly string[]): void {
+  const found = paths.find((path) => statOf(path)?.isFile() === false);
+  if (found !== undefined) throw broken(found, "it is not a regular file");
+}
+
+const broken = (path: string, why: string): StoreError =>
+  new StoreError("corrupt", `cannot open ${path}: ${why}`);
+
 /** Distinguishes a file from another that replaced it; `null` if it does not exist. */
 export function identityOf(path: string): string | null {
   const found = statOf(path);
@@ -64,6 +73,7 @@ function stampOf(path: string): string | null {
 /** True if all writers closed the file and it is unchanged since. */
 export function isClosed(paths: StatePaths): boolean {
   try {
+    refuseOtherThanFiles([paths.closed]);
     return readFileSync(paths.closed, "utf8") === closedStamp(paths);
   } catch {
     return false;
@@ -98,12 +108,9 @@ export function removeForGood(path: string): void {
 /** Creates what is missing; throws errors of SQLite, the files or the schema. */
 export function openForWriting(paths: StatePaths, busyMs: number): Database {
   mkdirSync(paths.directory, { recursive: true, mode: 0o700 });
+  refuseOtherThanFiles([paths.database, paths.wal, paths.shm]);
   const bytes = sizeOf(paths.database);
-  if (bytes === 0)
-    throw new StoreError(
-      "corrupt",
-      `cannot open ${paths.database}: it has 0 bytes, as after a crash of the machine`,
-    );
+  if (bytes === 0) throw broken(paths.database, "it has 0 bytes, as after a crash of the machine");
   closeSync(openSync(paths.database, "a", 0o600));
   const db = new Database(paths.database, { readwrite: true, create: false });
   try {
@@ -152,6 +159,7 @@ export function openInMemory(): Database {
 }
 
 function openAsFound(paths: StatePaths): Database {
+  refuseOtherThanFiles([paths.database, paths.wal, paths.shm]);
   const bytes = sizeOf(paths.database);
   if (bytes === null || bytes === 0) return openInMemory();
   const walBytes = sizeOf(paths.wal);
@@ -244,7 +252,7 @@ export function createTables(db: Database, path = db.filename): void {
     // Read again under the lock: another process may have created them meanwhile.
     if (hasTables(db, path)) return;
     if (db.query("SELECT 1 FROM sqlite_schema").get() !== null)
-      throw new StoreError("corrupt", `cannot open ${path}: another program made it`);
+      throw broken(path, "another program made it");
     db.run(TABLES);
     db.run(`PRAGMA user_version = ${VERSION}`);
   });

@@ -26,6 +26,8 @@ async function written(turn = 1): Promise<string> {
   return directory;
 }
 
+const pipes = (...paths: readonly string[]) => Bun.spawnSync(["mkfifo", ...paths]);
+
 describe("openStore", () => {
   test("creates a private directory and file silently", async () => {
     const directory = join(scratch(), "a", "state");
@@ -43,6 +45,11 @@ describe("openStore", () => {
     ["cut to 0 bytes", (path: string) => truncateSync(path, 0)],
     ["cut in the middle", (path: string) => truncateSync(path, 5000)],
     ["a directory", (path: string) => (rmSync(path), mkdirSync(path))],
+    [
+      "a pipe, as is the one that tells its end",
+      (path: string) => (rmSync(`${path}-closed`), rmSync(path), pipes(path, `${path}-closed`)),
+    ],
+    ["with a pipe as its index", (path: string) => pipes(`${path}-shm`)],
     [
       "another program's",
       (path: string) => (rmSync(path), new Database(path).run("CREATE TABLE other (x)")),
