@@ -178,7 +178,7 @@ export interface UsedLog {
   readonly podUid: string;
 }
 
-/** Deletes log files, only below the log roots and without following links. Throws `HostError` if it deleted nothing. */
+/** Deletes log files, only below the log roots and without following links. Throws `HostError` if it must not, or cannot begin. */
 export interface LogRemover {
   /**
    * Deletes `<path>` and `<path>.*` of one container if they are in the pod's own directory; otherwise nothing, with an

@@ -80,13 +80,14 @@ function caughtUp(ledger: Ledger, other: Ledger, base: Ledger): Ledger {
   };
 }
 
-/** With all observed times so much later; those of its first observation are as old as `known` says. */
+/** With all observed times so much later; those of its first observation are as old as `known` says, except a use. */
 function movedBy<Value>(value: Value, known: unknown, by: bigint): Value;
 function movedBy(value: unknown, known: unknown, by: bigint): unknown {
   if (typeof value === "bigint")
     return value === 0n && typeof known === "bigint" ? known : value + by;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const others = new Map(Object.entries(known ?? {}));
+  others.delete("lastUsedWatched");
   const times = Object.entries(value)
     .filter(([name, it]) => name.endsWith("Watched") || typeof it === "object")
     .map(([name, it]) => [name, movedBy(it, others.get(name), by)]);

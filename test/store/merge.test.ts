@@ -82,6 +82,7 @@ test("what a process saw before it could read the ledger is as old as it was, an
       [imageId("new"), aRecord(at(3n))],
       [imageId("known"), aRecord(at(0n))],
       [imageId("back"), aRecord(at(4n))],
+      [imageId("used"), aRecord({ ...at(0n), lastUsedWatched: watched(0n) })],
     ]),
     pods: new Map([[podUid("u"), { ...pod, deadSinceWatched: watched(2n) }]]),
     creations: new Map([[creationId(its), { ...its, firstSeenWatched: watched(1n) }]]),
@@ -98,12 +99,17 @@ test("what a process saw before it could read the ledger is as old as it was, an
     images: new Map([
       [imageId("known"), aRecord(at(100n))],
       [imageId("back"), aRecord(at(100n))],
+      [imageId("used"), aRecord({ ...at(100n), lastUsedWatched: watched(200n) })],
     ]),
     leases: new Map([["known", { ...lease, startedWatched: watched(700n) }]]),
   };
   const merged = mergeLedgers({ base: emptyLedger, ours: seen, theirs: late });
   const first = (id: string) => Number(merged.images.get(imageId(id))?.firstSeenWatched);
   expect([first("new"), first("known"), first("back")]).toEqual([898, 100, 899]);
+  expect(merged.images.get(imageId("used"))).toMatchObject({
+    firstSeenWatched: watched(100n),
+    lastUsedWatched: watched(895n),
+  });
   expect(merged.graceUntil).toBe(watched(903n));
   expect(merged.pods.get(podUid("u"))?.deadSinceWatched).toBe(watched(897n));
   expect(merged.creations.get(creationId(its))?.firstSeenWatched).toBe(watched(896n));
