@@ -330,23 +330,20 @@ describe("a pass in the log", () => {
     expect(logged(1, passes["has nothing to do"] ?? pass())).toEqual([]);
   });
 
-  test("passes under pressure that find nothing to remove are one line and a count", () => {
+  const refused = { kind: "failed", message: "it is busy", code: "failed" } as const;
+  test.each([
+    ["that find nothing to remove are one line", [], "found nothing to remove (images: "],
+    [
+      "whose removals are all refused are one line, beside those of the images",
+      imageOutcome().items.map((item) => ({ ...item, result: refused })),
+      "removed nothing (images: no candidates left",
+    ],
+  ])("passes under pressure %s, and a count", (_, items, words) => {
     const { log, lines } = recorded("text", 1);
-    const images = imageOutcome({ end: "candidates-exhausted", items: [] });
+    const images = imageOutcome({ end: "candidates-exhausted", items });
     const idle = pass({ kind: "pressure", images, containers: null });
     for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain("Pressure reclaim found nothing to remove (images: ");
-  });
-
-  test("passes under pressure whose removals are all refused are one line and a count, beside those of the images", () => {
-    const { log, lines } = recorded("text", 1);
-    const result = { kind: "failed", message: "it is busy", code: "failed" } as const;
-    const items = imageOutcome().items.map((item) => ({ ...item, result }));
-    const images = imageOutcome({ end: "candidates-exhausted", items });
-    const refused = pass({ kind: "pressure", images, containers: null });
-    for (let i = 0; i < 100; i += 1) logPass(log, { ...refused, endedAt: plus(NOW, seconds(i)) });
     expect(lines).toHaveLength(items.length + 1);
-    expect(lines.at(-1)).toContain("Pressure reclaim removed nothing (images: no candidates left");
+    expect(lines.at(-1)).toContain(`Pressure reclaim ${words}`);
   });
 });
