@@ -1,14 +1,13 @@
 // A ledger that misses changes: the minimum age of all images restarts, and an image that came back is not removed.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { copyFileSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
-import { hours, minutes, watched } from "../../../src/model/time.ts";
-import { until } from "../../support/containerd/until.ts";
+import { hours } from "../../../src/model/time.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { changeLedger, observedFor } from "../../support/ledger.ts";
-import { type Json, quickPasses, startNode, type TestNode } from "./node.ts";
+import { observedFor } from "../../support/ledger.ts";
+import { quickPasses, startNode, type TestNode } from "./node.ts";
 
 const X = { id: imageIdOf(0), repoTags: ["r.example/i0:1"], sizeBytes: 1_000_000 };
 const images = [X, { ...X, id: imageIdOf(1), repoTags: ["r.example/i1:1"] }];
@@ -96,32 +95,3 @@ test("after an older copy of the ledger is put back, the images are young", asyn
   renameSync(join(copy, "crigc.db"), join(node.stateDir, "crigc.db"));
   await expectTooYoung(node);
 });
-
-test("what an agent saw before it could read its ledger is as young as it is: images, and pods that died", async () => {
-  await using node = await oldNode();
-  await changeLedger(node.stateDir, ({ watched: now }) => ({
-    ageRestartedWatched: watched(now - minutes(30)),
-  }));
-  await using agent = node.start("run", ...quickPasses.slice(-5));
-  const children = `/proc/${agent.pid}/task/${agent.pid}/children`;
-  const state = await until(
-    "it has a process for its ledger",
-    10_000,
-    () => Number(readFileSync(children, "utf8")) || undefined,
-  );
-  process.kill(state, "SIGSTOP");
-  await agent.untilSaid("does not respond");
-  await node.looksAgain();
-  const { node: at } = node.runtime;
-  at.addSandbox({ id: "pod", state: "not-ready" });
-  for (const id of ["old", "new"])
-    at.addContainer({ id, name: id, sandboxId: "pod", image: "r.example/i0:1", state: "exited" });
-  at.addImage({ ...X, id: imageIdOf(2), repoTags: ["r.example/i2:1"] });
-  await node.looksAgain();
-  process.kill(state, "SIGCONT");
-  await agent.untilSaid("can be written again");
-  await node.looksAgain();
-  expect(node.changes()).toEqual([]);
-  const shown = await node.json(["plan", "--all-unused"]);
-  expect(shown.images.candidates.map(({ id }: Json) => id)).toEqual([imageIdOf(1)]);
-}, 60_000);

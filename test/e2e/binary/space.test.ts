@@ -4,7 +4,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { readDisk } from "../../support/containerd/disk.ts";
-import { until } from "../../support/containerd/until.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { crio137, type Traits } from "../../support/fake-runtime/traits.ts";
 import { diskObstacle, layer, MiB, type SmallDisk, smallDisk } from "./disk.ts";
@@ -129,35 +128,5 @@ describe.skipIf(diskObstacle !== null)("gc on a disk of its own", () => {
     const byHand = await it.json(["gc", "--all-unused"], 4);
     expect(byHand.images).toMatchObject({ end: "nothing-freed" });
     expect(it.removedImages()).toHaveLength(6);
-  });
-});
-
-describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
-  const quick = [
-    ...flags,
-    "--pressure-period=100ms",
-    "--image-gc-period=1h",
-    "--eviction-pressure-transition-period=200ms",
-    "--eviction-hard=imagefs.available<15%",
-  ];
-
-  test("removes images until the pressure is over, and no more", async () => {
-    await using node = await onDisk(images(8, 10), { flags: quick });
-    const { disk, it } = node;
-    const never = ["--image-gc-high-threshold=99", "--image-gc-low-threshold=98"];
-    await using agent = it.start("run", ...never);
-    await agent.untilSaid("connected to the runtime");
-    await until("it has looked", 10_000, () => it.runtime.callsOf("ImageFsInfo").length > 0);
-    expect(it.removedImages()).toEqual([]);
-    writeFileSync(join(disk.directory, "grows"), Buffer.alloc(15 * MiB));
-    await until("space is free again", 10_000, () => usedBytes(disk) <= 85 * MiB);
-    await agent.untilSaid("EvictionThresholdMet");
-    await it.status(
-      "the condition is over",
-      ({ underPressure, pressure }) => !underPressure && pressure.length === 0,
-    );
-    expect(it.removedImages()).toHaveLength(1);
-    const { removals } = await it.json(["history"]);
-    expect(removals).toMatchObject([{ trigger: "pressure", signal: "imagefs.available" }]);
   });
 });
