@@ -30,7 +30,7 @@ import type {
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { forgetImages, type GhostAttempt, recallImage, rememberGhost } from "../policy/remember.ts";
 import { RECORDS_BESIDES, roomToRecord } from "../policy/space/disk.ts";
-import { counted, humanBytes } from "../report/words.ts";
+import { humanBytes } from "../report/words.ts";
 import type { OthersRemovals } from "./calls.ts";
 
 export interface ImageRemoved {
@@ -80,13 +80,13 @@ export async function lossWords(
   ];
   for (const { path, words, needed } of places) {
     const { capacityBytes, freeBytes = needed, inodes, inodesFree } = await disk.measure(path);
-    const loss = (free: string, least: string): string =>
-      `${words} has ${free} free, and without ${least} CRI-O loses an image whose removal frees nothing; delete other files first`;
+    // Without the figure, which changes all the time: the log folds only lines that are identical.
+    const loss = (least: string): string =>
+      `${words} has ${least} free, without which CRI-O loses an image whose removal frees nothing; delete other files first`;
     // A tmpfs without a limit, and ramfs, have 0 of 0 bytes free, btrfs 0 of 0 inodes.
-    if (capacityBytes > 0n && freeBytes < needed)
-      return loss(humanBytes(freeBytes), humanBytes(needed));
+    if (capacityBytes > 0n && freeBytes < needed) return loss(`less than ${humanBytes(needed)}`);
     if (inodes > 0n && inodesFree < RECORDS_BESIDES)
-      return loss(counted(inodesFree, "inode"), `${RECORDS_BESIDES}`);
+      return loss(`fewer than ${RECORDS_BESIDES} inodes`);
   }
   return null;
 }
