@@ -66,15 +66,15 @@ export const placeholderOf = ({ type, placeholder }: Field): string =>
 export const dashed = (flag: string): string => (flag.length === 1 ? `-${flag}` : `--${flag}`);
 
 /** Commands that decide or show what is removed. */
-export const DECIDING = ["run", "gc", "rm", "plan", "explain", "report"] as const;
+export const DECIDING = ["run", "gc", "rm", "plan", "explain", "images", "df", "report"] as const;
 export const RUNTIME = [
   ...DECIDING,
-  "images",
   "audit",
   "snapshot",
   "keep list",
   "keep test",
   "keep baseline",
+  "keep missing",
   "doctor",
 ] as const;
 /** Commands that read the keep rules. */
@@ -84,5 +84,12 @@ export const REPLAYED = ["run", "simulate"] as const;
 /** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 export const REMOVING = ["run", "gc", "rm"] as const;
-export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
-export const CONFIGURED = [...WITH_STATE, "keep check", "config"] as const;
+export const WITH_STATE = [...RUNTIME, "status", "history", "simulate", "hold", "release"] as const;
+/** Commands that read the configuration, and so ask a running agent for its own. */
+export const CONFIGURED = [
+  ...WITH_STATE,
+  "keep check",
+  "keep add",
+  "keep remove",
+  "config",
+] as const;

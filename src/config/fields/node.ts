@@ -114,28 +114,24 @@ export const pressureFields = {
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
     doc: "Signals: `.available` and `.inodesFree` of `nodefs` and `imagefs`; `containerfs`, which follows one of them, memory and pid signals only warn. `0%` or `100%` drops a threshold. Replaces the whole default, which beside a kubelet is 5 points above its thresholds.",
-    commands: REPLAYED,
     kubelet: true,
   },
   evictionSoft: {
     type: statements("threshold"),
     help: "thresholds for reclaim after a grace period",
     doc: "Each needs an `--eviction-soft-grace-period`.",
-    commands: REPLAYED,
     kubelet: true,
   },
   evictionSoftGracePeriod: {
     type: statements("grace"),
     help: "grace periods of the soft thresholds",
     doc: "With 0s the threshold is a hard one.",
-    commands: REPLAYED,
     kubelet: true,
   },
   evictionMinimumReclaim: {
     type: statements("reclaim"),
     help: "space to free beyond the threshold",
     doc: "A quantity, or a percentage of the capacity.",
-    commands: REPLAYED,
     kubelet: true,
   },
   evictionPressureTransitionPeriod: {
@@ -185,7 +181,7 @@ export const directoryFields = {
     default: "/run/crigc",
     help: "directory of the agent's control socket",
     doc: "Also holds the hold if the state directory cannot be written.",
-    commands: [...DECIDING, "status", "hold", "release", "doctor"],
+    commands: CONFIGURED,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 
@@ -195,7 +191,6 @@ export const paceFields = {
     default: "5m",
     help: "time between image GC passes",
     doc: "The kubelet's is fixed at 5m.",
-    commands: REPLAYED,
   },
   imageDetectionPeriod: {
     type: PERIOD,

@@ -27,6 +27,18 @@ test("help on a command shows the flags that concern it, in their groups", () =>
   }
 });
 
+test.each([
+  ["plan", "--eviction-hard"],
+  ["gc", "--eviction-soft"],
+  ["images", "--image-gc-high-threshold"],
+  ["df", "--container-runtime-endpoint"],
+  ["keep missing", "--keep-dir"],
+  ["keep add", "--config"],
+  ["history", "--run-dir"],
+])("help on %s shows %s, which changes what it does", (name, flag) => {
+  expect(helpOn(name, commands, terminal(100))).toContain(`\n  ${flag} `);
+});
+
 test.each([[40], [60], [80]])("no usage line breaks within brackets at %d columns", (width) => {
   for (const { name } of commands) {
     const [usage = ""] = helpOn(name, commands, terminal(width)).split("\n\n");
