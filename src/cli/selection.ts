@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { parseSize } from "../config/units.ts";
-import { quoted } from "../config/words.ts";
+import { quoted, suggestion } from "../config/words.ts";
 import { usageError } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../model/plan.ts";
@@ -14,7 +14,7 @@ import { repositoryOf } from "../policy/image/reference.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { imageName } from "../report/words.ts";
 import { type CommandOption, has, type Invocation, option } from "./command.ts";
-import { durationFrom, filtersOf, parsed, type ValueType } from "./values.ts";
+import { durationFrom, parsed, type ValueType } from "./values.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
 
@@ -79,10 +79,14 @@ const LARGER: ValueType<bigint> = {
 };
 
 /** Throws `ConfigError`. */
-export const criteriaOf = (invocation: Pick<Invocation, "options">): Selection =>
-  filtersOf(invocation, Object.keys(CRITERIA)).map(([key, value]) => {
-    const criterion = CRITERIA[key]?.(value) ?? "";
-    if (typeof criterion === "string") throw usageError("--filter", value, criterion);
+export const criteriaOf = ({ options }: Pick<Invocation, "options">): Selection =>
+  (options.get("filter") ?? []).map((text) => {
+    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
+    const keys = Object.keys(CRITERIA);
+    const criterion = keys.includes(key)
+      ? (CRITERIA[key]?.(value) ?? "")
+      : `unknown filter ${quoted(key)}: use ${keys.join(", ")}${suggestion(key, keys)}`;
+    if (typeof criterion === "string") throw usageError("--filter", text, criterion);
     return criterion;
   });
 

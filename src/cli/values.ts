@@ -1,7 +1,7 @@
 /** Values of options and operands: how each kind is read, and what is expected. */
 
 import { parseDuration } from "../config/units.ts";
-import { quoted, suggestion } from "../config/words.ts";
+import { quoted } from "../config/words.ts";
 import { type ConfigError, HostError, usageError } from "../model/errors.ts";
 import type { Duration } from "../model/time.ts";
 import { type CommandContext, type Invocation, textOf } from "./command.ts";
@@ -54,18 +54,6 @@ export const matching = (what: string, use: string, pattern: RegExp): ValueType<
   use,
   read: (text) => (pattern.test(text) ? text : null),
 });
-
-/** Key and value of each `--filter KEY=VALUE`. Throws `ConfigError` for other keys. */
-export const filtersOf = (
-  { options }: Pick<Invocation, "options">,
-  keys: readonly string[],
-): readonly (readonly [key: string, value: string])[] =>
-  (options.get("filter") ?? []).map((text) => {
-    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
-    if (keys.includes(key)) return [key, value];
-    const message = `unknown filter ${quoted(key)}: use ${keys.join(", ")}${suggestion(key, keys)}`;
-    throw usageError("--filter", text, message);
-  });
 
 /** `message`: what is wrong with the value of an option. */
 export const optionError = (name: string, text: string, message: string): ConfigError =>

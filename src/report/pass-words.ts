@@ -36,7 +36,7 @@ const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
   "nothing-freed": "removals give no space back",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
   "invalid-capacity": "invalid filesystem figures",
-  "observation-failed": "a list or a measurement failed, so the pass stopped",
+  "observation-failed": "a call or a measurement failed, so the pass stopped",
   stopped: "stopped on request",
   "dry-run": "dry run, nothing removed",
 };

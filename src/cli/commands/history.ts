@@ -20,7 +20,7 @@ import type { StoreReader } from "../../store/open.ts";
 import { command, type Invocation, LIST, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
-import { filtersOf, numberUpTo, parsed, type ValueType } from "../values.ts";
+import { numberUpTo, parsed, type ValueType } from "../values.ts";
 
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 const LIMIT_DEFAULT = 50;
@@ -43,7 +43,6 @@ const QUERY_OPTIONS = [
   }),
   option("image TEXT", "image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
-  option("filter KEY=VALUE", "the same filters, as in kind=image; repeatable"),
   option("regrets", "only images that came back, by ID or name"),
   option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];
@@ -91,7 +90,7 @@ export interface HistoryRequest extends RemovalQuery {
 
 /** Throws `ConfigError`. */
 export function historyRequest(invocation: Invocation, now: Instant): HistoryRequest {
-  const given = withFilters(invocation);
+  const given = invocation.options;
   const last = (name: string): string | undefined => given.get(name)?.at(-1);
   const image = last("image");
   const kinds = given.get("kind")?.filter(isRemovalKind);
@@ -115,21 +114,6 @@ export function historyRequest(invocation: Invocation, now: Instant): HistoryReq
     hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => given.has(it)),
     limit: parsed(numberUpTo(EVERYTHING), last("limit") ?? `${LIMIT_DEFAULT}`, "--limit"),
   };
-}
-
-/** `--filter kind=image` means `--kind image`. */
-const FILTERS = ["kind", "reason", "result", "image", "pass"];
-
-function withFilters(invocation: Invocation): Invocation["options"] {
-  const all = new Map(invocation.options);
-  for (const [key, value] of filtersOf(invocation, FILTERS)) {
-    const { choices, placeholder } = QUERY_OPTIONS.find(({ name }) => name === key) ?? {};
-    const use = (choices ?? [placeholder]).join(", ");
-    const isValid = (text: string): boolean => text !== "" && choices?.includes(text) !== false;
-    const type = { what: key, use, read: (text: string) => (isValid(text) ? text : null) };
-    all.set(key, [...(all.get(key) ?? []), parsed(type, value, "--filter")]);
-  }
-  return all;
 }
 
 /** The parser has rejected other values. */

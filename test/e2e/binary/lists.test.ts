@@ -51,9 +51,9 @@ test("images, plan and history print only IDs, only names or everything, sorted 
 
   for (const name of ["a", "b"]) await it.crigc("rm", imageIdOf(name));
   const removed = ["a", "b"].map(imageIdOf);
-  expect(await lines("history -q --filter kind=image")).toEqual(removed);
+  expect(await lines("history -q --kind image")).toEqual(removed);
   expect(await lines("history -q --kind=image --sort=newest")).toEqual(removed.toReversed());
-  expect(await lines("history -o name --filter=image=r.example/b")).toEqual(["r.example/b:1"]);
+  expect(await lines("history -o name --image=r.example/b")).toEqual(["r.example/b:1"]);
   const passes = await lines("history -q");
   expect(passes.length).toBeGreaterThanOrEqual(2);
   expect(await lines("history -q --sort newest")).toEqual(passes.toReversed());
