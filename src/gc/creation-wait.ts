@@ -14,7 +14,6 @@ import { imageBlock } from "../report/image-reasons.ts";
 import type { Observer } from "./observe.ts";
 import { blocksOf } from "./pass-warnings.ts";
 import type { Engine } from "./ports.ts";
-import { forgetGone } from "./prepare.ts";
 import type { Steps } from "./steps.ts";
 
 const WAIT_UNDER_PRESSURE = seconds(5);
@@ -80,7 +79,6 @@ export class CreationWait {
     let previous = first;
     await this.settled(first, async () => {
       previous = await observer.refresh({ previous, announced: () => [] }, signal);
-      forgetGone(this.#engine, previous.images);
       return previous;
     });
   }

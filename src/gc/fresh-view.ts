@@ -13,7 +13,6 @@ import { changed, type Recheck, recheckImages } from "../policy/image/judge.ts";
 import type { CreationWait } from "./creation-wait.ts";
 import type { Observer } from "./observe.ts";
 import type { Engine, EventFeed } from "./ports.ts";
-import { forgetGone } from "./prepare.ts";
 import type { Steps } from "./steps.ts";
 
 /** Nothing older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
@@ -118,7 +117,7 @@ export interface FreshNode {
 }
 
 export interface FreshNodeInput {
-  readonly engine: Pick<Engine, "timer" | "journal" | "memory" | "limits"> & {
+  readonly engine: Pick<Engine, "timer" | "journal"> & {
     readonly observe: Pick<Engine["observe"], "host">;
   };
   readonly observer: Observer;
@@ -172,8 +171,6 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
     const listed = new Set(next.images.map(({ id }) => id));
     const missing = first.images.flatMap(({ id }) => (listed.has(id) ? [] : [id]));
     missed = new Set([...missed, ...missing]);
-    // For the next pass too: an image that comes back before it is new.
-    forgetGone(engine, next.images);
     return next;
   };
   return new Fresh({

@@ -52,12 +52,18 @@ const lastResolved = new WeakMap<RuntimeReader, ReadonlyMap<string, Resolution>>
 /** The node as one pass sees it: what one snapshot has shown, the next one expects. */
 export class Observer {
   readonly #ports: ObservePorts;
+  readonly #imagesListed: (images: Snapshot["images"]) => void;
   readonly pods: PodLists;
   /** Sandboxes whose status this pass leaves to the next. */
   readonly #notAsked = new Set<SandboxId>();
 
-  constructor(ports: ObservePorts) {
+  /** `imagesListed`: called with every list of images, even if what comes after it fails. */
+  constructor(
+    ports: ObservePorts,
+    imagesListed: (images: Snapshot["images"]) => void = () => undefined,
+  ) {
     this.#ports = ports;
+    this.#imagesListed = imagesListed;
     this.pods = new PodLists(ports.runtime);
   }
 
@@ -134,6 +140,7 @@ export class Observer {
 
   async #lists(signal: AbortSignal): Promise<Pick<Snapshot, "images"> & Listed> {
     const images = await this.#ports.runtime.listImages(signal);
+    this.#imagesListed(images);
     return { images, ...(await this.pods.read(signal)) };
   }
 

@@ -22,10 +22,10 @@ import {
   STOPPED_CONTAINERS,
   withoutImageGain,
 } from "./execute-plan.ts";
-import { Observer, unmeasuredIn } from "./observe.ts";
+import { unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
-import { prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
+import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
 import { withUsedLogs } from "./read-only.ts";
 import { makePassId, Steps } from "./steps.ts";
 
@@ -97,7 +97,7 @@ class RunningPass {
     this.#startedAt = steps.now();
     this.#startNs = engine.timer.monotonicNs();
     const creations = new CreationWait(engine, { purpose, waits, steps, soonest: this.#hurry });
-    const observer = new Observer(engine.observe);
+    const observer = observerOf(engine);
     const id = makePassId(this.#startedAt);
     this.#context = { id, steps, observer, creations, starting, retarget };
   }

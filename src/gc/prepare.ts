@@ -234,13 +234,17 @@ function rememberNode(
  * pods, so their records stay as they are.
  */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
-  const observer = new Observer(engine.observe);
+  const observer = observerOf(engine);
   const snapshot = await look(engine, { observer, logs: false }, signal);
   const ledger = remembered(engine, snapshot, engine.memory.current().pods);
   engine.memory.replace(ledger);
   trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
   return seenOf(engine, snapshot);
 }
+
+/** An observer whose lists of images drop the records of those that they lack. */
+export const observerOf = (engine: ReadEngine): Observer =>
+  new Observer(engine.observe, (listed) => forgetGone(engine, listed));
 
 /**
  * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back

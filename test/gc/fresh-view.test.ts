@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { Fresh, freshNode } from "../../src/gc/fresh-view.ts";
-import { Observer } from "../../src/gc/observe.ts";
 import type { EventFeed } from "../../src/gc/ports.ts";
+import { observerOf } from "../../src/gc/prepare.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
 import {
   aContainer,
@@ -46,7 +46,7 @@ function lookAt(setting: Setting = {}) {
   const engine = { ...fake.engine, observe: { ...observe, runtime } };
   const node = freshNode({
     engine,
-    observer: new Observer(engine.observe),
+    observer: observerOf(engine),
     events,
     creations: { settled: async (snapshot) => ({ snapshot, block: null }) },
     steps: { wait: (_, wait) => wait() },

@@ -138,12 +138,15 @@ describe("the ledger", () => {
     expect(fake.world.ledger.graceReason).toBe(expected);
   });
 
-  test("is unchanged if a list fails", async () => {
-    const fake = aNode({ fails: new Set(["ListContainers"]) });
-    const before = fake.world.ledger;
+  test("is unchanged if a list fails, but for images that the list before it lacks", async () => {
+    const ledger = aLedger({ images: recordsOf(["used", "idle"]) });
+    const fake = aNode({ ledger, fails: new Set(["ListContainers"]) });
     const thrown = await detect(fake.engine, never).catch((error: unknown) => error);
     expect(String(thrown)).toContain("ListContainers was made to fail");
-    expect(fake.world.ledger).toBe(before);
+    expect(fake.world.ledger).toBe(ledger);
+    fake.world.images = [anImage("used")];
+    await detect(fake.engine, never).catch(() => null);
+    expect([...fake.world.ledger.images.keys()]).toEqual([idOf("used")]);
   });
 
   test("has a record of each pod after a pass that judges them, and no other one", async () => {
