@@ -58,7 +58,7 @@ export abstract class Store {
       this.#noteRecovery();
     },
   });
-  /** The ledger may miss changes: of a process that died, or left the file open. */
+  /** The ledger may miss changes, of a process that died or left the file open: to be told to the next if no pass runs. */
   #wasLeftOpen = false;
   /** What comes late comes in the middle of a pass. */
   #mayPassRun = false;
@@ -150,7 +150,7 @@ export abstract class Store {
     this.#histories.stop();
     const closed = isWritten === true ? await within(HANGING_MS, this.ask(close)) : null;
     await within(HANGING_MS, this.#options.channel.close(last));
-    this.#options.presence?.end(closed?.kind === "done");
+    this.#options.presence?.end(closed?.kind === "done" && !this.#wasLeftOpen);
   }
 
   /** `known`: what is known if it fails. */

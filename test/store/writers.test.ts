@@ -157,11 +157,18 @@ describe("the minimum age restarts for the next process", () => {
     expect(look().ageRestartDue).toBeTrue();
   });
 
-  test("also where a third process finds the dead one, which a running agent adopts", async () => {
+  test.each([
+    ["which a running agent adopts", async () => undefined],
+    [
+      "also after one that found it but never had the pass lock",
+      async (open: Awaited<ReturnType<typeof node>>["open"]) => (await open()).store.close(),
+    ],
+  ])("where a third process finds the dead one, %s", async (_, waited) => {
     const { open } = await node();
     const agent = await open();
     await agent.store.refresh();
     (await open()).kill();
+    await waited(open);
     expect(await restarts(open)).toBeTrue();
     agent.store.saveLedger({ ...agent.store.ledger(), watched: watched(9n) });
     await agent.store.flush();
