@@ -132,7 +132,7 @@ function soonestCrossingMs(
 ): number {
   if (input.compat === "kubelet") return Infinity;
   const metBy = new Map(met.map((one) => [keyOf(one), one]));
-  const waits = observed(thresholds, input.filesystems).flatMap((one) => {
+  const waits = observed(thresholds, input).flatMap((one) => {
     const { grace, signal } = one.threshold;
     const metFor = metBy.get(keyOf(one))?.metFor;
     if (metFor !== undefined)
@@ -147,19 +147,21 @@ interface Observed extends Pick<MetThreshold, "threshold" | "filesystem" | "avai
   readonly capacity: bigint;
 }
 
-/** Every threshold on every filesystem with something to observe: a capacity, and an inode limit for inodes. */
+/** Every threshold on every filesystem (for the kubelet: on the first) with a capacity, and an inode limit for inodes. */
 const observed = (
   thresholds: readonly Threshold[],
-  filesystems: readonly Filesystem[],
+  { filesystems, compat }: Pick<PressureInput, "filesystems" | "compat">,
 ): readonly Observed[] =>
   thresholds.flatMap((threshold) =>
-    filesystemsOf(roleOf(threshold.signal), filesystems).flatMap((filesystem) => {
-      const inodes = isOfInodes(threshold.signal);
-      const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
-      const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
-      const limit = resolveAmount(threshold.amount, capacity);
-      return capacity <= 0n ? [] : [{ threshold, filesystem, capacity, available, limit }];
-    }),
+    filesystemsOf(roleOf(threshold.signal), filesystems)
+      .slice(0, compat === "kubelet" ? 1 : undefined)
+      .flatMap((filesystem) => {
+        const inodes = isOfInodes(threshold.signal);
+        const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
+        const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
+        const limit = resolveAmount(threshold.amount, capacity);
+        return capacity <= 0n ? [] : [{ threshold, filesystem, capacity, available, limit }];
+      }),
   );
 
 /**
@@ -197,9 +199,9 @@ export function keyOf(one: {
 
 function metThresholds(
   thresholds: readonly Threshold[],
-  { filesystems, state, uptime }: PressureInput,
+  { filesystems, compat, state, uptime }: PressureInput,
 ): readonly MetThreshold[] {
-  return observed(thresholds, filesystems).flatMap(({ capacity, ...one }) => {
+  return observed(thresholds, { filesystems, compat }).flatMap(({ capacity, ...one }) => {
     const { minimumReclaim } = one.threshold;
     const relieved =
       one.limit + (minimumReclaim === null ? 0n : resolveAmount(minimumReclaim, capacity));

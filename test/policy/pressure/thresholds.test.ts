@@ -90,6 +90,23 @@ describe("the table of reclaim", () => {
     expect(filesystemsOf("nodefs", [image])).toEqual([]);
   });
 
+  test("every image filesystem counts; for the kubelet, only the first that the runtime names", () => {
+    const second = { ...image, device: "8:3", path: "/second", availableBytes: 0n };
+    const paths = (["none", "kubelet"] as const).map((compat) =>
+      judgePressure({
+        limits: {
+          thresholds: [aThreshold("imagefs.available", fraction(0.05))],
+          transitionPeriod: duration(0n),
+        },
+        compat,
+        filesystems: [image, node, { ...second, roles: ["imagefs"] }],
+        state: noPressure,
+        uptime: duration(0n),
+      }).due.map(({ filesystem }) => filesystem.path),
+    );
+    expect(paths).toEqual([["/second"], []]);
+  });
+
   test("orphaned logs are deleted only for the node's own filesystem if images and layers are on different disks", () => {
     const logs = (["nodefs", "imagefs", "containerfs"] as const).map(
       (role) => reclaimFor(`${role}.available`, "split", "none").logs,
