@@ -58,9 +58,10 @@ export function orderByLayers(
   const placed = choice.candidates.map((candidate, index) => {
     const { id } = candidate.image;
     const depth = forest.wholeChainOf(id)?.layers ?? 0;
-    return { candidate, place: lastPlace(id) ?? index, depth };
+    const place = lastPlace(id) ?? index;
+    return { candidate, place: place === Infinity && isAged(candidate) ? index : place, depth };
   });
-  // A kept image has all layers of these, so their removal would free nothing.
+  // A kept image has all layers of these, so their removal would free nothing; what is too old goes all the same.
   const staying = placed.filter(({ place }) => place === Infinity);
   const ordered = placed
     .filter(({ place }) => place !== Infinity)

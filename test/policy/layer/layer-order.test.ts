@@ -137,6 +137,17 @@ describe("a base whose child is kept", () => {
     ]);
   });
 
+  test("goes if it is too old, before what goes for a target", () => {
+    const aged = [going(lone, AGE), going(base, [...AGE, ...SPACE]), going(other)];
+    const { candidates, kept } = ordered(aged, { kept: [pinned(child)] });
+    expect(candidates.map(({ image, triggers }) => [image.id, triggers])).toEqual([
+      [lone.id, AGE],
+      [base.id, [...AGE, ...SPACE]],
+      [other.id, SPACE],
+    ]);
+    expect(kept).toEqual([pinned(child)]);
+  });
+
   test("names only children that are kept", () => {
     const of = forestOf([base, "b"], [other, "b/o"], [child, "b/c"], [twin, "b/c"]);
     const { kept } = ordered([going(base), going(other), going(twin)], {
