@@ -3,6 +3,7 @@
 import type { OpenCollector } from "../../agent/openers.ts";
 import { Announcer } from "../../gc/announcer.ts";
 import { runPass } from "../../gc/pass.ts";
+import { metNow } from "../../gc/prepare.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage, Plan } from "../../model/plan.ts";
 import { type Duration, duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
@@ -20,6 +21,9 @@ import {
   selectedBy,
   SELECTION_OPTIONS,
 } from "../selection.ts";
+
+/** How often a pass beside an agent looks whether an eviction threshold is met. */
+const LOOK_MS = 1_000;
 
 export const gc = command({
   name: "gc",
@@ -65,6 +69,7 @@ async function pass(
 ): Promise<number> {
   const { config } = context;
   const evictions = purpose.kind === "periodic" ? dueEvictions(context) : undefined;
+  using hurry = hurryBesideAgent(context, collector);
   const end = await runPass(
     collector.engine,
     {
@@ -72,6 +77,7 @@ async function pass(
       purpose,
       ...parts,
       evictions,
+      hurry: hurry.signal,
       dryRun: config.values.dryRun,
       lockWaitMs: toMs(config.values.runtimeRequestTimeout),
       announcer: new Announcer(collector.engine.journal),
@@ -96,6 +102,22 @@ async function pass(
   const isGraver = code !== exit.done && code !== exit.shortfall;
   if (isGraver || !isNamed || refused.length === 0) return code;
   return refused.every(({ reason }) => WAITS.includes(reason.kind)) ? exit.shortfall : exit.partial;
+}
+
+/** Aborts once an eviction threshold is met: an agent cannot relieve the disk while this pass waits for containers. */
+function hurryBesideAgent(context: CommandContext, { engine }: OpenCollector) {
+  const [met, over] = [new AbortController(), new AbortController()];
+  const { runtime, disk } = engine.observe;
+  const watch = async (): Promise<void> => {
+    while (!over.signal.aborted && !met.signal.aborted) {
+      const filesystems = await disk.filesystems(await runtime.reportedFilesystems(over.signal));
+      const now = metNow({ limits: engine.limits(), filesystems }, dueEvictions(context));
+      if (now.length > 0) met.abort();
+      await engine.timer.sleep(LOOK_MS, over.signal);
+    }
+  };
+  if (context.agent !== null) void watch().catch(() => null);
+  return { signal: met.signal, [Symbol.dispose]: () => over.abort() };
 }
 
 /** The disk took no records until the end. */

@@ -61,3 +61,17 @@ test("an agent under pressure waits for a container that is being created, says 
   await agent.stop();
   expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
 }, 60_000);
+
+test("beside an agent gc and rm wait for no container that is being created once a threshold is met", async () => {
+  await using it = await aPod();
+  begin(it);
+  await using _ = it.start("run", "--eviction-hard=imagefs.available<0.01%");
+  await it.status("the agent has looked", ({ loops }) => loops.length > 0);
+  for (const words of [
+    ["gc", "--images"],
+    ["rm", "r.example/b:1"],
+  ]) {
+    const { exitCode, tookMs } = await it.crigc(...words);
+    expect([words, exitCode, tookMs < 15_000]).toEqual([words, 4, true]);
+  }
+}, 90_000);
