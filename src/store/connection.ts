@@ -58,11 +58,9 @@ function refuseOtherThanFiles(paths: readonly string[]): void {
 const broken = (path: string, why: string): StoreError =>
   new StoreError("corrupt", `cannot open ${path}: ${why}`);
 
-/** Distinguishes a file from another that replaced it; `null` if it does not exist. */
-export function identityOf(path: string): string | null {
-  const found = statOf(path);
-  return found === undefined ? null : `${found.dev}:${found.ino}`;
-}
+/** Distinguishes the open files from others that replaced them. */
+export const identityOf = ({ database, wal, shm }: StatePaths): string =>
+  [database, wal, shm].map((path) => `${statOf(path)?.dev}:${statOf(path)?.ino}`).join(" ");
 
 /** Changes whenever the file is written, replaced or restored; `null` if it does not exist. */
 function stampOf(path: string): string | null {

@@ -217,9 +217,9 @@ export class StateFile {
     writeSetting(db, "checkpointed-at", this.#options.now().toString());
   }
 
-  /** The connection, reopened if it was dropped or the file was replaced. */
+  /** The connection, reopened if it was dropped or one of its files was replaced. */
   #connected(): Database {
-    if (this.#db !== null && identityOf(this.#paths.database) === this.#identity) return this.#db;
+    if (this.#db !== null && identityOf(this.#paths) === this.#identity) return this.#db;
     const isFirst = this.#db === null;
     this[Symbol.dispose]();
     this.#wasClosed ??= isClosed(this.#paths);
@@ -227,7 +227,7 @@ export class StateFile {
     removeForGood(this.#paths.closed);
     this.#db = openForWriting(this.#paths, isFirst ? openBusyMs : busyMs);
     this.#db.run(`PRAGMA busy_timeout = ${busyMs}`);
-    this.#identity = identityOf(this.#paths.database);
+    this.#identity = identityOf(this.#paths);
     return this.#db;
   }
 
