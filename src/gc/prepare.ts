@@ -165,8 +165,9 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   const limits = prepared.limits.images;
   if (limits.compat === "kubelet" || request.purpose.kind === "pressure") return false;
   if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
-  // Build dates come with them, which decide the order of images of equal age.
-  return request.allLayers === true || (images !== null && images.candidates.length > 0);
+  // Build dates come with them, which decide the order of images of equal age; one that is removed by hand has none.
+  const isByHand = request.remembers && request.purpose.kind === "all-unused";
+  return request.allLayers === true || (images?.candidates.length ?? 0) > Number(isByHand);
 }
 
 /** The same plan with the layers of images that detection has not read yet. */
