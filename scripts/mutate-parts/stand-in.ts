@@ -1,10 +1,10 @@
 // Stands in for bun:test in the mutated tree: it collects tests, so that one process can run them against many mutants.
 
-import { expect } from "bun:test";
+import { expect, spyOn } from "bun:test";
 
 import fc from "fast-check";
 
-export { expect };
+export { expect, spyOn };
 
 export type Collected = { readonly name: string; readonly run: () => unknown };
 
