@@ -265,11 +265,6 @@ describe("a sandbox", () => {
   const newer = stopped("newer", { createdAt: ago(10) });
   const inOld = dead("a", "c", { sandboxId: old.id });
 
-  test("of a live pod is kept if it is ready, although there is a newer one", () => {
-    const ready = { ...old, state: "ready" } as const;
-    expect(goingSandboxes(planOf({ sandboxes: [newer, ready] }))).toEqual([]);
-  });
-
   test.each(["none", "kubelet"] as const)(
     "of a live pod with a container is kept, unless the pass removes that container, with compat %s",
     (compat) => {

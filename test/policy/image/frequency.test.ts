@@ -95,12 +95,6 @@ describe("the uses of an image", () => {
     });
   });
 
-  test("an image that comes back starts anew", () => {
-    const one = { ...seen(aLedger(), [web, job]), agingTerm: 4 };
-    const gone = seen(one, [], minutes(5), []);
-    expect(seen(gone, []).images.get(app.id)?.frequency).toMatchObject({ uses: 1, agingTerm: 4 });
-  });
-
   test("those during a removal that failed are added to those before it, except an arrival that was none", () => {
     const frequency = { uses: 5, agingTerm: 1, dayBegunWatched: watched(1n) };
     const recalled = (containers: readonly Container[], names = "registry.example/app:v1") => {
