@@ -54,11 +54,6 @@ describe("space that appears late", () => {
       { items: [{}, {}, { result: { settled: "afterwards", measuredBytes: 200n * MIB } }] },
     ],
     [
-      "is waited for a minute in all, and the rest is left to the next pass",
-      { frees: () => 0, written: (ms) => -ms / 500 },
-      { end: "settle-exhausted", count: 3, waitedMs: 60_000 },
-    ],
-    [
       "is not waited for again if a wait ended at the end of that minute because available space fell",
       // Three removals of 30 ms each come before it.
       { frees: () => 0, written: (ms) => -ms / 500 + (ms >= 60_090 ? 50 : 0) },
@@ -88,11 +83,6 @@ describe("space that appears late", () => {
       "is not waited for while images go for their age, and once they went not longer than it takes",
       { lateMs: 400, aged: 5, of: "abcde" },
       { waitedMs: 400, count: 5, items: settledAs(...Array<string>(5).fill("not-waited")) },
-    ],
-    [
-      "is waited for again if a part of it came, and no image is removed for nothing",
-      { lateMs: 400, frees: () => 60 },
-      { end: "target-reached", count: 5 },
     ],
     [
       "is waited for again although nothing comes on another disk",
@@ -281,11 +271,6 @@ describe("removals that give nothing back", () => {
       { end: "target-reached", count: 6 },
     ],
     [
-      "are told from those whose space another program fills at once",
-      { known: true, of: "abcdefgh", callMs: 1_000, written: (ms) => ms / 10 },
-      { end: "candidates-exhausted", count: 8 },
-    ],
-    [
       "are told from long ones during which another program wrote more than just before",
       { known: true, of: "abcdefgh", callMs: 2_000, written: bursts },
       { end: "candidates-exhausted", count: 8 },
@@ -314,11 +299,6 @@ describe("removals that give nothing back", () => {
       { end: "target-reached" },
     ],
     [
-      "end a pass for bytes although they free inodes",
-      { ...inVain, inodes: 1n },
-      { end: "nothing-freed" },
-    ],
-    [
       "end a pass for inodes after ten that free none",
       { ...nothing, targets: [inodesTarget(400n)] },
       { end: "nothing-freed", count: 10 },
@@ -327,11 +307,6 @@ describe("removals that give nothing back", () => {
       "end no pass for inodes that gained as many as it wanted while another program took them",
       { ...nothing, inodes: 100n, targets: [inodesTarget(400n)], inodesTaken: 100n },
       { end: "own-gain-reached", count: 4 },
-    ],
-    [
-      "are told from those that free inodes, in a pass for bytes too",
-      { ...inVain, inodes: 1n, of: "abcdef", targets: [inodesTarget(400n), space] },
-      { end: "candidates-exhausted" },
     ],
     [
       "end no pass for inodes of one disk and bytes of another while one of them gains",
