@@ -167,90 +167,88 @@ describe("a path in use", () => {
   });
 });
 
-describe("the metrics address", () => {
-  async function metricsPort(differences: Partial<HttpProviders> = {}): Promise<number> {
-    const server = await serve(
-      { host: "127.0.0.1", port: 0 },
-      {
-        answer: (request) => answered(request, "metrics", providers(differences)),
-        onError: () => undefined,
-      },
-    );
-    closers.push(() => server.close());
-    return server.port ?? 0;
-  }
+async function metricsPort(differences: Partial<HttpProviders> = {}): Promise<number> {
+  const server = await serve(
+    { host: "127.0.0.1", port: 0 },
+    {
+      answer: (request) => answered(request, "metrics", providers(differences)),
+      onError: () => undefined,
+    },
+  );
+  closers.push(() => server.close());
+  return server.port ?? 0;
+}
 
-  /** What a client receives that sends these texts, one after the other, until the connection closes. */
-  async function exchange(port: number, texts: Iterable<string>, lateMs = 0): Promise<string> {
-    const client = connect(port, "127.0.0.1");
-    const chunks: Buffer[] = [];
-    client.on("data", (chunk) => {
-      chunks.push(Buffer.from(chunk));
-      if (lateMs === 0) return;
-      client.pause();
-      setTimeout(() => client.resume(), lateMs);
-    });
-    const closed = new Promise<void>((resolve) => void client.on("close", () => resolve()));
-    for (const text of texts) {
-      client.write(text);
-      await Bun.sleep(0);
-    }
-    await closed;
-    return Buffer.concat(chunks).toString();
-  }
-
-  test("the metrics address serves metrics and health, and says nothing of images or configuration", async () => {
-    const base = `http://127.0.0.1:${await metricsPort()}`;
-    const paths = ["/metrics", "/readyz", "/status", "/images"];
-    const statuses = paths.map(async (it) => (await fetch(base + it)).status);
-    expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404]);
+/** What a client receives that sends these texts, one after the other, until the connection closes. */
+async function exchange(port: number, texts: Iterable<string>, lateMs = 0): Promise<string> {
+  const client = connect(port, "127.0.0.1");
+  const chunks: Buffer[] = [];
+  client.on("data", (chunk) => {
+    chunks.push(Buffer.from(chunk));
+    if (lateMs === 0) return;
+    client.pause();
+    setTimeout(() => client.resume(), lateMs);
   });
+  const closed = new Promise<void>((resolve) => void client.on("close", () => resolve()));
+  for (const text of texts) {
+    client.write(text);
+    await Bun.sleep(0);
+  }
+  await closed;
+  return Buffer.concat(chunks).toString();
+}
 
-  test("too many connections close the oldest, and a new client is still answered", async () => {
-    const port = await metricsPort();
-    let open = 0;
-    for (let at = 0; at < 100; at += 1) {
-      const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
-      open += 1;
-      client.on("close", () => (open -= 1)).on("error", () => undefined);
-      closers.push(async () => client.destroy());
-    }
-    await until("the oldest connections were closed", 5_000, () => open <= 16);
-    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200);
-  });
+test("the metrics address serves metrics and health, and says nothing of images or configuration", async () => {
+  const base = `http://127.0.0.1:${await metricsPort()}`;
+  const paths = ["/metrics", "/readyz", "/status", "/images"];
+  const statuses = paths.map(async (it) => (await fetch(base + it)).status);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404]);
+});
 
-  test("a connection ends within ten seconds, though its request still arrives byte by byte", async () => {
-    const port = await metricsPort();
-    let drops = 0;
+test("too many connections close the oldest, and a new client is still answered", async () => {
+  const port = await metricsPort();
+  let open = 0;
+  for (let at = 0; at < 100; at += 1) {
     const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
-    const dripping = setInterval(() => client.write(`X: ${(drops += 1)}\r\n`), 200);
-    await new Promise((resolve) => client.on("error", () => undefined).on("close", resolve));
-    clearInterval(dripping);
-    // Bun's own timeout, of coarser ticks, may come before ours. On a busy machine there are fewer drops, not more.
-    expect(drops).toBeWithin(1, 60);
-  }, 60_000);
+    open += 1;
+    client.on("close", () => (open -= 1)).on("error", () => undefined);
+    closers.push(async () => client.destroy());
+  }
+  await until("the oldest connections were closed", 5_000, () => open <= 16);
+  expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200);
+});
 
-  test("a request that arrives byte by byte is answered, and so is a client that reads late", async () => {
-    const body = "# a comment\n".repeat(1_000_000);
-    const port = await metricsPort({ metrics: () => body });
-    const answer = await exchange(port, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1);
-    expect(answer.startsWith("HTTP/1.1 200 OK\r\n")).toBe(true);
-    expect(answer.endsWith(body)).toBe(true);
-  });
+test("a connection ends within ten seconds, though its request still arrives byte by byte", async () => {
+  const port = await metricsPort();
+  let drops = 0;
+  const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
+  const dripping = setInterval(() => client.write(`X: ${(drops += 1)}\r\n`), 200);
+  await new Promise((resolve) => client.on("error", () => undefined).on("close", resolve));
+  clearInterval(dripping);
+  // Bun's own timeout, of coarser ticks, may come before ours. On a busy machine there are fewer drops, not more.
+  expect(drops).toBeWithin(1, 60);
+}, 60_000);
 
-  test.each([
-    ["version 1.0", "GET /metrics HTTP/1.0\r\n\r\n", 200],
-    ["an absolute target", "GET http://node:1/metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", 200],
-    ["another one behind it", "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2), 200],
-    ["two slashes", "GET //metrics HTTP/1.1\r\nHost: a\r\n\r\n", 404],
-    ["a body", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nx", 405],
-    ["no valid target", "GET http://[/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
-    ["9 kB of header", `GET /metrics HTTP/1.1\r\nHost: a\r\nX: ${"a".repeat(9e3)}\r\n\r\n`, 431],
-  ])("a request with %s has one answer, and the connection ends", async (_, request, expected) => {
-    const answer = await exchange(await metricsPort(), [request]);
-    expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${expected}`]);
-    expect(answer.toLowerCase()).toContain("connection: close\r\n");
-  });
+test("a request that arrives byte by byte is answered, and so is a client that reads late", async () => {
+  const body = "# a comment\n".repeat(1_000_000);
+  const port = await metricsPort({ metrics: () => body });
+  const answer = await exchange(port, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1);
+  expect(answer.startsWith("HTTP/1.1 200 OK\r\n")).toBe(true);
+  expect(answer.endsWith(body)).toBe(true);
+});
+
+test.each([
+  ["version 1.0", "GET /metrics HTTP/1.0\r\n\r\n", 200],
+  ["an absolute target", "GET http://node:1/metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", 200],
+  ["another one behind it", "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2), 200],
+  ["two slashes", "GET //metrics HTTP/1.1\r\nHost: a\r\n\r\n", 404],
+  ["a body", "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nx", 405],
+  ["no valid target", "GET http://[/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+  ["9 kB of header", `GET /metrics HTTP/1.1\r\nHost: a\r\nX: ${"a".repeat(9e3)}\r\n\r\n`, 431],
+])("a request with %s has one answer, and the connection ends", async (_, request, expected) => {
+  const answer = await exchange(await metricsPort(), [request]);
+  expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${expected}`]);
+  expect(answer.toLowerCase()).toContain("connection: close\r\n");
 });
 
 describe("a request to the agent", () => {

@@ -1,6 +1,6 @@
 // The log: format, verbosity, folding, and what a pass says.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { journalOf } from "../../src/agent/journal.ts";
 import { Log } from "../../src/agent/log.ts";
@@ -50,38 +50,36 @@ function recorded(
   };
 }
 
-describe("a line", () => {
-  test("a line of the text log has severity, time of day in UTC, component, sentence and figures", () => {
-    const { log, lines } = recorded();
-    log.named("config").info(0, "Read the file", { file: "/etc/a b", sizeBytes: 10n });
-    expect(lines).toEqual([
-      'I0115 12:00:00.250000 config] Read the file file="/etc/a b" sizeBytes=10',
-    ]);
-  });
+test("a line of the text log has severity, time of day in UTC, component, sentence and figures", () => {
+  const { log, lines } = recorded();
+  log.named("config").info(0, "Read the file", { file: "/etc/a b", sizeBytes: 10n });
+  expect(lines).toEqual([
+    'I0115 12:00:00.250000 config] Read the file file="/etc/a b" sizeBytes=10',
+  ]);
+});
 
-  test("a line of the JSON log is one object", () => {
-    const { log, lines } = recorded("json");
-    log.warning("No room", { sizeBytes: 18_446_744_073_709_551_615n });
-    expect(lines).toEqual([
-      '{"ts":"2026-01-15T12:00:00.25Z","level":"warning","component":"crigc","msg":"No room","sizeBytes":18446744073709551615}',
-    ]);
-  });
+test("a line of the JSON log is one object", () => {
+  const { log, lines } = recorded("json");
+  log.warning("No room", { sizeBytes: 18_446_744_073_709_551_615n });
+  expect(lines).toEqual([
+    '{"ts":"2026-01-15T12:00:00.25Z","level":"warning","component":"crigc","msg":"No room","sizeBytes":18446744073709551615}',
+  ]);
+});
 
-  test("a message with line ends is still written as one line", () => {
-    for (const format of ["text", "json"] as const) {
-      const { log, lines } = recorded(format);
-      log.warning("a\nb\u001b[2J", { x: "c\r\nd" });
-      expect(lines.join("")).not.toMatch(/[\n\r\u001b]/);
-    }
-  });
+test("a message with line ends is still written as one line", () => {
+  for (const format of ["text", "json"] as const) {
+    const { log, lines } = recorded(format);
+    log.warning("a\nb\u001b[2J", { x: "c\r\nd" });
+    expect(lines.join("")).not.toMatch(/[\n\r\u001b]/);
+  }
+});
 
-  test("a line above the verbosity is not written", () => {
-    const { log, lines } = recorded("text", 2);
-    log.info(2, "shown");
-    log.info(3, "not shown");
-    expect(lines).toHaveLength(1);
-    expect([log.enabled(2), log.enabled(3)]).toEqual([true, false]);
-  });
+test("a line above the verbosity is not written", () => {
+  const { log, lines } = recorded("text", 2);
+  log.info(2, "shown");
+  log.info(3, "not shown");
+  expect(lines).toHaveLength(1);
+  expect([log.enabled(2), log.enabled(3)]).toEqual([true, false]);
 });
 
 /** What the log says after its header. */
@@ -229,121 +227,117 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
   ],
 ];
 
-describe("failures", () => {
-  test.each(series)("%s", (_, act, expected) => {
-    const it = recorded();
-    act(it);
-    expect(sentences(it.lines)).toEqual(expected);
-  });
+test.each(series)("%s", (_, act, expected) => {
+  const it = recorded();
+  act(it);
+  expect(sentences(it.lines)).toEqual(expected);
+});
 
-  test("a failure is still folded after the format of the log has changed", () => {
-    const { log, lines } = recorded();
-    fail(log, "a");
-    const next = log.reconfigured({ format: "json", verbosity: 4 });
-    fail(next, "a");
-    expect(lines).toHaveLength(1);
-    next.success("pass", "Listing images");
-    expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
-    expect(lines.at(-1)).toStartWith("{");
-    expect(next.enabled(4)).toBe(true);
-  });
+test("a failure is still folded after the format of the log has changed", () => {
+  const { log, lines } = recorded();
+  fail(log, "a");
+  const next = log.reconfigured({ format: "json", verbosity: 4 });
+  fail(next, "a");
+  expect(lines).toHaveLength(1);
+  next.success("pass", "Listing images");
+  expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
+  expect(lines.at(-1)).toStartWith("{");
+  expect(next.enabled(4)).toBe(true);
+});
 
-  test("failures of very many topics take bounded memory, and no count is lost", () => {
-    const { log, lines } = recorded();
-    for (const _ of [1, 2]) log.failure("first", "a");
-    for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
-    expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
-    log.failure("first", "a");
-    expect(lines).toHaveLength(1003);
+test("failures of very many topics take bounded memory, and no count is lost", () => {
+  const { log, lines } = recorded();
+  for (const _ of [1, 2]) log.failure("first", "a");
+  for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
+  expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
+  log.failure("first", "a");
+  expect(lines).toHaveLength(1003);
+});
+
+const failed = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
+const [container] = containerOutcome().containers;
+const none = { images: null, containers: null };
+const nothing = { containers: [], sandboxes: [], logs: [] };
+const mixed = [
+  removedImage(1),
+  removedImage(2, { result: failed }),
+  removedImage(3, { result: { kind: "ghost" } }),
+  removedImage(4, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
+];
+const freedNothing = { measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB };
+const block = { kind: "on-hold", until: null, reason: "an upgrade" } as const;
+const held = {
+  plan: {
+    containers: containerPlan({ blocks: [block] }),
+    images: imagePlan({ blocks: [block] }),
+  },
+  containers: containerOutcome({ end: "blocked", ...nothing }),
+  images: imageOutcome({ end: "blocked", items: [] }),
+};
+const passes: Readonly<Record<string, Pass>> = {
+  "removes images": pass({ containers: null }),
+  "removes containers, sandboxes and logs": pass({ images: null }),
+  "fails in part": pass({
+    containers: containerOutcome({
+      ...nothing,
+      containers: container === undefined ? [] : [{ ...container, result: failed }],
+    }),
+    images: imageOutcome({ items: mixed }),
+  }),
+  fails: pass({ ...none, error: "no answer" }),
+  "frees nothing": pass({ images: imageOutcome(freedNothing), containers: null }),
+  "has nothing to do": pass({
+    images: imageOutcome({ end: "nothing-to-do", items: [] }),
+    containers: null,
+  }),
+  "has no part": pass(none),
+  "is blocked": pass({ ...held, kind: "container-gc", images: null }),
+  "is blocked under pressure": pass({ ...held, kind: "pressure" }),
+};
+
+test.each(Object.entries(passes))("a pass that %s is logged as in the snapshot", (_, it) => {
+  const { log, lines } = recorded("text", 3);
+  logPass(log, it);
+  expect(lines.map((line) => line.replace("0115 12:00:00.250000 ", ""))).toMatchSnapshot();
+});
+
+test("the JSON log of a pass has its ID and timed steps", () => {
+  const { log, lines } = recorded("json", 1);
+  logPass(log, pass());
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    passId: "20260115T120000Z-0a1b2c",
+    tookMs: 1850,
+    steps: [{ name: "observe", tookMs: 40 }, { name: "decide" }, { name: "execute" }],
   });
 });
 
-describe("a pass in the log", () => {
-  const failed = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
-  const [container] = containerOutcome().containers;
-  const none = { images: null, containers: null };
-  const nothing = { containers: [], sandboxes: [], logs: [] };
-  const mixed = [
-    removedImage(1),
-    removedImage(2, { result: failed }),
-    removedImage(3, { result: { kind: "ghost" } }),
-    removedImage(4, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
-  ];
-  const freedNothing = { measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB };
-  const block = { kind: "on-hold", until: null, reason: "an upgrade" } as const;
-  const held = {
-    plan: {
-      containers: containerPlan({ blocks: [block] }),
-      images: imagePlan({ blocks: [block] }),
-    },
-    containers: containerOutcome({ end: "blocked", ...nothing }),
-    images: imageOutcome({ end: "blocked", items: [] }),
-  };
-  const passes: Readonly<Record<string, Pass>> = {
-    "removes images": pass({ containers: null }),
-    "removes containers, sandboxes and logs": pass({ images: null }),
-    "fails in part": pass({
-      containers: containerOutcome({
-        ...nothing,
-        containers: container === undefined ? [] : [{ ...container, result: failed }],
-      }),
-      images: imageOutcome({ items: mixed }),
-    }),
-    fails: pass({ ...none, error: "no answer" }),
-    "frees nothing": pass({ images: imageOutcome(freedNothing), containers: null }),
-    "has nothing to do": pass({
-      images: imageOutcome({ end: "nothing-to-do", items: [] }),
-      containers: null,
-    }),
-    "has no part": pass(none),
-    "is blocked": pass({ ...held, kind: "container-gc", images: null }),
-    "is blocked under pressure": pass({ ...held, kind: "pressure" }),
-  };
-
-  test.each(Object.entries(passes))("a pass that %s is logged as in the snapshot", (_, it) => {
-    const { log, lines } = recorded("text", 3);
+test("the log explains every image at level 5 and none below, and leaves out an idle pass at level 1", () => {
+  const logged = (verbosity: number, it: Pass): readonly string[] => {
+    const { log, lines } = recorded("text", verbosity);
     logPass(log, it);
-    expect(lines.map((line) => line.replace("0115 12:00:00.250000 ", ""))).toMatchSnapshot();
-  });
+    return lines;
+  };
+  const explained = (verbosity: number): number =>
+    logged(verbosity, pass(none)).filter((line) => / kept: |: candidate \d/.test(line)).length;
+  const plan = imagePlan();
+  expect(explained(5)).toBe(plan.kept.length + plan.candidates.length);
+  expect(explained(4)).toBe(0);
+  expect(logged(1, passes["has nothing to do"] ?? pass())).toEqual([]);
+});
 
-  test("the JSON log of a pass has its ID and timed steps", () => {
-    const { log, lines } = recorded("json", 1);
-    logPass(log, pass());
-    expect(JSON.parse(lines[0]!)).toMatchObject({
-      passId: "20260115T120000Z-0a1b2c",
-      tookMs: 1850,
-      steps: [{ name: "observe", tookMs: 40 }, { name: "decide" }, { name: "execute" }],
-    });
-  });
-
-  test("the log explains every image at level 5 and none below, and leaves out an idle pass at level 1", () => {
-    const logged = (verbosity: number, it: Pass): readonly string[] => {
-      const { log, lines } = recorded("text", verbosity);
-      logPass(log, it);
-      return lines;
-    };
-    const explained = (verbosity: number): number =>
-      logged(verbosity, pass(none)).filter((line) => / kept: |: candidate \d/.test(line)).length;
-    const plan = imagePlan();
-    expect(explained(5)).toBe(plan.kept.length + plan.candidates.length);
-    expect(explained(4)).toBe(0);
-    expect(logged(1, passes["has nothing to do"] ?? pass())).toEqual([]);
-  });
-
-  const refused = { kind: "failed", message: "it is busy", code: "failed" } as const;
-  test.each([
-    ["that find nothing to remove are one line", [], "found nothing to remove (images: "],
-    [
-      "whose removals are all refused are one line, beside those of the images",
-      imageOutcome().items.map((item) => ({ ...item, result: refused })),
-      "removed nothing (images: no candidates left",
-    ],
-  ])("passes under pressure %s, and a count", (_, items, words) => {
-    const { log, lines } = recorded("text", 1);
-    const images = imageOutcome({ end: "candidates-exhausted", items });
-    const idle = pass({ kind: "pressure", images, containers: null });
-    for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
-    expect(lines).toHaveLength(items.length + 1);
-    expect(lines.at(-1)).toContain(`Pressure reclaim ${words}`);
-  });
+const refused = { kind: "failed", message: "it is busy", code: "failed" } as const;
+test.each([
+  ["that find nothing to remove are one line", [], "found nothing to remove (images: "],
+  [
+    "whose removals are all refused are one line, beside those of the images",
+    imageOutcome().items.map((item) => ({ ...item, result: refused })),
+    "removed nothing (images: no candidates left",
+  ],
+])("passes under pressure %s, and a count", (_, items, words) => {
+  const { log, lines } = recorded("text", 1);
+  const images = imageOutcome({ end: "candidates-exhausted", items });
+  const idle = pass({ kind: "pressure", images, containers: null });
+  for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
+  expect(lines).toHaveLength(items.length + 1);
+  expect(lines.at(-1)).toContain(`Pressure reclaim ${words}`);
 });

@@ -1,6 +1,6 @@
 // A loop runs at once, then each time its period has passed since the last run ended.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { Loop } from "../../src/agent/loop.ts";
 import { hours, instant, seconds } from "../../src/model/time.ts";
@@ -45,70 +45,68 @@ function started(setting: Setting = {}) {
   return { clock, world, loop, runs, stop: () => stop.abort(), ended: () => ended };
 }
 
-describe("a loop", () => {
-  test("a loop runs at once, then a period after the end of each run", async () => {
-    const { clock, runs } = started({ takesMs: 3_000 });
-    await clock.run(30_000);
-    expect(runs).toEqual([0, 13, 26]);
+test("a loop runs at once, then a period after the end of each run", async () => {
+  const { clock, runs } = started({ takesMs: 3_000 });
+  await clock.run(30_000);
+  expect(runs).toEqual([0, 13, 26]);
+});
+
+test.each([
+  [30_000, [0, 30]],
+  [5_000, [0, 20, 25, 30, 35, 40]],
+])(
+  "a pause of 60 s reloaded after 20 s as %i ms counts from the end of the last run",
+  async (periodMs, expected) => {
+    const setting: Setting = { periodMs: 60_000 };
+    const { clock, loop, runs } = started(setting);
+    await clock.run(20_000);
+    setting.periodMs = periodMs;
+    for (let time = 0; time < 5; time += 1) loop.reloaded();
+    await clock.run(20_000);
+    expect(runs).toEqual(expected);
+  },
+);
+
+test("the next run is as far off on a wall clock that was set back", async () => {
+  const { clock, world, loop } = started();
+  await clock.run(4_000);
+  world.wall = instant(NOW - hours(25));
+  expect(loop.state().nextAt).toBe(instant(world.wall + seconds(6)));
+});
+
+test("a loop that pauses makes no progress by a call that its run gave up", async () => {
+  const { clock, loop } = started({
+    periodMs: 3_600_000,
+    answeredAfterMs: 120_000,
   });
+  await clock.run(1_800_000);
+  expect(loop.state().stalled).toBeNull();
+});
 
-  test.each([
-    [30_000, [0, 30]],
-    [5_000, [0, 20, 25, 30, 35, 40]],
-  ])(
-    "a pause of 60 s reloaded after 20 s as %i ms counts from the end of the last run",
-    async (periodMs, expected) => {
-      const setting: Setting = { periodMs: 60_000 };
-      const { clock, loop, runs } = started(setting);
-      await clock.run(20_000);
-      setting.periodMs = periodMs;
-      for (let time = 0; time < 5; time += 1) loop.reloaded();
-      await clock.run(20_000);
-      expect(runs).toEqual(expected);
-    },
-  );
+test("a loop works during its run, but not in a pause or while it waits for its turn", async () => {
+  const { clock, loop } = started({ takesMs: 8_000 });
+  await clock.run(5_000);
+  const states = [loop.isWorking()];
+  loop.queued();
+  states.push(loop.isWorking());
+  await clock.run(5_000);
+  expect([...states, loop.isWorking()]).toEqual([true, false, false]);
+});
 
-  test("the next run is as far off on a wall clock that was set back", async () => {
-    const { clock, world, loop } = started();
-    await clock.run(4_000);
-    world.wall = instant(NOW - hours(25));
-    expect(loop.state().nextAt).toBe(instant(world.wall + seconds(6)));
-  });
+test("a stopped loop ends its pause at once, and a run in flight first", async () => {
+  const pausing = started();
+  await pausing.clock.run(5_000);
+  pausing.stop();
+  await pausing.clock.run(1);
+  expect([pausing.ended(), pausing.runs]).toEqual([true, [0]]);
 
-  test("a loop that pauses makes no progress by a call that its run gave up", async () => {
-    const { clock, loop } = started({
-      periodMs: 3_600_000,
-      answeredAfterMs: 120_000,
-    });
-    await clock.run(1_800_000);
-    expect(loop.state().stalled).toBeNull();
-  });
-
-  test("a loop works during its run, but not in a pause or while it waits for its turn", async () => {
-    const { clock, loop } = started({ takesMs: 8_000 });
-    await clock.run(5_000);
-    const states = [loop.isWorking()];
-    loop.queued();
-    states.push(loop.isWorking());
-    await clock.run(5_000);
-    expect([...states, loop.isWorking()]).toEqual([true, false, false]);
-  });
-
-  test("a stopped loop ends its pause at once, and a run in flight first", async () => {
-    const pausing = started();
-    await pausing.clock.run(5_000);
-    pausing.stop();
-    await pausing.clock.run(1);
-    expect([pausing.ended(), pausing.runs]).toEqual([true, [0]]);
-
-    const running = started({ takesMs: 8_000 });
-    await running.clock.run(5_000);
-    running.stop();
-    await running.clock.run(2_000);
-    expect(running.ended()).toBeFalse();
-    await running.clock.run(2_000);
-    expect([running.ended(), running.runs.length]).toEqual([true, 1]);
-  });
+  const running = started({ takesMs: 8_000 });
+  await running.clock.run(5_000);
+  running.stop();
+  await running.clock.run(2_000);
+  expect(running.ended()).toBeFalse();
+  await running.clock.run(2_000);
+  expect([running.ended(), running.runs.length]).toEqual([true, 1]);
 });
 
 test("a loop that pauses a hundred thousand times keeps nothing of its pauses", async () => {

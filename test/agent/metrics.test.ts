@@ -1,6 +1,6 @@
 // Metrics: what passes, calls and the node's state give, and the text that Prometheus reads.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { type MetricDefinition, METRICS, type NodeFigures } from "../../src/agent/metrics-table.ts";
 import { MetricRegistry, Metrics, passOutcome } from "../../src/agent/metrics.ts";
@@ -64,114 +64,108 @@ function expectSeries(text: string, expected: Readonly<Record<string, number | n
 const images = (end: Parameters<typeof imageOutcome>[0]): Pass =>
   pass({ images: imageOutcome(end), containers: null });
 
-describe("metrics of a pass", () => {
-  test("the metrics of a node after a pass are as in the snapshot", () => {
-    const metrics = after(pass());
-    metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
-    const lines = metrics.expose(node()).split("\n");
-    // Of the buckets those of one histogram.
-    expect(lines.filter((line) => !/^# |^(?!crigc_pass).*_bucket/.test(line))).toMatchSnapshot();
-  });
+test("the metrics of a node after a pass are as in the snapshot", () => {
+  const metrics = after(pass());
+  metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+  const lines = metrics.expose(node()).split("\n");
+  // Of the buckets those of one histogram.
+  expect(lines.filter((line) => !/^# |^(?!crigc_pass).*_bucket/.test(line))).toMatchSnapshot();
+});
 
-  test("metrics count failed removals by cause, skipped ones by reason, and ghosts", () => {
-    const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
-    const items = [
-      removedImage(1, { result: { kind: "failed", message: "x", code: failureCode(late) } }),
-      removedImage(2, { result: { kind: "ghost" } }),
-      removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
-    ];
-    const stuck = {
-      sandbox: sandbox(1),
-      reason: { kind: "pod-gone" },
-      result: failedStep("stop", late),
-    } as const;
-    const ended = pass({
-      images: imageOutcome({ items }),
-      containers: containerOutcome({ containers: [], sandboxes: [stuck], logs: [] }),
-    });
-    expectSeries(after(ended).expose(node()), {
-      'crigc_removal_failures_total{kind="image",cause="deadline"}': 1,
-      'crigc_removal_failures_total{kind="sandbox",cause="deadline"}': 1,
-      'crigc_removal_skipped_total{kind="image",reason="in-use"}': 1,
-      crigc_ghost_images_total: 1,
-      'crigc_removed_total{kind="image",trigger="space",reason="space"}': null,
-    });
-  });
-
-  test("a failed pass keeps the time of the last success and the last plan, and counts failures in a row", () => {
-    const failed = pass({
-      error: "x",
-      images: null,
-      containers: null,
-      plan: { images: null, containers: null },
-    });
-    expectSeries(after(failed, failed).expose(node()), {
-      'crigc_pass_consecutive_failures{kind="gc"}': 2,
-      'crigc_pass_last_success_timestamp_seconds{kind="gc"}': null,
-    });
-    const stopped = pass({ images: imageOutcome({ end: "stopped" }) });
-    expectSeries(after(failed, stopped).expose(node()), {
-      'crigc_pass_consecutive_failures{kind="gc"}': 1,
-    });
-    const text = after(failed, pass(), failed).expose(node());
-    expectSeries(text, {
-      'crigc_pass_consecutive_failures{kind="gc"}': 1,
-      'crigc_pass_last_success_timestamp_seconds{kind="gc"}': 1_768_478_402.1,
-      crigc_image_candidates: 3,
-    });
-  });
-
-  test("a block has a series while it lasts, and so has what a pass waits for now", () => {
-    const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }], candidates: [] });
-    const blocked = pass({ plan: { images: plan, containers: null } });
-    const ofUnknown = 'crigc_image_removal_blocked{block="pods-unknown"}';
-    const ofWait = 'crigc_image_removal_blocked{block="boot-grace"}';
-    const metrics = after(blocked);
-    const waiting = { kind: "boot-grace", left: minutes(1) } as unknown as NodeFigures["waiting"];
-    const series = { [ofUnknown]: 1, [ofWait]: 1, crigc_in_use_unknown: 1 };
-    expectSeries(metrics.expose(node({ waiting })), series);
-    metrics.observePass(pass());
-    const none = { [ofUnknown]: null, [ofWait]: null, crigc_in_use_unknown: 0 };
-    expectSeries(metrics.expose(node()), none);
-  });
-
-  const outcomes: readonly (readonly [ReturnType<typeof passOutcome>, Pass])[] = [
-    ["done", pass()],
-    ["failed", pass({ error: "x" })],
-    ["failed", images({ end: "observation-failed" })],
-    ["failed", pass({ plan: { images: null, containers: containerPlan({ logsError: "x" }) } })],
-    ["dry-run", pass({ dryRun: true })],
-    ["stopped", images({ end: "stopped" })],
-    ["blocked", images({ end: "blocked" })],
-    ["blocked", pass({ images: null, containers: containerOutcome({ end: "blocked" }) })],
-    ["futile", images({ end: "nothing-freed" })],
-    ["short", images({ end: "candidates-exhausted" })],
-    ["short", images({ end: "settle-exhausted" })],
-    ["idle", images({ end: "nothing-to-do", items: [] })],
-    ["done", pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })],
+test("metrics count failed removals by cause, skipped ones by reason, and ghosts", () => {
+  const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
+  const items = [
+    removedImage(1, { result: { kind: "failed", message: "x", code: failureCode(late) } }),
+    removedImage(2, { result: { kind: "ghost" } }),
+    removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
   ];
-
-  test.each(outcomes)("the outcome of a pass is %s", (outcome, it) => {
-    expect(passOutcome(it)).toBe(outcome);
+  const stuck = {
+    sandbox: sandbox(1),
+    reason: { kind: "pod-gone" },
+    result: failedStep("stop", late),
+  } as const;
+  const ended = pass({
+    images: imageOutcome({ items }),
+    containers: containerOutcome({ containers: [], sandboxes: [stuck], logs: [] }),
+  });
+  expectSeries(after(ended).expose(node()), {
+    'crigc_removal_failures_total{kind="image",cause="deadline"}': 1,
+    'crigc_removal_failures_total{kind="sandbox",cause="deadline"}': 1,
+    'crigc_removal_skipped_total{kind="image",reason="in-use"}': 1,
+    crigc_ghost_images_total: 1,
+    'crigc_removed_total{kind="image",trigger="space",reason="space"}': null,
   });
 });
 
-describe("metrics of the node", () => {
-  const [loop] = status().loops;
-  const loops = [
-    { ...loop!, name: "image-gc" as const, periodMs: 7_200_000 },
-    { ...loop!, name: "container-gc" as const, periodMs: 60_000, enabled: false },
-    { ...loop!, name: "image-cache" as const, periodMs: 30_000 },
-  ];
-  const disk = (name: string, role: string, mountpoint = "/var/lib/containerd") =>
-    `crigc_filesystem_${name}{mountpoint="${mountpoint}",role="${role}"}`;
-  const other = { filesystem: measured({ mountpoint: "/other" }), thresholds: null, forecast };
-  const far = { ...forecast, untilHigh: null, untilFull: null };
-  const states: readonly (readonly [
-    string,
-    Partial<NodeFigures>,
-    Record<string, number | null>,
-  ])[] = [
+test("a failed pass keeps the time of the last success and the last plan, and counts failures in a row", () => {
+  const failed = pass({
+    error: "x",
+    images: null,
+    containers: null,
+    plan: { images: null, containers: null },
+  });
+  expectSeries(after(failed, failed).expose(node()), {
+    'crigc_pass_consecutive_failures{kind="gc"}': 2,
+    'crigc_pass_last_success_timestamp_seconds{kind="gc"}': null,
+  });
+  const stopped = pass({ images: imageOutcome({ end: "stopped" }) });
+  expectSeries(after(failed, stopped).expose(node()), {
+    'crigc_pass_consecutive_failures{kind="gc"}': 1,
+  });
+  const text = after(failed, pass(), failed).expose(node());
+  expectSeries(text, {
+    'crigc_pass_consecutive_failures{kind="gc"}': 1,
+    'crigc_pass_last_success_timestamp_seconds{kind="gc"}': 1_768_478_402.1,
+    crigc_image_candidates: 3,
+  });
+});
+
+test("a block has a series while it lasts, and so has what a pass waits for now", () => {
+  const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }], candidates: [] });
+  const blocked = pass({ plan: { images: plan, containers: null } });
+  const ofUnknown = 'crigc_image_removal_blocked{block="pods-unknown"}';
+  const ofWait = 'crigc_image_removal_blocked{block="boot-grace"}';
+  const metrics = after(blocked);
+  const waiting = { kind: "boot-grace", left: minutes(1) } as unknown as NodeFigures["waiting"];
+  const series = { [ofUnknown]: 1, [ofWait]: 1, crigc_in_use_unknown: 1 };
+  expectSeries(metrics.expose(node({ waiting })), series);
+  metrics.observePass(pass());
+  const none = { [ofUnknown]: null, [ofWait]: null, crigc_in_use_unknown: 0 };
+  expectSeries(metrics.expose(node()), none);
+});
+
+const outcomes: readonly (readonly [ReturnType<typeof passOutcome>, Pass])[] = [
+  ["done", pass()],
+  ["failed", pass({ error: "x" })],
+  ["failed", images({ end: "observation-failed" })],
+  ["failed", pass({ plan: { images: null, containers: containerPlan({ logsError: "x" }) } })],
+  ["dry-run", pass({ dryRun: true })],
+  ["stopped", images({ end: "stopped" })],
+  ["blocked", images({ end: "blocked" })],
+  ["blocked", pass({ images: null, containers: containerOutcome({ end: "blocked" }) })],
+  ["futile", images({ end: "nothing-freed" })],
+  ["short", images({ end: "candidates-exhausted" })],
+  ["short", images({ end: "settle-exhausted" })],
+  ["idle", images({ end: "nothing-to-do", items: [] })],
+  ["done", pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })],
+];
+
+test.each(outcomes)("the outcome of a pass is %s", (outcome, it) => {
+  expect(passOutcome(it)).toBe(outcome);
+});
+
+const [loop] = status().loops;
+const loops = [
+  { ...loop!, name: "image-gc" as const, periodMs: 7_200_000 },
+  { ...loop!, name: "container-gc" as const, periodMs: 60_000, enabled: false },
+  { ...loop!, name: "image-cache" as const, periodMs: 30_000 },
+];
+const disk = (name: string, role: string, mountpoint = "/var/lib/containerd") =>
+  `crigc_filesystem_${name}{mountpoint="${mountpoint}",role="${role}"}`;
+const other = { filesystem: measured({ mountpoint: "/other" }), thresholds: null, forecast };
+const far = { ...forecast, untilHigh: null, untilFull: null };
+const states: readonly (readonly [string, Partial<NodeFigures>, Record<string, number | null>])[] =
+  [
     [
       "a filesystem without an end of its growth has no series for it",
       { filesystems: [{ filesystem: measured(), thresholds: null, forecast: far }] },
@@ -231,11 +225,10 @@ describe("metrics of the node", () => {
     ],
   ];
 
-  test.each(states)("%s", (_, change, expected) => {
-    const metrics = new Metrics();
-    metrics.expose(node());
-    expectSeries(metrics.expose(node(change)), expected);
-  });
+test.each(states)("%s", (_, change, expected) => {
+  const metrics = new Metrics();
+  metrics.expose(node());
+  expectSeries(metrics.expose(node(change)), expected);
 });
 
 test("calls to the runtime are counted by method and code, and timed; events count from 0", () => {
@@ -252,63 +245,59 @@ test("calls to the runtime are counted by method and code, and timed; events cou
   });
 });
 
-describe("the text of metrics", () => {
-  test("label values are escaped and have no control characters", () => {
-    const registry = new MetricRegistry();
-    registry.replace("crigc_runtime_info", [[['a"b\\c\nd\u001b', "1"], 1]]);
-    expect(registry.text()).toContain('crigc_runtime_info{name="a\\"b\\\\c d",version="1"} 1\n');
-  });
-
-  test("label values that are equal after cleaning are one series, because a duplicate invalidates the response", () => {
-    const registry = new MetricRegistry();
-    registry.set("crigc_runtime_info", 1, ["containerd", "1.7"]);
-    registry.set("crigc_runtime_info", 1, ["container\u001bd", "1.7\u0000"]);
-    const series = registry.text().match(/^crigc_runtime_info.*$/gm);
-    expect(series).toEqual(['crigc_runtime_info{name="containerd",version="1.7"} 1']);
-  });
-
-  test("a metric has a bounded number of series, and no count is lost", () => {
-    const registry = new MetricRegistry();
-    for (let i = 0; i < 5000; i += 1)
-      registry.add("crigc_removal_failures_total", 1, ["image", `cause ${i}`]);
-    const lines = registry.text().match(/^crigc.*$/gm);
-    expect(lines?.length).toBeLessThanOrEqual(201);
-    expect(lines).toContain('crigc_removal_failures_total{kind="other",cause="other"} 4800');
-  });
-
-  test("a counter never decreases", () => {
-    const registry = new MetricRegistry();
-    registry.add("crigc_log_removed_bytes_total", 5n);
-    registry.add("crigc_log_removed_bytes_total", -3n);
-    expectSeries(registry.text(), { crigc_log_removed_bytes_total: 5 });
-  });
+test("label values are escaped and have no control characters", () => {
+  const registry = new MetricRegistry();
+  registry.replace("crigc_runtime_info", [[['a"b\\c\nd\u001b', "1"], 1]]);
+  expect(registry.text()).toContain('crigc_runtime_info{name="a\\"b\\\\c d",version="1"} 1\n');
 });
 
-describe("the table of metrics", () => {
-  const rows = Object.entries<MetricDefinition>(METRICS);
+test("label values that are equal after cleaning are one series, because a duplicate invalidates the response", () => {
+  const registry = new MetricRegistry();
+  registry.set("crigc_runtime_info", 1, ["containerd", "1.7"]);
+  registry.set("crigc_runtime_info", 1, ["container\u001bd", "1.7\u0000"]);
+  const series = registry.text().match(/^crigc_runtime_info.*$/gm);
+  expect(series).toEqual(['crigc_runtime_info{name="containerd",version="1.7"} 1']);
+});
 
-  test("every metric is named after its program, unit and type, and has a sentence of help", () => {
-    for (const [name, { type, help }] of rows) {
-      expect(name).toMatch(/^(crigc|process)_[a-z_]+$/);
-      const isTimed = name.endsWith("_duration_seconds");
-      const byName = name.endsWith("_total") ? "counter" : isTimed ? "histogram" : "gauge";
-      expect([name, type]).toEqual([name, byName]);
-      expect(help).toMatch(/^[A-Z0-9].*\.$/);
-    }
-  });
+test("a metric has a bounded number of series, and no count is lost", () => {
+  const registry = new MetricRegistry();
+  for (let i = 0; i < 5000; i += 1)
+    registry.add("crigc_removal_failures_total", 1, ["image", `cause ${i}`]);
+  const lines = registry.text().match(/^crigc.*$/gm);
+  expect(lines?.length).toBeLessThanOrEqual(201);
+  expect(lines).toContain('crigc_removal_failures_total{kind="other",cause="other"} 4800');
+});
 
-  test("every declared metric is fed", () => {
-    const items = [
-      removedImage(1),
-      removedImage(2, { result: { kind: "failed", message: "x", code: "failed" } }),
-      removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
-    ];
-    const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }] });
-    const metrics = after(
-      pass({ images: imageOutcome({ items }), plan: { images: plan, containers: null } }),
-    );
-    metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
-    const text = metrics.expose(node({ usage: { cpuSeconds: 1, residentBytes: 1, openFiles: 1 } }));
-    for (const [name] of rows) expect(text).toContain(`# TYPE ${name} `);
-  });
+test("a counter never decreases", () => {
+  const registry = new MetricRegistry();
+  registry.add("crigc_log_removed_bytes_total", 5n);
+  registry.add("crigc_log_removed_bytes_total", -3n);
+  expectSeries(registry.text(), { crigc_log_removed_bytes_total: 5 });
+});
+
+const rows = Object.entries<MetricDefinition>(METRICS);
+
+test("every metric is named after its program, unit and type, and has a sentence of help", () => {
+  for (const [name, { type, help }] of rows) {
+    expect(name).toMatch(/^(crigc|process)_[a-z_]+$/);
+    const isTimed = name.endsWith("_duration_seconds");
+    const byName = name.endsWith("_total") ? "counter" : isTimed ? "histogram" : "gauge";
+    expect([name, type]).toEqual([name, byName]);
+    expect(help).toMatch(/^[A-Z0-9].*\.$/);
+  }
+});
+
+test("every declared metric is fed", () => {
+  const items = [
+    removedImage(1),
+    removedImage(2, { result: { kind: "failed", message: "x", code: "failed" } }),
+    removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
+  ];
+  const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }] });
+  const metrics = after(
+    pass({ images: imageOutcome({ items }), plan: { images: plan, containers: null } }),
+  );
+  metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+  const text = metrics.expose(node({ usage: { cpuSeconds: 1, residentBytes: 1, openFiles: 1 } }));
+  for (const [name] of rows) expect(text).toContain(`# TYPE ${name} `);
 });

@@ -12,48 +12,46 @@ import { crigc } from "./world.ts";
 const FILE = "/etc/crigc/crigc.yaml";
 const broken = { [FILE]: "maxImages: [" };
 
-describe("output", () => {
-  test("help goes to stdout; without a command it goes to stderr and the exit code is 2", async () => {
-    const help = expect.stringMatching(/^Usage: crigc COMMAND/);
-    expect(await crigc(["--help"])).toEqual({ code: 0, stdout: help, stderr: "" });
-    expect(await crigc([])).toEqual({ code: 2, stdout: "", stderr: help });
+test("help goes to stdout; without a command it goes to stderr and the exit code is 2", async () => {
+  const help = expect.stringMatching(/^Usage: crigc COMMAND/);
+  expect(await crigc(["--help"])).toEqual({ code: 0, stdout: help, stderr: "" });
+  expect(await crigc([])).toEqual({ code: 2, stdout: "", stderr: help });
+});
+
+test.each(["config --max-image 5 --keep", "config", "version", "--version", "completion bash"])(
+  "with an invalid configuration crigc %s exits 2 if it needs one, and says each error on a line",
+  async (line) => {
+    const { stdout, ...ran } = await crigc(line.split(" "), { files: broken });
+    expect([ran, stdout.split("\n", 2).join("\n").replace(homepage, "HOME")]).toMatchSnapshot();
+  },
+);
+
+test("install names the flags whose settings it does not write", async () => {
+  const words = ["install", `--root=${scratch()}`, "--dry-run", "--init=none"];
+  expect(await crigc(words)).toMatchObject({ code: 0, stderr: "" });
+  expect(await crigc([...words, "--max-images=5", "--keep=a"])).toMatchObject({
+    code: 0,
+    stderr:
+      "crigc: install writes no settings: add --max-images, --keep to /etc/crigc/crigc.yaml\n",
   });
+});
 
-  test.each(["config --max-image 5 --keep", "config", "version", "--version", "completion bash"])(
-    "with an invalid configuration crigc %s exits 2 if it needs one, and says each error on a line",
-    async (line) => {
-      const { stdout, ...ran } = await crigc(line.split(" "), { files: broken });
-      expect([ran, stdout.split("\n", 2).join("\n").replace(homepage, "HOME")]).toMatchSnapshot();
-    },
-  );
-
-  test("install names the flags whose settings it does not write", async () => {
-    const words = ["install", `--root=${scratch()}`, "--dry-run", "--init=none"];
-    expect(await crigc(words)).toMatchObject({ code: 0, stderr: "" });
-    expect(await crigc([...words, "--max-images=5", "--keep=a"])).toMatchObject({
-      code: 0,
-      stderr:
-        "crigc: install writes no settings: add --max-images, --keep to /etc/crigc/crigc.yaml\n",
-    });
-  });
-
-  test("control characters in foreign text never reach the terminal", async () => {
-    const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);
-    expect(stderr).not.toContain("\u001b");
-    expect(stderr).not.toContain("\u0007");
-    const file = await crigc(["config"], { files: { [FILE]: ours('"a\\e[31mb": 1') } });
-    expect(file.stderr).not.toContain("\u001b");
-    const bug = await crigc(["status"], {
-      open: {
-        askAgent: async () => {
-          throw new TypeError("an image called \u001b[2Jx");
-        },
+test("control characters in foreign text never reach the terminal", async () => {
+  const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);
+  expect(stderr).not.toContain("\u001b");
+  expect(stderr).not.toContain("\u0007");
+  const file = await crigc(["config"], { files: { [FILE]: ours('"a\\e[31mb": 1') } });
+  expect(file.stderr).not.toContain("\u001b");
+  const bug = await crigc(["status"], {
+    open: {
+      askAgent: async () => {
+        throw new TypeError("an image called \u001b[2Jx");
       },
-    });
-    expect(bug).toMatchObject({ code: 1, stdout: "" });
-    expect(bug.stderr).toContain("dispatch.test.ts");
-    expect(bug.stderr).not.toContain("\u001b");
+    },
   });
+  expect(bug).toMatchObject({ code: 1, stdout: "" });
+  expect(bug.stderr).toContain("dispatch.test.ts");
+  expect(bug.stderr).not.toContain("\u001b");
 });
 
 describe("exit codes", () => {

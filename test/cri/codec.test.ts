@@ -17,65 +17,63 @@ const readImage = (fields: object): ImageMessage | undefined =>
 const readContainer = (fields: object): ContainerMessage | undefined =>
   decodeAnswer("ListContainers", written("ListContainers", { containers: [fields] })).containers[0];
 
-describe("decoding", () => {
-  test("timestamps and sizes beyond 2^53 are exact", () => {
-    fc.assert(
-      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
-        expect(readContainer({ created_at: String(value) })?.created_at).toBe(value);
-      }),
-    );
-    fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (value) => {
-        expect(readImage({ size: String(value) })?.size).toBe(value);
-      }),
-    );
-  });
+test("timestamps and sizes beyond 2^53 are exact", () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
+      expect(readContainer({ created_at: String(value) })?.created_at).toBe(value);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (value) => {
+      expect(readImage({ size: String(value) })?.size).toBe(value);
+    }),
+  );
+});
 
-  test("an absent field has its default, and an absent message is null", () => {
-    expect(readContainer({ id: "a" })).toEqual({
-      id: "a",
-      pod_sandbox_id: "",
-      metadata: null,
-      image: null,
-      image_ref: "",
-      state: 0,
-      created_at: 0n,
-      labels: {},
-      image_id: "",
-    });
-    expect(decodeAnswer("ImageFsInfo", Buffer.alloc(0))).toEqual({
-      image_filesystems: [],
-      container_filesystems: [],
-    });
+test("an absent field has its default, and an absent message is null", () => {
+  expect(readContainer({ id: "a" })).toEqual({
+    id: "a",
+    pod_sandbox_id: "",
+    metadata: null,
+    image: null,
+    image_ref: "",
+    state: 0,
+    created_at: 0n,
+    labels: {},
+    image_id: "",
   });
+  expect(decodeAnswer("ImageFsInfo", Buffer.alloc(0))).toEqual({
+    image_filesystems: [],
+    container_filesystems: [],
+  });
+});
 
-  test("a label named like an object property is kept", () => {
-    const labels = Object.fromEntries([
-      ["__proto__", "x"],
-      ["constructor", "y"],
-    ]);
-    const read =
-      decodeAnswer("ContainerStatus", written("ContainerStatus", { status: { labels } })).status
-        ?.labels ?? {};
-    expect(Object.entries(read)).toEqual([
-      ["__proto__", "x"],
-      ["constructor", "y"],
-    ]);
-    expect(Object.getPrototypeOf(read)).toBe(Object.prototype);
-  });
+test("a label named like an object property is kept", () => {
+  const labels = Object.fromEntries([
+    ["__proto__", "x"],
+    ["constructor", "y"],
+  ]);
+  const read =
+    decodeAnswer("ContainerStatus", written("ContainerStatus", { status: { labels } })).status
+      ?.labels ?? {};
+  expect(Object.entries(read)).toEqual([
+    ["__proto__", "x"],
+    ["constructor", "y"],
+  ]);
+  expect(Object.getPrototypeOf(read)).toBe(Object.prototype);
+});
 
-  test("a response truncated anywhere is refused rather than losing a container", () => {
-    const ids = ["a", "b", "c"];
-    const containers = ids.map((id) => ({ id, labels: { key: "value" }, created_at: "1" }));
-    const bytes = written("ListContainers", { containers });
-    const whole = new Set([0, 1, 2, 3].map((count) => bytes.length - (bytes.length / 3) * count));
-    for (let length = 0; length <= bytes.length; length += 1) {
-      const read = (): number =>
-        decodeAnswer("ListContainers", bytes.subarray(0, length)).containers.length;
-      if (whole.has(length)) expect(read()).toBe((length / bytes.length) * 3);
-      else expect(read).toThrow(MalformedError);
-    }
-  });
+test("a response truncated anywhere is refused rather than losing a container", () => {
+  const ids = ["a", "b", "c"];
+  const containers = ids.map((id) => ({ id, labels: { key: "value" }, created_at: "1" }));
+  const bytes = written("ListContainers", { containers });
+  const whole = new Set([0, 1, 2, 3].map((count) => bytes.length - (bytes.length / 3) * count));
+  for (let length = 0; length <= bytes.length; length += 1) {
+    const read = (): number =>
+      decodeAnswer("ListContainers", bytes.subarray(0, length)).containers.length;
+    if (whole.has(length)) expect(read()).toBe((length / bytes.length) * 3);
+    else expect(read).toThrow(MalformedError);
+  }
 });
 
 const images = (fields: object): Buffer => written("ListImages", fields);

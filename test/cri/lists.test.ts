@@ -101,49 +101,47 @@ describe("streaming lists", () => {
   });
 });
 
-describe("lists beyond the limit of a message", () => {
-  test("a list of 30 MB is split by state", async () => {
-    await using connection = await limited(375, 375, 16 << 20, 80_000);
-    await expectWhole(connection, false);
-    expect(connection.fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
-      "RESOURCE_EXHAUSTED",
-      ...Array<string>(7).fill("OK"),
-    ]);
-  });
+test("a list of 30 MB is split by state", async () => {
+  await using connection = await limited(375, 375, 16 << 20, 80_000);
+  await expectWhole(connection, false);
+  expect(connection.fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
+    "RESOURCE_EXHAUSTED",
+    ...Array<string>(7).fill("OK"),
+  ]);
+});
 
-  test("a list is also split if only the client finds it too large", async () => {
-    await using connection = await limited(375, 375, 64 << 20, 80_000);
-    const { runtime, signal, records } = connection;
-    expect(await runtime.reader.listContainers(signal)).toHaveLength(375);
-    expect(records.map(({ code }) => code)).toEqual([
-      "UNIMPLEMENTED",
-      "RESOURCE_EXHAUSTED",
-      ...Array<string>(7).fill("OK"),
-    ]);
-  });
+test("a list is also split if only the client finds it too large", async () => {
+  await using connection = await limited(375, 375, 64 << 20, 80_000);
+  const { runtime, signal, records } = connection;
+  expect(await runtime.reader.listContainers(signal)).toHaveLength(375);
+  expect(records.map(({ code }) => code)).toEqual([
+    "UNIMPLEMENTED",
+    "RESOURCE_EXHAUSTED",
+    ...Array<string>(7).fill("OK"),
+  ]);
+});
 
-  test.each([
-    ["a state that is too large is split by sandbox", 400, 40, 12_000],
-    ["sandboxes are split by state", 0, 100, 26_000],
-  ])("%s", async (_, containers, sandboxes, messageLimitBytes) => {
-    await using connection = await limited(containers, sandboxes, messageLimitBytes);
-    await expectWhole(connection);
-    expect(connection.fake.calls.some(({ code }) => code === "RESOURCE_EXHAUSTED")).toBe(true);
-  });
+test.each([
+  ["a state that is too large is split by sandbox", 400, 40, 12_000],
+  ["sandboxes are split by state", 0, 100, 26_000],
+])("%s", async (_, containers, sandboxes, messageLimitBytes) => {
+  await using connection = await limited(containers, sandboxes, messageLimitBytes);
+  await expectWhole(connection);
+  expect(connection.fake.calls.some(({ code }) => code === "RESOURCE_EXHAUSTED")).toBe(true);
+});
 
-  test("a list that cannot be split further is an error", async () => {
-    await using connection = await limited(40, 1, 6_000, 1000);
-    const error = await failureOf(connection.runtime.reader.listContainers(connection.signal));
-    expect(error.kind).toBe("too-large");
-    expect(error.message).toContain("the list cannot be split further");
-  });
+test("a list that cannot be split further is an error", async () => {
+  await using connection = await limited(40, 1, 6_000, 1000);
+  const error = await failureOf(connection.runtime.reader.listContainers(connection.signal));
+  expect(error.kind).toBe("too-large");
+  expect(error.message).toContain("the list cannot be split further");
+});
 
-  test("an error in one part discards the others", async () => {
-    await using connection = await limited(100, 10, 15_000);
-    const { fake, runtime, signal } = connection;
-    fake.fail("ListContainers", { kind: "error", code: "UNKNOWN" }, { skip: 4, times: 1 });
-    expect((await failureOf(runtime.reader.listContainers(signal))).kind).toBe("failed");
-  });
+test("an error in one part discards the others", async () => {
+  await using connection = await limited(100, 10, 15_000);
+  const { fake, runtime, signal } = connection;
+  fake.fail("ListContainers", { kind: "error", code: "UNKNOWN" }, { skip: 4, times: 1 });
+  expect((await failureOf(runtime.reader.listContainers(signal))).kind).toBe("failed");
 });
 
 describe("a list in parts of a changing node", () => {

@@ -56,57 +56,55 @@ describe("measure", () => {
   });
 });
 
-describe("filesystems", () => {
-  test("paths on one device are one filesystem with every role, their used bytes added", async () => {
-    const inner = join(here, "inner");
-    mkdirSync(inner, { recursive: true });
-    expect(
-      await filesystems([entry(here, 2n), entry(inner, 3n)], [entry(inner, 5n)], here),
-    ).toMatchObject([
-      {
-        roles: ["imagefs", "containerfs", "nodefs"],
-        path: here,
-        imageUsedBytes: 5n,
-        containerUsedBytes: 5n,
-      },
-    ]);
-  });
-
-  test.skipIf(!isOtherDevice)("each device has its own mount point", async () => {
-    const found = await filesystems([entry(shm, 7n)], [entry(here)]);
-    expect(found.map((it) => [it.roles, it.path, it.imageUsedBytes])).toEqual([
-      [["imagefs"], shm, 7n],
-      [["containerfs", "nodefs"], here, null],
-    ]);
-    expect(found[0]?.mountpoint).toBe("/dev/shm");
-    expect(found[0]?.device).not.toBe(found[1]?.device);
-  });
-
-  test.skipIf(!isOtherDevice)(
-    "a runtime that reports no container filesystem keeps its layers on its first image filesystem",
-    async () => {
-      const found = await filesystems([entry(shm), entry("/")]);
-      expect(found.map((it) => it.roles)).toEqual([
-        ["imagefs", "containerfs"],
-        ["imagefs", "nodefs"],
-      ]);
+test("paths on one device are one filesystem with every role, their used bytes added", async () => {
+  const inner = join(here, "inner");
+  mkdirSync(inner, { recursive: true });
+  expect(
+    await filesystems([entry(here, 2n), entry(inner, 3n)], [entry(inner, 5n)], here),
+  ).toMatchObject([
+    {
+      roles: ["imagefs", "containerfs", "nodefs"],
+      path: here,
+      imageUsedBytes: 5n,
+      containerUsedBytes: 5n,
     },
-  );
+  ]);
+});
 
-  test("a root directory that cannot be measured has no figures, and is no reason to do without the others", async () => {
-    const found = await filesystems([entry("/")], [], "/does/not/exist");
-    expect(found).toMatchObject([
-      { roles: ["imagefs", "containerfs"] },
-      { roles: ["nodefs"], capacityBytes: 0n, unmeasured: expect.stringContaining("/does/not") },
+test.skipIf(!isOtherDevice)("each device has its own mount point", async () => {
+  const found = await filesystems([entry(shm, 7n)], [entry(here)]);
+  expect(found.map((it) => [it.roles, it.path, it.imageUsedBytes])).toEqual([
+    [["imagefs"], shm, 7n],
+    [["containerfs", "nodefs"], here, null],
+  ]);
+  expect(found[0]?.mountpoint).toBe("/dev/shm");
+  expect(found[0]?.device).not.toBe(found[1]?.device);
+});
+
+test.skipIf(!isOtherDevice)(
+  "a runtime that reports no container filesystem keeps its layers on its first image filesystem",
+  async () => {
+    const found = await filesystems([entry(shm), entry("/")]);
+    expect(found.map((it) => it.roles)).toEqual([
+      ["imagefs", "containerfs"],
+      ["imagefs", "nodefs"],
     ]);
-    expect(found[0]?.capacityBytes).toBeGreaterThan(0n);
-  });
+  },
+);
 
-  test("one path of images that is missing fails the whole reading, naming it", async () => {
-    expect(await failureOf(filesystems([entry("/"), entry("/does/not/exist")]))).toMatchObject({
-      kind: "stat",
-      message: expect.stringContaining("/does/not/exist"),
-    });
+test("a root directory that cannot be measured has no figures, and is no reason to do without the others", async () => {
+  const found = await filesystems([entry("/")], [], "/does/not/exist");
+  expect(found).toMatchObject([
+    { roles: ["imagefs", "containerfs"] },
+    { roles: ["nodefs"], capacityBytes: 0n, unmeasured: expect.stringContaining("/does/not") },
+  ]);
+  expect(found[0]?.capacityBytes).toBeGreaterThan(0n);
+});
+
+test("one path of images that is missing fails the whole reading, naming it", async () => {
+  expect(await failureOf(filesystems([entry("/"), entry("/does/not/exist")]))).toMatchObject({
+    kind: "stat",
+    message: expect.stringContaining("/does/not/exist"),
   });
 });
 
@@ -156,38 +154,36 @@ const bind =
   "136 27 254:0 /var/lib/images /mnt/image\\040store rw shared:7 master:1 - ext4 /dev/vda rw";
 const overlay = "140 27 0:52 / /run/c/rootfs rw - overlay overlay rw,lowerdir=/l\\072x,upperdir=/u";
 
-describe("mountinfo", () => {
-  test.each([
-    "",
-    "27",
-    "27 1 / / / rw - ext4 /dev/vda rw",
-    "27 1 254:0 / / rw,relatime",
-    "x 1 254:0 / / rw - a b c",
-  ])("%j is not a mount", (line) => {
-    expect(parseMount(line)).toBeNull();
-  });
+test.each([
+  "",
+  "27",
+  "27 1 / / / rw - ext4 /dev/vda rw",
+  "27 1 254:0 / / rw,relatime",
+  "x 1 254:0 / / rw - a b c",
+])("%j is not a mount", (line) => {
+  expect(parseMount(line)).toBeNull();
+});
 
-  test("a mount is found by its full ID, on any line", () => {
-    const text = `${root}\n${bind}\n${overlay}\n`;
-    expect(findMount(text, 27)?.mountpoint).toBe("/");
-    expect(findMount(text, 136)?.mountpoint).toBe("/mnt/image store");
-    expect(findMount(text, 140)?.device).toBe("0:52");
-    expect(findMount(text, 36)).toBeNull();
-    expect(findMount(text, 1)).toBeNull();
-    expect(findMount("", 1)).toBeNull();
-  });
+test("a mount is found by its full ID, on any line", () => {
+  const text = `${root}\n${bind}\n${overlay}\n`;
+  expect(findMount(text, 27)?.mountpoint).toBe("/");
+  expect(findMount(text, 136)?.mountpoint).toBe("/mnt/image store");
+  expect(findMount(text, 140)?.device).toBe("0:52");
+  expect(findMount(text, 36)).toBeNull();
+  expect(findMount(text, 1)).toBeNull();
+  expect(findMount("", 1)).toBeNull();
+});
 
-  test("every mount point is read back as the kernel wrote it", () => {
-    const escaped = (path: string): string =>
-      path.replace(/[ \t\n\\#]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`);
-    fc.assert(
-      fc.property(fc.string({ unit: "grapheme" }), (name) => {
-        const mountpoint = `/${name.replaceAll("\0", "")}`;
-        const line = `1 2 3:4 / ${escaped(mountpoint)} rw shared:1 - tmpfs none rw`;
-        expect(parseMount(line)?.mountpoint).toBe(mountpoint);
-      }),
-    );
-  });
+test("every mount point is read back as the kernel wrote it", () => {
+  const escaped = (path: string): string =>
+    path.replace(/[ \t\n\\#]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), (name) => {
+      const mountpoint = `/${name.replaceAll("\0", "")}`;
+      const line = `1 2 3:4 / ${escaped(mountpoint)} rw shared:1 - tmpfs none rw`;
+      expect(parseMount(line)?.mountpoint).toBe(mountpoint);
+    }),
+  );
 });
 
 test("a late answer is an error with the deadline", async () => {

@@ -1,6 +1,6 @@
 // What a terminal is sent.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -39,81 +39,73 @@ test.each([
   expect(clean(text)).toBe(cleaned);
 });
 
-describe("widths", () => {
-  test("a text that is cut fits, and keeps its tag if the middle is cut", () => {
-    expect(fitted("registry.example/app:1.2", 12, cutFor(terminal, "middle"))).toBe("regis…pp:1.2");
-    expect(fitted("registry.example", 8, cutFor(terminal))).toBe("registr…");
-    expect(fitted("registry.example", 8, cutFor(plainScreen))).toBe("regis...");
-  });
-
-  test("no text is wider than what it was fitted to", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "grapheme" }), fc.nat(30), (text, columns) => {
-        expect(Bun.stringWidth(fitted(clean(text), columns, cutFor(terminal)))).toBeLessThanOrEqual(
-          columns,
-        );
-      }),
-    );
-  });
+test("a text that is cut fits, and keeps its tag if the middle is cut", () => {
+  expect(fitted("registry.example/app:1.2", 12, cutFor(terminal, "middle"))).toBe("regis…pp:1.2");
+  expect(fitted("registry.example", 8, cutFor(terminal))).toBe("registr…");
+  expect(fitted("registry.example", 8, cutFor(plainScreen))).toBe("regis...");
 });
 
-describe("tables", () => {
-  type Row = readonly [string, string];
-  const columns = [
-    column("IMAGE", ([name]: Row) => name, { minimumWidth: 10, cut: "middle" }),
-    column("SIZE", ([, size]: Row) => size, { align: "right" }),
+test("no text is wider than what it was fitted to", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.nat(30), (text, columns) => {
+      expect(Bun.stringWidth(fitted(clean(text), columns, cutFor(terminal)))).toBeLessThanOrEqual(
+        columns,
+      );
+    }),
+  );
+});
+
+type Row = readonly [string, string];
+const columns = [
+  column("IMAGE", ([name]: Row) => name, { minimumWidth: 10, cut: "middle" }),
+  column("SIZE", ([, size]: Row) => size, { align: "right" }),
+];
+
+test("without a terminal, the columns of a table are aligned under their titles and not cut", () => {
+  const rows: readonly Row[] = [
+    ["a", "1 B"],
+    ["x".repeat(500), "100 B"],
   ];
-
-  test("without a terminal, the columns of a table are aligned under their titles and not cut", () => {
-    const rows: readonly Row[] = [
-      ["a", "1 B"],
-      ["x".repeat(500), "100 B"],
-    ];
-    const [blank, long] = [" ".repeat(495), "x".repeat(500)];
-    const lines = [`IMAGE${blank}   SIZE`, `a    ${blank}    1 B`, `${long}  100 B`];
-    expect(tableLines(columns, rows, plainScreen)).toEqual(lines);
-  });
-
-  test("a table on a narrow terminal shortens only the columns that may be shortened", () => {
-    const long = "registry.example/some/team/application:1.27.3";
-    const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
-    expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBe(40);
-    expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
-  });
+  const [blank, long] = [" ".repeat(495), "x".repeat(500)];
+  const lines = [`IMAGE${blank}   SIZE`, `a    ${blank}    1 B`, `${long}  100 B`];
+  expect(tableLines(columns, rows, plainScreen)).toEqual(lines);
 });
 
-describe("the disk bar", () => {
-  const bar = (usedPercent: number, screen: Screen): readonly string[] =>
-    diskBar({ usedPercent, lowPercent: 80, highPercent: 85 }, screen);
+test("a table on a narrow terminal shortens only the columns that may be shortened", () => {
+  const long = "registry.example/some/team/application:1.27.3";
+  const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
+  expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBe(40);
+  expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
+});
 
-  test("the disk bar marks both thresholds and says which is which, in ASCII without block characters", () => {
-    const bars = [
-      ...bar(50, { ...terminal, width: 44 }),
-      ...bar(50, { ...terminal, width: 64 }),
-      ...bar(100, { ...plainScreen, width: 44 }),
-    ];
-    expect(bars.join("\n")).toMatchSnapshot();
-    const coloured: Screen = { ...terminal, colour: true };
-    expect(bar(90, coloured)[0]).toContain("\u001b[31m");
-    expect(bar(10, coloured)[0]).toContain("\u001b[32m");
-  });
+const bar = (usedPercent: number, screen: Screen): readonly string[] =>
+  diskBar({ usedPercent, lowPercent: 80, highPercent: 85 }, screen);
 
-  test("the disk bar fits any width and any figures", () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 40, max: 200 }),
-        fc.nat(100),
-        fc.nat(100),
-        fc.nat(100),
-        (width, used, one, other) => {
-          const [lowPercent, highPercent] = [Math.min(one, other), Math.max(one, other)];
-          const figures = { usedPercent: used, lowPercent, highPercent };
-          const lines = diskBar(figures, { ...terminal, width });
-          expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(
-            width,
-          );
-        },
-      ),
-    );
-  });
+test("the disk bar marks both thresholds and says which is which, in ASCII without block characters", () => {
+  const bars = [
+    ...bar(50, { ...terminal, width: 44 }),
+    ...bar(50, { ...terminal, width: 64 }),
+    ...bar(100, { ...plainScreen, width: 44 }),
+  ];
+  expect(bars.join("\n")).toMatchSnapshot();
+  const coloured: Screen = { ...terminal, colour: true };
+  expect(bar(90, coloured)[0]).toContain("\u001b[31m");
+  expect(bar(10, coloured)[0]).toContain("\u001b[32m");
+});
+
+test("the disk bar fits any width and any figures", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 40, max: 200 }),
+      fc.nat(100),
+      fc.nat(100),
+      fc.nat(100),
+      (width, used, one, other) => {
+        const [lowPercent, highPercent] = [Math.min(one, other), Math.max(one, other)];
+        const figures = { usedPercent: used, lowPercent, highPercent };
+        const lines = diskBar(figures, { ...terminal, width });
+        expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(width);
+      },
+    ),
+  );
 });

@@ -1,6 +1,6 @@
 // What the executable says about others' licences is what the tree would generate now.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -10,48 +10,46 @@ import { partsIn } from "../../scripts/legal/runtime.ts";
 const top = join(import.meta.dir, "../..");
 const generated = await legalFiles(top);
 
-describe("licence texts and bill of materials", () => {
-  test.each([...generated.keys()])(
-    "%s is up to date; otherwise run scripts/bun scripts/legal.ts",
-    (path) => {
-      expect(readFileSync(join(top, path), "utf8")).toBe(generated.get(path) ?? "");
-    },
+test.each([...generated.keys()])(
+  "%s is up to date; otherwise run scripts/bun scripts/legal.ts",
+  (path) => {
+    expect(readFileSync(join(top, path), "utf8")).toBe(generated.get(path) ?? "");
+  },
+);
+
+test("every run-time dependency, and Bun, is in both with its version", () => {
+  const manifest = JSON.parse(readFileSync(join(top, "package.json"), "utf8")) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+    readonly devDependencies: Readonly<Record<string, string>>;
+  };
+  const [licences = "", sbom = ""] = [...generated.values()];
+  const { components } = JSON.parse(sbom) as {
+    components: readonly { group?: string; name: string; version: string }[];
+  };
+  const listed = components.map(
+    ({ group, name, version }) => `${group === undefined ? "" : `${group}/`}${name} ${version}`,
   );
+  for (const [name, version] of Object.entries(manifest.dependencies)) {
+    expect(listed).toContain(`${name} ${version}`);
+    expect(licences).toContain(`${name} ${version} (`);
+  }
+  expect(listed).toContain(`bun ${manifest.devDependencies["bun"]}`);
+});
 
-  test("every run-time dependency, and Bun, is in both with its version", () => {
-    const manifest = JSON.parse(readFileSync(join(top, "package.json"), "utf8")) as {
-      readonly dependencies: Readonly<Record<string, string>>;
-      readonly devDependencies: Readonly<Record<string, string>>;
-    };
-    const [licences = "", sbom = ""] = [...generated.values()];
-    const { components } = JSON.parse(sbom) as {
-      components: readonly { group?: string; name: string; version: string }[];
-    };
-    const listed = components.map(
-      ({ group, name, version }) => `${group === undefined ? "" : `${group}/`}${name} ${version}`,
-    );
-    for (const [name, version] of Object.entries(manifest.dependencies)) {
-      expect(listed).toContain(`${name} ${version}`);
-      expect(licences).toContain(`${name} ${version} (`);
-    }
-    expect(listed).toContain(`bun ${manifest.devDependencies["bun"]}`);
-  });
+test("the references of the bill of materials are unique and resolve", () => {
+  const sbom = JSON.parse(generated.get("src/install/legal/sbom.txt") ?? "") as {
+    metadata: { component: { "bom-ref": string } };
+    components: readonly Component[];
+    dependencies: readonly { ref: string; dependsOn: readonly string[] }[];
+  };
+  const refs = [sbom.metadata.component["bom-ref"], ...refsOf(sbom.components)];
+  expect(new Set(refs).size).toBe(refs.length);
+  const used = sbom.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
+  expect(used.filter((ref) => !refs.includes(ref))).toEqual([]);
+});
 
-  test("the references of the bill of materials are unique and resolve", () => {
-    const sbom = JSON.parse(generated.get("src/install/legal/sbom.txt") ?? "") as {
-      metadata: { component: { "bom-ref": string } };
-      components: readonly Component[];
-      dependencies: readonly { ref: string; dependsOn: readonly string[] }[];
-    };
-    const refs = [sbom.metadata.component["bom-ref"], ...refsOf(sbom.components)];
-    expect(new Set(refs).size).toBe(refs.length);
-    const used = sbom.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
-    expect(used.filter((ref) => !refs.includes(ref))).toEqual([]);
-  });
-
-  test("a licence page of another layout is refused instead of giving an empty list", () => {
-    expect(() => partsIn("Bun itself is MIT-licensed.")).toThrow("laid out in another way");
-  });
+test("a licence page of another layout is refused instead of giving an empty list", () => {
+  expect(() => partsIn("Bun itself is MIT-licensed.")).toThrow("laid out in another way");
 });
 
 type Component = { readonly "bom-ref": string; readonly components?: readonly Component[] };

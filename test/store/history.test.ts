@@ -175,57 +175,55 @@ describe("the history", () => {
   });
 });
 
-describe("retention", () => {
-  const event = (at: bigint, observed: number) =>
-    historyRow(
-      {
-        kind: "event",
-        row: { reason: "GhostImage", message: "", at: instant(at), passId: null },
-      },
-      watched(BigInt(observed)),
-    );
-  /** Events that were recorded one by one, a nanosecond of observed time apart. */
-  const filled = (wall: (turn: number) => bigint = BigInt) => {
-    const db = openInMemory();
-    for (let turn = 1; turn <= 1200; turn += 1) writeRow(db, event(wall(turn), turn));
-    return db;
-  };
-  const counted = (db: Database) => db.query("SELECT count(*), min(seq) FROM history").values()[0];
-  const day = 24n * 3600n * 1_000_000_000n;
+const event = (at: bigint, observed: number) =>
+  historyRow(
+    {
+      kind: "event",
+      row: { reason: "GhostImage", message: "", at: instant(at), passId: null },
+    },
+    watched(BigInt(observed)),
+  );
+/** Events that were recorded one by one, a nanosecond of observed time apart. */
+const filled = (wall: (turn: number) => bigint = BigInt) => {
+  const db = openInMemory();
+  for (let turn = 1; turn <= 1200; turn += 1) writeRow(db, event(wall(turn), turn));
+  return db;
+};
+const counted = (db: Database) => db.query("SELECT count(*), min(seq) FROM history").values()[0];
+const day = 24n * 3600n * 1_000_000_000n;
 
-  test("records older than 90 observed days are deleted in small steps", () => {
-    const db = filled();
-    const later = watched(90n * day + 1201n);
-    expect(prune(db, later)).toBe(500);
-    expect(prune(db, later)).toBe(500);
-    expect(prune(db, later)).toBe(200);
-    expect(prune(db, later)).toBe(0);
-  });
+test("records older than 90 observed days are deleted in small steps", () => {
+  const db = filled();
+  const later = watched(90n * day + 1201n);
+  expect(prune(db, later)).toBe(500);
+  expect(prune(db, later)).toBe(500);
+  expect(prune(db, later)).toBe(200);
+  expect(prune(db, later)).toBe(0);
+});
 
-  test("young records are kept up to the limit, newest first", () => {
-    const db = filled();
-    expect(prune(db, watched(90n * day + 1n))).toBe(0);
-    const bounds = [["event", 1000]] as const;
-    expect(prune(db, watched(1n), bounds)).toBe(200);
-    expect(prune(db, watched(1n), bounds)).toBe(0);
-    expect(counted(db)).toEqual([1000, 201]);
-  });
+test("young records are kept up to the limit, newest first", () => {
+  const db = filled();
+  expect(prune(db, watched(90n * day + 1n))).toBe(0);
+  const bounds = [["event", 1000]] as const;
+  expect(prune(db, watched(1n), bounds)).toBe(200);
+  expect(prune(db, watched(1n), bounds)).toBe(0);
+  expect(counted(db)).toEqual([1000, 201]);
+});
 
-  test("records of a process that could not read the ledger yet are no older than those before", () => {
-    const db = filled();
-    writeRow(db, event(1201n, 0));
-    expect(prune(db, watched(90n * day + 1200n))).toBe(500);
-    expect(prune(db, watched(90n * day + 1200n))).toBe(500);
-    expect(prune(db, watched(90n * day + 1200n))).toBe(199);
-    expect(counted(db)).toEqual([2, 1200]);
-  });
+test("records of a process that could not read the ledger yet are no older than those before", () => {
+  const db = filled();
+  writeRow(db, event(1201n, 0));
+  expect(prune(db, watched(90n * day + 1200n))).toBe(500);
+  expect(prune(db, watched(90n * day + 1200n))).toBe(500);
+  expect(prune(db, watched(90n * day + 1200n))).toBe(199);
+  expect(counted(db)).toEqual([2, 1200]);
+});
 
-  test.each([
-    ["in 1970", () => 0n],
-    ["in 2036", () => BigInt(Date.parse("2036-01-01T00:00:00Z")) * 1_000_000n],
-  ])("records of a clock set to %s are kept when the clock is right again", (_, wall) => {
-    const db = filled(wall);
-    expect(prune(db, watched(2000n))).toBe(0);
-    expect(counted(db)).toEqual([1200, 1]);
-  });
+test.each([
+  ["in 1970", () => 0n],
+  ["in 2036", () => BigInt(Date.parse("2036-01-01T00:00:00Z")) * 1_000_000n],
+])("records of a clock set to %s are kept when the clock is right again", (_, wall) => {
+  const db = filled(wall);
+  expect(prune(db, watched(2000n))).toBe(0);
+  expect(counted(db)).toEqual([1200, 1]);
 });

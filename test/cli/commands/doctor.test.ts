@@ -1,6 +1,6 @@
 // doctor as a whole: which checks there are, which are skipped because of others, and the exit code.
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -114,49 +114,47 @@ test.each<[string, number, Machine]>([
   expect(said.join("\n")).toMatchSnapshot();
 });
 
-describe("what the configuration names is tried before it is needed", () => {
-  const checked = async (name: string, machine: Machine) =>
-    (await doctor(machine)).checks.find((check) => check.name === name);
+const checked = async (name: string, machine: Machine) =>
+  (await doctor(machine)).checks.find((check) => check.name === name);
 
-  test("an event hook that is missing, a directory or not executable fails, and one that can be run is well", async () => {
-    const home = scratch();
-    put(home, "plain", "", 0o644);
-    put(home, "hook", "", 0o755);
-    const said: string[] = [];
-    for (const name of ["/missing", "", "/plain", "/hook"]) {
-      const check = await checked("event-hook", { words: ["--event-hook", `${home}${name}`] });
-      said.push(JSON.stringify(check).replaceAll(home, "HOME"));
-    }
-    expect(said.join("\n")).toMatchSnapshot();
-  });
+test("an event hook that is missing, a directory or not executable fails, and one that can be run is well", async () => {
+  const home = scratch();
+  put(home, "plain", "", 0o644);
+  put(home, "hook", "", 0o755);
+  const said: string[] = [];
+  for (const name of ["/missing", "", "/plain", "/hook"]) {
+    const check = await checked("event-hook", { words: ["--event-hook", `${home}${name}`] });
+    said.push(JSON.stringify(check).replaceAll(home, "HOME"));
+  }
+  expect(said.join("\n")).toMatchSnapshot();
+});
 
-  test("a metrics address that another program listens on fails, unless the agent runs", async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const words = ["--metrics-bind-address", address];
-    try {
-      expect(await checked("metrics-address", { words })).toMatchObject({
-        result: "failed",
-        message: `cannot listen on ${address}: it is in use`,
-      });
-      expect(await checked("metrics-address", { words, agent: "{}" })).toBeUndefined();
-    } finally {
-      await new Promise((resolve) => server.close(resolve));
-    }
-    expect(await checked("metrics-address", { words })).toMatchObject({ result: "ok" });
-  });
-
-  test("a state directory on the image filesystem is a warning where the node has another one", async () => {
-    const home = scratch();
-    const device = await deviceOf(home);
-    const words = ["--state-dir", `${home}/not/there/yet`];
-    const on = (filesystem: Partial<Filesystem>) =>
-      checked("state-filesystem", { words, node: wellNode(filesystem) });
-    expect(await on({ roles: ["imagefs", "containerfs"], device })).toMatchObject({
-      result: "warning",
+test("a metrics address that another program listens on fails, unless the agent runs", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const words = ["--metrics-bind-address", address];
+  try {
+    expect(await checked("metrics-address", { words })).toMatchObject({
+      result: "failed",
+      message: `cannot listen on ${address}: it is in use`,
     });
-    expect(await on({ roles: ["imagefs", "containerfs"], device: "259:9" })).toBeUndefined();
-    expect(await on({ device })).toBeUndefined();
+    expect(await checked("metrics-address", { words, agent: "{}" })).toBeUndefined();
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+  expect(await checked("metrics-address", { words })).toMatchObject({ result: "ok" });
+});
+
+test("a state directory on the image filesystem is a warning where the node has another one", async () => {
+  const home = scratch();
+  const device = await deviceOf(home);
+  const words = ["--state-dir", `${home}/not/there/yet`];
+  const on = (filesystem: Partial<Filesystem>) =>
+    checked("state-filesystem", { words, node: wellNode(filesystem) });
+  expect(await on({ roles: ["imagefs", "containerfs"], device })).toMatchObject({
+    result: "warning",
   });
+  expect(await on({ roles: ["imagefs", "containerfs"], device: "259:9" })).toBeUndefined();
+  expect(await on({ device })).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 // The agent over its life: reloads, a runtime that goes and comes back, being told to stop, what it shows of itself.
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 
@@ -83,51 +83,49 @@ test("a runtime that goes down is reported by readyz, metrics, status and log, a
   await agent.untilSaid(/succeed/i);
 });
 
-describe("what is stopped", () => {
-  test("gc that SIGINT stops while it lists says so with exit 4, and not that a list failed", async () => {
-    await using it = await aNode(6);
-    it.runtime.fail("ListContainers", { kind: "hang" });
-    const gc = it.start("gc", "--all-unused");
-    const listing = () => it.runtime.callsOf("ListContainers").length === 1;
-    await until("a list is in flight", 10_000, listing);
-    gc.signal("SIGINT");
-    expect(await gc.exited).toBe(4);
-    expect(gc.answered()).toContain("stopped on request");
-    expect(gc.answered()).not.toContain("Failed");
-  });
-
-  test.each([
-    ["run", "SIGTERM", 0, ["run", "--max-images=1"]],
-    ["gc", "SIGTERM", 4, ["gc", "--all-unused", "-o=json"]],
-    [
-      "rm, whose terminal closes,",
-      "SIGHUP",
-      4,
-      ["rm", "r.example/i0:1", "r.example/i1:1", "-o=json"],
-    ],
-  ] as const)(
-    "%s by %s finishes its removal, removes nothing more, records it, and exits %d",
-    async (_, signal, code, words) => {
-      await using it = await aNode(6);
-      it.runtime.fail("RemoveImage", { kind: "delay", ms: 1_000 });
-      const program = it.start(...words);
-      await it.untilRemoved(1);
-      program.signal(signal);
-      expect(await program.exited).toBe(code);
-      expect(it.removedImages()).toHaveLength(1);
-      expect(it.runtime.node.images).toHaveLength(5);
-      if (code === 4) {
-        const { images } = JSON.parse(program.answered());
-        expect(images.end).toBe("stopped");
-        expect(images.items.map((item: Json) => item.result.kind)).toEqual(["removed"]);
-      }
-      const { removals, passes } = await it.json(["history"]);
-      expect(removals).toMatchObject([{ id: it.removedImages()[0], result: "removed" }]);
-      expect(passes.at(-1).imagesEnd).toBe("stopped");
-      expect(existsSync(it.socket)).toBe(false);
-    },
-  );
+test("gc that SIGINT stops while it lists says so with exit 4, and not that a list failed", async () => {
+  await using it = await aNode(6);
+  it.runtime.fail("ListContainers", { kind: "hang" });
+  const gc = it.start("gc", "--all-unused");
+  const listing = () => it.runtime.callsOf("ListContainers").length === 1;
+  await until("a list is in flight", 10_000, listing);
+  gc.signal("SIGINT");
+  expect(await gc.exited).toBe(4);
+  expect(gc.answered()).toContain("stopped on request");
+  expect(gc.answered()).not.toContain("Failed");
 });
+
+test.each([
+  ["run", "SIGTERM", 0, ["run", "--max-images=1"]],
+  ["gc", "SIGTERM", 4, ["gc", "--all-unused", "-o=json"]],
+  [
+    "rm, whose terminal closes,",
+    "SIGHUP",
+    4,
+    ["rm", "r.example/i0:1", "r.example/i1:1", "-o=json"],
+  ],
+] as const)(
+  "%s by %s finishes its removal, removes nothing more, records it, and exits %d",
+  async (_, signal, code, words) => {
+    await using it = await aNode(6);
+    it.runtime.fail("RemoveImage", { kind: "delay", ms: 1_000 });
+    const program = it.start(...words);
+    await it.untilRemoved(1);
+    program.signal(signal);
+    expect(await program.exited).toBe(code);
+    expect(it.removedImages()).toHaveLength(1);
+    expect(it.runtime.node.images).toHaveLength(5);
+    if (code === 4) {
+      const { images } = JSON.parse(program.answered());
+      expect(images.end).toBe("stopped");
+      expect(images.items.map((item: Json) => item.result.kind)).toEqual(["removed"]);
+    }
+    const { removals, passes } = await it.json(["history"]);
+    expect(removals).toMatchObject([{ id: it.removedImages()[0], result: "removed" }]);
+    expect(passes.at(-1).imagesEnd).toBe("stopped");
+    expect(existsSync(it.socket)).toBe(false);
+  },
+);
 
 test("a metrics address without a host is every address, of IPv4 and of IPv6", async () => {
   await using it = await aNode(1);

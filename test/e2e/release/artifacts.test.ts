@@ -89,28 +89,26 @@ describe("a release", () => {
   });
 });
 
-describe("what an executable needs", () => {
-  const glibc = ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"];
+const glibc = ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"];
 
-  test.each<[string, readonly string[], boolean]>([
-    ["x64", [...glibc, "ld-linux-x86-64.so.2"], true],
-    ["x64-baseline", [...glibc, "ld-linux-x86-64.so.2"], true],
-    ["arm64", [...glibc, "ld-linux-aarch64.so.1"], true],
-    ["x64-musl", ["libc.musl-x86_64.so.1", "libstdc++.so.6"], false],
-    ["arm64-musl", ["libc.musl-aarch64.so.1", "libstdc++.so.6"], false],
-  ])(
-    "%s needs these libraries and no others, and of glibc none newer than 2.17: %p",
-    async (target, libraries, onGlibc) => {
-      const executable = `${folder}/crigc-linux-${target}`;
-      const dynamic = await command("readelf", "-dW", executable);
-      const needed = [...dynamic.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name = ""]) => name);
-      expect(needed.toSorted()).toEqual(libraries.toSorted());
-      const versions = await command("readelf", "-VW", executable);
-      const asked = [...versions.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
-      if (onGlibc) expect(Math.max(...asked)).toBe(17);
-    },
-  );
-});
+test.each<[string, readonly string[], boolean]>([
+  ["x64", [...glibc, "ld-linux-x86-64.so.2"], true],
+  ["x64-baseline", [...glibc, "ld-linux-x86-64.so.2"], true],
+  ["arm64", [...glibc, "ld-linux-aarch64.so.1"], true],
+  ["x64-musl", ["libc.musl-x86_64.so.1", "libstdc++.so.6"], false],
+  ["arm64-musl", ["libc.musl-aarch64.so.1", "libstdc++.so.6"], false],
+])(
+  "%s needs these libraries and no others, and of glibc none newer than 2.17: %p",
+  async (target, libraries, onGlibc) => {
+    const executable = `${folder}/crigc-linux-${target}`;
+    const dynamic = await command("readelf", "-dW", executable);
+    const needed = [...dynamic.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name = ""]) => name);
+    expect(needed.toSorted()).toEqual(libraries.toSorted());
+    const versions = await command("readelf", "-VW", executable);
+    const asked = [...versions.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+    if (onGlibc) expect(Math.max(...asked)).toBe(17);
+  },
+);
 
 test("its provenance names every file, the commit, the lock file, each runtime and the commands", () => {
   const statement = JSON.parse(readFileSync(`${folder}/crigc.provenance.json`, "utf8"));
