@@ -96,7 +96,8 @@ export const keepBaseline = command({
     // After the list: with a stamp but no list, the node would never get a baseline.
     if (once && !dryRun) open.setStamp(config, writtenAt);
     const [start, names] = dryRun ? ["Dry run: ", "would list"] : ["", "now lists"];
-    const named = counted(images.length - unnamed.length, "image");
+    const ids = new Set(images.filter((it) => !unnamed.includes(it)).map(({ id }) => id));
+    const named = counted(ids.size, "image");
     context.say(`${start}${file.path} ${names} ${named} in ${counted(patterns, "pattern")}.`);
     return exit.done;
   },

@@ -186,7 +186,11 @@ test.each<[string, string, Surroundings?]>([
   ["reports an image that it cannot keep", "", { images: { images: [app, odd] } }],
   ["reads archives without a runtime", "--from /a.tar --from /b.tar", offline],
   // As a shell expands them.
-  ["reads archives behind one --from", "--from /a.tar /b.tar", offline],
+  [
+    "reads archives behind one --from, an image of both counts once",
+    "--from /a.tar /b.tar /a.tar",
+    offline,
+  ],
   ["writes nothing if an archive is unreadable", "--from /a.tar /c.tar", { archives }],
   ["rejects an archive without --from", "/a.tar", { archives }],
 ])("keep baseline %s", async (_, line, around) => {
