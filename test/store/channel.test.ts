@@ -26,11 +26,16 @@ type Fault = "none" | "refused" | "died before" | "died after";
 function faultyChannel(directory: string, faults: Fault[]): StateChannel {
   const start = () => new StateFile({ directory, now: () => now });
   let file = start();
+  let areRecordsRefused = false;
   return {
     ask: async (request, onRows) => {
       // What one process answers, and the death of it, are told in order.
       const fault = faults.shift() ?? "none";
-      if (fault === "refused") return { kind: "failed", error: "full", message: "full" };
+      let isRefused = fault === "refused";
+      // As the state file does: what was sent after records that were refused is refused, too.
+      if (request.kind === "records")
+        areRecordsRefused = isRefused ||= areRecordsRefused && !request.isFirst;
+      if (isRefused) return { kind: "failed", error: "full", message: "full" };
       const reply = fault === "died before" ? null : file.handle(request, onRows);
       if (fault === "none" && reply !== null) return reply;
       file[Symbol.dispose]();
@@ -60,7 +65,8 @@ test("after any failed request every removal is recorded once, and both processe
     fc.asyncProperty(
       fc.array(step, { maxLength: 30 }),
       fc.tuple(fc.array(fault, { maxLength: 20 }), fc.array(fault, { maxLength: 20 })),
-      async (steps, faults) => {
+      async (steps, given) => {
+        const faults = given.map((met) => [...met]);
         const directory = mkdtempSync(join(memory, "crigc-test-"));
         const open = (id: number) =>
           openStore({
