@@ -222,8 +222,13 @@ function rememberNode(
   const before = engine.memory.current();
   const seen = remembered(engine, snapshot, before.pods);
   const view = { ...snapshot, watched: seen.watched, limits: engine.limits().memory };
-  const ledger =
-    parts.containers === "none" ? seen : { ...seen, pods: rememberPods(before.pods, view) };
+  // The kubelet's container GC lists no images.
+  const isBlind = view.limits.compat === "kubelet" && !parts.images;
+  const ledger = {
+    ...seen,
+    ...(isBlind && { images: before.images }),
+    ...(parts.containers !== "none" && { pods: rememberPods(before.pods, view) }),
+  };
   if (!remembers) return ledger;
   engine.memory.replace(ledger);
   trace(engine, { snapshot, usage: usageOf(snapshot), ledger });

@@ -460,6 +460,17 @@ describe("with compat kubelet, whose process counts time as it passes,", () => {
       "registry.example/used:v1",
     ]);
   });
+
+  test("a container pass sees no images", async () => {
+    const fake = await afterClockSet(0n, seconds(30));
+    fake.world.images.push(anImage("late"));
+    fake.world.images.shift();
+    const parts = { containers: "all", images: false } as const;
+    await prepared(fake, { purpose: { kind: "periodic" }, parts });
+    expect([...fake.world.ledger.images.keys()]).toEqual([idOf("used"), idOf("idle")]);
+    pass(fake, minutes(4));
+    expect(await going(fake)).toEqual(["registry.example/idle:v1"]);
+  });
 });
 
 describe("what containers wrote, which containerd counts with its images,", () => {
