@@ -3,10 +3,10 @@
 import type { OpenCollector } from "../../agent/openers.ts";
 import { Announcer } from "../../gc/announcer.ts";
 import { runPass } from "../../gc/pass.ts";
-import { metNow } from "../../gc/prepare.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage, Plan } from "../../model/plan.ts";
 import { type Duration, duration, TIMER_MS_MAX, toMs } from "../../model/time.ts";
+import { metTargets } from "../../policy/pressure/thresholds.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { counted, humanDuration } from "../../report/words.ts";
 import { command, type CommandContext, operand, TABLE_OR_JSON } from "../command.ts";
@@ -111,8 +111,8 @@ function hurryBesideAgent(context: CommandContext, { engine }: OpenCollector) {
   const watch = async (): Promise<void> => {
     while (!over.signal.aborted && !met.signal.aborted) {
       const filesystems = await disk.filesystems(await runtime.reportedFilesystems(over.signal));
-      const now = metNow({ limits: engine.limits(), filesystems }, dueEvictions(context));
-      if (now.length > 0) met.abort();
+      const input = { limits: engine.limits().pressure, compat: "none", filesystems } as const;
+      if (metTargets(input, dueEvictions(context).softDue).length > 0) met.abort();
       await engine.timer.sleep(LOOK_MS, over.signal);
     }
   };
