@@ -243,6 +243,12 @@ test("directories of keep rules that were read are remembered, sorted", () => {
   expect(next(one, read()).keepDirectories).toEqual(["/b"]);
 });
 
+test("an observation that another process overtook does not turn the clock back", () => {
+  const newer = next(aLedger({ observedAt: NOW, uptime: hours(48) }), later(minutes(4)));
+  const { observedAt, uptime, watched: now } = newer;
+  expect(next(newer, later(minutes(1)))).toMatchObject({ observedAt, uptime, watched: now });
+});
+
 describe("ghosts", () => {
   // Images that are still listed after their removal: when the next attempt is due, and when there is none any more.
 

@@ -141,6 +141,17 @@ describe("pods that cannot be read", () => {
     expect(blocksOf({ snapshot: { pods: { kind: "none", why: "asked for" } } })).toEqual([]);
   });
 
+  test("of a kubelet with an incomplete list block images with their own reason", () => {
+    const snapshot: Node["snapshot"] = { pods: { kind: "ready", source: "kubelet-api", pods: [] } };
+    expect(blocksOf({ snapshot })).toEqual([]);
+    const unknown = aSandbox("living", { createdAt: instant(NOW - hours(1)) });
+    expect(
+      blocksOf({
+        snapshot: { ...snapshot, sandboxes: [unknown], containers: [aContainer("living")] },
+      }),
+    ).toContain("pods-incomplete");
+  });
+
   test("of a kubelet that lists only static pods block images, which a healthy node may show too", () => {
     const uid = podUid("0123456789abcdef0123456789abcdef");
     const listed = { uid, origin: "static" as const, finished: false, evicted: false, images: [] };

@@ -36,6 +36,16 @@ describe("the recorded layers", () => {
     expect([...after.origins.keys()]).toEqual(listed("base").map(({ id }) => id));
   });
 
+  test("say that an image has none if its status names none", () => {
+    const after = rememberOrigins(
+      known,
+      listed("base", "app", "silent", "empty"),
+      read(["silent", { chain: null, builtAt: null }], ["empty", origin()]),
+    );
+    expect(after.layers).toEqual(known.layers);
+    for (const id of ["silent", "empty"]) expect(after.origins.get(imageId(id))?.chain).toBeNull();
+  });
+
   test("lose layers with the last image that has them, and no others", () => {
     const more = rememberOrigins(
       known,
