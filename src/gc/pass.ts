@@ -42,6 +42,8 @@ export interface PassRequest extends Pick<PassContext, "starting" | "retarget"> 
   readonly evictions?: PrepareRequest["evictions"];
   /** Aborts once a pass under pressure waits for this one, which then waits for no container that is being created. */
   readonly hurry?: AbortSignal;
+  /** Ends the wait for containers that are being created, and nothing else. */
+  readonly soonest?: AbortSignal;
   /** Called with the block when a wait for containers that are being created begins, with `null` when it ends. */
   readonly waits?: (block: ImageBlock | null) => void;
 }
@@ -96,7 +98,8 @@ class RunningPass {
     if (turn !== undefined) steps.waited("turn", turn);
     this.#startedAt = steps.now();
     this.#startNs = engine.timer.monotonicNs();
-    const creations = new CreationWait(engine, { purpose, waits, steps, soonest: this.#hurry });
+    const soonest = AbortSignal.any([this.#hurry, request.soonest ?? signal]);
+    const creations = new CreationWait(engine, { purpose, waits, steps, soonest });
     const observer = observerOf(engine);
     const id = makePassId(this.#startedAt);
     this.#context = { id, steps, observer, creations, starting, retarget };

@@ -202,9 +202,12 @@ describe("a pass while a container is being created", () => {
     expect(done.plan.images?.targets).toEqual([]);
   });
 
-  test("does not wait if a pass under pressure waits for it, which does not count as held up", async () => {
+  test.each([
+    ["a pass under pressure waits for it", "hurry"],
+    ["an agent cannot relieve a disk meanwhile", "soonest"],
+  ] as const)("does not wait if %s, which does not count as held up", async (_, by) => {
     const fake = aNode();
-    const done = await pass(fake, { ...ALL, hurry: AbortSignal.abort() });
+    const done = await pass(fake, { ...ALL, [by]: AbortSignal.abort() });
     expect([done.images?.end, waitedMs(done)]).toEqual(["blocked", 0]);
     expect(fake.world.ledger.heldUpPasses).toBe(0);
   });

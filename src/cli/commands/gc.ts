@@ -69,7 +69,7 @@ async function pass(
 ): Promise<number> {
   const { config } = context;
   const evictions = purpose.kind === "periodic" ? dueEvictions(context) : undefined;
-  using hurry = hurryBesideAgent(context, collector);
+  using disks = watchBesideAgent(context, collector);
   const end = await runPass(
     collector.engine,
     {
@@ -77,7 +77,7 @@ async function pass(
       purpose,
       ...parts,
       evictions,
-      hurry: hurry.signal,
+      soonest: disks.short,
       dryRun: config.values.dryRun,
       lockWaitMs: toMs(config.values.runtimeRequestTimeout),
       announcer: new Announcer(collector.engine.journal),
@@ -105,7 +105,7 @@ async function pass(
 }
 
 /** Aborts once an eviction threshold is met: an agent cannot relieve the disk while this pass waits for containers. */
-function hurryBesideAgent(context: CommandContext, { engine }: OpenCollector) {
+function watchBesideAgent(context: CommandContext, { engine }: OpenCollector) {
   const [met, over] = [new AbortController(), new AbortController()];
   const { runtime, disk } = engine.observe;
   const watch = async (): Promise<void> => {
@@ -117,7 +117,7 @@ function hurryBesideAgent(context: CommandContext, { engine }: OpenCollector) {
     }
   };
   if (context.agent !== null) void watch().catch(() => null);
-  return { signal: met.signal, [Symbol.dispose]: () => over.abort() };
+  return { short: met.signal, [Symbol.dispose]: () => over.abort() };
 }
 
 /** The disk took no records until the end. */
