@@ -478,7 +478,7 @@ describe("an unknown container", () => {
       },
     ],
     [
-      "whose pre-stop handler fails goes all the same, and the outcome names it with what failed",
+      "whose pre-stop handler fails is removed anyway, and the outcome names it with what failed",
       { containers: [unknown], detail: { annotations: broken } },
       {
         containers: [itemOf("removed")],

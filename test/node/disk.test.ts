@@ -92,7 +92,7 @@ test.skipIf(!isOtherDevice)(
   },
 );
 
-test("a root directory that cannot be measured has no figures, and is no reason to do without the others", async () => {
+test("a root directory that cannot be measured has no figures, and the other directories keep theirs", async () => {
   const found = await filesystems([entry("/")], [], "/does/not/exist");
   expect(found).toMatchObject([
     { roles: ["imagefs", "containerfs"] },

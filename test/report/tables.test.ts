@@ -45,7 +45,7 @@ test("a plan says that no threshold is exceeded only if none is, not where remov
   expect(shown({ images: futile })).not.toContain(words);
 });
 
-test("a group of 30 kept images names ten of them if there is no terminal, and all with --all", () => {
+test("a group of 30 kept images lists ten names without a terminal, and all of them with --all", () => {
   const keeps = Array.from({ length: 30 }, (_, index) => kept(100 + index, { kind: "pinned" }));
   const images = imagePlan({ kept: keeps });
   const named = (screen: Screen): number =>

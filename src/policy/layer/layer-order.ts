@@ -61,7 +61,7 @@ export function orderByLayers(
     const place = lastPlace(id) ?? index;
     return { candidate, place: place === Infinity && isAged(candidate) ? index : place, depth };
   });
-  // A kept image has all layers of these, so their removal would free nothing; what is too old goes all the same.
+  // A kept image has all layers of these, so their removal would free nothing. An aged image is removed anyway.
   const staying = placed.filter(({ place }) => place === Infinity);
   const ordered = placed
     .filter(({ place }) => place !== Infinity)

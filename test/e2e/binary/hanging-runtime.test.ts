@@ -1,4 +1,4 @@
-// A call that hangs does not keep the agent from hearing that it is asked to stop.
+// The agent notices a signal to stop even while a call hangs.
 import { expect, test } from "bun:test";
 
 import { until } from "../../support/containerd/until.ts";
