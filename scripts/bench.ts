@@ -11,7 +11,6 @@ import { measureIdle } from "./bench-parts/idle.ts";
 import { LargeBench, type LargeResult } from "./bench-parts/large.ts";
 import { machineLines } from "./bench-parts/machine.ts";
 import { type Command, measureRuns, undisturbed } from "./bench-parts/runs.ts";
-import { measureSimulation } from "./bench-parts/simulation.ts";
 import {
   agentLines,
   figureLines,
@@ -75,14 +74,6 @@ async function main(): Promise<number> {
   console.log(`\n${idleLines(idle).join("\n")}`);
   const figures = judge({ ...runs, idle });
   console.log(`\n${figureLines(figures).join("\n")}`);
-  const simulated = await measureSimulation([...priority, programs.crigc], {
-    directory: scratch,
-    rounds: Math.min(rounds, 5),
-  });
-  const seconds = (simulated.wallMs / 1000).toFixed(1);
-  console.log(
-    `\ncrigc simulate, 100,000 uses of 300 images in 30 days: ${seconds} s, ${megabytes(simulated.peakBytes)}`,
-  );
   await measureLarge(programs.crigc, priority);
   return values.check && figures.some(({ missed }) => missed) ? 1 : 0;
 }

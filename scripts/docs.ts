@@ -93,7 +93,6 @@ const sharedOptions: ReadonlySet<string> = new Set(
 /** Pages that say what the help text of a command says. */
 const pageOf: Readonly<Record<string, string>> = {
   fleet: "air-gapped.md#the-last-copy",
-  simulate: "simulate.md",
   "keep add": "policy.md#4-what-keeps-an-image",
   "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",
@@ -102,7 +101,6 @@ const pageOf: Readonly<Record<string, string>> = {
   "print openrc-script": "install.md#install",
   "print cloud-config": "install.md#cloud-init",
   "print daemonset": "kubernetes.md#as-a-daemonset",
-  "print simulate-job": "simulate.md#a-fleet",
   "print prometheus-rules": "operations.md#alerts",
 };
 

@@ -98,8 +98,6 @@ export async function openEngine(options: CollectorOptions) {
     ...reader,
     memory: countedMemory(memory, limits),
     startedAt,
-    // Single passes are too far apart for intervals.
-    trace: startedAt === null || recorder === null ? undefined : (seen) => recorder.traced(seen),
     writer: values.dryRun ? noWriter : runtime.writer,
     remover: values.dryRun ? { ...noRemover, ...reader.remover } : logDeleter(values),
     logUsers: new LogUsers(runtime.reader, timer),

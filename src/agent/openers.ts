@@ -8,9 +8,7 @@ import { gunzipSync } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import { FieldError } from "../model/codec.ts";
 import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
-import { type NodeTrace, readTrace } from "../model/trace.ts";
 import { adoptBoot, readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
@@ -21,7 +19,6 @@ import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
 import { kubeletSigns } from "../node/kubelet/pods.ts";
 import { readKubelet } from "../node/kubelet/settings.ts";
-import { type Job, sideBySide } from "../node/process.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
@@ -104,11 +101,6 @@ export function openersOf(world: ProcessWorld) {
     rootDirectoryId,
     /** From here on this process tells boots apart as the agent does. */
     adoptBoot,
-    trace: recordedTrace,
-    resultText,
-    /** Runs other commands of crigc at once; see `sideBySide`. */
-    sideBySide: (jobs: readonly Job[], signal: AbortSignal) =>
-      sideBySide(world.self.program, jobs, signal),
     machine: machineOf,
     walkDirectories,
   };
@@ -251,30 +243,6 @@ async function recordedNode(path: string, place = "--snapshot"): Promise<Recorde
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown;
     throw usageError(place, path, thrown.message);
-  }
-}
-
-/** As much as ten nodes keep. */
-const TRACE_BYTES_MAX = 512 * 1024 * 1024;
-
-/** Reads a trace, also with gzip. It was named on the command line, so its errors are usage errors. Pipes are allowed. */
-async function recordedTrace(path: string): Promise<NodeTrace> {
-  try {
-    return readTrace(await textOf(path, TRACE_BYTES_MAX));
-  } catch (thrown) {
-    const why =
-      thrown instanceof FieldError ? [...thrown.path, thrown.message].join(": ") : reasonOf(thrown);
-    const message = `cannot read the trace ${path}: ${why}; write one with crigc snapshot --trace`;
-    throw usageError("--trace", path, message);
-  }
-}
-
-/** What `crigc simulate -o json` wrote. */
-async function resultText(path: string): Promise<string> {
-  try {
-    return await textOf(path, TRACE_BYTES_MAX);
-  } catch (thrown) {
-    throw usageError("--result", path, `cannot read the result ${path}: ${reasonOf(thrown)}`);
   }
 }
 

@@ -35,7 +35,6 @@ import { audit, df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
-import { simulate } from "./commands/simulate.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn } from "./help/help.ts";
@@ -149,7 +148,7 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
 const asksAgent = (name: string, invocation: Invocation): boolean =>
   !["run", "status", "install", "uninstall"].includes(name) &&
   !name.startsWith("print ") &&
-  !["snapshot", "check", "trace"].some((it) => has(invocation, it));
+  !["snapshot", "check"].some((it) => has(invocation, it));
 
 /** What finds an agent, and tells whether it is the one of the given runtime. */
 const FINDING: readonly FieldName[] = ["config", "configDir", "runDir", "containerRuntimeEndpoint"];
@@ -256,7 +255,6 @@ export const commands: readonly Command[] = [
   audit,
   snapshot,
   fleet,
-  simulate,
   hold,
   release,
   keepList,

@@ -34,7 +34,7 @@ export interface FieldEntry {
 
 export const fieldFrom = (name: string, entry: FieldEntry): Field => ({
   flag: flagOf(name),
-  commands: [...DECIDING, "simulate"],
+  commands: DECIDING,
   ...entry,
 });
 
@@ -78,13 +78,11 @@ export const RUNTIME = [
   "doctor",
 ] as const;
 /** Commands that read the keep rules. */
-export const KEEPING = [...RUNTIME, "simulate", "keep check", "keep add", "keep remove"] as const;
-/** What the agent alone does with time, and a replay of it. */
-export const REPLAYED = ["run", "simulate"] as const;
+export const KEEPING = [...RUNTIME, "keep check", "keep add", "keep remove"] as const;
 /** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 export const REMOVING = ["run", "gc", "rm"] as const;
-export const WITH_STATE = [...RUNTIME, "status", "history", "simulate", "hold", "release"] as const;
+export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
 /** Commands that read the configuration, and so ask a running agent for its own. */
 export const CONFIGURED = [
   ...WITH_STATE,

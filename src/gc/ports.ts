@@ -28,7 +28,6 @@ import type {
 import type { Baseline } from "../model/reports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { TraceSeen } from "../model/trace.ts";
 import type { Backoff } from "./calls.ts";
 import type { LogUsers } from "./log-users.ts";
 import type { ObservePorts } from "./observe.ts";
@@ -99,8 +98,6 @@ export interface ReadEngine {
    * it.
    */
   readonly startedAt: Instant | null;
-  /** Told what each observation that is remembered saw; absent: no trace is kept. */
-  readonly trace?: ((seen: TraceSeen) => void) | undefined;
   /** Told when a step has ended: of a large node each leaves much garbage. */
   readonly stepDone?: () => void;
 }

@@ -17,7 +17,6 @@ import { readOrigins } from "./details.ts";
 import { Observer, readCreations, withContainersApart } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
-import { trace } from "./traced-node.ts";
 
 export interface PrepareRequest extends Pick<
   Facts,
@@ -231,7 +230,6 @@ function rememberNode(
   };
   if (!remembers) return ledger;
   engine.memory.replace(ledger);
-  trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
   return ledger;
 }
 
@@ -244,7 +242,6 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
   const snapshot = await look(engine, { observer, logs: false }, signal);
   const ledger = remembered(engine, snapshot, engine.memory.current().pods);
   engine.memory.replace(ledger);
-  trace(engine, { snapshot, usage: usageOf(snapshot), ledger });
   return seenOf(engine, snapshot);
 }
 

@@ -12,7 +12,6 @@ import {
 import cloudConfigTemplate from "./templates/cloud-config.txt" with { type: "text" };
 import daemonSetTemplate from "./templates/daemonset.txt" with { type: "text" };
 import rights from "./templates/kubelet-rights.txt" with { type: "text" };
-import simulateJobTemplate from "./templates/simulate-job.txt" with { type: "text" };
 
 export type BinarySource =
   /** Already in the machine's image. */
@@ -150,28 +149,6 @@ export function daemonSet(options: DaemonSetOptions): string {
     probe: probeOf(values),
     control: runDir !== LOCK_DIRECTORY,
     keep: !`${keepDir}/`.startsWith("/etc/crigc/"),
-  });
-}
-
-export interface SimulateJobOptions {
-  readonly image: string;
-  readonly namespace: string;
-  /** The claim of the volume with the traces. */
-  readonly claim: string;
-  /** How many pods share them. */
-  readonly shares: number;
-  /** What `crigc simulate` gets besides. */
-  readonly arguments: readonly string[];
-}
-
-export function simulateJob({ shares, ...options }: SimulateJobOptions): string {
-  const own = ["simulate", "--trace=/traces", `--share=$(SHARE)/${shares}`, "--output=json"];
-  // Kubernetes replaces $(NAME), and reads $$ as one dollar.
-  const given = options.arguments.map((text) => text.replaceAll("$", "$$$$"));
-  const { image, namespace, claim } = options;
-  return filled(simulateJobTemplate, {
-    ...inJson({ image, namespace, claim, arguments: [...own, ...given] }),
-    shares: String(shares),
   });
 }
 

@@ -1,6 +1,5 @@
-/** What reports alone show: findings of an audit, gaps of a baseline, a fleet, a simulation, and disk usage by layers. */
+/** What reports alone show: findings of an audit, gaps of a baseline, a fleet, and disk usage by layers. */
 
-import { bytes, count, list, nullable, type Of, record, text } from "./codec.ts";
 import type { DiskSample, Removal } from "./history.ts";
 import type { ChainId, ContainerId } from "./ids.ts";
 import type { Bounds, DiskBreakdown } from "./plan.ts";
@@ -156,46 +155,6 @@ export interface FleetNode extends FleetFigures {
   readonly returnedImages: number | null;
   readonly returnedBytes: bigint | null;
 }
-
-const pulls = {
-  pulls: count,
-  pulledBytes: bytes,
-  /** Of these, images that a pass had removed. */
-  pullsAgain: count,
-  pulledAgainBytes: bytes,
-};
-
-/** Of the offline bound, which knows the future and removes first what is used last. */
-const bound = record(pulls);
-
-const simulatedNode = record({
-  node: text,
-  ...pulls,
-  uses: count,
-  /** Uses whose image was not there when they began. */
-  coldStarts: count,
-  /** Pulls for which the disk had no room at first. */
-  unfittedPulls: count,
-  removals: count,
-  removedBytes: bytes,
-  passes: count,
-  capacityBytes: bytes,
-  peakBytes: bytes,
-  meanBytes: bytes,
-  spanMs: count,
-  /** The high threshold, then each eviction threshold on bytes: how long the disk was over it. */
-  over: list(record({ threshold: text, forMs: count })),
-  /** `null`: not computed. */
-  bound: nullable(bound),
-});
-export type SimulatedNodeFigures = Of<typeof simulatedNode>;
-
-/** One combination of settings. */
-export const simulatedRun = record({
-  settings: list(record({ name: text, value: text })),
-  nodes: list(simulatedNode),
-});
-export type SimulatedRun = Of<typeof simulatedRun>;
 
 /** The disk usage of a directory on its filesystem. */
 export interface DirectorySize {

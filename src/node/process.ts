@@ -1,15 +1,11 @@
-// This process on the machine: its figures for metrics, its memory and compilation, its inherited signals, its output; and
-// several of its program at once.
+// This process on the machine: its figures for metrics, its memory and compilation, its inherited signals and its output.
 
 import { gcAndSweep } from "bun:jsc";
 import { fstatSync, readdirSync, writeSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { memoryUsage, resourceUsage } from "node:process";
 import { isatty } from "node:tty";
 
-import { HostError, usageError } from "../model/errors.ts";
 import type { ProcessFigures } from "../model/ports.ts";
-import { mapBounded } from "../model/values.ts";
 import { codeOf, procText } from "./files.ts";
 
 export function processFigures(): ProcessFigures {
@@ -113,43 +109,6 @@ export function ignoresHangup(proc = "/proc"): boolean {
   const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(procText(`${proc}/self/status`))?.[1];
   return mask !== undefined && (BigInt(`0x${mask}`) & HANGUP) !== 0n;
 }
-
-/** Its exit code for what is wrong with the command line or a file that it names. */
-const USAGE = 2;
-
-const STOPPED = (): HostError => new HostError("read", "stopped by a signal");
-
-export interface Job {
-  /** What it is about, for errors: a file. */
-  readonly subject: string;
-  readonly args: readonly string[];
-}
-
-/** What each prints, in the order of the jobs. Rejects with the first that fails. */
-export const sideBySide = (
-  program: readonly string[],
-  jobs: readonly Job[],
-  signal: AbortSignal,
-): Promise<readonly string[]> =>
-  mapBounded(jobs, availableParallelism(), async ({ subject, args }) => {
-    if (signal.aborted) throw STOPPED();
-    const child = Bun.spawn([...program, ...args], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      signal,
-    });
-    const [text, errors, code] = await Promise.all([
-      child.stdout.text(),
-      child.stderr.text(),
-      child.exited,
-    ]);
-    if (code === 0) return text;
-    if (signal.aborted) throw STOPPED();
-    const why = errors.trim().replace(/^crigc: /, "");
-    if (code === USAGE) throw usageError("crigc simulate", subject, why);
-    throw new HostError("read", `${subject}: ${why === "" ? `it ended with ${code}` : why}`);
-  });
 
 /** How long to retry a file that answers "try again". No disk does; a device may. */
 const RETRY_MS = 5_000;

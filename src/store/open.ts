@@ -27,7 +27,6 @@ import {
 import { ledgerOf, readLedgerRows } from "./ledger-rows.ts";
 import { Recorder } from "./recorder.ts";
 import type { StoreOptions } from "./store.ts";
-import { readTrace } from "./trace-rows.ts";
 
 /** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {
@@ -105,7 +104,6 @@ function readerOf(db: Database, { paths, ledger, failure }: ReadState) {
     samples: (query: HistoryQuery) => newest("sample")(query).toReversed(),
     /** In the order in which they were recorded. */
     newestSamples: () => asked(() => newestSamples(db)),
-    trace: () => asked(() => readTrace(db)),
     [Symbol.dispose]: () => db.close(),
   };
 }

@@ -12,8 +12,7 @@ import type {
   SandboxItem,
 } from "../model/pass.ts";
 import type { Filesystem } from "../model/snapshot.ts";
-import { duration, type Instant, seconds, toMs } from "../model/time.ts";
-import type { TraceSeen } from "../model/trace.ts";
+import { type Instant, seconds } from "../model/time.ts";
 import { type HistoryRecord, SAMPLES_KEPT } from "./history.ts";
 import {
   containerRemoval,
@@ -24,8 +23,7 @@ import {
   samplesOf,
 } from "./pass-rows.ts";
 import { within } from "./pending.ts";
-import { Store, type StoreOptions } from "./store.ts";
-import { Tracer } from "./tracer.ts";
+import { Store } from "./store.ts";
 
 const SAMPLES_APART = seconds(10);
 
@@ -38,17 +36,6 @@ export class Recorder extends Store {
   #freedSince: ReadonlyMap<string, bigint> = new Map();
   /** The running pass, and whether its row was requested. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
-
-  readonly #tracer: Tracer;
-
-  constructor(options: StoreOptions) {
-    super(options);
-    this.#tracer = new Tracer({
-      ask: (request) => this.ask(request),
-      observedMs: () => toMs(duration(this.ledger().watched)),
-      failed: (message) => options.notify(`${message}; crigc records no trace until it can`),
-    });
-  }
 
   protected override known(recent: string): void {
     const { samples: known, regrets } = recentHistory.read(JSON.parse(recent));
@@ -133,11 +120,6 @@ export class Recorder extends Store {
       if (attempt === 1 && this.failure() !== "write") waits();
       await Bun.sleep(SETTLE_PAUSE_MS);
     }
-  }
-
-  /** For the trace. While the disk takes no ledger, it gets no trace either. */
-  traced(seen: TraceSeen): void {
-    if (this.failure() === null) this.#tracer.seen(seen);
   }
 
   /** Every event, of a pass or of none; events that are not news are not passed on. */

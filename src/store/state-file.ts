@@ -31,7 +31,6 @@ import {
 } from "./ledger-rows.ts";
 import { recordRegrets, regretFiguresIn } from "./regrets.ts";
 import type { LedgerWrite, RecordsWrite, StateReply, StateRequest } from "./state-request.ts";
-import { type TraceRequest, writeTrace } from "./trace-rows.ts";
 
 interface StateFileOptions {
   /** `--state-dir`. */
@@ -45,7 +44,6 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   refresh: "read",
   records: "write",
   ledger: "write",
-  trace: "write the trace to",
   close: "close",
   "put-aside": "move aside",
 };
@@ -105,8 +103,6 @@ export class StateFile {
           return this.#writeRecords(request);
         case "ledger":
           return this.#writeLedger(request, onRows);
-        case "trace":
-          return this.#trace(request);
         case "close":
           return this.#close(request.isLast);
         case "put-aside":
@@ -185,17 +181,6 @@ export class StateFile {
     return reply === DONE
       ? { ...DONE, recent: recentText({ regrets: regretFiguresIn(db) }) }
       : reply;
-  }
-
-  /** If the trace cannot be written, the state file stays in use. */
-  #trace(request: TraceRequest): StateReply {
-    try {
-      writeTrace(this.#connected(), request);
-      return DONE;
-    } catch (thrown) {
-      const error = storeError(`${verbs.trace} ${this.#paths.database}`, thrown);
-      return { kind: "failed", error: error.kind, message: error.message };
-    }
   }
 
   /** The last process to close the file leaves a copy of its stamp beside it. */

@@ -5,7 +5,6 @@ import type { Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import type { HistoryRow } from "./history.ts";
 import { type LedgerChange, LedgerReading, type LedgerRow } from "./ledger-rows.ts";
-import type { TraceRequest } from "./trace-rows.ts";
 
 /** Answered in order; a request does not wait for the reply to the one before. */
 export type StateRequest =
@@ -15,7 +14,6 @@ export type StateRequest =
   | { readonly kind: "refresh"; readonly revision: string | null }
   | RecordsWrite
   | LedgerWrite
-  | TraceRequest
   /** `isLast`: no other process has the file open. Fails if something before could not be written. */
   | { readonly kind: "close"; readonly isLast: boolean }
   /** The content that was read is invalid. */

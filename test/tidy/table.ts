@@ -13,7 +13,6 @@ export type FolderRule = {
 export const folderRules: Readonly<Record<string, FolderRule>> = {
   model: { folders: [], packages: ["valibot"] },
   policy: { folders: ["model"], packages: [] },
-  simulate: { folders: ["model", "policy"], packages: [] },
   config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
   cri: {
     folders: ["model"],
@@ -34,18 +33,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   report: { folders: ["model"], packages: ["Bun", "yaml"] },
   gc: { folders: ["model", "policy", "report"], packages: ["valibot"] },
   cli: {
-    folders: [
-      "model",
-      "config",
-      "policy",
-      "gc",
-      "report",
-      "store",
-      "node",
-      "install",
-      "agent",
-      "simulate",
-    ],
+    folders: ["model", "config", "policy", "gc", "report", "store", "node", "install", "agent"],
     packages: ["node:util", "valibot"],
   },
   install: { folders: ["model", "config", "node", "package.json"], packages: ["Bun", "valibot"] },

@@ -1,17 +1,15 @@
-/** `crigc plan`, `crigc explain` and `crigc snapshot`: what `gc` would remove now, why, and the node or its trace for use elsewhere. */
+/** `crigc plan`, `crigc explain` and `crigc snapshot`: what `gc` would remove now, why, and the node as one document. */
 
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
-import type { ChainId, ImageId } from "../../model/ids.ts";
+import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImageLayers } from "../../model/reports.ts";
 import type { Image } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import { type NodeTrace, type TraceImage, traceLines } from "../../model/trace.ts";
-import { atLeastZero, compared } from "../../model/values.ts";
+import { compared } from "../../model/values.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
-import { LayerForest } from "../../policy/layer/layers.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
 import { gainOf, scaled } from "../../policy/space/freed.ts";
 import {
@@ -86,15 +84,8 @@ export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
   doc: "Contains names of the host, images, containers and pods, and ledger records; no content of containers or logs.",
-  options: [option("trace", "write the trace of the last 90 days instead; needs no runtime")],
   formats: ["json"],
   run: async (context) => {
-    if (has(context, "trace")) {
-      const trace = recordedTrace(context);
-      if (trace === null) return exit.unknown;
-      await context.stdoutPieces(traceLines(trace));
-      return exit.done;
-    }
     const { snapshot: seen, ledger } = await planNode(context, {
       allLayers: true,
       pullRecords: true,
@@ -210,50 +201,4 @@ function isRepository({ repoTags, repoDigests }: Image, reference: string): bool
   if (/[@]|:[^/]*$/.test(reference)) return false;
   const wanted = normaliseRepository(reference);
   return [...repoTags, ...repoDigests].some((name) => repositoryOf(name) === wanted);
-}
-
-/** `null`: there is none, or it cannot be read, and stderr says why. */
-export function recordedTrace(context: CommandContext): NodeTrace | null {
-  const { open, config, env } = context;
-  using store = open.state(config);
-  if (store.failure !== null) return null;
-  const recorded = store.trace();
-  if (recorded === null) {
-    context.note(`no trace in ${config.values.stateDir} yet; crigc run records one`);
-    return null;
-  }
-  const images = recorded.images.map((it) => ({ ...it, sizeBytes: BigInt(it.sizeBytes) }));
-  const forest = forestOfTrace(images);
-  const present = recorded.present.filter(({ untilMs }) => untilMs === null);
-  const there = new Set(present.map(({ image }) => image));
-  const isThere = images.filter(({ image }) => there.has(image));
-  const imageBytes = forest.union(isThere.map(({ image: id, sizeBytes }) => ({ id, sizeBytes })));
-  const disk = store.newestSamples().findLast(({ roles }) => roles.includes("imagefs")) ?? null;
-  return {
-    ...recorded,
-    node: open.hostName(env),
-    capacityBytes: disk && disk.capacityBytes,
-    otherBytes:
-      disk && atLeastZero(disk.capacityBytes - disk.availableBytes - imageBytes.estimateBytes),
-    images: images.map(({ image, names, sizeBytes }): TraceImage => {
-      const layers = forest.layersOf(image)?.map((it) => ({ ...it, id: it.chain })) ?? null;
-      return { kind: "Image", image, names, sizeBytes, layers };
-    }),
-  };
-}
-
-interface Layered {
-  readonly image: ImageId;
-  readonly sizeBytes: bigint;
-  readonly chain: readonly ChainId[] | null;
-}
-
-function forestOfTrace(images: readonly Layered[]): LayerForest {
-  const parents = new Map<ChainId, ChainId | null>();
-  const layered = images.flatMap(({ image: id, sizeBytes, chain }) => {
-    chain?.forEach((one, index) => parents.set(one, chain[index - 1] ?? null));
-    const last = chain?.at(-1);
-    return last === undefined ? [] : [{ id, sizeBytes, chain: last }];
-  });
-  return new LayerForest(layered, parents);
 }

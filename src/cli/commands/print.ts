@@ -13,7 +13,6 @@ import {
   directoryOf,
   placesOf,
   type RuntimePlaces,
-  simulateJob,
 } from "../../install/manifests.ts";
 import { givenSettings, openrcScript, systemdUnit } from "../../install/service.ts";
 import {
@@ -24,10 +23,9 @@ import {
   type Invocation,
   option,
 } from "../command.ts";
-import { matching, numberUpTo, optionError, valueOf } from "../values.ts";
+import { matching, optionError, valueOf } from "../values.ts";
 import { rejectInvalidPatterns } from "./agent.ts";
 import { PATH } from "./install.ts";
-import { SCENARIO_OPTIONS, scenarioArguments } from "./simulate.ts";
 
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
   readonly options?: Command["options"];
@@ -185,28 +183,6 @@ function noteUnmounted(manifest: string, given: Config, context: CommandContext)
   }
 }
 
-const job = printing({
-  name: "print simulate-job",
-  summary: "print a Kubernetes Job that replays the traces of a fleet",
-  doc: "Each pod of the indexed Job replays its share of the traces in a volume and logs one JSON document; crigc simulate --result adds them up. Other flags and configured settings are those of each replay.",
-  options: [
-    IMAGE,
-    NAMESPACE,
-    option("claim NAME", "claim of the volume with the traces [crigc-traces]"),
-    option("shares N", "number of pods [8]"),
-    ...SCENARIO_OPTIONS,
-  ],
-  text: (given, context) => {
-    return simulateJob({
-      image: imageOf(context),
-      namespace: namespaceOf(context),
-      claim: valueOf(context, "claim", NAME) ?? "crigc-traces",
-      shares: valueOf(context, "shares", numberUpTo(99_999)) ?? 8,
-      arguments: [...scenarioArguments(context), ...flagsOf(given)],
-    });
-  },
-});
-
 /** The runtime's directories on the node, by its socket. */
 function placesFor(socket: string, invocation: Invocation): RuntimePlaces {
   const store = valueOf(invocation, "image-store", PATH);
@@ -242,7 +218,6 @@ const DIGESTED = matching(
 const namespaceOf = (invocation: Invocation): string =>
   valueOf(invocation, "namespace", NAME) ?? "kube-system";
 
-/** Of a namespace or a claim. */
 const NAME = matching(
   "name",
   "lower-case letters, digits and -",
@@ -264,12 +239,4 @@ const rules = printing({
   },
 });
 
-export const printCommands: readonly Command[] = [
-  unit,
-  script,
-  cloud,
-  cluster,
-  job,
-  rules,
-  template,
-];
+export const printCommands: readonly Command[] = [unit, script, cloud, cluster, rules, template];

@@ -6,7 +6,6 @@ import {
   type FieldEntry,
   PODS,
   REMOVING,
-  REPLAYED,
   RUNTIME,
   WITH_STATE,
 } from "../field.ts";
@@ -139,7 +138,7 @@ export const pressureFields = {
     default: "5m",
     help: "time to report pressure after it has ended",
     doc: "Does not affect reclaim.",
-    commands: REPLAYED,
+    commands: ["run"],
     kubelet: true,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
@@ -217,7 +216,7 @@ export const paceFields = {
     default: "10s",
     help: "longest time between checks of disk pressure",
     doc: "Near a threshold, down to 500 ms.",
-    commands: REPLAYED,
+    commands: ["run"],
   },
   bootGrace: {
     type: duration("0s"),

@@ -25,8 +25,6 @@ const refused: readonly (readonly string[])[] = [
   ["daemonset", "--image", "crigc:1"],
   [...daemonSet, "--namespace", "A_b"],
   [...daemonSet, "--container-runtime-endpoint", "/x/y.sock"],
-  ["simulate-job", "--image", image, "--claim", "A/b"],
-  ["simulate-job", "--image", image, "--shares", "0"],
   // A unit would expand it.
   ["systemd-unit", "--bin-dir", "/a%b"],
   ["prometheus-rules", "--runbooks", "a page"],
@@ -196,14 +194,4 @@ test.each([
   ["--sbom", legalFiles.sbom],
 ])("%s prints the data of the build", async (option, file) => {
   expect((await crigc(["version", option])).stdout).toBe(await file.text());
-});
-
-test("print simulate-job gives each pod its share, the varied flags and the settings", async () => {
-  const words =
-    "--claim=t --shares=3 --bound --max-images=9 --event-hook=/a/$x* --vary capacity=40%,60%";
-  const argv = ["print", "simulate-job", "--image", image, ...words.split(" ")];
-  const { code, stdout } = await crigc(argv);
-  expect(code).toBe(0);
-  expect(stdout.replaceAll(sum, "SUM")).toMatchSnapshot();
-  expect(Bun.YAML.parse(stdout)).toMatchObject({ kind: "Job" });
 });

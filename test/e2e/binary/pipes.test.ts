@@ -7,7 +7,6 @@ import { commands } from "../../../src/cli/dispatch.ts";
 import { tryCommand } from "../../support/containerd/command.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { program } from "../../support/program.ts";
-import { TRACE } from "../../support/trace.ts";
 import { diskObstacle, MiB, smallDisk } from "./disk.ts";
 import { removable, startNode, type TestNode } from "./node.ts";
 
@@ -80,7 +79,6 @@ const OPERANDS: Readonly<Record<string, string | null>> = {
   "print daemonset": `--image-store=/i --image=r.example/crigc@sha256:${"a".repeat(64)}`,
   completion: "bash",
   fleet: '<(crigc snapshot "$@")',
-  simulate: `--trace <(echo '${TRACE}')`,
 };
 const WRITING = commands
   .map(({ name }) => ({ name, operands: name in OPERANDS ? OPERANDS[name] : "" }))

@@ -15,7 +15,6 @@ import { commands } from "../../../src/cli/dispatch.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { runProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
-import { TRACE } from "../../support/trace.ts";
 import { type Json, removable, startNode, usedAndUnused } from "./node.ts";
 
 const node = usedAndUnused;
@@ -83,7 +82,6 @@ const operands = (home: string): Readonly<Record<string, readonly string[]>> => 
   "print daemonset": [`--image=r.example/crigc@${imageIdOf("crigc")}`, "--image-store=/images"],
   completion: ["bash"],
   fleet: [join(home, "node.json")],
-  simulate: ["--trace", join(home, "node.trace"), "--html", join(home, "simulation.html")],
 });
 
 test("no command changes anything with --dry-run, and each accepts the flag", async () => {
@@ -96,7 +94,6 @@ test("no command changes anything with --dry-run, and each accepts the flag", as
   await it.crigc("hold", "2h");
   await it.crigc("keep", "add", "r.example/listed");
   put(it.home, "node.json", (await it.crigc("snapshot")).stdout);
-  put(it.home, "node.trace", TRACE);
   const before = stateOf(it.home);
   const wrong: Record<string, string> = {};
   for (const { name } of commands.filter((command) => command.name !== "run")) {

@@ -37,10 +37,7 @@ function run(argv: readonly string[], stdin = ""): string {
 const CASES: readonly (readonly [string, string])[] = [
   ["crigc ho", "hold"],
   ["crigc keep b", "baseline"],
-  [
-    "crigc print ",
-    "cloud-config config daemonset openrc-script prometheus-rules simulate-job systemd-unit",
-  ],
+  ["crigc print ", "cloud-config config daemonset openrc-script prometheus-rules systemd-unit"],
   ["crigc help pri", "print"],
   ["crigc help print c", "cloud-config config"],
   ["crigc help fla", "flags"],
