@@ -92,7 +92,6 @@ const sharedOptions: ReadonlySet<string> = new Set(
 
 /** Pages that say what the help text of a command says. */
 const pageOf: Readonly<Record<string, string>> = {
-  fleet: "air-gapped.md#the-last-copy",
   "keep add": "policy.md#4-what-keeps-an-image",
   "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",

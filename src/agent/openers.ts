@@ -1,19 +1,17 @@
 /** What commands can open: a node to read or to collect on, the state directory, the machine. */
 
-import { createReadStream } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
+import { messageOf, RuntimeError, StoreError } from "../model/errors.ts";
 import { adoptBoot, readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
-import { boundedBytes, compressionOf, reasonOf, writeAnswerFile } from "../node/files.ts";
+import { writeAnswerFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
@@ -22,12 +20,6 @@ import { readKubelet } from "../node/kubelet/settings.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
-import {
-  readSnapshotText,
-  type RecordedNode,
-  SNAPSHOT_BYTES_MAX,
-  snapshotText,
-} from "../store/snapshot-file.ts";
 import { StateFile } from "../store/state-file.ts";
 import type { AgentRun } from "./agent.ts";
 import { askAgent, CONTROL_SOCKET } from "./control.ts";
@@ -61,9 +53,6 @@ export function openersOf(world: ProcessWorld) {
     /** Runs the agent; resolves with the exit code. */
     agent: async (run: AgentRun) => (await import("./agent.ts")).runAgent(run, world),
     state,
-    recorded: recordedNode,
-    /** What `recorded` reads. */
-    snapshotText,
     now: wallClock,
     /** In a pod of our DaemonSet the host name is the pod's. */
     hostName: (env: Environment) => env["NODE_NAME"] ?? hostname(),
@@ -224,32 +213,4 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
     if (!(thrown instanceof RuntimeError)) throw thrown;
     return { endpoint, answer: { kind: "error", message: thrown.message } };
   }
-}
-
-/**
- * Reads a file that `crigc snapshot` wrote. It was given on the command line as `place`, so its errors are usage errors.
- * Pipes are allowed.
- */
-async function recordedNode(path: string, place = "--snapshot"): Promise<RecordedNode> {
-  let text: string;
-  try {
-    text = await textOf(path, SNAPSHOT_BYTES_MAX);
-  } catch (thrown) {
-    const message = `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`;
-    throw usageError(place, path, message);
-  }
-  try {
-    return readSnapshotText(text, path);
-  } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown;
-    throw usageError(place, path, thrown.message);
-  }
-}
-
-async function textOf(path: string, maximum: number): Promise<string> {
-  const bytes = await boundedBytes(createReadStream(path), maximum);
-  // As a stream, a torn file can keep the process busy for ever.
-  const isGzip = compressionOf(bytes) === "gzip";
-  const plain = isGzip ? gunzipSync(bytes, { maxOutputLength: maximum }) : bytes;
-  return new TextDecoder().decode(plain);
 }

@@ -23,7 +23,6 @@ import { parseCommandLine } from "./args.ts";
 import { type Command, type CommandContext, has, type Invocation, type World } from "./command.ts";
 import { config, hold, release, run, status } from "./commands/agent.ts";
 import { doctor } from "./commands/doctor.ts";
-import { fleet } from "./commands/fleet.ts";
 import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
 import { install, uninstall } from "./commands/install.ts";
@@ -31,7 +30,7 @@ import { completion, help, version, versionAnswer } from "./commands/itself.ts";
 import { keepBaseline, keepMissing } from "./commands/keep-baseline.ts";
 import { keepAdd, keepRemove } from "./commands/keep-edit.ts";
 import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
-import { audit, df, images } from "./commands/node.ts";
+import { df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
 import { printCommands } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
@@ -148,7 +147,7 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
 const asksAgent = (name: string, invocation: Invocation): boolean =>
   !["run", "status", "install", "uninstall"].includes(name) &&
   !name.startsWith("print ") &&
-  !["snapshot", "check"].some((it) => has(invocation, it));
+  !has(invocation, "check");
 
 /** What finds an agent, and tells whether it is the one of the given runtime. */
 const FINDING: readonly FieldName[] = ["config", "configDir", "runDir", "containerRuntimeEndpoint"];
@@ -252,9 +251,7 @@ export const commands: readonly Command[] = [
   status,
   history,
   report,
-  audit,
   snapshot,
-  fleet,
   hold,
   release,
   keepList,

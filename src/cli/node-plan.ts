@@ -1,15 +1,9 @@
-/** The plan of this node or of a recorded one, for plan, images, explain and dry runs; and disk usage of its images. */
+/** The plan of this node, for plan, images, explain and dry runs; and disk usage of its images. */
 
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
 import type { Prepared, SinglePassEvictions } from "../gc/prepare.ts";
-import {
-  assumingSeen,
-  prepareRecorded,
-  readOnlyPass,
-  withPullRecords,
-  withUsedLogs,
-} from "../gc/read-only.ts";
+import { assumingSeen, readOnlyPass, withUsedLogs } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Duration } from "../model/time.ts";
 import type { Parts } from "../policy/facts.ts";
@@ -19,13 +13,7 @@ import { inUseOf } from "../policy/space/disk.ts";
 import { gainOf } from "../policy/space/freed.ts";
 import { imageFilesystems } from "../policy/space/targets.ts";
 import type { ImageUsageReport } from "../report/disk-usage.ts";
-import { type CommandContext, type Invocation, option, textOf } from "./command.ts";
-
-export const SNAPSHOT = option(
-  "snapshot FILE",
-  "read FILE, written by crigc snapshot, instead of the node",
-  { completes: "file" },
-);
+import type { CommandContext } from "./command.ts";
 
 export const IMAGES_ONLY: Parts = { containers: "none", images: true };
 
@@ -39,17 +27,11 @@ export interface PlanRequest {
   readonly assumeSeen?: Duration | null;
   /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
-  /** Whether to read the content of the kubelet's pull records. */
-  readonly pullRecords?: true;
   /** Whether to tell images from what containers wrote. */
   readonly storeSize?: true;
   /** Instead of stderr, for notices of the state directory. */
   readonly notify?: (notice: string) => void;
 }
-
-/** The file of `crigc snapshot` to read; `null`: the node itself. */
-export const snapshotFileOf = (invocation: Invocation): string | null =>
-  textOf(invocation, SNAPSHOT.name);
 
 /** Rejects if the runtime, a list or a stat fails. Opens no writer. */
 export async function planNode(
@@ -59,19 +41,12 @@ export async function planNode(
   const { config = context.config, assumeSeen = null, allLayers = assumeSeen !== null } = request;
   const { notify = context.note } = request;
   const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
-  const file = snapshotFileOf(context);
-  if (file !== null) {
-    const prepared = await recordedPlan(context, file, { purpose, parts, limits: config.limits });
-    noteUnmeasured(context, prepared);
-    return assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
-  }
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
   const { storeSize } = request;
   const pass = { purpose, parts, allLayers, storeSize, evictions: dueEvictions(context) };
-  const seen = await readOnlyPass(node.engine, pass, context.signal);
-  noteUnmeasured(context, seen);
-  const prepared = request.pullRecords === true ? await withPullRecords(node.engine, seen) : seen;
+  const prepared = await readOnlyPass(node.engine, pass, context.signal);
+  noteUnmeasured(context, prepared);
   if (context.config.values.compat === "kubelet")
     context.note(
       "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
@@ -83,26 +58,6 @@ export async function planNode(
 function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void {
   const unmeasured = unmeasuredIn(snapshot);
   if (unmeasured !== null) note(unmeasured.message);
-}
-
-/** By the snapshot's own keep rules, and those of this command line. */
-async function recordedPlan(
-  context: CommandContext,
-  file: string,
-  request: { readonly purpose: Purpose; readonly parts: Parts; readonly limits: Config["limits"] },
-): Promise<Prepared> {
-  const { snapshot, ledger } = await context.open.recorded(file);
-  const { rules } = snapshot.keep;
-  // A snapshot written with the same flag has its rule already.
-  const isNew = (given: string): boolean =>
-    !rules.some(({ pattern, source }) => source === "--keep" && pattern === given);
-  const given = context.given().values.keep.filter(isNew);
-  const keep = {
-    ...snapshot.keep,
-    rules: [...given.map((pattern) => ({ pattern, source: "--keep" })), ...rules],
-  };
-  const node = { snapshot: { ...snapshot, keep }, ledger };
-  return prepareRecorded(node, { ...request, hold: { kind: "none" }, startedAt: null });
 }
 
 /**

@@ -2,9 +2,9 @@
 
 import { parseDuration } from "../config/units.ts";
 import { quoted } from "../config/words.ts";
-import { type ConfigError, HostError, usageError } from "../model/errors.ts";
+import { type ConfigError, usageError } from "../model/errors.ts";
 import type { Duration } from "../model/time.ts";
-import { type CommandContext, type Invocation, textOf } from "./command.ts";
+import { type Invocation, textOf } from "./command.ts";
 
 export interface ValueType<Value> {
   readonly what: string;
@@ -58,16 +58,3 @@ export const matching = (what: string, use: string, pattern: RegExp): ValueType<
 /** `message`: what is wrong with the value of an option. */
 export const optionError = (name: string, text: string, message: string): ConfigError =>
   usageError(`--${name}`, text, `${quoted(text)} ${message}`);
-
-/** The files of a path on the command line: the file itself, or those of a directory. Throws `ConfigError`. */
-export function filesAt(
-  { open }: Pick<CommandContext, "open">,
-  { source, path, wanted }: { readonly source: string; readonly path: string; wanted: RegExp },
-): readonly string[] {
-  try {
-    return open.filesIn(path, wanted);
-  } catch (thrown) {
-    if (!(thrown instanceof HostError)) throw thrown;
-    throw usageError(source, path, thrown.message);
-  }
-}

@@ -69,7 +69,6 @@ export const dashed = (flag: string): string => (flag.length === 1 ? `-${flag}` 
 export const DECIDING = ["run", "gc", "rm", "plan", "explain", "images", "df", "report"] as const;
 export const RUNTIME = [
   ...DECIDING,
-  "audit",
   "snapshot",
   "keep list",
   "keep test",
@@ -80,7 +79,7 @@ export const RUNTIME = [
 /** Commands that read the keep rules. */
 export const KEEPING = [...RUNTIME, "keep check", "keep add", "keep remove"] as const;
 /** Commands that read pod logs and the pod source. */
-export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
+export const PODS = [...DECIDING, "snapshot", "doctor"] as const;
 export const REMOVING = ["run", "gc", "rm"] as const;
 export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
 /** Commands that read the configuration, and so ask a running agent for its own. */

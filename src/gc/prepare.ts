@@ -203,7 +203,7 @@ function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): v
 }
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
-export const metNow = (
+const metNow = (
   { limits, filesystems }: Pick<Facts, "limits"> & Pick<Snapshot, "filesystems">,
   { softDue }: SinglePassEvictions,
 ): Facts["pressureTargets"] =>

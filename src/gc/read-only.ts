@@ -1,17 +1,15 @@
-/** Plans for read-only commands: of this node, and of a recorded one. */
+/** Plans for read-only commands. */
 
 import { messageOf } from "../model/errors.ts";
 import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { Plan, PlannedPodLogs } from "../model/plan.ts";
-import type { Snapshot } from "../model/snapshot.ts";
 import { type Duration, instant, type ObservedTime, watched as watchedAt } from "../model/time.ts";
 import { decide } from "../policy/decide.ts";
-import type { Facts } from "../policy/facts.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { LogUse, LogUsers } from "./log-users.ts";
 import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
-import { metNow, prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
+import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
 export type ReadOnlyPass = Pick<
@@ -35,31 +33,6 @@ export async function readOnlyPass(
   const observer = new Observer(engine.observe);
   const prepared = await prepare(engine, request, { observer, steps, signal });
   return withUsedLogs(engine, prepared, signal);
-}
-
-/** With the content of the kubelet's pull records, for reports. */
-export async function withPullRecords(engine: ReadEngine, prepared: Prepared): Promise<Prepared> {
-  const { pulls } = prepared.snapshot;
-  if (pulls.kind === "failed") return prepared;
-  const records = await engine.observe.host.pulls.records();
-  return { ...prepared, snapshot: { ...prepared.snapshot, pulls: { ...pulls, records } } };
-}
-
-/** The basis of an offline plan: a recorded node instead of an observation. */
-export function prepareRecorded(
-  recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
-  input: Omit<Facts, "snapshot" | "ledger" | "creationPatience" | "pressureTargets">,
-): Prepared {
-  const facts: Facts = {
-    ...input,
-    ...recorded,
-    pressureTargets: metNow(
-      { limits: input.limits, filesystems: recorded.snapshot.filesystems },
-      { softDue: null },
-    ),
-    creationPatience: FULL_PATIENCE,
-  };
-  return { ...facts, plan: decide(facts), listedNs: 0n };
 }
 
 /**

@@ -1,95 +1,10 @@
-/** What reports alone show: findings of an audit, gaps of a baseline, a fleet, and disk usage by layers. */
+/** What reports alone show: gaps of a baseline, and disk usage by layers. */
 
-import type { DiskSample, Removal } from "./history.ts";
+import type { DiskSample } from "./history.ts";
 import type { ChainId, ContainerId } from "./ids.ts";
-import type { Bounds, DiskBreakdown } from "./plan.ts";
-import type { Container, Filesystem, Image, Sandbox } from "./snapshot.ts";
+import type { Bounds } from "./plan.ts";
+import type { Filesystem } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
-
-/** A removed image from the history, with the measured and expected bytes. */
-export type PastRemoval = Pick<
-  Removal,
-  "names" | "measuredBytes" | "freesAtLeastBytes" | "settled" | "at"
->;
-
-/** `removable`: no use, pin or rule keeps the image, so removing it by hand is safe. */
-export type AuditFinding =
-  /** It has neither tag nor digest. */
-  | {
-      readonly kind: "nameless-image";
-      readonly image: Image;
-      readonly inUse: boolean;
-      readonly removable: boolean;
-    }
-  | {
-      readonly kind: "ghost-image";
-      readonly image: Image;
-      readonly since: Instant;
-      readonly attempts: number;
-    }
-  /** Bytes of a filesystem that no image, container or log explains. */
-  | {
-      readonly kind: "unexplained-bytes";
-      readonly filesystem: string;
-      readonly breakdown: DiskBreakdown;
-    }
-  /** It has a digest but no tag, and nothing uses it. */
-  | { readonly kind: "untagged-image"; readonly image: Image; readonly removable: boolean }
-  /** Its only name is the one that containerd invents for an import: `import-2026-01-31@sha256:…`. */
-  | {
-      readonly kind: "made-up-name";
-      readonly image: Image;
-      readonly inUse: boolean;
-      readonly removable: boolean;
-    }
-  /** Removals of this repository's images freed far less than their layers suggest: something else keeps their content. */
-  | {
-      readonly kind: "content-kept";
-      readonly repository: string;
-      readonly removals: number;
-      /** The least that these removals should have freed, and what they freed, added up. */
-      readonly expectedAtLeastBytes: bigint;
-      readonly measuredBytes: bigint;
-      readonly lastAt: Instant;
-    }
-  /** The runtime's image store is larger than its images explain. */
-  | {
-      readonly kind: "unexplained-store-bytes";
-      readonly filesystem: string;
-      readonly usedBytes: bigint;
-      /** Of all listed images, added up. */
-      readonly reportedBytes: bigint;
-      readonly images: number;
-    }
-  | { readonly kind: "foreign-container"; readonly container: Container }
-  | { readonly kind: "foreign-sandbox"; readonly sandbox: Sandbox }
-  /** Its sandbox is not listed. */
-  | { readonly kind: "orphan-container"; readonly container: Container }
-  /** The log directories could not be read, so no log is removed. */
-  | { readonly kind: "unread-logs"; readonly message: string }
-  | { readonly kind: "stray-log-entry"; readonly directory: string; readonly entry: string }
-  /** The kubelet's record of a pulled image that is not on the node. `imageRef`: `null` if the record is not valid. */
-  | {
-      readonly kind: "stale-pull-record";
-      readonly path: string;
-      readonly imageRef: string | null;
-      readonly names: readonly string[];
-    }
-  /** A pull that a crash interrupted, of a name that no image on the node has. */
-  | { readonly kind: "stale-pull-intent"; readonly name: string; readonly directory: string }
-  /** The kubelet will ask the registry, although the image is here to stay. */
-  | {
-      readonly kind: "pull-needs-credentials";
-      readonly image: Image;
-      readonly path: string;
-      readonly because: "baseline" | "loaded";
-    }
-  /** A record that is not valid, such as one of 0 bytes after a power cut. */
-  | { readonly kind: "broken-pull-record"; readonly image: Image; readonly path: string }
-  /** A container's reference that matches no image. */
-  | { readonly kind: "unresolved-reference"; readonly reference: string; readonly message: string }
-  /** What something uses could not be read, so no image is removed. */
-  | { readonly kind: "unknown-use"; readonly subject: string; readonly message: string };
 
 /** An image of a baseline, or the sandbox image, that is not as it should be. */
 export interface BaselineGap {
@@ -117,44 +32,6 @@ export interface Baseline {
 }
 
 export const isMissing = ({ kind }: BaselineGap): boolean => kind !== "unpinned";
-
-/** An image by its ID, which is the same on every node. */
-export interface FleetImage {
-  readonly id: string;
-  /** A tag or digest of the first node that has it, else the ID. */
-  readonly name: string;
-  /** A keep rule that matches it on each of its nodes: the name if it has it everywhere, else the ID. */
-  readonly pattern: string;
-  readonly sizeBytes: bigint;
-  /** Nodes that have it. */
-  readonly nodes: number;
-  /** Nodes on which something uses it. */
-  readonly usedOn: number;
-  /** The only node that has it; `null`: several have. */
-  readonly onlyOn: string | null;
-}
-
-/** What a node's snapshot says of it alone. */
-export interface FleetFigures {
-  readonly name: string;
-  readonly observedAt: Instant;
-  readonly images: number;
-  /** As the runtime reports them. */
-  readonly imagesBytes: bigint;
-  readonly unusedImages: number;
-  /** Of the image filesystem; `null`: unknown. */
-  readonly capacityBytes: bigint | null;
-  readonly availableBytes: bigint | null;
-}
-
-export interface FleetNode extends FleetFigures {
-  /** Images that no other node has. */
-  readonly onlyCopies: number;
-  readonly onlyCopiesBytes: bigint;
-  /** Images that came back after their removal; `null`: no history. */
-  readonly returnedImages: number | null;
-  readonly returnedBytes: bigint | null;
-}
 
 /** The disk usage of a directory on its filesystem. */
 export interface DirectorySize {

@@ -269,7 +269,7 @@ const creationReading = record({
 export type CreationReading = Of<typeof creationReading>;
 
 /** A node at one moment. Each list is complete: a failed one is an error. Parts that only some passes need record their own. */
-export const snapshotFields = {
+export const snapshotCodec = record({
   /** Read after the lists: an image that arrived while a slow runtime answered must not count as older than it is. */
   clocks: clocks,
   /** The wall clock after the last call. */
@@ -294,5 +294,5 @@ export const snapshotFields = {
   /** `null`: there is no directory of pod logs, or it was not requested. */
   logs: nullable(logReading),
   keep: keepRules,
-};
-export type Snapshot = RecordOf<typeof snapshotFields>;
+});
+export type Snapshot = Of<typeof snapshotCodec>;

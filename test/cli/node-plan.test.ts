@@ -4,58 +4,18 @@ import type { ImageRecord } from "../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../src/model/time.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
 import { read } from "../store/fixture.ts";
-import {
-  aFilesystem,
-  aGhost,
-  aLedger,
-  anImage,
-  aRecord,
-  aSnapshot,
-  NOW,
-} from "../support/build/values.ts";
+import { aFilesystem, aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { openNodeOf } from "./open-node.ts";
 import { crigc } from "./world.ts";
-
-const recorded = async () => ({
-  snapshot: aSnapshot({
-    images: [anImage("a"), anImage("b")],
-    keep: {
-      rules: [{ pattern: "registry.example/a", source: "/etc/crigc/keep.d/site.list:1" }],
-      problems: [],
-      directoriesRead: [],
-    },
-  }),
-  ledger: aLedger(),
-});
-
-test("a plan from a recorded node uses the keep rules of that node and of the command line", async () => {
-  const flags = ["--snapshot", "node.json", "--all-unused", "-o", "json"];
-  const keptByRule = async (...more: readonly string[]): Promise<readonly string[]> => {
-    const { stdout } = await crigc(["plan", ...flags, ...more], { open: { recorded } });
-    const { kept } = JSON.parse(stdout).images;
-    return kept
-      .filter((it: { reason: { code: string } }) => it.reason.code === "keep-rule")
-      .map((it: { name: string }) => it.name)
-      .toSorted();
-  };
-  expect(await keptByRule()).toEqual(["registry.example/a:v1"]);
-  expect(await keptByRule("--keep", "registry.example/b")).toEqual([
-    "registry.example/a:v1",
-    "registry.example/b:v1",
-  ]);
-});
 
 test("a plan without the figures of the root directory says so, and exits like gc", async () => {
   const unmeasured = "cannot measure the filesystem of /var/lib/kubelet";
   const root = aFilesystem({ roles: ["nodefs"], capacityBytes: 0n, device: "none", unmeasured });
   const filesystems = [aFilesystem(), root];
   const { node } = openNodeOf({ snapshot: { filesystems } });
-  const seen = async () => ({ snapshot: aSnapshot({ filesystems }), ledger: aLedger() });
-  for (const line of [["plan"], ["plan", "--snapshot", "node.json"]]) {
-    const { code, stderr } = await crigc(line, { open: { node, recorded: seen } });
-    expect([code, stderr]).toEqual([3, expect.stringContaining(unmeasured)]);
-  }
+  const { code, stderr } = await crigc(["plan"], { open: { node } });
+  expect([code, stderr]).toEqual([3, expect.stringContaining(unmeasured)]);
 });
 
 describe("with --compat kubelet", () => {
@@ -97,13 +57,5 @@ describe("with --compat kubelet", () => {
     expect(document.images.kept).toMatchObject([
       { ...known, reason: { code: "too-young", ageMs: 0 } },
     ]);
-  });
-
-  test("audit reports a ghost recorded in the ledger", async () => {
-    const ghost = aGhost({ attempts: 2, retryWatched: watched(hours(80)) });
-    const { document } = await shown(["audit"], { ...record, ghost });
-    expect(document.findings).toContainEqual(
-      expect.objectContaining({ code: "ghost-image", attempts: 2 }),
-    );
   });
 });

@@ -5,9 +5,7 @@ import { expect, test } from "bun:test";
 import { chainId, containerId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { LoopStatus } from "../../src/model/pass.ts";
 import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
-import type { AuditFinding } from "../../src/model/reports.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
-import { auditDocument, auditTable } from "../../src/report/audit.ts";
 import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";
 import { type JsonObject, toJson } from "../../src/report/document.ts";
 import {
@@ -29,7 +27,6 @@ import type { Screen } from "../../src/report/terminal.ts";
 import { spaceTarget } from "../support/build/values.ts";
 import {
   candidate,
-  container,
   containerOutcome,
   containerPlan,
   filesystem,
@@ -50,7 +47,6 @@ import {
   removedContainer,
   removedImage,
   runtime,
-  sandbox,
   status,
   terminal,
   usage,
@@ -201,36 +197,6 @@ const history = {
   hidesIdle: true,
 } as const;
 
-const findings: readonly AuditFinding[] = [
-  { kind: "nameless-image", image: image(1), inUse: true, removable: false },
-  { kind: "ghost-image", image: image(2), since: NOW, attempts: 2 },
-  { kind: "unexplained-bytes", filesystem: "/data", breakdown },
-  { kind: "untagged-image", image: image(3), removable: true },
-  { kind: "made-up-name", image: image(4), inUse: false, removable: true },
-  {
-    kind: "content-kept",
-    repository: "x/y",
-    removals: 2,
-    expectedAtLeastBytes: GIB,
-    measuredBytes: MIB,
-    lastAt: NOW,
-  },
-  {
-    kind: "unexplained-store-bytes",
-    filesystem: "/data",
-    usedBytes: 9n * GIB,
-    reportedBytes: GIB,
-    images: 3,
-  },
-  { kind: "orphan-container", container: container(2) },
-  { kind: "unknown-use", subject: "container a", message: "no such file" },
-  { kind: "foreign-container", container: container(1) },
-  { kind: "foreign-sandbox", sandbox: sandbox(1) },
-  { kind: "stray-log-entry", directory: "/var/log/pods", entry: "-it's" },
-  { kind: "unread-logs", message: "cannot open /l" },
-  { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
-];
-
 const rules = {
   rules: [
     { rule: { pattern: "nginx", source: "/etc/crigc/keep.d/a.list:1" }, images: [image(1)] },
@@ -349,7 +315,6 @@ test.each([
   shown("explain", explanationDocument(explanation), explanationTable),
   shown("images", imageListDocument(listed), imageListTable),
   shown("history", past, historyTable),
-  shown("audit", auditDocument(findings, seen), auditTable),
   shown("keep list", keepRulesDocument(rules), keepRulesTable),
   shown("doctor", doctorDocument(checks), doctorTable),
   shown("status", statusDocument(troubled), statusTable),

@@ -10,13 +10,11 @@ import {
   count,
   durationNs,
   flag,
-  record,
   text,
   time,
 } from "../../src/model/codec.ts";
 import { chainId } from "../../src/model/ids.ts";
 import { ledgerCodec } from "../../src/model/ledger.ts";
-import { snapshotFields } from "../../src/model/snapshot.ts";
 
 const int64Max = 2n ** 63n - 1n;
 const someText = fc.string({ unit: "binary" });
@@ -99,4 +97,3 @@ const arbitrary = <Value>({ schema }: Codec<Value>) =>
   valueOf(schema as unknown as Schema) as fc.Arbitrary<Value>;
 
 export const aLedger = arbitrary(ledgerCodec);
-export const aSnapshot = arbitrary(record(snapshotFields));

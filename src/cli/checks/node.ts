@@ -5,10 +5,8 @@ import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { PullState } from "../../model/records.ts";
 import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
-import { pullFindings } from "../../policy/audit.ts";
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
@@ -23,7 +21,6 @@ import { isVersionWithin } from "../../policy/version.ts";
 import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
-import { preloadedWords } from "../../report/plan.ts";
 import { present } from "../../report/terminal.ts";
 import { counted, spaceWords, usedPercent } from "../../report/words.ts";
 
@@ -40,7 +37,6 @@ export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
     ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
     ["owners", ownerCheck(snapshot, limits)],
     ["sandbox-image", sandboxImageCheck(snapshot, limits.images)],
-    ["pull-records", pullCheck(prepared, limits.images)],
     ["pod-logs", logCheck(snapshot)],
   ];
 }
@@ -143,7 +139,7 @@ const BLOCKS: Readonly<Record<ImageBlock["kind"], readonly [typeof ok | null, ad
   futile: [warning],
   "nothing-freed": [
     warning,
-    "crigc audit shows which content is kept; check what else uses the runtime, and its log",
+    "crigc df shows what fills the disk; check what else uses the runtime, and its log",
   ],
   "boot-grace": [ok],
   "pod-starting": [ok],
@@ -196,31 +192,6 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   return warning(
     "the sandbox image is unknown and the runtime pins no image: it could be removed, and no pod starts without it",
     "set --pod-infra-container-image, or add a keep rule",
-  );
-}
-
-function pullCheck({ snapshot, ledger, plan }: Prepared, { keepPreloaded }: ImageLimits): Verdict {
-  const { pulls } = snapshot;
-  const alone = preloadedWords(plan.images);
-  const kept = alone === "" ? "" : `; ${alone}`;
-  if (pulls.kind === "failed") {
-    const words = `no pull record of the kubelet can be read: ${pulls.message}`;
-    if (!keepPreloaded) return ok(words);
-    return warning(
-      `${words}, so keepPreloaded keeps every image that is not known to have been pulled${kept}`,
-      "check --root-dir; on a node that never pulls, crigc keep baseline names the images to keep instead",
-    );
-  }
-  const states = snapshot.images.map(({ id }) => ledger.images.get(id)?.pull);
-  const count = (state: PullState): number => states.filter((it) => it === state).length;
-  const findings = pullFindings(snapshot, ledger);
-  const stale = findings.filter(({ kind }) => kind.startsWith("stale-")).length;
-  const demanding = findings.length - stale;
-  const words = `the kubelet pulled ${counted(count("pulled"), "image")}; ${count("no-record")} without a record${stale === 0 ? "" : `; ${counted(stale, "record")} of images that are not on the node`}${kept}`;
-  if (demanding === 0) return ok(stale === 0 ? words : `${words} (crigc audit lists them)`);
-  return warning(
-    `${words}; the kubelet will ask the registry for ${counted(demanding, "image")} although it is here`,
-    "crigc audit lists them, and what helps",
   );
 }
 

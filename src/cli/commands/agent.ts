@@ -170,7 +170,7 @@ export function rejectInvalidPatterns({ values, sources }: Config): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-const answerOf = (read: Config) => ({
+export const answerOf = (read: Config) => ({
   document: document("Config", {
     files: read.files,
     values: valuesJson(valuesOf(read)),

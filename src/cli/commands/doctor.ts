@@ -21,6 +21,8 @@ import {
   type Verdicts,
   warning,
 } from "../../report/doctor.ts";
+import type { StoreReader } from "../../store/open.ts";
+import { leftoverChecks } from "../checks/leftovers.ts";
 import {
   addressCheck,
   agentCheck,
@@ -98,6 +100,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["user", userCheck(open.userId)],
     ["socket", socket],
     ...nodeResults(looked, config.limits),
+    ...leftoverResults(looked, store),
     ["state-directory", directory(stateDir, "--state-dir")],
     ["run-directory", directory(runDir, "--run-dir")],
     ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
@@ -128,18 +131,28 @@ async function look(context: CommandContext) {
   const notices: string[] = [];
   try {
     const notify = (notice: string): void => void notices.push(notice);
-    return { prepared: await planNode(context, { pullRecords: true, notify }), error: "", notices };
+    return { prepared: await planNode(context, { storeSize: true, notify }), error: "", notices };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
     return { prepared: null, error: messageOf(thrown), notices };
   }
 }
 
-function nodeResults(looked: Awaited<ReturnType<typeof look>> | null, limits: Limits): Verdicts {
+type Looked = Awaited<ReturnType<typeof look>> | null;
+
+function nodeResults(looked: Looked, limits: Limits): Verdicts {
   if (looked === null) return [["node", skipped("no usable container runtime found")]];
   if (looked.prepared === null)
     return [["node", failed(looked.error, "nothing is removed until this works")]];
   return nodeChecks(looked.prepared, limits);
+}
+
+function leftoverResults(looked: Looked, store: StoreReader): Verdicts {
+  if (!looked?.prepared) return [];
+  return leftoverChecks(
+    looked.prepared,
+    store.failure === null ? store.removals({ kinds: ["image"] }) : [],
+  );
 }
 
 async function agentStatus({ open }: CommandContext, config: Config) {

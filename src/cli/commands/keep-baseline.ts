@@ -35,7 +35,7 @@ import {
   option,
 } from "../command.ts";
 import { exit } from "../exit.ts";
-import { IMAGES_ONLY, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
+import { IMAGES_ONLY, planNode } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
 
 /** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
@@ -204,7 +204,6 @@ export const keepMissing = command({
     option("from ARCHIVE", "search this archive, or those of this directory; repeatable", {
       completes: "file",
     }),
-    SNAPSHOT,
     ...LIST_OPTIONS,
     ALL_OPTION,
   ],
@@ -219,9 +218,7 @@ export const keepMissing = command({
       return exit.usage;
     }
     const archivesFor = await archiveSearch(baseline.gaps.some(isMissing) ? paths : [], context);
-    const isHere = snapshotFileOf(context) === null;
-    const isRke2 =
-      isHere && context.open.machine(context.config).directory(RKE2).kind === "present";
+    const isRke2 = context.open.machine(context.config).directory(RKE2).kind === "present";
     const tool = runtimeTool(runtime, isRke2);
     const images = baseline.gaps.map((gap) => {
       const archives = isMissing(gap) ? archivesFor(gap) : [];

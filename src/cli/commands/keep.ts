@@ -21,14 +21,14 @@ import { clean } from "../../report/terminal.ts";
 import { counted, imageName } from "../../report/words.ts";
 import { command, LIST, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit } from "../exit.ts";
-import { IMAGES_ONLY, planNode, SNAPSHOT } from "../node-plan.ts";
+import { IMAGES_ONLY, planNode } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
   doc: "Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image.",
-  options: [SNAPSHOT, ...LIST_OPTIONS, ALL_OPTION],
+  options: [...LIST_OPTIONS, ALL_OPTION],
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, { parts: IMAGES_ONLY });
@@ -47,7 +47,7 @@ export const keepTest = command({
   summary: "show which images a keep pattern or reference matches",
   doc: "Also shows what keeps each now. Exits 8 if none matches.",
   operands: [operand("PATTERN", "a keep pattern or an image reference")],
-  options: [SNAPSHOT, ALL_OPTION],
+  options: [ALL_OPTION],
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const [pattern = ""] = context.operands;

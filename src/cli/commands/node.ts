@@ -1,20 +1,13 @@
-/** `crigc images`, `crigc df` and `crigc audit`: what is on the node, what fills its disk, and what looks wrong. */
+/** `crigc images` and `crigc df`: what is on the node, and what fills its disk. */
 
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
-import type {
-  DirectorySize,
-  DirectoryWalk,
-  PastRemoval,
-  WritableLayers,
-} from "../../model/reports.ts";
+import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/reports.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
-import { auditFindings } from "../../policy/audit.ts";
 import { usageOf } from "../../policy/image/usage.ts";
 import { selectedImages } from "../../policy/selection.ts";
-import { auditDocument, auditTable } from "../../report/audit.ts";
 import {
   diskUsageDocument,
   type DiskUsageReport,
@@ -31,7 +24,7 @@ import {
 import { imageName, wholeImageName } from "../../report/words.ts";
 import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { imageUsageReport, planNode, SNAPSHOT, snapshotFileOf } from "../node-plan.ts";
+import { imageUsageReport, planNode } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
@@ -44,7 +37,6 @@ export const images = command({
     sortOption(["size", "name", "first-seen", "last-used"]),
     FILTER,
     ALL_OPTION,
-    SNAPSHOT,
   ],
   formats: LIST,
   run: async (context) => {
@@ -96,18 +88,16 @@ export const df = command({
     option("by VIEW", "group images by repository, namespace or base [repository]", {
       choices: VIEWS,
     }),
-    { ...SNAPSHOT, help: "show the images in FILE, written by crigc snapshot" },
   ],
   formats: TABLE_OR_JSON,
   run: async (context) => {
-    const isRecorded = snapshotFileOf(context) !== null;
     const prepared = await planNode(context, { allLayers: true });
     const report: DiskUsageReport = {
       ...imageUsageReport(prepared),
       observedAt: prepared.snapshot.observedAt,
       disks: prepared.plan.images?.usage ?? [],
       containers: prepared.snapshot.containers,
-      ...(isRecorded ? NO_OTHER_DATA : await otherDataOf(context, prepared.snapshot)),
+      ...(await otherDataOf(context, prepared.snapshot)),
     };
     const view = VIEWS.find((one) => one === textOf(context, "by")) ?? "repository";
     await print(context, {
@@ -129,9 +119,6 @@ const missingFigures = ({ plan, snapshot: { logs } }: Prepared): readonly string
 ];
 
 type OtherData = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
-
-/** Not part of a recorded node. */
-const NO_OTHER_DATA: OtherData = { writableLayers: null, podLogs: null, rest: null };
 
 async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise<OtherData> {
   const imagefs = snapshot.filesystems.find(({ roles }) => roles.includes("imagefs"));
@@ -207,26 +194,4 @@ function restOf(
     most: DIRECTORIES_MAX,
   };
   return context.open.walkDirectories(mountpoint, options, context.signal);
-}
-
-export const audit = command({
-  name: "audit",
-  summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name or still listed after their removal, repositories whose removals freed far too little, usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, harmful pull records, and stray entries in the pod log directory. Exits 0 even with findings.",
-  options: [ALL_OPTION, SNAPSHOT],
-  formats: TABLE_OR_JSON,
-  run: async (context) => {
-    const prepared = await planNode(context, { pullRecords: true, storeSize: true });
-    const removals = snapshotFileOf(context) === null ? pastRemovals(context) : [];
-    await print(context, {
-      document: auditDocument(auditFindings({ ...prepared, removals }), prepared.snapshot),
-      table: auditTable,
-    });
-  },
-});
-
-/** An unreadable history counts as empty; the reason is on stderr. */
-function pastRemovals(context: CommandContext): readonly PastRemoval[] {
-  using store = context.open.state(context.config);
-  return store.removals({ kinds: ["image"], results: ["removed"] });
 }

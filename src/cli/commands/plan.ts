@@ -21,24 +21,19 @@ import {
   sandboxThing,
   type Thing,
 } from "../../report/explanation.ts";
+import { historyDocument } from "../../report/history.ts";
 import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, planDocument } from "../../report/plan.ts";
+import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
-import {
-  command,
-  type CommandContext,
-  has,
-  LIST,
-  operand,
-  option,
-  TABLE_OR_JSON,
-  textOf,
-} from "../command.ts";
+import { command, has, LIST, operand, option, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
-import { planNode, SNAPSHOT } from "../node-plan.ts";
+import { planNode } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 import { durationFrom, valueOf } from "../values.ts";
+import { answerOf } from "./agent.ts";
+import { readHistory } from "./history.ts";
 
 export const plan = command({
   name: "plan",
@@ -50,7 +45,6 @@ export const plan = command({
     sortOption(["order", "size", "name", "unused"]),
     ALL_OPTION,
     option("assume-seen DURATION", "plan as if images had been first seen this much earlier"),
-    SNAPSHOT,
   ],
   formats: LIST,
   run: async (context) => {
@@ -82,34 +76,32 @@ const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
 
 export const snapshot = command({
   name: "snapshot",
-  summary: "write the node as one JSON document, for plan and bug reports",
-  doc: "Contains names of the host, images, containers and pods, and ledger records; no content of containers or logs.",
+  summary: "write node, plan, configuration and recent history as one JSON document",
+  doc: "For bug reports. Contains names of the host, images, containers and pods; no content of containers or logs.",
   formats: ["json"],
   run: async (context) => {
-    const { snapshot: seen, ledger } = await planNode(context, {
-      allLayers: true,
-      pullRecords: true,
-    });
-    const host = { name: context.open.hostName(context.env), ...returnedImages(context) };
-    context.stdout(context.open.snapshotText({ snapshot: seen, ledger, host }));
-    return exit.done;
+    const prepared = await planNode(context, { allLayers: true });
+    using store = context.open.state(context.config);
+    context.stdout(
+      snapshotText({
+        ...prepared,
+        hostName: context.open.hostName(context.env),
+        plan: planDocument(prepared),
+        configuration: answerOf(context.config).document,
+        history: historyDocument(readHistory(store, { limit: RECENT_PASSES }).report),
+      }),
+    );
   },
 });
 
-function returnedImages({ open, config }: CommandContext) {
-  using store = open.state(config);
-  if (store.failure !== null) return { returnedImages: null, returnedBytes: null };
-  const regrets = store.regrets({});
-  const returnedBytes = regrets.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
-  return { returnedImages: regrets.length, returnedBytes };
-}
+const RECENT_PASSES = 50;
 
 export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
   operands: [operand("REF", "an image, a container or a sandbox")],
-  options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
+  options: [option("all-unused", "explain what gc --all-unused would do")],
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const [reference = ""] = context.operands;

@@ -3,12 +3,15 @@
 import { expect, test } from "bun:test";
 
 import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
-import { prepareRecorded } from "../../../src/gc/read-only.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
 import type { Limits, Threshold } from "../../../src/model/limits.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import type { Facts } from "../../../src/policy/facts.ts";
+import { FULL_PATIENCE } from "../../../src/policy/image/creations.ts";
+import { metTargets } from "../../../src/policy/pressure/thresholds.ts";
 import type { Verdict } from "../../../src/report/doctor.ts";
 import {
   aContainer,
@@ -44,16 +47,22 @@ interface Node {
 }
 
 function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: Node = {}) {
-  const prepared = prepareRecorded(
-    { snapshot: aSnapshot({ ...calm, ...seen }), ledger: aLedger() },
-    {
-      limits,
-      purpose: { kind: "periodic" },
-      parts: { containers: "all", images: true },
-      hold,
-      startedAt: null,
-    },
-  );
+  const snapshot = aSnapshot({ ...calm, ...seen });
+  const facts: Facts = {
+    snapshot,
+    ledger: aLedger(),
+    limits,
+    purpose: { kind: "periodic" },
+    parts: { containers: "all", images: true },
+    hold,
+    startedAt: null,
+    pressureTargets: metTargets(
+      { limits: limits.pressure, compat: limits.images.compat, filesystems: snapshot.filesystems },
+      null,
+    ),
+    creationPatience: FULL_PATIENCE,
+  };
+  const prepared = { ...facts, plan: decide(facts), listedNs: 0n };
   return nodeChecks(prepared, limits).flatMap(([name, check]) =>
     check === null ? [] : [`${name}: ${shownOf(check)}`],
   );

@@ -113,7 +113,7 @@ test("gc in a shell that reads another boot ID and uptime than the agent takes n
     expect([exitCode, JSON.parse(stdout).images.end]).toEqual([0, "nothing-to-do"]);
   }
   expect(await it.status()).toMatchObject({ bootId, bootGraceMs: null });
-  const { clocks } = JSON.parse((await it.within(shell, "snapshot")).stdout);
+  const { clocks } = JSON.parse((await it.within(shell, "snapshot")).stdout).node;
   expect(clocks.bootId).toBe(bootId);
   expect(clocks.uptimeNs / 1e6).toBeWithin(uptimeMs, uptimeMs + 60_000);
   expect(agent.exitCode()).toBeNull();

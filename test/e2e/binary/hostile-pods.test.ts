@@ -186,7 +186,6 @@ async function live(pods: readonly Evil[]): Promise<void> {
   for (const words of [
     ["images", "--all"],
     ["explain", hexId("evil 0 0")],
-    ["audit"],
     ["doctor"],
     ["plan", "--all-unused", "--all"],
     ["gc", "--all-unused", "-v5"],

@@ -1,7 +1,5 @@
 // The lists of images, plan and history: IDs alone, sorted, filtered, uncut, wide and as names.
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
 import {
@@ -78,9 +76,6 @@ test("an image of a container that a pass removes first has one verdict in plan,
   const flags = [...removable, "--max-images=1", "--keep=r.example/new"];
   await using node = await startNode({ node: described, flags });
   const { id } = image("old");
-  const recorded = join(node.home, "node.json");
-  writeFileSync(recorded, (await node.crigc("snapshot")).stdout);
-  const offline = ["--snapshot", recorded];
   expect((await node.json(["plan"])).images.candidates).toMatchObject([{ id, place: 1 }]);
   const listed = (await node.json(["images"])).images;
   expect(listed.find((one: Json) => one.id === id)).toMatchObject({
@@ -88,10 +83,9 @@ test("an image of a container that a pass removes first has one verdict in plan,
     place: 1,
     usedBy: [{ id: hexId("old") }],
   });
-  const { byState } = (await node.json(["df", ...offline])).images;
+  const { byState } = (await node.json(["df"])).images;
   const counts = byState.map((state: Json) => [state.name, state.images]);
   expect(Object.fromEntries(counts)).toEqual({ removable: 1, "in-use": 1 });
-  // The snapshot has the rule of the flag already.
-  const { rules } = await node.json(["keep", "list", ...offline]);
+  const { rules } = await node.json(["keep", "list"]);
   expect(rules).toMatchObject([{ source: "--keep" }]);
 });

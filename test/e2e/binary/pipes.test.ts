@@ -78,7 +78,6 @@ const OPERANDS: Readonly<Record<string, string | null>> = {
   uninstall: "--dry-run --root /",
   "print daemonset": `--image-store=/i --image=r.example/crigc@sha256:${"a".repeat(64)}`,
   completion: "bash",
-  fleet: '<(crigc snapshot "$@")',
 };
 const WRITING = commands
   .map(({ name }) => ({ name, operands: name in OPERANDS ? OPERANDS[name] : "" }))

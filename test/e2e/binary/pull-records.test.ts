@@ -8,7 +8,6 @@ import { hours } from "../../../src/model/time.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
 import { pullIntent, pullRecord } from "../../support/pull-records.ts";
-import { put } from "../../support/scratch.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
 const image = (name: string, more: Partial<ImageDescription> = {}): ImageDescription => ({
@@ -43,8 +42,6 @@ async function withRecord(): Promise<TestNode> {
   pullRecord(rootOf(it), pulled);
   return it;
 }
-/** An observation that removes no image. */
-const observe = (it: TestNode) => it.crigc("gc", "--containers");
 const statesOf = async (it: TestNode): Promise<Json> => {
   const { images } = await it.json(["images"]);
   return Object.fromEntries(images.map((one: Json) => [one.id, one.pull]));
@@ -81,25 +78,4 @@ test("a pull under way keeps images of its name for an hour, without any flag", 
   await observedFor(it.stateDir, hours(1));
   await it.crigc("gc", "--all-unused");
   expect(it.removedImages()).toEqual([pulled, preloaded]);
-});
-
-test("audit lists stale records and images that the kubelet would ask the registry for, doctor counts them", async () => {
-  await using it = await withRecord();
-  pullRecord(rootOf(it), imageIdOf("gone"), { credentialMapping: { "r.example/gone": {} } });
-  await observe(it);
-  pullRecord(rootOf(it), preloaded, { credentialMapping: { "r.example/preloaded": {} } });
-  const { findings } = await it.json(["audit"]);
-  const ours = findings.filter(({ code }: Json) => code.includes("pull"));
-  expect(ours).toMatchObject([
-    { code: "pull-needs-credentials", image: { id: preloaded }, because: "loaded" },
-    { code: "stale-pull-record", imageRef: imageIdOf("gone"), names: ["r.example/gone"] },
-  ]);
-  expect(ours[0].advice).toContain("imagePullCredentialsVerificationPolicy: NeverVerify");
-  const { checks } = await it.json(["doctor"]);
-  const check = checks.find(({ name }: Json) => name === "pull-records");
-  expect(check).toMatchObject({ result: "warning" });
-  expect(check.message).toContain("1 record of images that are not on the node");
-  const file = put(it.home, "node.json", (await it.crigc("snapshot")).stdout);
-  const offline = await it.json(["audit", "--snapshot", file]);
-  expect(offline.findings.filter(({ code }: Json) => code.includes("pull"))).toEqual(ours);
 });

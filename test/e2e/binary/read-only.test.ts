@@ -1,19 +1,10 @@
 // What only looks changes nothing: no call that removes, no file of the state directory, no lock; and says what gc then does.
 import { expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { commands } from "../../../src/cli/dispatch.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { runProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
 import { type Json, removable, startNode, usedAndUnused } from "./node.ts";
 
@@ -31,7 +22,6 @@ const looks: readonly (readonly string[])[] = [
   ["keep", "list"],
   ["keep", "check"],
   ["config"],
-  ["audit"],
   ["doctor"],
 ];
 
@@ -81,7 +71,6 @@ const operands = (home: string): Readonly<Record<string, readonly string[]>> => 
   rm: [imageIdOf("unused")],
   "print daemonset": [`--image=r.example/crigc@${imageIdOf("crigc")}`, "--image-store=/images"],
   completion: ["bash"],
-  fleet: [join(home, "node.json")],
 });
 
 test("no command changes anything with --dry-run, and each accepts the flag", async () => {
@@ -93,7 +82,6 @@ test("no command changes anything with --dry-run, and each accepts the flag", as
   await it.crigc("gc", "--images");
   await it.crigc("hold", "2h");
   await it.crigc("keep", "add", "r.example/listed");
-  put(it.home, "node.json", (await it.crigc("snapshot")).stdout);
   const before = stateOf(it.home);
   const wrong: Record<string, string> = {};
   for (const { name } of commands.filter((command) => command.name !== "run")) {
@@ -105,24 +93,4 @@ test("no command changes anything with --dry-run, and each accepts the flag", as
   }
   expect(wrong).toEqual({});
   expect(it.changes()).toEqual([]);
-});
-
-/** Without what differs from one look to the next: when it was made, and what is free. */
-const TIMES =
-  /"(?:now|observedAt|firstSeenAt|lastUsedAt|unusedForMs|availableBytes|inodesFree)": [^\n]*/g;
-
-test("a snapshot plans as the node does, offline and as a user without any right", async () => {
-  await using it = await startNode({ node, flags });
-  const words = ["plan", "--all-unused", "-o", "json"];
-  const planned = await it.crigc(...words);
-  writeFileSync(join(it.home, "node.json"), (await it.crigc("snapshot")).stdout);
-  await it.runtime.crash();
-  chmodSync(it.home, 0o755);
-  const nobody =
-    process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
-  const file = `--snapshot=${join(it.home, "node.json")}`;
-  const offline = await runProgram([...words, file, ...flags], { within: nobody });
-  expect(offline).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(offline.stdout.replaceAll(TIMES, "")).toBe(planned.stdout.replaceAll(TIMES, ""));
-  expect(JSON.parse(offline.stdout).images.candidates).toHaveLength(1);
 });

@@ -1,43 +1,25 @@
 // Where an executable runs: in an empty root with the named libraries, and on musl.
 
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, copyFileSync, cpSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
-import { command, type CommandResult } from "../../support/containerd/command.ts";
-import { put, scratch } from "../../support/scratch.ts";
-import { numberedImages, startNode } from "../binary/node.ts";
-import { muslLibraries, released, run, starting } from "./build.ts";
+import { command } from "../../support/containerd/command.ts";
+import { scratch } from "../../support/scratch.ts";
+import { muslLibraries, released, run } from "./build.ts";
 
 setDefaultTimeout(120_000);
 
 const work = scratch();
-let snapshot: string;
-/** What the plan of the recorded node is on this very machine. */
-let expected: CommandResult;
 
-beforeAll(async () => {
-  chmodSync(work, 0o755);
-  snapshot = await recordSnapshot();
-  expected = await run(...(await starting("x64")), "plan", "-o", "json", "--snapshot", snapshot);
-  expect(expected).toMatchObject({ exitCode: 0, stderr: "" });
-});
+/** Reads configuration and loads every library, then finds no runtime. */
+const GC = ["gc", "--container-runtime-endpoint=unix:///none.sock"];
 
-/** A node with three images, recorded: its path. */
-async function recordSnapshot(): Promise<string> {
-  await using node = await startNode({ node: { images: numberedImages(3) } });
-  const taken = await run(...(await starting("x64")), "snapshot", ...node.flags);
-  expect(taken).toMatchObject({ exitCode: 0 });
-  return put(work, "snapshot.json", taken.stdout);
-}
-
-/** A root with one executable, the snapshot, and nothing else but `files`, which go to the same place inside. */
+/** A root with one executable, and nothing else but `files`, which go to the same place inside. */
 function emptyRoot(name: string, executable: string, files: readonly string[]): string {
   const root = `${work}/${name}`;
   mkdirSync(`${root}/proc`, { recursive: true });
   copyFileSync(executable, `${root}/crigc`);
-  copyFileSync(snapshot, `${root}/snapshot.json`);
-  chmodSync(`${root}/snapshot.json`, 0o644);
   for (const file of files) {
     mkdirSync(`${root}${dirname(file)}`, { recursive: true });
     copyFileSync(realpathSync(file), `${root}${file}`);
@@ -72,23 +54,23 @@ const inside = (root: string, user: string): readonly string[] => [
   user,
 ];
 
-test("in an empty root with the named libraries the executable plans from a snapshot as any user, and reports that no runtime is there", async () => {
+test("in an empty root with the named libraries the executable prints its configuration as any user, and reports that no runtime is there", async () => {
   const root = emptyRoot("glibc", `${await released()}/crigc-linux-x64`, await glibcFiles());
-  const plan = ["plan", "-o", "json", "--snapshot", "/snapshot.json"];
   for (const user of ["0:0", "65534:65534"]) {
     const within = inside(root, user);
     expect(await run(...within, "version")).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(await run(...within, ...plan)).toEqual(expected);
+    expect(await run(...within, "config", "-o", "json")).toMatchObject({ exitCode: 0, stderr: "" });
   }
-  const { exitCode, stderr } = await run(...inside(root, "0:0"), "gc");
+  const { exitCode, stderr } = await run(...inside(root, "0:0"), ...GC);
   expect(exitCode).toBe(3);
-  expect(stderr).toContain("containerd");
+  expect(stderr).toContain("/none.sock");
 });
 
-test("the musl executable plans from a snapshot on musl's own loader and libc", async () => {
+test("the musl executable prints its configuration on musl's own loader and libc", async () => {
   const root = emptyRoot("musl", `${await released()}/crigc-linux-x64-musl`, []);
   cpSync(muslLibraries, `${root}/lib`, { recursive: true, verbatimSymlinks: true });
   const preload = ["/lib/ld-musl-x86_64.so.1", "--preload", "/lib/libglibc-names.so", "/crigc"];
-  const plan = ["plan", "-o", "json", "--snapshot", "/snapshot.json"];
-  expect(await run("chroot", root, ...preload, ...plan)).toEqual(expected);
+  const inRoot = ["chroot", root, ...preload];
+  expect(await run(...inRoot, "config", "-o", "json")).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(await run(...inRoot, ...GC)).toMatchObject({ exitCode: 3 });
 });

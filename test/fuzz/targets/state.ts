@@ -1,13 +1,14 @@
-// What we wrote ourselves and somebody changed: snapshots and rows of the ledger; and exact JSON.
+// Nodes of any content; rows of the ledger that somebody changed; and exact JSON.
 
 import fc from "fast-check";
 
-import { FieldError } from "../../../src/model/codec.ts";
+import { FieldError, record } from "../../../src/model/codec.ts";
 import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
-import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
+import { emptyLedger, type Ledger, ledgerCodec } from "../../../src/model/ledger.ts";
+import { snapshotCodec } from "../../../src/model/snapshot.ts";
 import { ledgerChanges, ledgerOf, type LedgerRow } from "../../../src/store/ledger-rows.ts";
-import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
+import { openNodeOf } from "../../cli/open-node.ts";
 import { crigc } from "../../cli/world.ts";
 import {
   aContainer,
@@ -31,7 +32,8 @@ const nodes = [
   },
   { snapshot: aSnapshot(), ledger: emptyLedger },
 ];
-const written = nodes.map(snapshotText);
+const nodeCodec = record({ snapshot: snapshotCodec, ledger: ledgerCodec });
+const written = nodes.map((node) => exactJson(nodeCodec.write(node)));
 const ourFields = [...new Set(written.join("").match(/(?<=")\w+(?=":)/g))];
 
 /** What a terminal would obey, beside line ends. */
@@ -54,17 +56,17 @@ const snapshot = textTarget(
     },
   ),
   async (text) => {
-    const node = refusedOr(() => readSnapshotText(text, "node.json"), StoreError);
+    const node = refusedOr(() => nodeCodec.read(parseExactJson(text)), FieldError, SyntaxError);
     if (node === null) return;
-    same(readSnapshotText(snapshotText(node), "x"), node, "the snapshot is read back");
-    // Whatever a recorded node says, there is a plan of it, and nothing in it is obeyed by a terminal.
-    const open = { recorded: async () => node };
+    same(nodeCodec.read(nodeCodec.write(node)), node, "the node is read back");
+    // Whatever a node says, there is a plan of it, and nothing in it is obeyed by a terminal.
+    const open = { node: openNodeOf(node).node };
     for (const words of [
       ["plan", "--all-unused"],
       ["explain", "a"],
       ["plan", "-o", "json"],
     ]) {
-      const ran = await crigc([...words, "--snapshot", "node.json"], { open });
+      const ran = await crigc(words, { open });
       holds(!ran.stderr.includes("internal error"), `crigc ${words.join(" ")}: ${ran.stderr}`);
       holds(
         !OBEYED.test(ran.stdout),
