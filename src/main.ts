@@ -6,7 +6,7 @@ import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
-import { nodeKubelet } from "./node/kubelet/settings.ts";
+import { isBesideKubelet } from "./node/kubelet/pods.ts";
 import { ignoresHangup, Output } from "./node/process.ts";
 import { screenOf } from "./report/terminal.ts";
 
@@ -40,11 +40,9 @@ if (process.argv[2] === COMMIT_PROCESS) {
 }
 
 const stop = new AbortController();
-for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort());
-// A terminal that closes stops a command as SIGTERM does, unless nohup protects it; the agent reloads instead.
-const isProtected = ignoresHangup();
-let hangup = (): void => undefined;
-process.on("SIGHUP", () => hangup());
+// A terminal that closes stops crigc as SIGTERM does, unless nohup protects it.
+const ending = ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : (["SIGHUP"] as const))] as const;
+for (const name of ending) process.on(name, () => stop.abort());
 // Who reads our answer may go away, or its disk be full: that is no reason to stop in the middle of a pass.
 const stdout = new Output(process.stdout);
 const stderr = new Output(process.stderr);
@@ -55,24 +53,18 @@ const screen = screenOf({
   environment: process.env,
 });
 
-const kubelet = nodeKubelet();
-
 const code = await dispatch(process.argv.slice(2), process.env, {
   stdout: (text) => stdout.write(text),
   stdoutPieces: (pieces) => stdout.writeAll(pieces, stop.signal),
   stderr: (text) => stderr.write(text),
   screen,
   signal: stop.signal,
-  stopOnHangup: () => {
-    if (!isProtected) hangup = () => stop.abort();
-  },
   stopAtOnce: () => {
-    for (const name of ["SIGTERM", "SIGINT"] as const) process.removeAllListeners(name);
-    if (!isProtected) process.removeAllListeners("SIGHUP");
+    for (const name of ending) process.removeAllListeners(name);
   },
   build,
   reader: diskReader,
-  kubelet: kubelet.found,
+  isBesideKubelet,
   open: opened,
 });
 
@@ -84,20 +76,12 @@ process.exit(stdout.failure === null ? code : exit.internal);
 
 async function opened(): Promise<Openers> {
   const { openersOf } = await import("./agent/openers.ts");
-  const { journalPrefix, systemdOf } = await import("./agent/systemd.ts");
+  const { journalPrefix } = await import("./agent/log.ts");
   return openersOf({
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
-    systemd: systemdOf(process.env, process.pid),
-    kubelet,
     logPrefix: journalPrefix(process.env, process.stderr.fd),
     stderr: (text) => stderr.write(text),
-    onHangup: (listener) => {
-      hangup = listener;
-      return () => {
-        hangup = () => undefined;
-      };
-    },
   });
 }
 

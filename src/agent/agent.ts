@@ -1,16 +1,14 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import { exit } from "../cli/exit.ts";
-import type { Config, Written } from "../config/config.ts";
-import { shown } from "../config/settings.ts";
+import type { Config } from "../config/config.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import type { Lock } from "../node/lock.ts";
 import { shrinkOnceSettled } from "../node/process.ts";
-import { type Log, logForm, logOf } from "./log.ts";
+import { type Log, logOf } from "./log.ts";
 import { Agent } from "./loops.ts";
 import { type LockHolder, openEngine, takeLock } from "./node.ts";
-import { LiveConfig } from "./reload.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { StatusServer } from "./status-server.ts";
 import type { ProcessWorld } from "./world.ts";
@@ -20,9 +18,7 @@ const RETRY_LONGEST_MS = 30_000;
 const LOCK_LOOK_MS = 5_000;
 
 export interface AgentRun {
-  readonly first: Written;
-  /** Reads flags, environment and files again. Throws `ConfigError`. */
-  readonly read: () => Written;
+  readonly config: Config;
   readonly signal: AbortSignal;
 }
 
@@ -35,45 +31,30 @@ export async function runAgent(run: AgentRun, world: ProcessWorld): Promise<numb
 class RunningAgent {
   readonly #run: AgentRun;
   readonly #world: ProcessWorld;
-  readonly #live: LiveConfig;
   readonly #statusServer: StatusServer;
   readonly #closers: (() => void | Promise<void>)[] = [];
-  #log: Log;
-  #agent: Agent | null = null;
+  readonly #log: Log;
   #agentLock: Lock | null = null;
-  /** Ends a pause between connection attempts: on reload or stop. */
-  #wake = new AbortController();
 
   constructor(run: AgentRun, world: ProcessWorld) {
     this.#run = run;
     this.#world = world;
-    this.#live = new LiveConfig(run, world.kubelet.found, (config) => {
-      const places = config.sources.evictionHard.from.join(", ");
-      const thresholds = shown(config, "evictionHard");
-      this.#log.info(0, `eviction thresholds are now ${thresholds}, ${places}`);
-    });
-    this.#log = logOf(this.#live.current(), world);
+    this.#log = logOf(run.config, world);
     this.#statusServer = new StatusServer({
-      config: this.#live.current,
-      difference: this.#live.difference,
+      config: () => run.config,
       log: () => this.#log,
       world,
       startedAt: wallClock(),
     });
-    run.signal.addEventListener("abort", () => this.#wake.abort());
-    this.#closers.push(world.onHangup(() => this.#reload()));
   }
 
   async run(): Promise<number> {
-    const { signal } = this.#run;
-    const config = this.#live.current();
+    const { config, signal } = this.#run;
     this.#log.info(
       0,
       `crigc ${this.#world.build.version} starting${config.values.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
-    const watchdog = this.#keepAlive();
-    this.#closers.push(() => clearInterval(watchdog));
     // A second agent exits before it touches anything of the first one.
     const connected = await this.#connected();
     if (connected === null) return exit.done;
@@ -88,61 +69,44 @@ class RunningAgent {
   }
 
   async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
-    const { systemd, kubelet } = this.#world;
     const { engine, recorder, close } = await openEngine({
       ...this.#holder(connected),
-      kubelet,
       log: () => this.#log,
       startedAt: wallClock(),
       onPass: (pass) => this.#statusServer.passEnded(pass),
       onEvent: (event) => this.#statusServer.event(event),
     });
     this.#closers.push(close);
-    const agent = new Agent(engine, this.#live.current);
-    this.#agent = agent;
+    const agent = new Agent(engine, () => this.#run.config);
     this.#statusServer.attach({ agent, engine, recorder });
-    systemd.ready(`watching ${connected.endpoint}`);
     shrinkOnceSettled();
     await agent.run(signal);
-    systemd.stopping();
     this.#log.info(0, "crigc stopping on request");
     return exit.done;
   }
 
-  /**
-   * Tries until the runtime answers, and logs each failure once; `null`: stopped first. A configuration that is
-   * reloaded meanwhile is tried at once, with its sockets.
-   */
+  /** Tries until the runtime answers, and logs each failure once; `null`: stopped first. */
   async #connected(): Promise<Connected | null> {
-    const { signal } = this.#run;
+    const { config, signal } = this.#run;
     await this.#statusServer.listen();
     this.#closers.push(() => this.#statusServer.close());
     let pauseMs = RETRY_FIRST_MS;
     while (!signal.aborted) {
-      const wake = new AbortController();
-      this.#wake = wake;
       try {
-        const connected = await connect(this.#live.current(), (call) =>
-          this.#statusServer.call(call),
-        );
-        if (wake.signal.aborted) {
-          // The configured socket may have changed meanwhile.
+        const connected = await connect(config, (call) => this.#statusServer.call(call));
+        if (signal.aborted) {
           connected.runtime.close();
-          continue;
+          return null;
         }
-        this.#live.isConnected = true;
         this.#log.success("connect", "Connecting to the runtime");
         this.#log.info(1, `connected to the runtime at ${connected.endpoint}`);
         return connected;
       } catch (thrown) {
-        if (wake.signal.aborted) continue;
         if (isPermanent(thrown)) throw thrown;
         this.#statusServer.unreachable(messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
-        // Report ready now: the boot must not wait for a runtime that may never start. /readyz shows the rest.
-        this.#world.systemd.ready(`waiting for the runtime: ${messageOf(thrown)}`);
-        await timer.sleep(pauseMs, wake.signal);
-        pauseMs = wake.signal.aborted ? RETRY_FIRST_MS : Math.min(pauseMs * 2, RETRY_LONGEST_MS);
+        await timer.sleep(pauseMs, signal);
+        pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS);
       }
     }
     return null;
@@ -150,7 +114,7 @@ class RunningAgent {
 
   #holder(connected: Connected): LockHolder {
     return {
-      config: this.#live.current,
+      config: () => this.#run.config,
       connected,
       self: this.#world.self,
       holder: "crigc run",
@@ -182,37 +146,6 @@ class RunningAgent {
     } catch (thrown) {
       this.#log.failure("agent-lock", messageOf(thrown));
     }
-  }
-
-  #reload(): void {
-    let config: Config;
-    try {
-      config = this.#live.reload();
-    } catch (thrown) {
-      this.#log.error(
-        `configuration not reloaded, the last valid one stays in force: ${messageOf(thrown)}`,
-      );
-      return;
-    }
-    this.#log = this.#log.reconfigured(logForm(config));
-    this.#log.info(0, "configuration reloaded");
-    for (const warning of config.warnings) this.#log.warning(warning);
-    for (const name of config.waiting) {
-      this.#log.warning(`${name} changed and takes effect when the agent restarts`);
-    }
-    this.#agent?.reloaded();
-    this.#wake.abort();
-  }
-
-  #keepAlive(): ReturnType<typeof setInterval> | undefined {
-    const { systemd } = this.#world;
-    if (systemd.watchdogMs === null) return undefined;
-    return setInterval(() => {
-      // A working timer must not hide a hanging loop.
-      if (!this.#statusServer.isAlive()) return;
-      systemd.alive();
-      systemd.status(this.#statusServer.statusLine());
-    }, systemd.watchdogMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

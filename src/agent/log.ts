@@ -1,6 +1,9 @@
 /** The log: one line per fact, as text or JSON. Folds identical failures and reports success after failure. */
 
+import { fstatSync } from "node:fs";
+
 import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/settings.ts";
 import type { Verbosity } from "../model/ports.ts";
 import { type Duration, duration, type Instant, minutes, since, toRfc3339 } from "../model/time.ts";
 import { wallClock } from "../node/clock.ts";
@@ -103,11 +106,6 @@ export class Log {
     return new Log(this.#options, component, this.#series);
   }
 
-  /** Changes the format from now on; open series of failures stay known. */
-  reconfigured(form: Pick<LogOptions, "format" | "verbosity">): Log {
-    return new Log({ ...this.#options, ...form }, this.#component, this.#series);
-  }
-
   /** Writes the folded counts; before the program ends. */
   flush(): void {
     const now = this.#options.now();
@@ -181,7 +179,7 @@ function isDue({ unwritten, writtenAt }: Series, now: Instant): boolean {
 
 const atLeastZero = (span: Duration): Duration => (span < 0n ? duration(0n) : span);
 
-export const logForm = ({ values }: Config): Pick<LogOptions, "format" | "verbosity"> => ({
+const logForm = ({ values }: Config): Pick<LogOptions, "format" | "verbosity"> => ({
   format: values["logging.format"],
   verbosity: values["logging.verbosity"],
 });
@@ -234,3 +232,29 @@ const jsonLine = (entry: LogEntry): string =>
     msg: entry.message,
     ...entry.fields,
   });
+
+/** Syslog priorities; the journal strips them from the line. */
+const PRIORITIES: Readonly<Record<Severity, string>> = {
+  error: "<3>",
+  warning: "<4>",
+  info: "<6>",
+};
+
+/** Prefix of a log line for `journalctl -p warning`; empty if the journal does not read the file. */
+export function journalPrefix(
+  environment: Environment,
+  file: number,
+): (severity: Severity) => string {
+  const isRead = environment["JOURNAL_STREAM"] === identityOf(file);
+  return (severity) => (isRead ? PRIORITIES[severity] : "");
+}
+
+/** Device and inode, as systemd writes them. The variable is set even if the unit's output goes elsewhere. */
+function identityOf(file: number): string {
+  try {
+    const { dev, ino } = fstatSync(file, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return "";
+  }
+}

@@ -258,10 +258,6 @@ export const METRICS = {
     CALL_SECONDS,
   ),
   crigc_ledger_up: state("1 if the ledger is on disk.", ({ ledgerError }) => ledgerError === null),
-  crigc_config_reload_success: state(
-    "1 if the configuration on disk is in force.",
-    ({ configurationError }) => configurationError === null,
-  ),
   crigc_start_time_seconds: state("When the agent started.", ({ startedAt }) =>
     timestamp(startedAt),
   ),

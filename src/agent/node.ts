@@ -8,17 +8,17 @@ import { type Engine, type PassLock, type ReadEngine, volatileMemory } from "../
 import { AssertionError, HostError } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { DiskReader, HostReader, UsedLog } from "../model/ports.ts";
-import { type Instant, toMs } from "../model/time.ts";
+import type { PodReading } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
-import { commitBy, defaultRootDirectory, diskOf } from "../node/disk.ts";
+import { commitBy, diskOf } from "../node/disk.ts";
 import { EventHook } from "../node/executable.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
-import { MANIFEST_DIRECTORIES } from "../node/kubelet/pod-documents.ts";
-import { newerPods, readContainerMarks, readPods } from "../node/kubelet/pods.ts";
+import { readContainerMarks, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { PullRecords } from "../node/kubelet/pull-records.ts";
-import type { Kubelet, NodeKubelet } from "../node/kubelet/settings.ts";
+import { PodSpecReader } from "../node/kubelet/specs.ts";
 import { acquireLock, type LockRequest } from "../node/lock.ts";
 import { logReader } from "../node/log-reader.ts";
 import { logDeleter } from "../node/log-remover.ts";
@@ -36,12 +36,15 @@ import { COMMIT_PROCESS, lockPlaces, type Process } from "./world.ts";
 export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 
 /** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
-export async function openNode(config: Config, kubelet: NodeKubelet) {
+export async function openNode(config: Config) {
   const notices: string[] = [];
   const notify = (notice: string): void => void notices.push(notice);
-  const opened = async () =>
-    [await hostOf(() => config, kubelet.found), ledgerOnDisk(config, notify)] as const;
-  const [{ runtime }, [host, ledger]] = await Promise.all([connect(config), opened()]);
+  const host = hostOf(
+    () => config,
+    (error) => (error === null ? undefined : notify(error)),
+  );
+  const { runtime } = await connect(config);
+  const ledger = ledgerOnDisk(config, notify);
   const memory = countedMemory(volatileMemory(ledger), () => config.limits);
   const engine: ReadEngine = { ...reading(() => config, runtime, host), memory };
   return {
@@ -70,7 +73,6 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
 });
 
 export interface CollectorOptions extends LockHolder {
-  readonly kubelet: NodeKubelet;
   readonly log: () => Log;
   readonly startedAt: Instant | null;
   /** Called for each pass and each event; must not throw. */
@@ -83,7 +85,10 @@ export async function openEngine(options: CollectorOptions) {
   const { config, connected, self, log, startedAt } = options;
   const { values } = config();
   const { runtime } = connected;
-  const host = await hostOf(config, options.kubelet.look);
+  const host = hostOf(config, (error) => {
+    if (error === null) log().success("kubelet", "Reading the kubelet's pods");
+    else log().failure("kubelet", error);
+  });
   const warn = (message: string): void => log().warning(message);
   const { memory, recorder } = await openState(config(), self, warn);
   const limits = () => config().limits;
@@ -182,44 +187,24 @@ export interface Host {
   readonly reader: HostReader;
 }
 
-type KubeletPaths = Pick<Kubelet, "rootDirectory"> & Partial<Pick<Kubelet, "staticPodPath">>;
-
-/** Reads `config` each time, so that a reload applies to the next pass. */
-export async function hostOf(
+/**
+ * Reads `config` each time. `onSpecs`: called with why the kubelet's pods could not be read, or `null`, after each
+ * reading.
+ */
+export function hostOf(
   config: () => Config,
-  kubeletOfNode: () => KubeletPaths | null,
-  usualRoot: () => Promise<string> = defaultRootDirectory,
-): Promise<Host> {
+  onSpecs: (error: string | null) => void,
+  usualRoots?: readonly string[],
+): Host {
   const first = config();
-  let root = first.values.rootDir ?? "/";
-  let isOfRunning = false;
-  /**
-   * Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. Looks
-   * for the default one until it exists: on its first boot a node may run crigc before its kubelet.
-   */
-  const rootDirectory = async (kubelet: KubeletPaths | null): Promise<string> => {
-    if (first.values.rootDir !== null) return root;
-    const own = kubelet?.rootDirectory ?? null;
-    if (own !== null) [root, isOfRunning] = [own, true];
-    else if (!isOfRunning && root === "/") root = await usualRoot();
-    return root;
+  let root = rootDirectoryOf(first.values.rootDir, usualRoots);
+  const specs = first.kubelet === null ? null : new PodSpecReader(first.kubelet, () => root);
+  const withSpecs = async (pods: PodReading, signal: AbortSignal): Promise<PodReading> => {
+    if (specs === null) return pods;
+    const found = await specs.read(signal);
+    onSpecs(found.error);
+    return { ...pods, specs: found };
   };
-  await rootDirectory(kubeletOfNode());
-  const pulls = (): PullRecords => new PullRecords(root);
-  let hadKubelet = false;
-  let manifestsOfKubelet: string | null = null;
-  /** Likewise for the manifests, which that kubelet will run once it is back. */
-  const manifestPaths = (kubelet: KubeletPaths | null) => {
-    const named = kubelet?.staticPodPath ?? null;
-    manifestsOfKubelet = named ?? manifestsOfKubelet;
-    const known = manifestsOfKubelet === null ? [] : [manifestsOfKubelet];
-    return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
-  };
-  const sourceFor = async (kubelet: KubeletPaths | null) => {
-    const source = podSource(config(), await rootDirectory(kubelet));
-    return { ...source, hadKubelet, manifestPaths: manifestPaths(kubelet) };
-  };
-  let lastSource: Awaited<ReturnType<typeof sourceFor>> | null = null;
   return {
     disk: diskOf(() => root),
     reader: {
@@ -228,20 +213,21 @@ export async function hostOf(
         (known) => keepRulesOf(config(), known),
         () => timer.monotonicNs(),
       ),
-      pods: async (signal) => {
-        lastSource = await sourceFor(kubeletOfNode());
-        const pods = await readPods(lastSource, signal);
-        hadKubelet ||= pods.kind === "none" || pods.source !== "cri";
-        return pods;
+      pods: async (signal, before) => {
+        // On its first boot a node may run crigc before its kubelet.
+        if (root === "/") root = rootDirectoryOf(first.values.rootDir, usualRoots);
+        const source = { source: config().values.podSource, rootDirectory: root };
+        const pods = await readPods(source);
+        if (before === undefined) return withSpecs(pods, signal);
+        return before.specs === undefined ? pods : { ...pods, specs: before.specs };
       },
       newerPods: async (before, signal) =>
-        lastSource === null ? before : newerPods(lastSource, before, signal),
-      // Each pass has looked for the root directory before.
+        (await specs?.isOutdated()) === true ? withSpecs(before, signal) : before,
       containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
       pulls: {
-        read: (images, isSettled) => pulls().read(images, isSettled),
-        intents: () => pulls().intents(),
-        records: () => pulls().records(),
+        read: (images, isSettled) => new PullRecords(root).read(images, isSettled),
+        intents: () => new PullRecords(root).intents(),
+        records: () => new PullRecords(root).records(),
       },
       logs: logReader(first.values),
     },
@@ -262,9 +248,3 @@ export const keepRulesOf = (
     parseFile: parseKeepFile,
     parsePattern: parseKeepPattern,
   });
-
-const podSource = (config: Config, rootDirectory: string): Parameters<typeof readPods>[0] => ({
-  source: config.values.podSource,
-  rootDirectory,
-  kubelet: { ...config.kubelet, timeoutMs: toMs(config.values.runtimeRequestTimeout) },
-});

@@ -15,8 +15,8 @@ import { writeAnswerFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
 import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
-import { kubeletSigns } from "../node/kubelet/pods.ts";
-import { readKubelet } from "../node/kubelet/settings.ts";
+import { kubeletFact } from "../node/kubelet/config-file.ts";
+import { rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
@@ -48,7 +48,7 @@ export function openersOf(world: ProcessWorld) {
   return {
     userId,
     /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
-    node: (config: Config) => openNode(config, world.kubelet),
+    node: (config: Config) => openNode(config),
     collector: (config: Config) => openCollector(config, world),
     /** Runs the agent; resolves with the exit code. */
     agent: async (run: AgentRun) => (await import("./agent.ts")).runAgent(run, world),
@@ -103,7 +103,6 @@ async function openCollector(config: Config, world: ProcessWorld) {
     config: () => config,
     connected,
     self: world.self,
-    kubelet: world.kubelet,
     log: () => log,
     startedAt: null,
     holder: "crigc gc",
@@ -166,21 +165,7 @@ function machineOf(config: Config) {
     device: (path: string) => deviceOf(path).catch(() => null),
     executableFault,
     addressFault,
-    kubelet: () => kubeletFact(config.values.rootDir),
-  };
-}
-
-export type KubeletFact = ReturnType<typeof kubeletFact>;
-
-/** `rootDir`: the kubelet's, if configured and not `/`. */
-function kubeletFact(rootDir: string | null) {
-  const { processes, settings, problems } = readKubelet();
-  return {
-    /** Paths that suggest a kubelet on this node. */
-    signs: kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir),
-    running: processes.map(({ pid }) => pid),
-    settings,
-    problems,
+    kubelet: () => kubeletFact(rootDirectoryOf(config.values.rootDir)),
   };
 }
 

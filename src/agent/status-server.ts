@@ -15,7 +15,6 @@ import { observedTime } from "../policy/observed-time.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
-import { counted } from "../report/words.ts";
 import type { Recorder } from "../store/recorder.ts";
 import {
   answered,
@@ -40,8 +39,6 @@ interface Attached {
 
 export interface StatusServerOptions {
   readonly config: () => Config;
-  /** How the configuration files differ from what is in force; `null`: not. */
-  readonly difference: () => string | null;
   readonly log: () => Log;
   readonly world: ProcessWorld;
   readonly startedAt: Instant;
@@ -97,23 +94,6 @@ export class StatusServer implements HttpProviders {
     this.#events = [...this.#events, event].slice(-EVENTS_MAX);
   }
 
-  isAlive(): boolean {
-    return this.health().every((check) => check.problem === null);
-  }
-
-  /** One line for `systemctl status`. */
-  statusLine(): string {
-    const state = this.#attached?.agent.state();
-    if (state === undefined || state.runtimeError !== null)
-      return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not contacted yet"}`;
-    const [filesystem] = state.filesystems.filter((one) => one.roles.includes("imagefs"));
-    const percent =
-      filesystem === undefined || filesystem.capacityBytes === 0n
-        ? ""
-        : `, ${100n - (100n * filesystem.availableBytes) / filesystem.capacityBytes}% of ${filesystem.mountpoint} used`;
-    return `${counted(state.images.length, "image")}${percent}${state.pressure?.condition === true ? ", disk pressure" : ""}`;
-  }
-
   async close(): Promise<void> {
     for (const close of this.#closers) await close();
   }
@@ -144,7 +124,7 @@ export class StatusServer implements HttpProviders {
   }
 
   status(): StatusReport {
-    const { world, config, difference, startedAt } = this.#options;
+    const { world, config, startedAt } = this.#options;
     const attached = this.#attached;
     const state = attached?.agent.state() ?? emptyState;
     const { seen, images, pressure } = state;
@@ -163,7 +143,6 @@ export class StatusServer implements HttpProviders {
       runtimeError: state.runtimeError ?? this.#connectError,
       runtimeAnsweredAt: state.runtimeAnsweredAt,
       ledgerError: attached?.recorder?.failure() ?? null,
-      configurationError: difference(),
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached, config()),
       waiting: state.waiting,

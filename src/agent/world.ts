@@ -1,10 +1,8 @@
 /** The process environment, which main passes to everything that is opened. Loads no other file, because main loads it at once. */
 
 import type { Config } from "../config/config.ts";
-import type { NodeKubelet } from "../node/kubelet/settings.ts";
 import type { LockPlaces } from "../node/lock.ts";
 import type { LogStream } from "./log.ts";
-import type { Systemd } from "./systemd.ts";
 
 /** Internal: not a command for users. */
 export const STATE_PROCESS = "__state";
@@ -29,9 +27,5 @@ export const lockPlaces = (
 
 export interface ProcessWorld extends LogStream {
   readonly self: Process;
-  readonly systemd: Systemd;
-  readonly kubelet: NodeKubelet;
   readonly build: { readonly version: string; readonly commit: string };
-  /** Calls back on SIGHUP; returns a function that stops it. */
-  readonly onHangup: (listener: () => void) => () => void;
 }

@@ -2,10 +2,9 @@
 
 import type { Openers } from "../agent/openers.ts";
 import type { RunningAgent } from "../config/agent.ts";
-import type { Config, Written } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
-import type { KubeletOnNode } from "../config/kubelet.ts";
 import type { ConfigReader } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
 import type { Screen } from "../report/terminal.ts";
@@ -52,8 +51,6 @@ export interface Command {
   readonly changes?: true;
   /** Is about crigc itself and opens nothing. */
   readonly ofItself?: true;
-  /** Reloads its configuration on SIGHUP; other commands end as on SIGTERM. */
-  readonly reloads?: true;
   /** Resolves to the exit code, if it is not 0; throws what `exitOf` knows. */
   readonly run: (context: CommandContext) => Promise<number | void>;
 }
@@ -170,15 +167,14 @@ export interface World {
   readonly stderr: (text: string) => void;
   /** Properties of stdout; its width is `null` if it is not a terminal. */
   readonly screen: Screen;
-  /** Aborts on SIGINT and SIGTERM, and on SIGHUP after `stopOnHangup`. */
+  /** Aborts on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
-  readonly stopOnHangup: () => void;
   /** From here on these signals end the process at once: for work that only reads, and never waits. */
   readonly stopAtOnce: () => void;
   readonly build: Build;
   readonly reader: ConfigReader;
-  /** This node's kubelet; `null`: none. */
-  readonly kubelet: () => KubeletOnNode | null;
+  /** Whether a kubelet with this root directory (`null`: a usual one) is on this node. */
+  readonly isBesideKubelet: (rootDir: string | null) => boolean;
   /** Loads the openers, for commands that open anything. */
   readonly open: () => Promise<Openers>;
 }
@@ -198,8 +194,8 @@ export interface CommandContext extends Omit<World, "open">, Invocation {
    * Its warnings are already on stderr.
    */
   readonly config: Config;
-  /** Reads flags, environment and files; writes nothing to stderr. Throws `ConfigError`. */
-  readonly read: () => Written;
+  /** Reads flags, environment and files, not a running agent; writes nothing to stderr. Throws `ConfigError`. */
+  readonly read: () => Config;
   /** `dryRun` of flags or environment; that of a file applies to `run`, `gc` and `rm` only. Throws `ConfigError`. */
   readonly dryRun: boolean;
   /** One setting of this command line and the environment, over the defaults. Throws `ConfigError`. */

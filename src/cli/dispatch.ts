@@ -64,7 +64,6 @@ export async function dispatch(
         const { command, invocation, flags } = parsed;
         // There it is a failed check.
         if (command.name !== "doctor") checkFlags(flags);
-        if (command.reloads !== true) world.stopOnHangup();
         const open = command.ofItself === true ? null : await world.open();
         const input = { flags, env, reader: world.reader };
         const asks = open !== null && asksAgent(command.name, invocation);
@@ -87,8 +86,7 @@ function contextOf(
 ): CommandContext {
   const { flags, env, reader } = input;
   const varied = (more: readonly FlagText[]): Config => {
-    const written = readWritten({ ...input, flags: [...flags, ...more] });
-    return configOf(written, written.isOfAgent ? null : world.kubelet());
+    return configOf(readWritten({ ...input, flags: [...flags, ...more] }), world.isBesideKubelet);
   };
   const alone = (name: FieldName): Config => {
     const variables = variablesOf(fieldOf(name)).map((it) => [it, env[it]]);
@@ -115,7 +113,7 @@ function contextOf(
     commands,
     say: (text) => world.stdout(`${clean(text)}\n`),
     note,
-    read: () => readWritten({ flags, env, reader }),
+    read: () => configOf(readWritten({ flags, env, reader }), world.isBesideKubelet),
     alone,
     flags,
     varied,
@@ -180,12 +178,10 @@ async function runningAgent(
       note(`the running agent serves ${other}; using the configuration of this command`);
       return null;
     }
-    const { values, pressure, configurationError, rootDirectoryId } = answer;
+    const { values, pressure, rootDirectoryId } = answer;
     const { bootId, uptimeMs } = answer;
     if (bootId !== undefined && uptimeMs !== undefined)
       open.adoptBoot({ bootId, uptime: durationFromMs(uptimeMs) });
-    if (configurationError !== null)
-      note(`the agent's configuration files differ from what is in force: ${configurationError}`);
     const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();
     return { values, pressure, isContained };
   } catch (thrown) {

@@ -88,8 +88,6 @@ export function passExit(pass: Pass, failure: unknown): number {
 const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
   "keep-rules-invalid": exit.usage,
   "usage-unknown": exit.runtime,
-  "pods-unknown": exit.runtime,
-  "pods-incomplete": exit.runtime,
   "invalid-capacity": exit.runtime,
   "on-hold": null,
   "boot-grace": null,

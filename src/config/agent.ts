@@ -9,7 +9,6 @@ import { parseValue, printed, shownText } from "./values.ts";
 const Answer = v.object({
   values: v.record(v.string(), v.object({ value: v.unknown(), source: v.string() })),
   runtime: v.optional(v.nullable(v.object({ endpoint: v.optional(v.string()) })), null),
-  configurationError: v.optional(v.nullable(v.string()), null),
   rootDirectoryId: v.optional(v.nullable(v.string()), null),
   bootId: v.optional(v.string()),
   uptimeMs: v.optional(v.number()),
@@ -44,11 +43,10 @@ const OWN: readonly FieldName[] = [
 /** Credentials and hooks; directories are the node's own, mounted at their own paths. */
 const FILES = fieldNames.filter((name) => fieldOf(name).type.pathOf === "file");
 
-/** What a command does not adopt. Without its credentials, a container's `kubelet-api` is of no use either. */
-export function ownNames({ values, isContained }: RunningAgent): readonly FieldName[] {
+/** What a command does not adopt. Without its credentials, a container's kubelet endpoint is of no use either. */
+export function ownNames({ isContained }: RunningAgent): readonly FieldName[] {
   if (!isContained) return OWN;
-  const usesApi = values["podSource"]?.value === "kubelet-api";
-  return [...OWN, ...FILES, ...(usesApi ? (["podSource", "kubeletEndpoint"] as const) : [])];
+  return [...OWN, ...FILES, "kubeletEndpoint"];
 }
 
 /** What the agent's operator set, and a command adopts; not what only follows from its `compat`. */

@@ -2,36 +2,42 @@
 import { ConfigError, type ConfigIssue } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
-import type { KubeletClient } from "../model/ports.ts";
+import type { KubeletOptions } from "../model/ports.ts";
 import { duration, hours, toMs } from "../model/time.ts";
 import { thresholdsOf } from "./eviction.ts";
-import { type FieldName, fieldNames, namedInFull, type Values } from "./fields.ts";
-import { aboveKubelet, type KubeletOnNode } from "./kubelet.ts";
-import { type Settings, shown } from "./settings.ts";
+import type { Values } from "./fields.ts";
+import { besideKubelet } from "./kubelet.ts";
+import type { Settings } from "./settings.ts";
 import { contradictions, warningsOf } from "./validate.ts";
 
 export interface Config extends Settings {
   readonly limits: Limits;
   /** Pauses of the agent's loops, in milliseconds. */
   readonly periods: Readonly<Record<LoopName, number>>;
-  readonly kubelet: KubeletClient;
+  /** `null`: no `--kubelet-endpoint`. */
+  readonly kubelet: KubeletOptions | null;
   /** Every file read, in merge order. */
   readonly files: readonly string[];
-  /** After a reload: fields whose new value waits for a restart. */
-  readonly waiting: readonly FieldName[];
   readonly warnings: readonly string[];
 }
 
+/** A pass waits no longer for additional uses. */
+const KUBELET_TIMEOUT_MS = 10_000;
+
 /** What operators wrote in files, variables and flags: valid by itself, before anything of the node is merged in. */
-export interface Written extends Pick<Config, "files" | "waiting" | "warnings"> {
+export interface Written extends Pick<Config, "files" | "warnings"> {
   readonly settings: Settings;
   /** Whether it has the values of a running agent, which has looked at the node itself. */
   readonly isOfAgent: boolean;
 }
 
-/** Merges what operators wrote with what is found on the node; `kubelet`: `null` if there is none. */
-export function configOf(written: Written, kubelet: KubeletOnNode | null): Config {
-  const settings = withImplied(aboveKubelet(written.settings, written.isOfAgent ? null : kubelet));
+/** `isBeside`: whether a kubelet with this root directory is on the node. Throws `ConfigError`. */
+export function configOf(written: Written, isBeside: (rootDir: string | null) => boolean): Config {
+  const { rootDir } = written.settings.values;
+  const defaults = !written.isOfAgent && isBeside(rootDir) ? besideKubelet : (it: Settings) => it;
+  const given = defaults(written.settings);
+  throwIfAny(contradictions(given));
+  const settings = withImplied(given);
   const { values } = settings;
   return {
     ...settings,
@@ -43,15 +49,18 @@ export function configOf(written: Written, kubelet: KubeletOnNode | null): Confi
       "container-gc": toMs(values.containerGCPeriod),
       pressure: toMs(values.pressurePeriod),
     },
-    kubelet: {
-      endpoint: values.kubeletEndpoint,
-      caFile: values.kubeletCAFile,
-      clientCertFile: values.kubeletClientCert,
-      clientKeyFile: values.kubeletClientKey,
-      tokenFile: values.kubeletTokenFile,
-    },
+    kubelet:
+      values.kubeletEndpoint === null
+        ? null
+        : {
+            endpoint: values.kubeletEndpoint,
+            caFile: values.kubeletCAFile,
+            clientCertFile: values.kubeletClientCert,
+            clientKeyFile: values.kubeletClientKey,
+            tokenFile: values.kubeletTokenFile,
+            timeoutMs: Math.min(toMs(values.runtimeRequestTimeout), KUBELET_TIMEOUT_MS),
+          },
     files: written.files,
-    waiting: written.waiting,
     warnings: [...written.warnings, ...warningsOf(settings)],
   };
 }
@@ -123,48 +132,6 @@ function limitsOf(values: Values): Limits {
     },
   };
 }
-
-const BOUND_BY_CONNECTION: readonly FieldName[] = [
-  "containerRuntimeEndpoint",
-  "imageServiceEndpoint",
-  "runtimeRequestTimeout",
-];
-
-/** Bound at the start: directories, addresses and modes. */
-const BOUND_BY_START: readonly FieldName[] = [
-  "podLogsDir",
-  "containerLogsDir",
-  "rootDir",
-  "stateDir",
-  "runDir",
-  "metricsBindAddress",
-  "compat",
-  "dryRun",
-];
-
-/** `next` for a process that runs with `inForce`; throws `ConfigError` if it contradicts a bound value. */
-export function boundTo(inForce: Written, next: Written, isConnected: boolean): Written {
-  const bound = [...(isConnected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
-  const waiting = differences(inForce, next).filter((name) => bound.includes(name));
-  const withBound = <All extends object>(old: All, fresh: All): All => ({
-    ...fresh,
-    ...Object.fromEntries(
-      Object.entries(old).filter(([name]) => waiting.some((it) => it === name)),
-    ),
-  });
-  const { values, sources } = inForce.settings;
-  const settings = {
-    values: withBound(values, next.settings.values),
-    sources: withBound(sources, next.settings.sources),
-  };
-  const why = `${waiting.map(namedInFull).join(", ")} would take effect only after a restart: restart the agent`;
-  throwIfAny(contradictions(settings).map((it) => ({ ...it, message: `${it.message}; ${why}` })));
-  return { ...next, settings, waiting };
-}
-
-/** Fields with different values. */
-export const differences = (one: Written, other: Written): readonly FieldName[] =>
-  fieldNames.filter((name) => shown(one.settings, name) !== shown(other.settings, name));
 
 export function throwIfAny(issues: readonly ConfigIssue[]): void {
   if (issues.length > 0) throw new ConfigError(issues);

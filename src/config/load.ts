@@ -7,7 +7,6 @@ import { type Config, configOf, throwIfAny, type Written } from "./config.ts";
 import { parseDocument } from "./document.ts";
 import { fromKubelet } from "./kubelet.ts";
 import { type Environment, type FlagText, SettingsBuilder } from "./settings.ts";
-import { contradictions } from "./validate.ts";
 
 export interface ConfigReader {
   /** `null`: not found. Throws with the system's message, also for files that are too large or not regular. */
@@ -27,8 +26,8 @@ export interface ConfigInput {
 export const DEFAULT_FILE = "/etc/crigc/crigc.yaml";
 export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 
-/** For a node without a kubelet, or a configuration that is not about this node. */
-export const loadConfig = (input: ConfigInput): Config => configOf(readWritten(input), null);
+/** For a configuration that is not about this node. */
+export const loadConfig = (input: ConfigInput): Config => configOf(readWritten(input), () => false);
 
 /** Each value by itself, for commands that load nothing too. Throws `ConfigError`. */
 export function checkFlags(flags: readonly FlagText[]): void {
@@ -47,7 +46,6 @@ export function readWritten({ flags, env, reader, agent = null }: ConfigInput): 
   builder.addFlags(flags);
   throwIfAny(builder.issues);
   const settings = builder.settings();
-  throwIfAny(contradictions(settings));
   const isOfAgent = agent !== null && unread === null;
   const notes = isOfAgent ? [...agentNotes(settings, agent), ...replacedFiles(chosen, agent)] : [];
   // From an agent of another version.
@@ -56,7 +54,7 @@ export function readWritten({ flags, env, reader, agent = null }: ConfigInput): 
       `using the configuration of this command, because that of the running agent is invalid in this version: ${unread}`,
     );
   const warnings = [...builder.warnings, ...notes];
-  return { settings, files, warnings, waiting: [], isOfAgent };
+  return { settings, files, warnings, isOfAgent };
 }
 
 /** Files other than the agent's, whose settings its own replace. */
@@ -135,7 +133,7 @@ const isDropIn = (name: string): boolean =>
 /** `false`: does not exist. */
 function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFile): boolean {
   const { path, kind, required, namedBy } = file;
-  const { issues, warnings } = builder;
+  const { issues } = builder;
   let text: string | null = null;
   let why = "it does not exist";
   try {
@@ -151,9 +149,7 @@ function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFil
   const document = parseDocument(path, text);
   issues.push(...document.issues);
   if (document.kind === "KubeletConfiguration") {
-    const adopted = fromKubelet(path, document.entries);
-    warnings.push(...adopted.warnings);
-    builder.addFile(path, kind, adopted.entries);
+    builder.addFile(path, kind, fromKubelet(document.entries));
   } else builder.addFile(path, kind, document.entries);
   return true;
 }

@@ -118,7 +118,7 @@ function fromOf(settings: Settings, name: FieldName): string {
 }
 
 const isDefault = ({ sources }: Settings, name: FieldName): boolean =>
-  sources[name].kind === "default";
+  ["default", "kubelet"].includes(sources[name].kind);
 
 const placeOf = ({ sources }: Settings, name: FieldName): string =>
   sources[name].from.at(-1) ?? "default";

@@ -59,10 +59,9 @@ export async function collectContainers(
     lists: run.observer.pods,
     listedNs,
     decideAgain: async (lists) => {
-      const listedAt = run.steps.now();
-      const pods = await engine.observe.host.pods(run.signal);
+      const pods = await engine.observe.host.pods(run.signal, snapshot.pods);
       const now = { ...prepared, snapshot: { ...snapshot, pods }, hold: engine.hold() };
-      return containerPlan(now, { ...lists, listedAt });
+      return containerPlan(now, lists);
     },
     held: () => engine.hold().kind !== "none",
     measureAvailable:

@@ -118,11 +118,7 @@ export class Observer {
     // A pull ends before the kubelet begins to create the container.
     const pulls = withIntents(previous.pulls, await host.pulls.intents());
     const creations = await readCreations(host, lists);
-    // Where the kubelet lists pods, a list no older than these names the images of every pod that creates a container.
-    const isPodListed = previous.pods.kind !== "none" && previous.pods.source === "kubelet-api";
-    const isPodNeeded = creations.inProgress.length > 0 && isPodListed;
-    const pods = isPodNeeded ? await host.pods(signal) : previous.pods;
-    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations, pods, pulls };
+    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations, pulls };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     return { ...facts, observedAt, resolutions };
   }

@@ -169,7 +169,7 @@ function blockFailure(pass: Pass): string | null {
 }
 
 const isFailure = (kind: ImageBlock["kind"]): boolean =>
-  ["keep-rules-invalid", "usage-unknown", "pods-unknown", "pods-incomplete"].includes(kind);
+  ["keep-rules-invalid", "usage-unknown"].includes(kind);
 
 /** What blocked the images of a pass, from its plan on or in the middle of it. */
 export function blocksOf({

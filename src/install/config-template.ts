@@ -17,7 +17,7 @@ export function configTemplate(): string {
 
 const OPENING = `# crigc configuration. Each setting below is commented out and shows its default: remove the "#" and change the value.
 # "crigc config" shows the effective values and their sources; "crigc config --check FILE" validates a file.
-# Run "systemctl reload crigc" after a change. Files in conf.d are merged over this one in the order of their names.
+# Run "systemctl restart crigc" after a change. Files in conf.d are merged over this one in the order of their names.
 
 apiVersion: crigc/v1
 kind: CrigcConfiguration

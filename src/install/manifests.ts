@@ -109,10 +109,6 @@ export function placesOf(socket: string): RuntimePlaces | null {
 export const directoryOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
 
 const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
-/** Of static pods, as kubeadm has it. The other distributions' is below their image store, or they have none. */
-const MANIFEST_DIRECTORY = "/etc/kubernetes/manifests";
-const ownManifests = ({ imageStore, kubeletDirectory }: RuntimePlaces): boolean =>
-  kubeletDirectory === null && imageStore !== "/var/lib/rancher";
 /** Directory of the lock that every crigc of the node takes, wherever its control socket is. */
 const LOCK_DIRECTORY = "/run/crigc";
 
@@ -140,8 +136,7 @@ export function daemonSet(options: DaemonSetOptions): string {
   return filled(daemonSetTemplate, {
     ...inJson({ namespace, image: options.image, rootDir, podLogsDir, containerLogsDir, stateDir }),
     ...inJson({ socketDirectory, imageStore, arguments: ["run", ...flags], runDir, keepDir }),
-    ...inJson({ certificatePath, manifestDirectory: MANIFEST_DIRECTORY }),
-    manifests: ownManifests(places),
+    ...inJson({ certificatePath }),
     ...kubeletAccess(config, namespace),
     environment: environment.join(""),
     metrics: values.metricsBindAddress !== null,
@@ -155,16 +150,15 @@ export function daemonSet(options: DaemonSetOptions): string {
 const inJson = (values: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]));
 
-/** What an agent in a pod needs for the kubelet's API, unless flags give it: the node's address, a token, a certificate. */
-function kubeletAccess({ values, sources, kubelet }: Config, namespace: string) {
-  const api = values.podSource === "kubelet-api";
-  const isSecure = kubelet.endpoint.startsWith("https:");
+/** What an agent in a pod needs for the kubelet's API, unless flags give it: a token and a certificate. */
+function kubeletAccess({ kubelet }: Config, namespace: string) {
+  const api = kubelet !== null;
+  const isSecure = kubelet?.endpoint.startsWith("https:") === true;
   return {
     api,
     documents: api ? filled(rights, { namespace: JSON.stringify(namespace) }) : "",
-    endpoint: api && sources.kubeletEndpoint.kind === "default",
-    token: api && isSecure && kubelet.tokenFile === null && kubelet.clientCertFile === null,
-    certificate: api && isSecure && kubelet.caFile === null,
+    token: api && isSecure && kubelet?.tokenFile === null && kubelet?.clientCertFile === null,
+    certificate: api && isSecure && kubelet?.caFile === null,
   };
 }
 

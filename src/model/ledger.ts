@@ -109,11 +109,6 @@ const pod = record({
    * known; `null` while it lives.
    */
   deadSinceWatched: nullable(watchedNs),
-  /**
-   * Where the pod comes from, according to the kubelet: its API server or a static manifest. `pending`: from the API
-   * server, and the runtime has not known it so far. `null`: the kubelet never listed it, or was never asked.
-   */
-  origin: nullable(oneOf("api", "pending", "static")),
 });
 export type PodRecord = Of<typeof pod>;
 

@@ -278,13 +278,7 @@ export interface ContainerPlan {
 export type PodSourceState =
   | { readonly kind: "ready"; readonly source: string }
   | { readonly kind: "none"; readonly why: string }
-  | {
-      readonly kind: "not-ready";
-      readonly source: string;
-      readonly why: string;
-      /** A healthy node is in this state too, until the rest of its last pods is gone. */
-      readonly passes?: true;
-    };
+  | { readonly kind: "not-ready"; readonly source: string; readonly why: string };
 
 export interface Plan {
   readonly containers: ContainerPlan | null;

@@ -124,9 +124,9 @@ export interface HostReader {
   clocks(): Clocks;
   /** Never throws for invalid rules: these are in `problems`. */
   keepRules(keepDirectoriesKnown: readonly string[]): Promise<KeepRules>;
-  /** Never throws: a source that fails is a reading of kind `failed`. */
-  pods(signal: AbortSignal): Promise<PodReading>;
-  /** An earlier reading with the manifests that came since; a new one if there is the directory of another pod. */
+  /** Never throws: a source that fails is a reading of kind `failed`. With the specifications of `before`, if given. */
+  pods(signal: AbortSignal, before?: PodReading): Promise<PodReading>;
+  /** An earlier reading; with new specifications if there is the directory of another pod. */
   newerPods(before: PodReading, signal: AbortSignal): Promise<PodReading>;
   /** The kubelet's marks of these pods' containers, of those that are `isNew`. Never throws. */
   containerMarks(
@@ -232,7 +232,7 @@ export interface Timer {
 }
 
 /** The kubelet's address and crigc's credentials. */
-export interface KubeletClient {
+export interface KubeletOptions {
   /** `https://127.0.0.1:10250`, or `http://…` for the read-only port; without a slash at its end. */
   readonly endpoint: string;
   /** PEM; `null` only over `http:`. */
@@ -240,15 +240,7 @@ export interface KubeletClient {
   readonly clientCertFile: string | null;
   readonly clientKeyFile: string | null;
   readonly tokenFile: string | null;
-}
-
-export interface KubeletSetting {
-  /** The name of the configuration's field: `imageGCHighThresholdPercent`. */
-  readonly field: string;
-  /** As written; `evictionHard` as the flag spells it. */
-  readonly text: string;
-  /** The file, or the flag. */
-  readonly source: string;
+  readonly timeoutMs: number;
 }
 
 export interface ProcessFigures {

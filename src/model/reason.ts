@@ -19,8 +19,6 @@ export type ImageUser =
       readonly podName: string;
     }
   | { readonly kind: "pod-spec"; readonly uid: PodUid }
-  /** The manifest at this path; `invalid`: it is not a pod, but its text names the image. */
-  | { readonly kind: "static-pod"; readonly path: string; readonly invalid: boolean }
   | { readonly kind: "sandbox"; readonly id: SandboxId };
 
 export interface NotSelected {
@@ -125,10 +123,6 @@ export type ImageBlock =
       readonly kind: "usage-unknown";
       readonly unknown: readonly { readonly subject: string; readonly message: string }[];
     }
-  /** The node's pods could not be read, although their specifications count as use (`--pod-source kubelet-api`). */
-  | { readonly kind: "pods-unknown"; readonly message: string }
-  /** The kubelet's list lacks pods that this node has, so their images are unknown (`--pod-source kubelet-api`). */
-  | { readonly kind: "pods-incomplete"; readonly message: string; readonly passes?: true }
   /** Containers are being created: their images are present, and not in use so far. */
   | {
       readonly kind: "pod-starting";
@@ -156,7 +150,7 @@ type CommonKeepReason =
   | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
   | { readonly kind: "changed"; readonly what: string };
 
-type PodRemoveReason = { readonly kind: "pod-gone" } | { readonly kind: "pod-evicted" };
+type PodRemoveReason = { readonly kind: "pod-gone" };
 
 export type ContainerKeepReason =
   | { readonly kind: "running" }

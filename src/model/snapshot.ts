@@ -142,46 +142,29 @@ export const filesystemFields = {
 export type Filesystem = RecordOf<typeof filesystemFields>;
 export type FilesystemRole = Filesystem["roles"][number];
 
-/** A file from which the kubelet runs a static pod. */
-const manifest = record({
-  path: text,
-  /** Every image that it names. */
-  images: texts,
-  /**
-   * `invalid`: it is not a pod, for example half-written, and its images are what its text names. `unreadable`: why it
-   * could not be read at all.
-   */
-  fault: nullable(record({ kind: oneOf("invalid", "unreadable"), message: text })),
-});
-export type Manifest = Of<typeof manifest>;
-
-const podSource = oneOf("cri", "kubelet-dir", "kubelet-api");
+const podSource = oneOf("cri", "kubelet-dir");
 export type PodSource = Of<typeof podSource>;
 
-const podRecordSeen = record({
-  uid: branded(podUid),
-  /**
-   * `api`, `static`: the kubelet lists it, from its API server or from a manifest of the node; `listed`: the kubelet
-   * does not say which. `directory`: only the directory of the kubelet's pods knows it.
-   */
-  origin: oneOf("api", "static", "listed", "directory"),
-  /** Succeeded or Failed, according to the kubelet; false if only a directory is known. */
-  finished: flag,
-  /** Evicted: its content is removed although the pod is listed. */
-  evicted: flag,
-  /** Images that the pod's specification names, init and volume images included. */
-  images: texts,
+/** Images that a pod's specification names: of all its containers, and of image volumes. */
+const podImages = record({ uid: branded(podUid), images: texts });
+export type PodImages = Of<typeof podImages>;
+
+/** With `--kubelet-endpoint`: additional uses, which decide nothing else. */
+const podSpecs = record({
+  pods: list(podImages),
+  /** Why the kubelet did not answer; then `pods` are those last read whose directories exist. */
+  error: nullable(text),
 });
-export type PodRecordSeen = Of<typeof podRecordSeen>;
+export type PodSpecs = Of<typeof podSpecs>;
 
-const manifests = optional(list(manifest));
+const specs = optional(podSpecs);
 
-/** The pods of this node as the pod source knows them, and the manifests of static pods; judged in policy. */
+/** The pods of this node as the pod source knows them, and the specifications of the kubelet's pods; judged in policy. */
 const podReading = byKind({
-  ready: { source: podSource, pods: list(podRecordSeen), manifests },
+  ready: { source: podSource, pods: list(branded(podUid)), specs },
   /** Without a source no pod counts as deleted. */
-  none: { why: text, manifests },
-  failed: { source: podSource, message: text, manifests },
+  none: { why: text, specs },
+  failed: { source: podSource, message: text, specs },
 });
 export type PodReading = Of<typeof podReading>;
 

@@ -48,12 +48,6 @@ export function diskOf(rootDirectory: () => string): DiskReader {
   };
 }
 
-/** The default of `--root-dir`: the kubelet's directory if it exists, else the root. */
-export async function defaultRootDirectory(kubelet = "/var/lib/kubelet"): Promise<string> {
-  const found = await stat(kubelet).catch(() => null);
-  return found?.isDirectory() === true ? kubelet : "/";
-}
-
 interface Use extends ReportedFilesystem {
   readonly role: FilesystemRole;
 }

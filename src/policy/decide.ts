@@ -1,10 +1,8 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if these were already removed. */
 import type { ContainerPlan, Plan } from "../model/plan.ts";
-import type { Instant } from "../model/time.ts";
 import { decideContainers } from "./container/containers.ts";
 import type { Listed } from "./container/ownership.ts";
-import { podView } from "./container/pod-source.ts";
-import { judgePods } from "./container/pods.ts";
+import { judgePods, podView } from "./container/pods.ts";
 import type { Facts } from "./facts.ts";
 import { decideImages, type GoneBefore } from "./image/images.ts";
 import { standingBlocks } from "./image/judge.ts";
@@ -17,13 +15,8 @@ export function decide(facts: Facts): Plan {
   return { containers, images };
 }
 
-export interface FreshLists extends Listed {
-  /** Not before they were requested. */
-  readonly listedAt: Instant;
-}
-
 /** The container half; `fresh`: on lists newer than the snapshot's, while everything else is the snapshot's. */
-export function containerPlan(facts: Facts, fresh: FreshLists | null = null): ContainerPlan {
+export function containerPlan(facts: Facts, fresh: Listed | null = null): ContainerPlan {
   const { snapshot, ledger, limits, purpose, parts } = facts;
   // A container removed between the list and its status is not the newest of its name; another one is.
   const containers = snapshot.containers.filter(

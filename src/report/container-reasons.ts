@@ -30,7 +30,6 @@ export const POD_REMOVALS: ReasonTable<
   ContainerRemoveReason | SandboxRemoveReason | LogRemoveReason
 > = {
   "pod-gone": { title: "its pod was deleted" },
-  "pod-evicted": { title: "its pod was evicted" },
   "pod-terminated": { title: "its pod terminated" },
   "foreign-dead": {
     title: "dead and not created by Kubernetes",

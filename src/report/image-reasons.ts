@@ -139,16 +139,6 @@ export const imageBlock = reasons<ImageBlock>({
     text: ({ unknown }) =>
       `cannot tell which images are in use: ${issuesWords(unknown.map((it) => `${it.subject}: ${it.message}`))}`,
   },
-  "pods-unknown": {
-    title: "cannot read the pods of this node",
-    text: ({ message }) =>
-      `cannot read the pods of this node, whose images count as in use: ${clean(message)}`,
-  },
-  "pods-incomplete": {
-    title: "the kubelet's list of pods is incomplete",
-    text: ({ message }) =>
-      `the kubelet's list of pods, whose images count as in use, is incomplete: ${clean(message)}`,
-  },
   "invalid-capacity": {
     title: "invalid filesystem figures",
     text: ({ message }) => `invalid filesystem figures: ${clean(message)}`,
@@ -261,8 +251,6 @@ export function userWords(user: ImageUser): string {
       return `container ${name} as a volume`;
     case "pod-spec":
       return `the spec of ${name}`;
-    case "static-pod":
-      return `static pod ${clean(user.path)}${user.invalid ? " (invalid manifest, read as text)" : ""}`;
     case "sandbox":
       return name;
     default:
@@ -280,8 +268,6 @@ export function userName(user: ImageUser): string {
         : `${clean(user.podName)}/${clean(user.name)}`;
     case "pod-spec":
       return `pod ${clean(user.uid)}`;
-    case "static-pod":
-      return `static pod ${clean(user.path.slice(user.path.lastIndexOf("/") + 1))}`;
     case "sandbox":
       return `sandbox ${shortId(user.id)}`;
     default:

@@ -78,8 +78,6 @@ export interface StatusReport {
   /** By these the agent tells boots apart. */
   readonly bootId: string;
   readonly uptime: Duration;
-  /** How the configuration on disk differs from what is in force, or why it is invalid; `null`: it is in force. */
-  readonly configurationError: string | null;
   readonly hold: HoldState;
   /** Remaining grace period after a boot; `null`: none. */
   readonly bootGrace: Duration | null;
@@ -109,7 +107,7 @@ export type StatusDocument = ReturnType<typeof statusDocument>;
 export const statusDocument = (report: StatusReport) =>
   document("Status", {
     ...jsonOf(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
-    ...jsonOf(report, "configurationError", "underPressure", "deadContainers", "now", "startedAt"),
+    ...jsonOf(report, "underPressure", "deadContainers", "now", "startedAt"),
     ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images", "regrets"),
     ...jsonOf(report, "bootId", "uptime"),
     problems: problems(report),
@@ -200,11 +198,9 @@ function headWords({ version, pid, now, startedAt, dryRun, runtime: it }: Status
 
 /** Everything that keeps the agent from collecting, or pods from starting. */
 function problems(report: StatusReport): readonly string[] {
-  const { runtimeError, configurationError, ledgerError, podSource, bootGrace, hold } = report;
+  const { runtimeError, ledgerError, podSource, bootGrace, hold } = report;
   return present([
     runtimeError !== null && `The runtime does not answer: ${clean(runtimeError)}`,
-    configurationError !== null &&
-      `The configuration files differ from what is in force: ${clean(configurationError)}`,
     ledgerError !== null && `The ledger is not on disk: ${clean(ledgerError)}`,
     podSource?.kind === "not-ready" && capitalised(podSourceWords(podSource)),
     hold.kind === "held" && `On hold ${holdWords(hold)}`,

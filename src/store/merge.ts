@@ -148,7 +148,6 @@ const livelierPod = (ours: PodRecord, theirs: PodRecord): PodRecord => ({
   ...ours,
   absentSinceWatched: later(ours.absentSinceWatched, theirs.absentSinceWatched),
   deadSinceWatched: later(ours.deadSinceWatched, theirs.deadSinceWatched),
-  origin: ours.origin ?? theirs.origin,
 });
 
 const later = (one: ObservedTime | null, other: ObservedTime | null): ObservedTime | null =>

@@ -3,15 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { openersOf } from "../../src/agent/openers.ts";
-import { systemdOf } from "../../src/agent/systemd.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/settings.ts";
-import type { Kubelet } from "../../src/node/kubelet/settings.ts";
 import { NOW } from "../support/build/values.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { put, scratch } from "../support/scratch.ts";
 
-async function opening(name: FlagText["name"], text: string, kubelet: Kubelet | null = null) {
+async function opening(name: FlagText["name"], text: string) {
   const directory = scratch();
   const runtime = await startFakeRuntime();
   onTestFinished(() => runtime.stop());
@@ -23,11 +21,8 @@ async function opening(name: FlagText["name"], text: string, kubelet: Kubelet | 
       userId: 0,
       program: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
     },
-    systemd: systemdOf({}, 1),
-    kubelet: { found: () => kubelet, look: () => kubelet },
     logPrefix: () => "",
     stderr: (line) => void (stderr += line),
-    onHangup: () => () => undefined,
   });
   const flags = [
     { name: "containerRuntimeEndpoint", text: runtime.endpoint },
@@ -42,24 +37,6 @@ async function opening(name: FlagText["name"], text: string, kubelet: Kubelet | 
   });
   return { openers, config, stderr: () => stderr };
 }
-
-test("a read-only command uses the kubelet settings that its configuration has read", async () => {
-  const root = scratch();
-  put(root, "pods/uid-living/marker");
-  const { openers, config } = await opening("podSource", "kubelet-dir", {
-    processes: [],
-    isHere: true,
-    settings: [],
-    rootDirectory: root,
-    staticPodPath: null,
-    problems: [],
-  });
-  const node = await openers.node(config);
-  expect(await node.engine.observe.host.pods(AbortSignal.timeout(5_000))).toMatchObject({
-    pods: [{ uid: "uid-living" }],
-  });
-  node[Symbol.dispose]();
-});
 
 test("events of gc reach the event hook before gc exits", async () => {
   const directory = scratch();

@@ -233,18 +233,6 @@ test.each(series)("%s", (_, act, expected) => {
   expect(sentences(it.lines)).toEqual(expected);
 });
 
-test("a failure is still folded after the format of the log has changed", () => {
-  const { log, lines } = recorded();
-  fail(log, "a");
-  const next = log.reconfigured({ format: "json", verbosity: 4 });
-  fail(next, "a");
-  expect(lines).toHaveLength(1);
-  next.success("pass", "Listing images");
-  expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
-  expect(lines.at(-1)).toStartWith("{");
-  expect(next.enabled(4)).toBe(true);
-});
-
 test("failures of very many topics take bounded memory, and no count is lost", () => {
   const { log, lines } = recorded();
   for (const _ of [1, 2]) log.failure("first", "a");

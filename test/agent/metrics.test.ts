@@ -121,9 +121,9 @@ test("a failed pass keeps the time of the last success and the last plan, and co
 });
 
 test("a block has a series while it lasts, and so has what a pass waits for now", () => {
-  const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }], candidates: [] });
+  const plan = imagePlan({ blocks: [{ kind: "usage-unknown", unknown: [] }], candidates: [] });
   const blocked = pass({ plan: { images: plan, containers: null } });
-  const ofUnknown = 'crigc_image_removal_blocked{block="pods-unknown"}';
+  const ofUnknown = 'crigc_image_removal_blocked{block="usage-unknown"}';
   const ofWait = 'crigc_image_removal_blocked{block="boot-grace"}';
   const metrics = after(blocked);
   const waiting = { kind: "boot-grace", left: minutes(1) } as unknown as NodeFigures["waiting"];
@@ -212,10 +212,10 @@ const states: readonly (readonly [string, Partial<NodeFigures>, Record<string, n
     ],
     [
       "a pod source that is not ready is 0",
-      { podSource: { kind: "not-ready", source: "kubelet-api", why: "x" } },
+      { podSource: { kind: "not-ready", source: "kubelet-dir", why: "x" } },
       {
-        'crigc_pod_source_ready{source="kubelet-api"}': 0,
-        'crigc_pod_source_ready{source="kubelet-dir"}': null,
+        'crigc_pod_source_ready{source="kubelet-dir"}': 0,
+        'crigc_pod_source_ready{source="cri"}': null,
       },
     ],
     [
@@ -293,7 +293,7 @@ test("every declared metric is fed", () => {
     removedImage(2, { result: { kind: "failed", message: "x", code: "failed" } }),
     removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
   ];
-  const plan = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }] });
+  const plan = imagePlan({ blocks: [{ kind: "usage-unknown", unknown: [] }] });
   const metrics = after(
     pass({ images: imageOutcome({ items }), plan: { images: plan, containers: null } }),
   );

@@ -156,7 +156,6 @@ test("an agent with another root directory gives its values without its credenti
     rootDirectoryId: "9:9",
     values: {
       ...status.values,
-      podSource: of("kubelet-api"),
       kubeletEndpoint: of("https://node:10250"),
       kubeletTokenFile: of("/var/run/secrets/token"),
       eventHook: of("/opt/hook"),
@@ -167,7 +166,7 @@ test("an agent with another root directory gives its values without its credenti
   const contained = await config([], { open, file: "podSource: kubelet-dir\n" });
   expect(contained.set.join("\n")).toMatchSnapshot();
   expect(contained.stderr).toContain(
-    "this command uses its own podSource, kubeletEndpoint, kubeletTokenFile, eventHook",
+    "this command uses its own kubeletEndpoint, kubeletTokenFile, eventHook",
   );
   const same = await config([], { open: { ...open, rootDirectoryId: () => "9:9" } });
   expect(same.values.kubeletTokenFile).toMatchObject({ value: "/var/run/secrets/token" });

@@ -36,11 +36,10 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     stderr: (text) => void (stderr += text),
     screen: around.screen ?? plainScreen,
     signal: around.signal ?? new AbortController().signal,
-    stopOnHangup: () => undefined,
     stopAtOnce: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
-    kubelet: () => null,
+    isBesideKubelet: () => false,
     // A command that opens what its test does not give fails loudly.
     open: async () => ({ askAgent: noAgent, ...around.open }) as Openers,
   };

@@ -1,10 +1,9 @@
 // A KubeletConfiguration is read as the kubelet reads it, and what is not for us is left alone.
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { type Config, configOf } from "../../src/config/config.ts";
 import { fieldNames, fieldOf } from "../../src/config/fields.ts";
-import type { KubeletOnNode } from "../../src/config/kubelet.ts";
 import { readWritten } from "../../src/config/load.ts";
 import { printed } from "../../src/config/values.ts";
 import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "./loading.ts";
@@ -58,10 +57,8 @@ test("a KubeletConfiguration gives what the kubelet reads in it, with file and l
     "evictionHard: {}",
     "evictionHard:\n  memory.available: 200Mi\n  nodefs.available: 5%",
     "evictionSoft: {memory.available: 1Gi}\nevictionHard: {}",
-    "mergeDefaultEvictionSettings: true\nevictionHard:\n  nodefs.available: 3%",
-    // A high threshold of 100 turns off the kubelet's own collection; the low one may be above our high one.
+    // Off in the kubelet, as it should be beside crigc, is off here too.
     "imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 70",
-    "imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 99",
   ].map((body) => `${body}\n  ${given(kubelets(body))}`);
   const own = ["imageMinimumGCAge: 0s", "imageGCHighThresholdPercent: 100"].map(
     (body) => `${body}, in crigc's kind\n  ${given(ours(body))}`,
@@ -80,42 +77,38 @@ test("a drop-in of one kind overrides a file of the other", () => {
   expect(config.limits.images.maxImages).toBe(7);
 });
 
-const SOURCE = "/var/lib/kubelet/config.yaml";
+describe("beside a kubelet", () => {
+  const beside = (body = ""): Config =>
+    configOf(
+      readWritten({ flags: [], env: {}, reader: readerOf({ [FILE]: ours(body) }) }),
+      () => true,
+    );
+  const shownOf = ({ values, sources }: Config): string =>
+    (["imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "evictionHard"] as const)
+      .map((name) => {
+        const { kind, from } = sources[name];
+        return `${JSON.stringify(values[name])} ${[kind, ...from].join(" ")}`;
+      })
+      .join("; ");
 
-const kubelet = (settings: Readonly<Record<string, string>>): KubeletOnNode => ({
-  settings: Object.entries(settings).map(([field, text]) => ({ field, text, source: SOURCE })),
-});
-
-const loadOn = (found: KubeletOnNode | null, body = ""): Config =>
-  configOf(readWritten({ flags: [], env: {}, reader: readerOf({ [FILE]: ours(body) }) }), found);
-
-test("our default eviction thresholds are above those of the node's kubelet", () => {
-  const nodes: readonly (readonly [string, KubeletOnNode | null, string?])[] = [
-    ["no kubelet", null],
-    ["its defaults", kubelet({})],
-    [
-      "its own, hard and soft",
-      kubelet({
-        evictionHard: "imagefs.available<10%,nodefs.available<2%",
-        evictionSoft: "imagefs.available<25%",
-        evictionSoftGracePeriod: "imagefs.available=1m",
-      }),
-    ],
-    ...["<4Gi", "<80Gi", "<98%", "<lots"].map(
-      (amount) => [amount, kubelet({ evictionHard: `imagefs.available${amount}` })] as const,
-    ),
-    // Signals that the kubelet does not watch keep our defaults.
-    ["memory alone", kubelet({ evictionHard: "memory.available<100Mi" })],
-    ["no thresholds", kubelet({ evictionHard: "" })],
-    ["its defaults, and an operator's", kubelet({}), "evictionHard: {imagefs.available: 2%}\n"],
-    ["its defaults, with compat kubelet", kubelet({}), "compat: kubelet\n"],
-  ];
-  const found = nodes.map(([name, on, body]) => {
-    const { values, sources, limits } = loadOn(on, body);
-    const { kind, from } = sources.evictionHard;
-    const images = limits.pressure.thresholds.find((it) => it.signal === "imagefs.available");
-    const amount = String(images?.amount.value);
-    return `${name}: ${kind} ${from.join()}\n  ${JSON.stringify(values.evictionHard)} ${amount}`;
+  test("default thresholds are reached before the kubelet's, and set ones stay", () => {
+    const hard =
+      '{"nodefs.available":"15%","nodefs.inodesFree":"10%","imagefs.available":"20%","imagefs.inodesFree":"10%"}';
+    const kind = "kubelet beside a kubelet";
+    expect(shownOf(beside())).toBe(`75 ${kind}; 70 ${kind}; ${hard} ${kind}`);
+    const set = "imageGCHighThresholdPercent: 90\nevictionHard: {imagefs.available: 2%}\n";
+    expect(shownOf(beside(set))).toBe(
+      `90 file ${FILE}:3; 70 ${kind}; {"imagefs.available":"2%"} file ${FILE}:4`,
+    );
   });
-  expect(found.join("\n")).toMatchSnapshot();
+
+  test("with --compat kubelet the defaults are the kubelet's", () => {
+    expect(shownOf(beside("compat: kubelet\n"))).toBe(shownOf(load({})));
+  });
+
+  test("a set low threshold must be below the default high one", () => {
+    expect(() => beside("imageGCLowThresholdPercent: 78\n")).toThrow(
+      "must be below imageGCHighThresholdPercent, which is 75 by default",
+    );
+  });
 });

@@ -18,7 +18,7 @@ const WRONG: Readonly<Record<FieldType["kind"], string>> = {
   choice: 'true|"other"|""',
   // The last one has 109 bytes, more than the kernel takes.
   endpoint: `true|"tcp://127.0.0.1:1"|"run/a.sock"|"unix://run/a.sock"|"/${"ü".repeat(54)}"`,
-  url: 'true|"127.0.0.1:10250"|"ftp://a"|"https://a/b"|""',
+  url: 'true|"127.0.0.1:10250"|"ftp://a"|"https://a/b"',
   address: '9419|true|"127.0.0.1"|"127.0.0.1:0"|"127.0.0.1:99999"|"http://a:1"',
   path: 'true|"a/b"|"/a/../b"|"/a\\u0000b"|"/a\\nb"',
   list: 'true|[1]|["a", null]',

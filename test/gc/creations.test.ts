@@ -5,7 +5,6 @@ import { describe, expect, test } from "bun:test";
 import type { PassRequest } from "../../src/gc/pass.ts";
 import type { ContainerMark } from "../../src/model/ledger.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import type { PodReading } from "../../src/model/snapshot.ts";
 import { type Duration, duration, instant, minutes, seconds, toMs } from "../../src/model/time.ts";
 import {
   aContainer,
@@ -266,27 +265,4 @@ test("where the kubelet's pods cannot be read, a new sandbox holds up a pass unt
   expect(waitedMs(done)).toBeGreaterThanOrEqual(10_000);
   expect(waitedMs(done)).toBeLessThan(13_000);
   expect(fake.writes).toHaveLength(3);
-});
-
-test("with kubelet-api a creation that begins in a pass makes it read the pods again, whose images it keeps", async () => {
-  const others = { finished: false, evicted: false, origin: "api" as const };
-  const pods = (images: readonly string[]): PodReading => ({
-    kind: "ready",
-    source: "kubelet-api",
-    pods: [
-      { ...others, uid: aSandbox("a").podUid, images: [] },
-      { ...others, uid: aContainer("always").podUid, images: [] },
-      { ...others, uid: pod.podUid, images },
-    ],
-  });
-  const fake = aNode({ marks: [], pods: pods([]) });
-  fake.world.before = async (method) => {
-    if (method !== "RemoveImage") return;
-    await fake.engine.timer.sleep(1_000, new AbortController().signal);
-    fake.world.marks = [{ ...mark, at: fake.world.wall }];
-    fake.world.pods = pods(["registry.example/b:v1"]);
-  };
-  const done = await pass(fake, ALL);
-  expect(fake.writes).toEqual([`RemoveImage ${idOf("a")}`, `RemoveImage ${idOf("c")}`]);
-  expect(waitedMs(done)).toBe(0);
 });

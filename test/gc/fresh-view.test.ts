@@ -138,7 +138,7 @@ describe("a pass that lasts", () => {
   test("reads pods again when they are older than a minute", async () => {
     const { look, world, timer } = lookAt();
     const before = (await look(never)).pods;
-    world.pods = { kind: "failed", source: "kubelet-api", message: "refused" };
+    world.pods = { kind: "failed", source: "kubelet-dir", message: "refused" };
     await timer.sleep(50_000, never);
     expect((await look(never)).pods).toEqual(before);
     await timer.sleep(11_000, never);

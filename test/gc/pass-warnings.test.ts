@@ -43,8 +43,11 @@ test.each([
     },
     "/etc/crigc/keep.d/a.list:3: has a space",
   ],
-  ["what the kubelet answered", { kind: "pods-unknown", message: "status 500" }, "status 500"],
-  ["which pods it omits", { kind: "pods-incomplete", message: "no pod web" }, "no pod web"],
+  [
+    "what is unknown",
+    { kind: "usage-unknown", unknown: [{ subject: "sandbox s", message: "status 500" }] },
+    "status 500",
+  ],
 ] as const)("a pass failure names %s, even during a hold", (_, block, words) => {
   expect(failureOf(blockedBy(held, block))).toContain(words);
 });
@@ -205,10 +208,10 @@ test("a pass that frees too few inodes says so", () => {
 });
 
 test("what blocks a pass in the middle counts like what blocks its plan", () => {
-  const reason = { kind: "blocked", block: "pods-unknown" } as const;
+  const reason = { kind: "blocked", block: "usage-unknown" } as const;
   const items = [removedImage(1, { result: { kind: "skipped", reason } })];
   const plan = { images: imagePlan({ blocks: [held] }), containers: null };
-  expect(blocksOf({ plan, images: imageOutcome({ items }) })).toEqual(["on-hold", "pods-unknown"]);
+  expect(blocksOf({ plan, images: imageOutcome({ items }) })).toEqual(["on-hold", "usage-unknown"]);
 });
 
 test("a pass that frees too little names the bytes that its accounting counts as freed", () => {

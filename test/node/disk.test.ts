@@ -7,7 +7,6 @@ import fc from "fast-check";
 import {
   commitBy,
   commitHere,
-  defaultRootDirectory,
   diskOf,
   findMount,
   parseMount,
@@ -142,11 +141,6 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
     const path = mount("unlimited", "-t", "tmpfs", "-o", "size=1m,nr_inodes=0", "none");
     expect(await diskOf(() => "/").measure(path)).toMatchObject({ inodes: 0n, inodesFree: 0n });
   });
-});
-
-test("the kubelet's directory is the default root directory if there is one", async () => {
-  expect(await defaultRootDirectory(here)).toBe(here);
-  expect(await defaultRootDirectory(join(here, "absent"))).toBe("/");
 });
 
 const root = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard";

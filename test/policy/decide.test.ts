@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 
 import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Criterion, Purpose } from "../../src/model/plan.ts";
-import type { Sandbox, Snapshot } from "../../src/model/snapshot.ts";
-import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { containerPlan, decide } from "../../src/policy/decide.ts";
+import type { Snapshot } from "../../src/model/snapshot.ts";
+import { watched } from "../../src/model/time.ts";
+import { decide } from "../../src/policy/decide.ts";
 import type { Facts, Parts } from "../../src/policy/facts.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
-import { anImage, aRecord, NOW, withImageLimits } from "../support/build/values.ts";
+import { anImage, aRecord, withImageLimits } from "../support/build/values.ts";
 import { inputOf } from "./judging.ts";
 
 const app = anImage("app");
@@ -130,23 +130,4 @@ test("a container removed between the list and its status does not count for its
     [newer, "newest-of-name"],
   ]);
   expect(reasons(true)).toEqual([[older, "newest-of-name"]]);
-});
-
-describe("a pod that starts during a pass", () => {
-  const at = (span: bigint) => instant(NOW + span);
-  const stillGoing = (listed: bigint, ...others: readonly Sandbox[]) => {
-    const sandboxes = [...left.sandboxes, ...others];
-    return going(containerPlan(inputFor({}), { ...left, sandboxes, listedAt: at(listed) }));
-  };
-  const started = (span: bigint): Sandbox => sandboxOf("new", { createdAt: at(span) });
-
-  test("does not make the source not ready, which was read before, however long the pass takes", () => {
-    for (const span of [seconds(1), minutes(3), hours(2)])
-      expect(stillGoing(span, started(span))).toEqual([1, 0, 1]);
-  });
-
-  test("does if it started before the source was read, or by its time starts only later", () => {
-    for (const span of [-120_000_000_000n, minutes(5)])
-      expect(stillGoing(minutes(3), started(span))).toEqual([0, 0, 0]);
-  });
 });

@@ -75,7 +75,7 @@ const aFault = fc.record({
 const anEvent = fc.record({
   at: fc.nat(60),
   image: fc.constantFrom(...WORDS),
-  kind: fc.constantFrom("rename", "replace", "keep", "hold", "manifest", "create"),
+  kind: fc.constantFrom("rename", "replace", "keep", "hold", "spec", "create"),
   /** An image that is replaced is back so many calls later. */
   back: fc.integer({ min: 1, max: 15 }),
 });
@@ -225,7 +225,6 @@ const recordOf = (at: number, ageMinutes: number): ImageRecord =>
 const podRecord = (absentSeconds: number | null): PodRecord => ({
   absentSinceWatched: absentSeconds === null ? null : watched(WATCHED - seconds(absentSeconds)),
   deadSinceWatched: null,
-  origin: null,
 });
 
 function readingOf({ source, pods }: FaultyNode): PodReading {
@@ -235,13 +234,7 @@ function readingOf({ source, pods }: FaultyNode): PodReading {
   return {
     kind: "ready",
     source: "kubelet-dir",
-    pods: listed.map((pod) => ({
-      uid: podUid(`uid-${pod}`),
-      origin: "directory" as const,
-      finished: false,
-      evicted: false,
-      images: [],
-    })),
+    pods: listed.map((pod) => podUid(`uid-${pod}`)),
   };
 }
 
@@ -269,7 +262,7 @@ class Judge {
   /** When the last list came that lacked the image, or had it under other names than the first one. */
   readonly #changed = new Map<string, bigint>();
   readonly #names = new Map<string, string>();
-  /** Names in keep rules and manifests, as last read. */
+  /** Names in keep rules and specifications, as last read. */
   #kept = "";
   #hasSandbox = false;
   /** A hold was in force when containers were last listed. */
@@ -308,7 +301,7 @@ class Judge {
         keepRules: async (known) => {
           const { keep, pods } = this.#world;
           const patterns = keep.rules.map(({ pattern }) => `${pattern}:`);
-          const images = (pods.manifests ?? []).flatMap((manifest) => manifest.images);
+          const images = (pods.specs?.pods ?? []).flatMap((pod) => pod.images);
           this.#kept = [...patterns, ...images].join(" ");
           return host.keepRules(known);
         },
@@ -369,9 +362,9 @@ class Judge {
       } else if (kind === "replace") world.images = isBack ? [...others, image] : others;
       else if (kind === "keep") world.keep = keepOf([{ pattern: name, source: "--keep" }]);
       else if (kind === "hold") world.hold = { kind: "held", until: null, since: null, reason: "" };
-      else if (kind === "manifest") {
-        const manifest = { path: "/manifests/a.yaml", images: [`${name}:v1`], fault: null };
-        world.pods = { ...world.pods, manifests: [manifest] };
+      else if (kind === "spec") {
+        const pods = [{ uid: podUid("uid-spec"), images: [`${name}:v1`] }];
+        world.pods = { ...world.pods, specs: { pods, error: null } };
       } else {
         const { podUid: uid } = creating;
         world.marks = [{ podUid: uid, name: "web", at: instant(world.wall + 1_000n) }];

@@ -6,8 +6,8 @@ import type { Plan } from "../../src/model/plan.ts";
 import type {
   Container,
   Image,
+  PodImages,
   PodReading,
-  PodRecordSeen,
   Sandbox,
   Snapshot,
 } from "../../src/model/snapshot.ts";
@@ -28,8 +28,6 @@ import {
   memoryLimits,
   NOW,
 } from "../support/build/values.ts";
-
-export type Source = "kubelet-dir" | "kubelet-api";
 
 interface Pod {
   readonly uid: string;
@@ -60,8 +58,6 @@ export class KubeletNode {
   #containers: Container[] = [];
   #images: Image[] = [];
   #ledger: Ledger = emptyLedger;
-  /** What the directory has that crigc looks into, where the kubelet has left it for another; `null`: it is the kubelet's. */
-  #stale: ReadonlySet<string> | null = null;
   #apiAnswers = true;
   /** Since its last start the kubelet has heard from the API server. */
   #heard = true;
@@ -70,11 +66,8 @@ export class KubeletNode {
   #uptimeNs: bigint = hours(1);
   #boots = 1;
   #count = 0;
-  source: Source;
-
-  constructor(source: Source) {
-    this.source = source;
-  }
+  /** As last read, of pods whose directories exist. */
+  #specs = new Map<string, PodImages>();
 
   add(isStatic: boolean): void {
     if (!isStatic && !this.#hears()) return;
@@ -134,12 +127,6 @@ export class KubeletNode {
     if (runs && !this.#kubeletRuns) this.#heard = this.#apiAnswers;
     this.#kubeletRuns = runs;
     this.#clear();
-  }
-
-  /** Static pods have the same UID, and so the same directory, in the old place and in the new one. */
-  leaveDirectory(left: boolean, withStatic: boolean): void {
-    const statics = [...this.#pods.values()].filter(({ isStatic }) => isStatic && withStatic);
-    this.#stale = left ? new Set(statics.map(({ uid }) => uid)) : null;
   }
 
   reboot(): void {
@@ -243,28 +230,20 @@ export class KubeletNode {
   }
 
   #reading(): PodReading {
-    const directories = [...(this.#stale ?? this.#directories)].map((uid) =>
-      this.#seen(uid, "directory"),
-    );
-    if (this.source === "kubelet-dir")
-      return { kind: "ready", source: this.source, pods: directories };
-    if (!this.#kubeletRuns)
-      return { kind: "failed", source: this.source, message: "connection refused" };
-    const listed = [...this.#pods.values()]
-      .filter((pod) => this.#knows(pod))
-      .map((pod) => this.#seen(pod.uid, pod.isStatic ? "static" : "api"));
-    const uids = new Set(listed.map(({ uid }) => uid));
+    for (const uid of this.#specs.keys()) if (!this.#directories.has(uid)) this.#specs.delete(uid);
+    for (const pod of this.#pods.values())
+      if (this.#knows(pod))
+        this.#specs.set(pod.uid, {
+          uid: podUid(pod.uid),
+          images: [`registry.example/${pod.uid}:v1`],
+        });
+    const specs = { pods: [...this.#specs.values()], error: null };
     return {
       kind: "ready",
-      source: this.source,
-      pods: [...listed, ...directories.filter(({ uid }) => !uids.has(uid))],
+      source: "kubelet-dir",
+      pods: [...this.#directories].map(podUid),
+      specs,
     };
-  }
-
-  #seen(uid: string, origin: PodRecordSeen["origin"]): PodRecordSeen {
-    const finished = origin === "api" && this.#pods.get(uid)?.phase === "completed";
-    const images = origin === "directory" ? [] : [`registry.example/${uid}:v1`];
-    return { uid: podUid(uid), origin, finished, evicted: false, images };
   }
 
   #faults({ containers, images }: Plan): readonly string[] {
@@ -274,7 +253,7 @@ export class KubeletNode {
       ...removed(containers?.podLogs).map(({ directory }) => directory.uid),
     ].map(String);
     const candidates = new Set((images?.candidates ?? []).map(({ image }) => image.id));
-    const named = this.source === "kubelet-api" ? [...this.#pods.keys()] : [];
+    const named = [...this.#specs.keys()];
     return [
       ...gone
         .filter((uid) => this.#pods.has(uid))

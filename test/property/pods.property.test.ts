@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { hours, minutes, seconds } from "../../src/model/time.ts";
-import { KubeletNode, type Source } from "./kubelet-node.ts";
+import { KubeletNode } from "./kubelet-node.ts";
 
 type Step = (node: KubeletNode) => readonly string[] | void;
 
@@ -31,13 +31,7 @@ const step = fc.oneof(
   act("kubelet", flag, (it, up) => it.kubelet(up)),
   act("restart", once, (it) => (it.kubelet(false), it.kubelet(true))),
   act("restart alone", once, (it) => (it.apiServer(false), it.kubelet(false), it.kubelet(true))),
-  act("directory", fc.tuple(flag, flag), (it, [left, withStatic]) =>
-    it.leaveDirectory(left, withStatic),
-  ),
   act("reboot", once, (it) => it.reboot()),
-  act("source", fc.constantFrom<Source>("kubelet-api", "kubelet-dir"), (it, source) => {
-    it.source = source;
-  }),
   act("lose ledger", once, (it) => it.loseLedger()),
   act("wait", spans, (it, span) => it.wait(span)),
   act("turn", fc.constantFrom(hours(-100), hours(100)), (it, span) => it.turnClock(span)),
@@ -45,7 +39,7 @@ const step = fc.oneof(
   act("all-unused", once, (it) => it.pass("all-unused")),
 );
 
-describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
+describe("by kubelet-dir", () => {
   const life = fc.array(step, { maxLength: 40 });
   const run = (
     node: KubeletNode,
@@ -56,10 +50,10 @@ describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
     return steps.flatMap(([, does]) => does(node) ?? []);
   };
 
-  test("nothing of an existing pod is removed as a deleted pod's, nor an image in its spec", () => {
+  test("nothing of an existing pod is removed as a deleted pod's, nor an image in a spec that the kubelet listed", () => {
     fc.assert(
       fc.property(life, (steps) => {
-        expect(run(new KubeletNode(source), steps)).toEqual([]);
+        expect(run(new KubeletNode(), steps)).toEqual([]);
       }),
       { numRuns: 600 },
     );
@@ -68,11 +62,10 @@ describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
   test("everything that deleted pods left is removed once the kubelet has reached its API server and a pod is alive", () => {
     fc.assert(
       fc.property(life, (steps) => {
-        const node = new KubeletNode(source);
+        const node = new KubeletNode();
         run(node, steps);
         // What a wrong clock dated ahead counts as young until it is right.
         node.turnClock(hours(10_000));
-        node.leaveDirectory(false, false);
         node.kubelet(true);
         node.apiServer(true);
         node.add(false);

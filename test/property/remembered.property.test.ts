@@ -104,25 +104,18 @@ const container: fc.Arbitrary<ContainerDescription> = fc.record({
 
 const podReading: fc.Arbitrary<PodReading> = fc.record({
   kind: fc.constant("ready" as const),
-  source: some("cri", "kubelet-api"),
-  pods: fc.array(
-    fc.record({
-      uid: some("uid-a", "uid-b").map(podUid),
-      origin: some("api", "static"),
-      finished: fc.boolean(),
-      evicted: fc.constant(false),
-      images: fc.array(name, { maxLength: 2 }),
-    }),
-    { maxLength: 2 },
-  ),
-  manifests: fc.array(
-    fc.record({
-      path: some("/a.yaml", "/b.yaml"),
-      images: fc.array(name, { maxLength: 2 }),
-      fault: some(null, { kind: "unreadable" as const, message: "it is a test" }),
-    }),
-    { maxLength: 1 },
-  ),
+  source: some("cri", "kubelet-dir"),
+  pods: fc.array(some("uid-a", "uid-b").map(podUid), { maxLength: 2 }),
+  specs: fc.record({
+    pods: fc.array(
+      fc.record({
+        uid: some("uid-a", "uid-b").map(podUid),
+        images: fc.array(name, { maxLength: 2 }),
+      }),
+      { maxLength: 2 },
+    ),
+    error: some(null, "it is a test"),
+  }),
 });
 
 const fieldsOf = (thing: object) => fc.subarray(Object.keys(thing).filter((key) => key !== "id"));

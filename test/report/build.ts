@@ -319,7 +319,6 @@ export const status = builder<StatusReport>({
   runtimeError: null,
   runtimeAnsweredAt: NOW,
   ledgerError: null,
-  configurationError: null,
   hold: { kind: "none" },
   bootGrace: null,
   waiting: null,

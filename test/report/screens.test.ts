@@ -91,7 +91,6 @@ const reasons: readonly ImageKeepReason[] = [
     kind: "in-use",
     users: [
       { ...user, id: containerId(hex(7)) },
-      { kind: "static-pod", path: "/etc/kubernetes/manifests/etcd.yaml", invalid: true },
       { kind: "pod-spec", uid: podUid("u1") },
       { kind: "sandbox", id: sandboxId(hex(2)) },
     ],
@@ -142,7 +141,7 @@ const images = imagePlan({
 });
 const containers = containerPlan({
   logsError: "cannot open /var/log/pods",
-  podSource: { kind: "not-ready", source: "kubelet-api", why: "status 401" },
+  podSource: { kind: "not-ready", source: "kubelet-dir", why: "status 401" },
 });
 const blocked = {
   images: imagePlan({ candidates: [], blocks: held }),
@@ -228,7 +227,6 @@ const troubled = status({
     })),
   },
   runtimeError: "no socket",
-  configurationError: "x",
   ledgerError: "full",
   hold: { kind: "held", until: NOW, since: null, reason: "night" },
   bootGrace: minutes(2),
@@ -238,7 +236,7 @@ const troubled = status({
     remaining: seconds(80),
     until: NOW,
   },
-  podSource: { kind: "not-ready", source: "kubelet-api", why: "status 500" },
+  podSource: { kind: "not-ready", source: "kubelet-dir", why: "status 500" },
   pressure: [
     { signal: "imagefs.available", mountpoint: "/", available: GIB, limit: 2n * GIB, due: true },
     { signal: "nodefs.inodesFree", mountpoint: "/", available: 5n, limit: 9n, due: false },

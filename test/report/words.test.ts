@@ -55,7 +55,7 @@ test("a reason, a trigger and an event have the same sentence as before", () => 
     imageTrigger.text({ kind: "pressure", signal: "imagefs.available" }),
     podReasons.text({ kind: "over-total-limit", limit: 1 }),
     podReasons.text({ kind: "has-containers", containers: [containerId("a")] }),
-    podSourceWords({ kind: "not-ready", source: "kubelet-api", why: "status 401" }),
+    podSourceWords({ kind: "not-ready", source: "kubelet-dir", why: "status 401" }),
     // 9.1-19
     freeDiskSpaceFailedWords(shortfall, ""),
     freeDiskSpaceFailedWords(shortfall, "3 images (1.0 GiB) become removable within 1m40s"),

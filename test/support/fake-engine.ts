@@ -309,8 +309,8 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         keepRules: async () => world.keep,
         pods: async () => world.pods,
         newerPods: async (before) => {
-          const { manifests = [] } = world.pods;
-          return manifests.length === 0 ? before : { ...before, manifests };
+          const { specs } = world.pods;
+          return specs === undefined ? before : { ...before, specs };
         },
         pulls: {
           read: async () => ({ kind: "failed", message: "there are none", intents: null }),

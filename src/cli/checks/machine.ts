@@ -136,7 +136,6 @@ const Status = v.object({
   dryRun: v.nullish(v.boolean()),
   runtimeError: v.nullish(v.string()),
   ledgerError: v.nullish(v.string()),
-  configurationError: v.nullish(v.string()),
 });
 
 /** `status`: the agent's document, or the reason for its absence. */
@@ -150,7 +149,7 @@ export function agentCheck(
     return warning(`${status.why}; without an agent, only crigc gc removes anything`);
   const read = v.safeParse(Status, parsedJson(status.text));
   if (!read.success) return failed("another program answers at the control socket");
-  const { pid, version: theirs, dryRun, configurationError: changed, ...errors } = read.output;
+  const { pid, version: theirs, dryRun, ...errors } = read.output;
   const who = `process ${String(pid)}, version ${theirs ?? "unknown"}`;
   const problems = present([
     errors.runtimeError != null && `the runtime does not answer: ${errors.runtimeError}`,
@@ -160,10 +159,6 @@ export function agentCheck(
     return failed(
       `running (${who}), with errors: ${problems.join("; ")}`,
       "crigc status shows details",
-    );
-  if (changed != null)
-    return warning(
-      `running (${who}); its configuration files differ from what is in force: ${changed}`,
     );
   if (theirs !== version)
     return warning(

@@ -5,7 +5,14 @@ import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
+import type {
+  Filesystem,
+  Image,
+  KeepRules,
+  PodReading,
+  RuntimeInfo,
+  Snapshot,
+} from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
@@ -35,6 +42,7 @@ export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
     ),
     ...(plan.images === null ? [] : blockChecks(plan.images)),
     ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
+    ["pod-specs", specCheck(snapshot.pods)],
     ["owners", ownerCheck(snapshot, limits)],
     ["sandbox-image", sandboxImageCheck(snapshot, limits.images)],
     ["pod-logs", logCheck(snapshot)],
@@ -118,17 +126,11 @@ function blockChecks({ blocks, notes }: ImagePlan): Verdicts {
 
 function blockCheck(block: ImageBlock): Verdict | null {
   const [verdict, advice] = BLOCKS[block.kind];
-  // A list that was complete a moment ago is not a fault yet.
-  if (block.kind === "pods-incomplete" && block.passes === true)
-    return warning(imageBlock.text(block), CHECK_API_SERVER);
   return verdict?.(imageBlock.text(block), advice) ?? null;
 }
 
 const CHECK_KUBELET =
   "check that the kubelet runs, and --kubelet-endpoint, --kubelet-ca-file and the credentials for it";
-const CHECK_ROOT = "check that --pod-source and --root-dir match this node's kubelet";
-const PASSES = "this is normal just after the last pod was deleted";
-const CHECK_API_SERVER = `${PASSES}; if it lasts, check the kubelet's connection to its API server`;
 
 const CHECK_RUNTIME = "check the runtime; nothing is removed until this is known";
 
@@ -143,8 +145,6 @@ const BLOCKS: Readonly<Record<ImageBlock["kind"], readonly [typeof ok | null, ad
   ],
   "boot-grace": [ok],
   "pod-starting": [ok],
-  "pods-unknown": [failed, CHECK_KUBELET],
-  "pods-incomplete": [failed, CHECK_KUBELET],
   "usage-unknown": [failed, CHECK_RUNTIME],
   "invalid-capacity": [failed, CHECK_RUNTIME],
 };
@@ -153,10 +153,17 @@ function podSourceCheck(state: PodSourceState): Verdict {
   const words = podSourceWords(state);
   if (state.kind === "ready") return ok(`${state.source} detects deleted pods`);
   if (state.kind === "none") return warning(`${words}; dead containers go by their limits only`);
-  const kept = `${words}; no container, sandbox or log is removed`;
-  const ofApi = state.source === "kubelet-api";
-  if (state.passes !== true) return failed(kept, ofApi ? CHECK_KUBELET : CHECK_ROOT);
-  return warning(kept, ofApi ? CHECK_API_SERVER : `${PASSES}; if it lasts, ${CHECK_ROOT}`);
+  return failed(
+    `${words}; no container, sandbox or log is removed`,
+    "check that --pod-source and --root-dir match this node's kubelet",
+  );
+}
+
+/** `null`: without `--kubelet-endpoint`. */
+function specCheck({ specs }: PodReading): Verdict | null {
+  if (specs === undefined) return null;
+  if (specs.error === null) return ok(`the kubelet lists ${counted(specs.pods.length, "pod")}`);
+  return warning(`${specs.error}; images that only pods' specs name are not kept`, CHECK_KUBELET);
 }
 
 function ownerCheck(snapshot: Snapshot, limits: Limits): Verdict {

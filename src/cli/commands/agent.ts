@@ -28,11 +28,10 @@ import { durationFrom, parsed } from "../values.ts";
 export const run = command({
   name: "run",
   summary: "run the agent until it is stopped",
-  doc: "SIGHUP reloads a valid configuration. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
+  doc: "SIGTERM, SIGINT and SIGHUP finish the removal in flight, abandon a pending stop, and exit. Configuration is read at the start only. A second agent for the same runtime exits 6.",
   changes: true,
-  reloads: true,
   // The agent logs the warnings of its configuration itself.
-  run: ({ open, read, signal }) => open.agent({ first: read(), read, signal }),
+  run: ({ open, read, signal }) => open.agent({ config: read(), signal }),
 });
 
 export const status = command({

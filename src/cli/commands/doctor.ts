@@ -1,15 +1,14 @@
 /** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
-import type { KubeletFact } from "../../agent/openers.ts";
 import type { Config } from "../../config/config.ts";
-import { fieldOf, isFieldName } from "../../config/fields.ts";
+import { fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import type { FlagText } from "../../config/settings.ts";
 import { formatDuration } from "../../config/units.ts";
 import { printedText } from "../../config/values.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import type { Limits, Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
+import type { KubeletFact } from "../../node/kubelet/config-file.ts";
 import {
   type DoctorCheck,
   doctorDocument,
@@ -170,16 +169,10 @@ export function kubeletChecks(
   ours: Config,
   images: Filesystem | null,
 ): Verdicts {
-  const { signs, running, settings, problems } = kubelet;
-  // A file with its settings is a sign too.
-  const [sign] = [
-    ...running.map((pid) => `process ${pid}`),
-    ...signs,
-    ...settings.map(({ source }) => source),
-    ...problems,
-  ];
+  const { signs, file } = kubelet;
+  const [sign] = signs;
   if (sign === undefined) return [["kubelet", ok("no sign of a kubelet on this node")]];
-  const theirs = problems.length > 0 ? problems.join("; ") : theirConfig(settings);
+  const theirs = theirConfig(file);
   if (typeof theirs === "string")
     return [
       [
@@ -187,26 +180,28 @@ export function kubeletChecks(
         warning(`this node has a kubelet (${sign}), but its settings cannot be read: ${theirs}`),
       ],
     ];
-  const from = new Set(settings.map(({ source }) => source));
   const where =
-    from.size === 0
-      ? "with no thresholds set; crigc assumes the kubelet's defaults"
-      : `configured by ${[...from].join(", ")}`;
+    file === null
+      ? "whose configuration file was not found; crigc assumes the kubelet's defaults"
+      : `configured by ${file.path}`;
   return [
     ["kubelet", ok(`this node has a kubelet (${sign}), ${where}`)],
-    ["kubelet-image-gc", thresholdCheck(theirs)],
+    ["kubelet-image-gc", thresholdCheck(theirs, ours)],
     ["kubelet-image-age", ageCheck(theirs)],
     ["kubelet-eviction", evictionCheck(theirs, ours, images)],
   ];
 }
 
-/** The kubelet's settings, read like our own flags; a string says why they are invalid. */
-function theirConfig(settings: KubeletFact["settings"]): Config | string {
+/** The kubelet's file, read like our own; a string says why it is invalid. */
+function theirConfig(file: KubeletFact["file"]): Config | string {
+  if (file?.text === null) return `${file.path}: ${file.why}`;
+  const flags = file === null ? [] : [{ name: "config", written: "", text: file.path } as const];
   try {
-    const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
-      isFieldName(field) ? [{ name: field, written: source, text }] : [],
-    );
-    return loadConfig({ flags, env: {}, reader: { file: () => null, names: () => null } });
+    return loadConfig({
+      flags,
+      env: {},
+      reader: { file: () => file?.text ?? null, names: () => null },
+    });
   } catch (thrown) {
     if (thrown instanceof ConfigError) return thrown.message.replaceAll("\n", "; ");
     throw thrown;
@@ -214,14 +209,15 @@ function theirConfig(settings: KubeletFact["settings"]): Config | string {
 }
 
 /** With two collectors on a node, the kubelet knows no keep rule and forgets on restart. */
-function thresholdCheck({ limits }: Config): Verdict {
-  const { highPercent, lowPercent } = limits.images;
-  return highPercent === 100
-    ? ok("the kubelet's own image GC is off")
-    : warning(
-        `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`,
-        "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
-      );
+function thresholdCheck(theirs: Config, ours: Config): Verdict {
+  const { highPercent, lowPercent } = theirs.limits.images;
+  const first = ours.limits.images.highPercent;
+  if (highPercent === 100) return ok("the kubelet's own image GC is off");
+  const removes = `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`;
+  return warning(
+    first < highPercent ? removes : `${removes}; crigc begins no earlier, at ${first}%`,
+    "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
+  );
 }
 
 function ageCheck({ limits }: Config): Verdict | null {
@@ -245,7 +241,7 @@ function evictionCheck(theirs: Config, ours: Config, images: Filesystem | null):
     return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
   return warning(
     `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
-    `${isDefault(ours) ? "set --eviction-hard to" : "omit --eviction-hard, whose default is above the kubelet's, or set it to"} ${thresholdsAbove(nearest, ours)}`,
+    `set --eviction-hard to ${thresholdsAbove(nearest, ours)}`,
   );
 }
 
@@ -255,9 +251,6 @@ function thresholdsAbove({ threshold, percent }: Nearest, { values }: Config): s
   const statements = { ...values.evictionHard, [threshold.signal]: amount };
   return printedText(fieldOf("evictionHard").type, statements);
 }
-
-/** The default is raised only if a kubelet runs or is configured, not if one is only suspected. */
-const isDefault = ({ sources }: Config): boolean => sources.evictionHard.kind === "default";
 
 const MARGIN_PERCENT = 5;
 

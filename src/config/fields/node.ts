@@ -61,17 +61,16 @@ export const containerFields = {
     commands: DECIDING,
   },
   podSource: {
-    type: choice("auto", "cri", "kubelet-dir", "kubelet-api", "none"),
+    type: choice("auto", "kubelet-dir", "cri", "none"),
     default: "auto",
     help: "how to detect deleted pods",
-    doc: "`kubelet-dir`: directories in `ROOT/pods`. `kubelet-api`: the kubelet's `/pods`. `cri`: the runtime, by `--dead-pod-ttl`. `none`: never. `auto`: `kubelet-dir` if `ROOT/pods` exists, else `cri` if nothing on the node suggests a kubelet, else `none`.",
+    doc: "`kubelet-dir`: directories in `ROOT/pods`. `cri`: the runtime, by `--dead-pod-ttl`. `none`: never. `auto`: the first if `ROOT/pods` exists, else the second if nothing on the node suggests a kubelet, else none.",
     commands: PODS,
   },
   kubeletEndpoint: {
-    type: url,
-    default: "https://127.0.0.1:10250",
-    help: "address of the kubelet, for pod source kubelet-api",
-    doc: "Needs `get` on `nodes/pods`, before Kubernetes 1.33 `nodes/proxy`. `http://` is for the read-only port.",
+    type: optional(url),
+    help: "address of the kubelet: keep images of pods' specs",
+    doc: "Such as `https://127.0.0.1:10250`. Needs `get` on `nodes/pods`, before Kubernetes 1.33 `nodes/proxy`. `http://` is for the read-only port.",
     commands: PODS,
   },
   kubeletCAFile: {
@@ -112,7 +111,7 @@ export const pressureFields = {
     default:
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
-    doc: "Signals: `.available` and `.inodesFree` of `nodefs` and `imagefs`; `containerfs`, which follows one of them, memory and pid signals only warn. `0%` or `100%` drops a threshold. Replaces the whole default, which beside a kubelet is 5 points above its thresholds.",
+    doc: "Signals: `.available` and `.inodesFree` of `nodefs` and `imagefs`; `containerfs`, which follows one of them, memory and pid signals only warn. `0%` or `100%` drops a threshold. Replaces the whole default. Beside a kubelet, whose `ROOT/pods` exists, the default is 15% (inodes 10%) and 20% (10%).",
     kubelet: true,
   },
   evictionSoft: {
@@ -163,9 +162,9 @@ export const directoryFields = {
   },
   rootDir: {
     type: optional(path("directory")),
-    defaultWords: "the kubelet's own, /var/lib/kubelet if it exists, else /",
+    defaultWords: "the first of /var/lib/kubelet and its like that exists, else /",
     help: "root directory of the kubelet; its filesystem is nodefs",
-    doc: "Has the directory `pods`. The kubelet's own comes from its command line, unit or files.",
+    doc: "Has the directory `pods`. By default also looks for those of k0s and MicroK8s.",
     commands: RUNTIME,
   },
   stateDir: {

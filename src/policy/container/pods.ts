@@ -1,19 +1,34 @@
-/** Decides which pods are deleted or terminated, from the pod source, the live pods and the ledger. */
+/** Decides which pods are deleted, from the pod source, the live pods and the ledger. */
 import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";
+import type { MemoryLimits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
-import { logFactsOf, type PodReading, type PodRecordSeen } from "../../model/snapshot.ts";
+import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
 import { type ObservedTime, seconds, watchedSince } from "../../model/time.ts";
-import { listedOwners, livingPods } from "./ownership.ts";
-import { podSourceState, type PodView } from "./pod-source.ts";
+import type { Facts } from "../facts.ts";
+import { type Listed, listedOwners, livingKubernetesPods, livingPods } from "./ownership.ts";
 
 /** A pod is absent, or dead, once it was so in two passes this far apart, and in each one between them. */
 export const PASSES_APART = seconds(10);
 
+/** What pods are judged by. A `Snapshot` has everything except the clock and the limits. */
+export interface PodView extends Listed {
+  readonly pods: PodReading;
+  readonly logs: LogReading | null;
+  readonly watched: ObservedTime;
+  readonly limits: MemoryLimits;
+}
+
+export const podView = ({ snapshot, ledger, limits }: Facts): PodView => ({
+  ...snapshot,
+  watched: ledger.watched,
+  limits: limits.memory,
+});
+
 export interface PodJudgement {
   readonly state: PodSourceState;
   /** Its containers, sandboxes and logs are removed: the kubelet's "content should be removed". */
-  readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | "pod-evicted" | null;
+  readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | null;
   /** It is terminated or deleted, so reclaim removes its containers and sandboxes. */
   readonly hasEnded: (uid: PodUid) => boolean;
   /** Foreign and dead in two passes in a row; no source knows it. */
@@ -22,66 +37,47 @@ export interface PodJudgement {
   readonly mayBeDeleted: (uid: PodUid) => boolean;
 }
 
-/**
- * The next records of pods: one for each pod of the runtime or the log directory, and for each that the kubelet has
- * from its API server, which may be about to run.
- */
+/** A source that knows none of the living pods belongs to another node, or to a kubelet that has left its directory. */
+function podSourceState(view: PodView): PodSourceState {
+  const { pods: reading } = view;
+  if (reading.kind === "none") return { kind: "none", why: reading.why };
+  const { source } = reading;
+  if (reading.kind === "failed") return { kind: "not-ready", source, why: reading.message };
+  const living = livingKubernetesPods(view);
+  if (source === "cri" || living.size === 0 || reading.pods.some((uid) => living.has(uid)))
+    return { kind: "ready", source };
+  const why = `it lists none of the pods that are alive on this node (${living.size})`;
+  return { kind: "not-ready", source, why };
+}
+
+/** Pods of the source; the runtime has only those that it lists. */
+const podsIn = (reading: PodReading): ReadonlySet<PodUid> =>
+  new Set(reading.kind === "ready" ? reading.pods : []);
+
+/** The next records of pods: one for each pod of the runtime or the log directory. */
 export function rememberPods(
   previous: ReadonlyMap<PodUid, PodRecord>,
   view: PodView,
 ): ReadonlyMap<PodUid, PodRecord> {
-  const { pods: reading, watched, limits } = view;
-  const state = podSourceState(view, previous);
+  const { watched, limits } = view;
+  const state = podSourceState(view);
   // A pass whose source is not ready interrupts the row.
   const listsPods = state.kind === "ready" && state.source !== "cri";
-  const inSource = new Set(podsIn(reading).map(({ uid }) => uid));
+  const inSource = podsIn(view.pods);
   const living = livingPods(view, limits.compat);
-  const ran = new Set(listedOwners(view, limits.compat).map(({ uid }) => uid));
-  const here = new Set([...ran, ...(logFactsOf(view.logs)?.podLogs ?? []).map(({ uid }) => uid)]);
-  const listed = listedByKubelet(view);
+  const listed = listedOwners(view, limits.compat).map(({ uid }) => uid);
+  const logs = (logFactsOf(view.logs)?.podLogs ?? []).map(({ uid }) => uid);
   const next = new Map<PodUid, PodRecord>();
-  for (const uid of new Set([...here, ...expectedPods(previous, view)])) {
+  for (const uid of new Set([...listed, ...logs])) {
     const before = previous.get(uid);
-    const isLiving = living.has(uid);
-    const isAbsent = listsPods && !inSource.has(uid) && !isLiving;
-    // A pod that was never here is dead only if the kubelet answers and does not list it.
-    const isDead = !isLiving && (here.has(uid) || (reading.kind === "ready" && !listed.has(uid)));
-    const origin = listed.get(uid) ?? before?.origin ?? null;
-    const isPending = origin === "pending" || (origin === "api" && before?.origin !== "api");
+    const isDead = !living.has(uid);
+    const isAbsent = isDead && listsPods && !inSource.has(uid);
     next.set(uid, {
       absentSinceWatched: isAbsent ? (before?.absentSinceWatched ?? watched) : null,
       deadSinceWatched: isDead ? (before?.deadSinceWatched ?? watched) : null,
-      origin: isPending ? (ran.has(uid) ? "api" : "pending") : origin,
     });
   }
   return next;
-}
-
-/** Pods of the source: the kubelet's list and its pod directories. */
-const podsIn = (reading: PodReading): readonly PodRecordSeen[] =>
-  reading.kind === "ready" ? reading.pods : [];
-
-/** Pods in the kubelet's own list, by where they come from. */
-const listedByKubelet = ({ pods }: PodView): ReadonlyMap<PodUid, "api" | "static"> =>
-  new Map(
-    podsIn(pods).flatMap(({ uid, origin }) =>
-      origin === "api" || origin === "static" ? [[uid, origin] as const] : [],
-    ),
-  );
-
-/**
- * Pods known only from the kubelet's list, now or recently: if the next list lacks them, they distinguish a kubelet
- * that has not heard from its API server from one whose last pod was deleted.
- */
-function expectedPods(previous: ReadonlyMap<PodUid, PodRecord>, view: PodView): readonly PodUid[] {
-  const { pods, watched, limits } = view;
-  if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
-  const fromApi = [...listedByKubelet(view)].filter(([, origin]) => origin === "api");
-  const recent = [...previous].filter(
-    ([, { origin, deadSinceWatched: since }]) =>
-      origin === "pending" && (since === null || watchedSince(watched, since) < limits.deadPodTtl),
-  );
-  return [...fromApi, ...recent].map(([uid]) => uid);
 }
 
 /**
@@ -90,13 +86,10 @@ function expectedPods(previous: ReadonlyMap<PodUid, PodRecord>, view: PodView): 
  */
 export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView): PodJudgement {
   const { watched } = view;
-  const state = podSourceState(view, records);
+  const state = podSourceState(view);
   const living = livingPods(view, view.limits.compat);
-  const isConfirmed = (uid: PodUid, since: ObservedTime | null | undefined): boolean =>
-    !living.has(uid) &&
-    since !== null &&
-    since !== undefined &&
-    watchedSince(watched, since) >= PASSES_APART;
+  const isConfirmed = (uid: PodUid, since: ObservedTime | null): boolean =>
+    !living.has(uid) && since !== null && watchedSince(watched, since) >= PASSES_APART;
   const deadSince = (uid: PodUid): ObservedTime | null =>
     records.get(uid)?.deadSinceWatched ?? null;
   const isDead = (uid: PodUid): boolean => isConfirmed(uid, deadSince(uid));
@@ -110,29 +103,20 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
     };
   }
   const isCri = state.source === "cri";
-  const seen = new Map(podsIn(view.pods).map((pod) => [pod.uid, pod]));
-  const shouldRemoveContent = (uid: PodUid): "pod-gone" | "pod-evicted" | null => {
-    if (living.has(uid)) return null;
-    if (isCri) {
-      // By observed time only: the runtime's timestamps jump with the node's clock and count nights when it was off.
-      const isOld = watchedSince(watched, deadSince(uid) ?? watched) >= view.limits.deadPodTtl;
-      return isOld && isDead(uid) ? "pod-gone" : null;
-    }
-    const listed = seen.get(uid);
-    if (listed !== undefined) return listed.evicted ? "pod-evicted" : null;
-    return isConfirmed(uid, records.get(uid)?.absentSinceWatched) ? "pod-gone" : null;
+  const inSource = podsIn(view.pods);
+  const absentSince = (uid: PodUid): ObservedTime | null =>
+    inSource.has(uid) ? null : (records.get(uid)?.absentSinceWatched ?? null);
+  const isDeleted = (uid: PodUid): boolean => {
+    if (!isCri) return isConfirmed(uid, absentSince(uid));
+    // Not by the runtime's timestamps, which jump with the node's clock and count nights when it was off.
+    const isOld = watchedSince(watched, deadSince(uid) ?? watched) >= view.limits.deadPodTtl;
+    return isOld && isDead(uid);
   };
   return {
     state,
-    shouldRemoveContent,
-    hasEnded: (uid) =>
-      shouldRemoveContent(uid) !== null ||
-      (isCri ? isDead(uid) : !living.has(uid) && seen.get(uid)?.finished === true),
+    shouldRemoveContent: (uid) => (isDeleted(uid) ? "pod-gone" : null),
+    hasEnded: isCri ? isDead : isDeleted,
     foreignDead: isDead,
-    mayBeDeleted: (uid) => {
-      const record = records.get(uid);
-      const since = isCri ? record?.deadSinceWatched : record?.absentSinceWatched;
-      return !living.has(uid) && !seen.has(uid) && (since ?? null) !== null;
-    },
+    mayBeDeleted: (uid) => !living.has(uid) && (isCri ? deadSince(uid) : absentSince(uid)) !== null,
   };
 }

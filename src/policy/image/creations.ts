@@ -8,7 +8,7 @@ import type {
   MarkReading,
 } from "../../model/ledger.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { CreationReading, PodReading, Sandbox } from "../../model/snapshot.ts";
+import type { CreationReading, Sandbox } from "../../model/snapshot.ts";
 import {
   type Duration,
   duration,
@@ -155,11 +155,11 @@ export const FULL_PATIENCE: CreationPatience = { isOver: false, own: null };
 /** The block by containers that are being created; empty if they hold up nothing. */
 export function creationBlock(
   facts: Pick<Facts, "ledger" | "limits" | "creationPatience"> & {
-    readonly snapshot: Pick<Facts["snapshot"], "creations" | "pods">;
+    readonly snapshot: Pick<Facts["snapshot"], "creations">;
   },
 ): readonly ImageBlock[] {
   const { ledger, limits, snapshot } = facts;
-  const { creations, pods } = snapshot;
+  const { creations } = snapshot;
   const { isOver, own } = facts.creationPatience;
   if (creations === null || isOver) return [];
   const now = observedTime(ledger, creations.clocks, limits.memory).watched;
@@ -167,7 +167,7 @@ export function creationBlock(
     const id = creationId(creation);
     const record = ledger.creations.get(id);
     const awaited = own !== null && record?.awaited === true && !own.has(id);
-    if (awaited || isListedByKubelet(pods, creation.podUid)) return [];
+    if (awaited) return [];
     const left = timeLeft(creation, record, now);
     return left > 0n ? [{ creation, left }] : [];
   });
@@ -194,12 +194,6 @@ function timeLeft(
   if (record === undefined) return name === "" ? duration(0n) : most;
   return duration(most - watchedSince(now, record.firstSeenWatched));
 }
-
-/** Its specification names the images; the list was read after the containers, or no creation would be judged. */
-const isListedByKubelet = (pods: PodReading, uid: PodUid): boolean =>
-  pods.kind === "ready" &&
-  pods.source === "kubelet-api" &&
-  pods.pods.some((pod) => pod.uid === uid && pod.origin !== "directory");
 
 /** The ledger once a pass under pressure waits for these. */
 export function rememberAwaited(ledger: Ledger, ids: Iterable<CreationId>): Ledger {

@@ -7,7 +7,6 @@ import { orderKey } from "../../model/records.ts";
 import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
-import { podSourceForImages, podView } from "../container/pod-source.ts";
 import type { AgesFrom, Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { rulesInForce } from "../keep/lease.ts";
@@ -153,7 +152,6 @@ const imageBlocks = (
 ): readonly ImageBlock[] => [
   ...standingBlocks(facts),
   ...(problems.length === 0 ? [] : [{ kind: "keep-rules-invalid" as const, problems }]),
-  ...podsUnknown(facts),
   ...(unknown.length === 0 ? [] : [{ kind: "usage-unknown" as const, unknown }]),
   ...creationBlock(facts),
 ];
@@ -167,17 +165,6 @@ export function standingBlocks({ hold, ledger, limits }: Facts): readonly ImageB
     return held;
   const remaining = watchedSince(graceUntil, watched);
   return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
-}
-
-/** Only the kubelet's own list names the images of pods' specifications, so it has to be present and complete. */
-function podsUnknown(facts: Facts): readonly ImageBlock[] {
-  const { pods } = facts.snapshot;
-  if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
-  if (pods.kind === "failed") return [{ kind: "pods-unknown", message: pods.message }];
-  const source = podSourceForImages(podView(facts), facts.ledger.pods);
-  if (source?.kind !== "not-ready") return [];
-  const { why, passes } = source;
-  return [{ kind: "pods-incomplete", message: why, ...(passes && { passes }) }];
 }
 
 /** Whether only containers that are being created block images, and there is something to remove. */

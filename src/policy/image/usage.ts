@@ -50,15 +50,13 @@ export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = N
   const { containers, imageVolumes, sandboxes, sandboxImages, images, resolutions } = facts;
   const parts = { containers, imageVolumes, sandboxes, sandboxImages, images, resolutions };
   const hasVolumes = imageVolumesSupported(facts.runtime);
-  const { manifests } = facts.pods;
-  const all = { ...parts, hasVolumes, podClaims: podClaims(facts.pods), manifests };
+  const all = { ...parts, hasVolumes, podClaims: podClaims(facts.pods) };
   return without.size === 0 ? wholeUsage(all) : findUsage(all, without);
 };
 
 interface UsageParts extends Omit<UsageFacts, "runtime" | "pods"> {
   readonly hasVolumes: boolean;
   readonly podClaims: readonly Claim[];
-  readonly manifests: PodReading["manifests"];
 }
 
 /** The same lists are judged for the ledger and for the plan, and by the next pass if nothing changed. */
@@ -77,7 +75,7 @@ function findUsage(parts: UsageParts, without: ReadonlySet<ContainerId>): Usage 
   };
   for (const claims of [runtimeClaims(parts), parts.podClaims]) claims.forEach(count);
   const volumes = parts.hasVolumes ? unknownVolumes(parts, without) : [];
-  return { users, unknown: [...resolver.unknown, ...volumes, ...unreadManifests(parts.manifests)] };
+  return { users, unknown: [...resolver.unknown, ...volumes] };
 }
 
 /** Names to look up with `ImageStatus`, sorted: full names that no listed image has. */
@@ -137,19 +135,14 @@ const claimsOfLists = byParts((lists: RuntimeLists): readonly Claim[] => {
 /** Mostly there are none. */
 const NO_CLAIMS: readonly Claim[] = [];
 
-/** What names an image beside the runtime: manifests of static pods, and pods. */
-function podClaims(pods: PodReading): readonly Claim[] {
-  const named: readonly Claim[] = (pods.manifests ?? []).flatMap(({ path, fault, images }) => {
-    const user: ImageUser = { kind: "static-pod", path, invalid: fault !== null };
+/** What the specifications of the kubelet's pods name. */
+function podClaims({ specs }: PodReading): readonly Claim[] {
+  const pods = specs?.pods ?? [];
+  if (pods.length === 0) return NO_CLAIMS;
+  return pods.flatMap(({ uid, images }) => {
+    const user: ImageUser = { kind: "pod-spec", uid };
     return images.map((image) => ({ user, references: [image] }));
   });
-  // Only the kubelet's own list names images; other sources know only UIDs.
-  const listed = pods.kind === "ready" && pods.source === "kubelet-api" ? pods.pods : [];
-  const specified: readonly Claim[] = listed.flatMap(({ uid, images }) => {
-    const its = [...new Set(images)].filter((image) => image !== "");
-    return its.map((image) => ({ user: { kind: "pod-spec", uid }, references: [image] }));
-  });
-  return named.length + specified.length === 0 ? NO_CLAIMS : [...named, ...specified];
 }
 
 const referencesOf = ({ imageId, imageRef, imageName }: Container): readonly string[] =>
@@ -181,7 +174,7 @@ class Resolver {
 
   imagesOf(user: ImageUser, references: readonly string[]): Iterable<ImageId> {
     const resolved = references.map((reference) => this.#resolve(reference));
-    if (user.kind !== "pod-spec" && user.kind !== "static-pod") {
+    if (user.kind !== "pod-spec") {
       for (const { message } of resolved)
         if (message !== null) this.unknown.push({ subject: subjectOf(user), message });
       // Every reference to the image is missing, or unusable for a lookup.
@@ -199,7 +192,7 @@ class Resolver {
 
   #couldMean({ kind }: ImageUser, reference: string): ReadonlySet<ImageId> {
     // A pod never uses the beginning of an ID.
-    const mayBeId = kind !== "pod-spec" && kind !== "static-pod";
+    const mayBeId = kind !== "pod-spec";
     const key = `${mayBeId} ${reference}`;
     const before = this.#possible.get(key);
     if (before !== undefined) return before;
@@ -235,7 +228,7 @@ class Resolver {
 }
 
 /** Of what the runtime lists: anybody may write a pod, so nothing that it names is unknown. */
-function subjectOf(user: Exclude<ImageUser, { readonly kind: "pod-spec" | "static-pod" }>): string {
+function subjectOf(user: Exclude<ImageUser, { readonly kind: "pod-spec" }>): string {
   switch (user.kind) {
     case "container":
       return `container ${user.id} (${user.name})`;
@@ -259,11 +252,3 @@ function unknownVolumes(
     return [{ subject, message: `its image volumes are unknown: ${why}` }];
   });
 }
-
-/** A manifest that cannot be read may name any image. */
-const unreadManifests = (manifests: PodReading["manifests"]): readonly Unknown[] =>
-  (manifests ?? []).flatMap(({ path, fault }) =>
-    fault?.kind === "unreadable"
-      ? [{ subject: `static pod ${path}`, message: `cannot read its manifest: ${fault.message}` }]
-      : [],
-  );

@@ -142,10 +142,9 @@ function namespacesOf({
   ]);
   return (reason) => {
     const users = reason.kind === "in-use" ? reason.users : [];
-    const found = users.flatMap((user) => {
-      if (user.kind === "static-pod") return [];
-      return namespaces.get(user.kind === "pod-spec" ? user.uid : user.id) || [];
-    });
+    const found = users.flatMap(
+      (user) => namespaces.get(user.kind === "pod-spec" ? user.uid : user.id) || [],
+    );
     return found.length === 0 ? [null] : [...new Set(found)];
   };
 }

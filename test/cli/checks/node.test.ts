@@ -71,9 +71,6 @@ function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: 
 const foreignWeb = aContainer("web", { podUid: podUid(""), imageId: app.id });
 const foreign = { sandboxes: [aSandbox("a", { podUid: podUid("") })], containers: [foreignWeb] };
 const collectForeign = { ...defaultLimits.containers, collectForeign: true };
-// As after the last pod of the API server was deleted.
-const mirror = { finished: false, evicted: false, images: [], origin: "static" } as const;
-const UID = podUid("0123456789abcdef0123456789abcdef");
 const evictions = (["nodefs.available", "nodefs.inodesFree", "imagefs.available"] as const).map(
   (signal): Threshold => ({
     signal,
@@ -159,13 +156,16 @@ const nodes: Readonly<Record<string, Node>> = {
     seen: { pods: { kind: "ready", source: "kubelet-dir", pods: [] } },
   },
   "with a pod source that fails": {
-    seen: { pods: { kind: "failed", source: "kubelet-api", message: "status 401" } },
+    seen: { pods: { kind: "failed", source: "kubelet-dir", message: "no such directory" } },
   },
-  "with static pods alone": {
+  "whose kubelet lists its pods": {
     seen: {
-      pods: { kind: "ready", source: "kubelet-api", pods: [{ ...mirror, uid: UID }] },
-      sandboxes: [aSandbox("a", { podUid: podUid("uid-dead"), state: "not-ready" })],
-      containers: [],
+      pods: { kind: "none", why: "x", specs: { pods: [], error: null } },
+    },
+  },
+  "whose kubelet does not answer": {
+    seen: {
+      pods: { kind: "none", why: "x", specs: { pods: [], error: "status 401" } },
     },
   },
   "with a stray entry among its logs": {

@@ -78,7 +78,7 @@ async function doctor(machine: Machine = {}) {
         device: deviceOf,
         executableFault,
         addressFault,
-        kubelet: () => ({ signs: [], running: [], settings: [], problems: [] }),
+        kubelet: () => ({ signs: [], file: null }),
       }),
     },
   });

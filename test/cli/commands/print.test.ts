@@ -113,8 +113,13 @@ test("eviction thresholds that are turned off stay off in a DaemonSet, where an 
   expect(values.evictionHard).toMatchObject({ value: {}, source: "environment" });
 });
 
-test("a DaemonSet with pod source kubelet-api can reach the API and has the rights for it", async () => {
-  const { stdout } = await crigc(["print", ...daemonSet, "--pod-source", "kubelet-api"]);
+test("a DaemonSet with a kubelet endpoint has a token and the rights for it", async () => {
+  const { stdout } = await crigc([
+    "print",
+    ...daemonSet,
+    "--kubelet-endpoint",
+    "https://10.0.0.1:10250",
+  ]);
   expect(stdout.replaceAll(sum, "SUM")).toMatchSnapshot();
   const kinds = stdout.split("\n---\n").map((text) => (Bun.YAML.parse(text) as Json).kind);
   expect(kinds).toEqual(["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"]);

@@ -1,9 +1,8 @@
 // What an agent finds around it while it runs: the node's kubelet, and a root directory of its own.
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { until } from "../../support/containerd/until.ts";
 import { startProgram } from "../../support/program.ts";
 import { type Json, onAnyDisk, startNode, type TestNode } from "./node.ts";
 
@@ -12,37 +11,18 @@ const started = (node: TestNode): Promise<Json> =>
     loops.some((loop: Json) => loop.lastEndedAt !== null),
   );
 
-/** In a PID namespace, so that no other test finds this kubelet. */
-const besideKubelet = (home: string, config: string): readonly string[] => [
-  ..."unshare --mount --pid --fork --mount-proc --kill-child=SIGTERM bash -c".split(" "),
-  'cp "$(command -v bash)" "$0/kubelet" && "$0/kubelet" -c "sleep 600; :" x "--config=$1" & shift; exec "$@"',
-  home,
-  config,
-];
-
-test("an agent follows a raised evictionHard of the kubelet within one detection, and says so", async () => {
+test("beside a kubelet the default thresholds are reached before the kubelet's, and config says why", async () => {
   await using it = await startNode();
-  const config = join(it.home, "kubelet.yaml");
-  const evictAt = (percent: number): void =>
-    writeFileSync(
-      config,
-      `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {imagefs.available: ${percent}%}\n`,
-    );
-  evictAt(20);
-  const within = besideKubelet(it.home, config);
-  await using agent = startProgram(["run", ...it.flags, "--image-detection-period=200ms"], {
-    within,
+  mkdirSync(join(it.home, "root", "pods"), { recursive: true });
+  const { values } = await it.json(["config"]);
+  expect(values.imageGCHighThresholdPercent).toMatchObject({
+    value: 75,
+    source: "kubelet",
+    from: ["beside a kubelet"],
   });
-  const hard = async () => (await it.json(["status"])).values.evictionHard;
-  await started(it);
-  // unshare itself ignores SIGTERM.
-  const children = readFileSync(`/proc/${agent.pid}/task/${agent.pid}/children`, "utf8");
-  using _ = { [Symbol.dispose]: () => void process.kill(Number(children), "SIGTERM") };
-  await until("the kubelet is found", 10_000, async () => (await hard()).source === "kubelet");
-  expect((await hard()).value["imagefs.available"]).toBe("25%");
-  evictAt(30);
-  await agent.untilSaid(/eviction thresholds are now .*imagefs.available<35%/);
-  expect((await hard()).value["imagefs.available"]).toBe("35%");
+  expect(values.evictionHard.value["imagefs.available"]).toBe("20%");
+  const kubelets = await it.json(["config", "--compat=kubelet"]);
+  expect(kubelets.values.imageGCHighThresholdPercent).toMatchObject({ value: 85 });
 });
 
 /** Everything of this machine below another root directory, as in a container. */
@@ -55,7 +35,7 @@ const contained = (home: string): readonly string[] => [
 test("a command on the host adopts the thresholds of an agent in a container, and not its kubelet credentials", async () => {
   await using it = await startNode();
   const flags = [
-    "--pod-source=kubelet-api",
+    "--pod-source=cri",
     "--kubelet-token-file=/var/run/secrets/of-the-pod/token",
     "--kubelet-ca-file=/var/run/secrets/of-the-pod/ca.crt",
     "--image-gc-high-threshold=97",
@@ -64,10 +44,9 @@ test("a command on the host adopts the thresholds of an agent in a container, an
   await using agent = startProgram(["run", ...node, ...flags], { within: contained(it.home) });
   await started(it);
   const ran = await it.crigc("config", "-o", "json");
-  expect(ran.stderr).toContain("its own podSource, kubeletCAFile, kubeletTokenFile");
+  expect(ran.stderr).toContain("its own kubeletCAFile, kubeletTokenFile");
   expect(JSON.parse(ran.stdout).values).toMatchObject({
     imageGCHighThresholdPercent: { value: 97, source: "agent" },
-    podSource: { value: "cri", source: "flag" },
     kubeletTokenFile: { value: null, source: "default" },
   });
   const plan = await it.json(["plan"]);

@@ -1,4 +1,4 @@
-// What the executable believes of pods: a kubelet that has not heard of them, a source that fails, a ledger that was lost.
+// What the executable believes of pods: what the kubelet lists, and which are deleted.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kub
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
 import { put } from "../../support/scratch.ts";
-import { image, startNode, type TestNode } from "./node.ts";
+import { image, type Json, quickPasses, startNode, type TestNode } from "./node.ts";
 
 setDefaultTimeout(30_000);
 
@@ -65,40 +65,38 @@ const podDirectory = (it: TestNode, uid: string): string => {
   mkdirSync(path, { recursive: true });
   return path;
 };
-const gc = async (it: TestNode) => {
-  const done = await it.crigc("gc", "--pod-source=kubelet-api", "--max-images=1");
-  await passesApart(it.stateDir);
-  return done;
-};
+const gc = (it: TestNode) => it.crigc("gc", "--images", "--max-images=1");
 
-test("a kubelet that restarted while its API server was down lists only static pods, and nothing is removed until it has reached it, and deleted pods two passes later", async () => {
+test("with a kubelet endpoint the images of listed pods are kept, also once the kubelet does not answer, which doctor says", async () => {
   await using kubelet = await startFakeKubelet(serving);
   await using it = await start(kubelet);
   kubelet.answer = { kind: "pods", pods: [staticPod, jobPod, pendingPod] };
+  const { images } = await it.json(["plan", "--max-images=1"]);
+  const kept = images.kept.map((one: Json) => one.reason.code);
+  expect(kept).toContain("in-use");
   await gc(it);
-  kubelet.answer = { kind: "pods", pods: [staticPod] };
-  for (const _ of [1, 2, 3]) {
-    const { exitCode, stderr, stdout } = await gc(it);
-    expect(exitCode).toBe(3);
-    expect(stdout + stderr).toContain("may not have reached its API server");
-  }
-  const plan = await it.json(["plan", "--pod-source=kubelet-api", "--max-images=1"], 3);
-  expect(plan.images.blocks).toMatchObject([{ code: "pods-incomplete" }]);
-  expect(plan.containers.podSource).toMatchObject({ kind: "not-ready" });
   expect(it.changes()).toEqual([]);
+  // A command alone has no earlier list; the kubelet never blocks.
+  kubelet.answer = { kind: "hang-up" };
+  const { checks } = await it.json(["doctor"], 0);
+  expect(checks).toContainEqual(expect.objectContaining({ name: "pod-specs", result: "warning" }));
+  await gc(it);
+  expect(it.removedImages()).toEqual([imageIdOf("next")]);
+});
 
-  rmSync(podDirectory(it, DONE), { recursive: true });
-  kubelet.answer = { kind: "pods", pods: [staticPod, pendingPod] };
-  await gc(it);
-  expect(it.changes()).toEqual([]);
-  await gc(it);
-  expect(it.changes()).toEqual([
-    "RemoveContainer",
-    "StopPodSandbox",
-    "RemovePodSandbox",
-    "RemoveImage",
-  ]);
-  expect(it.removedImages()).toEqual([imageIdOf("job")]);
+test("a running agent keeps the images that the kubelet last listed while the kubelet does not answer, until the pod's directory is gone", async () => {
+  await using kubelet = await startFakeKubelet(serving);
+  await using it = await start(kubelet);
+  kubelet.answer = { kind: "pods", pods: [staticPod, jobPod, pendingPod] };
+  await using agent = it.start("run", "--max-images=1", ...quickPasses);
+  await it.firstPass();
+  kubelet.answer = { kind: "hang-up" };
+  await agent.untilSaid(/GET https:.*failed/);
+  await it.looksAgain();
+  expect(it.removedImages()).toEqual([]);
+  rmSync(podDirectory(it, PENDING), { recursive: true });
+  await it.untilRemoved(1);
+  expect(it.removedImages()).toEqual([imageIdOf("next")]);
 });
 
 test("with --compat kubelet each gc is a process of its own, and a pod that two of them at least 10 s apart lack is deleted", async () => {

@@ -145,7 +145,7 @@ test.each([
   ["k3s", ["--container-runtime-endpoint=/run/k3s/containerd/containerd.sock"]],
   ["rke2", ["--container-runtime-endpoint=/run/k3s/containerd/containerd.sock"]],
   ["crio", ["--container-runtime-endpoint=/run/crio/crio.sock"]],
-  ["kubelet-api", ["--pod-source=kubelet-api"]],
+  ["kubelet-api", ["--kubelet-endpoint=https://$(HOST_IP):10250"]],
 ])(
   "the DaemonSet of %s is the one that crigc prints with %p, but for the account and the ConfigMaps, and has each variable before those that refer to it",
   async (overlay, flags) => {

@@ -1,6 +1,6 @@
-// What other programs of the node write: the kubelet's pods and flags, manifests, archives, hooks of pods.
+// What other programs of the node write: the kubelet's pods, archives, hooks of pods.
 
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
@@ -10,8 +10,7 @@ import fc from "fast-check";
 import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-pod.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { archivedImages } from "../../../src/node/archive.ts";
-import { readManifests, readPodList } from "../../../src/node/kubelet/pod-documents.ts";
-import { readKubelet } from "../../../src/node/kubelet/settings.ts";
+import { podsIn } from "../../../src/node/kubelet/specs.ts";
 import { tarOf } from "../../support/containerd/tar.ts";
 import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, type Target, textTarget } from "../target.ts";
@@ -54,7 +53,7 @@ const pods = textTarget(
     }),
   ),
   (text) => {
-    const read = refusedOr(() => readPodList(text), HostError);
+    const read = refusedOr(() => podsIn(text), HostError);
     if (read === null) return;
     const { items } = JSON.parse(text) as { items: { metadata: { uid: string } }[] | null };
     const seen = new Set<string>(read.map(({ uid }) => uid));
@@ -62,12 +61,6 @@ const pods = textTarget(
     holds(
       (items ?? []).every(({ metadata }) => seen.has(metadata.uid)),
       "a pod was passed over",
-    );
-    // What one pod says of another never makes the other one finished or evicted.
-    const own = new Set((items ?? []).map(({ metadata }) => metadata.uid));
-    holds(
-      read.every((pod) => own.has(pod.uid) || (!pod.finished && !pod.evicted)),
-      "told by another",
     );
   },
 );
@@ -82,24 +75,6 @@ function fileOf(name: string, bytes: Uint8Array): string {
   closeSync(file);
   return path;
 }
-
-const manifests: Target = {
-  name: "static-pod-manifest",
-  inputs: textOf({
-    words: 'image: ,reference: ,\n,  ,- ,{,},",#,spec:\n,nginx:1,: '.split(","),
-    samples: [
-      'kind: Pod\nspec:\n  containers:\n  - name: a\n    image: nginx:1\n  - image: "b:2"\n',
-      JSON.stringify({ kind: "Pod", ...aPod }),
-    ],
-  }).map(encoded),
-  check: async (input) => {
-    const [manifest] = await readManifests([fileOf("pod.yaml", input)]);
-    holds(
-      manifest === undefined || manifest.images.every((image) => image !== ""),
-      "an empty name",
-    );
-  },
-};
 
 const config = JSON.stringify({ architecture: "amd64", os: "linux" });
 const digest = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
@@ -164,25 +139,6 @@ async function refusedLater<Result>(read: Promise<Result>): Promise<Result | nul
   }
 }
 
-const kubeletFlags: Target = {
-  name: "kubelet-flags",
-  inputs: textOf({
-    words: "--,root-dir,config,=,',Environment=,KUBELET_ARGS=,/var, ,\n,\",\\".split(","),
-    samples: [
-      'KUBELET_EXTRA_ARGS="--root-dir=/data --config /etc/kubelet.yaml"\n',
-      '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\n',
-    ],
-  }).map(encoded),
-  check: (input) => {
-    const root = join(home, "root");
-    const path = join(root, "etc/default");
-    Bun.spawnSync(["mkdir", "-p", path]);
-    writeFileSync(join(path, "kubelet"), input);
-    const { rootDirectory } = readKubelet({ proc: join(home, "no-proc"), root });
-    holds(rootDirectory === null || rootDirectory.startsWith("/"), "a relative root");
-  },
-};
-
 const handlers = [
   { exec: { command: ["/bin/sh", "-c", "drain"] } },
   {
@@ -219,4 +175,4 @@ const hook = textTarget(
   },
 );
 
-export const nodeTargets: readonly Target[] = [pods, manifests, tar, kubeletFlags, hook];
+export const nodeTargets: readonly Target[] = [pods, tar, hook];

@@ -6,33 +6,24 @@ import { podUid } from "../../../src/model/ids.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
 import { instantFromMs } from "../../../src/model/time.ts";
 import {
+  isBesideKubelet,
   kubeletSigns,
-  newerPods,
   type PodSourceOptions,
   readContainerMarks,
   readPods,
+  rootDirectoryOf,
 } from "../../../src/node/kubelet/pods.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
-const signal = new AbortController().signal;
-const kubelet: PodSourceOptions["kubelet"] = {
-  endpoint: "https://127.0.0.1:1",
-  caFile: null,
-  clientCertFile: null,
-  clientKeyFile: null,
-  tokenFile: null,
-  timeoutMs: 1000,
-};
 const defaults = (): PodSourceOptions => ({
   source: "auto",
   rootDirectory: "/nowhere",
   nodeRoot: scratch(),
-  kubelet,
 });
 const read = (change: Partial<PodSourceOptions>): Promise<PodReading> =>
-  readPods({ ...defaults(), ...change }, signal);
+  readPods({ ...defaults(), ...change });
 const uidsOf = (reading: PodReading): readonly string[] =>
-  reading.kind === "ready" ? reading.pods.map(({ uid }) => String(uid)).toSorted() : [reading.kind];
+  reading.kind === "ready" ? reading.pods.map(String).toSorted() : [reading.kind];
 
 describe("kubelet-dir", () => {
   const inDirectory = (rootDirectory: string) => read({ source: "kubelet-dir", rootDirectory });
@@ -81,26 +72,25 @@ describe("pod source auto", () => {
 
   test.each([
     ["a unit", "usr/lib/systemd/system/kubelet.service", "/nowhere"],
-    ["a configuration", "etc/kubernetes/kubelet.conf", "/"],
+    ["a process", "proc/4711/comm", "/"],
     ["a root directory without pods", "no-such-kubelet/config.yaml", "/no-such-kubelet"],
   ])("uses no source if there is %s of a kubelet, and names it", async (_, sign, rootDirectory) => {
     const nodeRoot = scratch();
-    put(nodeRoot, sign);
+    put(nodeRoot, sign, "kubelet\n");
     expect(await read({ nodeRoot, rootDirectory })).toEqual({
       kind: "none",
-      why: expect.stringMatching(/suggests a kubelet.*set --pod-source/),
+      why: expect.stringMatching(/suggests a kubelet.*set --root-dir or --pod-source/),
     });
   });
 });
 
 describe("signs of a kubelet", () => {
-  test("include units, configuration files, and an empty root directory wherever it is", () => {
+  test("include units, init scripts, and an empty root directory wherever it is", () => {
     for (const path of [
       "/etc/systemd/system/kubelet.service",
       "/usr/lib/systemd/system/k3s-agent.service",
       "/etc/init.d/kubelet",
-      "/etc/kubernetes/kubelet.conf",
-      "/etc/kubernetes/kubelet/kubelet-config.json",
+      "/var/lib/k0s/kubelet",
     ]) {
       const root = scratch();
       expect(kubeletSigns(root)).toEqual([]);
@@ -126,43 +116,6 @@ describe("signs of a kubelet", () => {
   });
 });
 
-describe("what a reading of some seconds ago lacks", () => {
-  const found = (pods: PodReading) => (pods.manifests ?? []).flatMap(({ images }) => images);
-  const manifest = (image: string) => JSON.stringify({ spec: { containers: [{ image }] } });
-
-  test("are the names in manifests that came since; those of before stay, as a file may be half written", async () => {
-    const directory = scratch();
-    const options = { ...defaults(), source: "cri" as const, manifestPaths: [directory] };
-    put(directory, "etcd.yaml", manifest("r.example/etcd:3"));
-    const before = await readPods(options, signal);
-    expect(await newerPods(options, before, signal)).toBe(before);
-    put(directory, "etcd.yaml", manifest("r.example/etcd:4"));
-    const after = await newerPods(options, before, signal);
-    expect(found(after)).toEqual(["r.example/etcd:3", "r.example/etcd:4"]);
-    put(directory, "etcd.yaml", "");
-    expect(found(await newerPods(options, after, signal))).toEqual(found(after));
-  });
-
-  test("is with kubelet-api a pod that has a directory since, for which the kubelet is asked again", async () => {
-    const root = scratch();
-    put(root, "pods/known/etc-hosts");
-    const options = { ...defaults(), source: "kubelet-api" as const, rootDirectory: root };
-    const pod = { origin: "api", finished: false, evicted: false, images: [] } as const;
-    const before: PodReading = {
-      kind: "ready",
-      source: "kubelet-api",
-      pods: [{ ...pod, uid: podUid("known") }],
-    };
-    expect(await newerPods(options, before, signal)).toBe(before);
-    // Asked, it has no certificate to be known by.
-    put(root, "pods/another/etc-hosts");
-    expect((await newerPods(options, before, signal)).kind).toBe("failed");
-    expect((await newerPods({ ...options, rootDirectory: "/nowhere" }, before, signal)).kind).toBe(
-      "failed",
-    );
-  });
-});
-
 const uid = podUid("0a1b2c3d-0000-4000-8000-000000000000");
 const UIDS = [uid];
 
@@ -172,6 +125,32 @@ function aRoot(file = "web/8e9f"): string {
   put(root, `pods/${uid}/containers/${file}`);
   return root;
 }
+
+test("the root directory is the configured one, else the first usual one that exists, else the node's own", () => {
+  const here = scratch();
+  expect(rootDirectoryOf("/data/kubelet", [here])).toBe("/data/kubelet");
+  expect(rootDirectoryOf(null, ["/nowhere", here])).toBe(here);
+  expect(rootDirectoryOf(null, ["/nowhere"])).toBe("/");
+});
+
+test("crigc is beside a kubelet if ROOT/pods exists, and never below the node's own root", () => {
+  const root = scratch();
+  expect(isBesideKubelet(root)).toBe(false);
+  mkdirSync(join(root, "pods"));
+  expect(isBesideKubelet(root)).toBe(true);
+  expect(isBesideKubelet("/")).toBe(false);
+});
+
+test("signs of a kubelet include its process, also within k3s, and no other process of a like name", () => {
+  const root = scratch();
+  for (const [pid, name] of [
+    ["1", "kubelet-csr-approver"],
+    ["2", "k3s-server"],
+    ["3", "kubelet"],
+  ] as const)
+    put(root, `proc/${pid}/comm`, `${name}\n`);
+  expect(kubeletSigns(root)).toEqual(["process 2 (k3s-server)", "process 3 (kubelet)"]);
+});
 
 describe("the marks of containers", () => {
   test("are the directories of a pod's containers that hold a file, with the time of their last change", async () => {

@@ -1,15 +1,17 @@
 import { describe, expect, test } from "bun:test";
 
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
-import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { livingPods } from "../../../src/policy/container/ownership.ts";
-import type { PodView } from "../../../src/policy/container/pod-source.ts";
-import { judgePods, type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
-import { aPodRecord, dead, passes, reading, sandboxOf, viewOf } from "../../support/build/pods.ts";
+import {
+  judgePods,
+  type PodJudgement,
+  type PodView,
+  rememberPods,
+} from "../../../src/policy/container/pods.ts";
+import { dead, passes, reading, sandboxOf, viewOf } from "../../support/build/pods.ts";
 
-const A = podUid("uid-a");
 const B = podUid("uid-b");
 const living = sandboxOf("a");
 const stopped = sandboxOf("b", { state: "not-ready" });
@@ -27,7 +29,8 @@ function after(...views: readonly PodView[]): PodJudgement {
   return judgePods(records, last);
 }
 
-describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) => {
+describe("by kubelet-dir, a pod", () => {
+  const source = "kubelet-dir";
   const present = viewOf(lists, reading(source, "uid-a", "uid-b"));
   const absent = viewOf(lists, reading(source, "uid-a"));
   const broken = viewOf(lists, failed);
@@ -55,32 +58,6 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
   });
 });
 
-describe("by kubelet-api, a pod", () => {
-  const { pods } = reading("kubelet-api", "uid-a", "uid-b") as Extract<
-    PodReading,
-    { kind: "ready" }
-  >;
-  const listed = (change: object): PodReading => ({
-    kind: "ready",
-    source: "kubelet-api",
-    pods: pods.map((one) => ({ ...one, ...(one.uid === B && change) })),
-  });
-
-  test("that finished is terminated at once, and not deleted", () => {
-    const judgement = after(viewOf(lists, listed({ finished: true })));
-    expect(judgement.hasEnded(B)).toBe(true);
-    expect(judgement.shouldRemoveContent(B)).toBeNull();
-  });
-
-  test("that was evicted loses its content although it is listed, but not while it is alive", () => {
-    const judgement = after(viewOf(lists, listed({ finished: true, evicted: true })));
-    expect(judgement.shouldRemoveContent(B)).toBe("pod-evicted");
-    const alive = { sandboxes: [living, sandboxOf("b")] };
-    const evicted = after(viewOf(alive, listed({ finished: true, evicted: true })));
-    expect(evicted.shouldRemoveContent(B)).toBeNull();
-  });
-});
-
 describe("a source", () => {
   const stateOf = (...[node, pods]: Parameters<typeof viewOf>) =>
     judgePods(new Map(), viewOf(node, pods)).state;
@@ -90,9 +67,19 @@ describe("a source", () => {
     expect(stateOf(lists, failed)).toEqual({ kind: "not-ready", source: "kubelet-dir", why });
   });
 
-  test("is ready if it lists one of the stopped pods, and whatever foreign pods exist", () => {
+  test("that knows none of the living pods is not ready, and one that knows some is", () => {
+    expect(stateOf(lists, reading("kubelet-dir", "uid-b"))).toEqual({
+      kind: "not-ready",
+      source: "kubelet-dir",
+      why: "it lists none of the pods that are alive on this node (1)",
+    });
+    const sandboxes = [living, sandboxOf("c")];
+    expect(stateOf({ sandboxes }, reading("kubelet-dir", "uid-c")).kind).toBe("ready");
+  });
+
+  test("is ready without a living pod, and whatever foreign pods exist", () => {
     const sandboxes = [stopped, sandboxOf("a", { state: "not-ready" })];
-    expect(stateOf({ sandboxes }, reading("kubelet-dir", "uid-a")).kind).toBe("ready");
+    expect(stateOf({ sandboxes }, reading("kubelet-dir")).kind).toBe("ready");
     const foreign = { sandboxes: [sandboxOf("f", { podUid: podUid("") })] };
     expect(stateOf(foreign, reading("kubelet-dir")).kind).toBe("ready");
   });
@@ -142,7 +129,7 @@ describe("the live pod is the one", () => {
   });
 });
 
-describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
+describe.each(["kubelet-dir", "cri"] as const)(
   "by %s, a pod that came after the last recorded pass",
   (source) => {
     test("is neither deleted nor terminated, nor may it be deleted", () => {
@@ -159,40 +146,6 @@ describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
 );
 
 describe("the ledger", () => {
-  const pending = new Map([[podUid("uid-p"), aPodRecord({ origin: "pending" })]]);
-  const api = (...uids: readonly string[]) => reading("kubelet-api", "uid-a", ...uids);
-  const keys = (records: ReadonlyMap<PodUid, PodRecord>) => [...records.keys()].map(String);
-
-  test("of a pod that never ran is so only while the kubelet's own list is read", () => {
-    const only = { sandboxes: [living] };
-    expect(keys(rememberPods(pending, viewOf(only, api())))).toEqual(["uid-a", "uid-p"]);
-    for (const pods of [reading("kubelet-dir", "uid-a"), { kind: "none", why: "a test" } as const])
-      expect(keys(rememberPods(pending, viewOf(only, pods)))).toEqual(["uid-a"]);
-  });
-
-  test("of a pod that only a list of static pods names, or that was not about to run, is nothing", () => {
-    const seen = { finished: false, evicted: false, images: [] } as const;
-    const pods: PodReading = {
-      kind: "ready",
-      source: "kubelet-api",
-      pods: [
-        { ...seen, uid: A, origin: "api" },
-        { ...seen, uid: podUid("uid-s"), origin: "static" },
-      ],
-    };
-    const previous = new Map([[podUid("uid-old"), aPodRecord({})]]);
-    expect(keys(rememberPods(previous, viewOf({ sandboxes: [living] }, pods)))).toEqual(["uid-a"]);
-  });
-
-  test("of a pod that was about to run says that it ran as soon as something of it is here", () => {
-    const uid = podUid("uid-p");
-    const here = { sandboxes: [living, sandboxOf("p", { state: "not-ready" })] };
-    expect(rememberPods(pending, viewOf(here, api())).get(uid)?.origin).toBe("api");
-    expect(rememberPods(pending, viewOf({ sandboxes: [living] }, api())).get(uid)?.origin).toBe(
-      "pending",
-    );
-  });
-
   test("counts no absence by the runtime alone, which does not know of absence", () => {
     const records = rememberPods(new Map(), viewOf(lists, reading("cri")));
     expect(records.get(B)).toMatchObject({

@@ -77,7 +77,7 @@ class Node {
       sandboxImages: new Map(sandboxes.map(({ id }) => [id, ""])),
     };
     const [block] = creationBlock({
-      snapshot: { creations, pods: look.pods ?? { kind: "none", why: "a test" } },
+      snapshot: { creations },
       ledger: this.ledger,
       limits: defaultLimits,
       creationPatience: look.patience ?? FULL_PATIENCE,
@@ -145,22 +145,6 @@ describe("where the kubelet's pods cannot be read", () => {
     expect(node.look({ ...look, after: seconds(1) })).toBe(0);
     expect(new Node().look({ ...look, sandboxes: [{ ...pod, state: "not-ready" }] })).toBe(0);
   });
-});
-
-describe("a pod that the kubelet lists", () => {
-  const known = { uid: pod.podUid, finished: false, evicted: false, images: [] };
-
-  test.each([
-    ["kubelet-api", "api", 0],
-    ["kubelet-api", "directory", IN_FULL],
-    ["kubelet-dir", "directory", IN_FULL],
-  ] as const)(
-    "by %s as of %s holds up images for %p ms: a specification names them",
-    (source, origin, ms) => {
-      const pods: PodReading = { kind: "ready", source, pods: [{ ...known, origin }] };
-      expect(new Node().look({ marks: [aMark()], pods })).toBe(ms);
-    },
-  );
 });
 
 test("of two ready sandboxes of a pod the newer one counts, in any order", () => {

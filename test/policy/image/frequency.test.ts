@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ImageId } from "../../../src/model/ids.ts";
+import { type ImageId, podUid } from "../../../src/model/ids.ts";
 import { type Ledger } from "../../../src/model/ledger.ts";
 import type { ImageTrigger } from "../../../src/model/reason.ts";
 import { frequencyOf } from "../../../src/model/records.ts";
@@ -126,11 +126,11 @@ describe("containers not seen before", () => {
     return [...newContainersOf(ledger, snapshot, usageOf(snapshot))];
   };
 
-  const manifests = [{ path: "/m", images: [base.id], fault: null }];
+  const specs = { pods: [{ uid: podUid("u"), images: [base.id] }], error: null };
   const named = { imageName: "registry.example/base:v1" };
   test.each([
     ["none, with no container", {}, {}],
-    ["none that a manifest names", { pods: { kind: "none", why: "", manifests } }, {}],
+    ["none that a pod's specification names", { pods: { kind: "none", why: "", specs } }, {}],
     ["its own image", { containers: [web, job] }, { app: 2 }],
     ["the image of a volume", mounting(base.id), { app: 1, base: 1 }],
     ["once, an image that it runs and mounts", mounting(app.id), { app: 1 }],

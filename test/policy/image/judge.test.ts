@@ -14,7 +14,6 @@ import {
   anImage,
   anImagePlan,
   aRecord,
-  aSandbox,
   keepOf,
   NOW,
 } from "../../support/build/values.ts";
@@ -22,7 +21,6 @@ import { fateOf, inputOf, type Node, planOf, WATCHED } from "../judging.ts";
 
 const image = anImage("app");
 const held = (reason: string): HoldState => ({ kind: "held", until: null, since: null, reason });
-const failedApi: Snapshot["pods"] = { kind: "failed", source: "kubelet-api", message: "401" };
 
 describe("each block stops every image and says why", () => {
   const graceUntil = watched(WATCHED + minutes(3));
@@ -46,7 +44,6 @@ describe("each block stops every image and says why", () => {
       { snapshot: { keep: keepOf([{ pattern: "a b", source: "--keep" }]) } },
       { problems: [{ source: "--keep" }] },
     ],
-    ["pods-unknown", { snapshot: { pods: failedApi } }, { message: "401" }],
     [
       "usage-unknown",
       { snapshot: { containers: [aContainer("c", { imageName: "a/gone:1" })] } },
@@ -132,39 +129,13 @@ describe("pods that cannot be read", () => {
   const blocksOf = (node: Node): readonly ImageBlock["kind"][] =>
     planOf({ images: [image], ...node }).blocks.map(({ kind }) => kind);
 
-  test("matter only where their specifications count as use", () => {
+  test("do not block images, whose specifications only add uses", () => {
     expect(
       blocksOf({
         snapshot: { pods: { kind: "failed", source: "kubelet-dir", message: "no such directory" } },
       }),
     ).toEqual([]);
     expect(blocksOf({ snapshot: { pods: { kind: "none", why: "asked for" } } })).toEqual([]);
-  });
-
-  test("of a kubelet with an incomplete list block images with their own reason", () => {
-    const snapshot: Node["snapshot"] = { pods: { kind: "ready", source: "kubelet-api", pods: [] } };
-    expect(blocksOf({ snapshot })).toEqual([]);
-    const unknown = aSandbox("living", { createdAt: instant(NOW - hours(1)) });
-    expect(
-      blocksOf({
-        snapshot: { ...snapshot, sandboxes: [unknown], containers: [aContainer("living")] },
-      }),
-    ).toContain("pods-incomplete");
-  });
-
-  test("of a kubelet that lists only static pods block images, which a healthy node may show too", () => {
-    const uid = podUid("0123456789abcdef0123456789abcdef");
-    const listed = { uid, origin: "static" as const, finished: false, evicted: false, images: [] };
-    const createdAt = instant(NOW - hours(1));
-    const { blocks } = planOf({
-      images: [image],
-      snapshot: {
-        pods: { kind: "ready", source: "kubelet-api", pods: [listed] },
-        sandboxes: [aSandbox("s", { podUid: uid, metadataUid: uid, createdAt })],
-        containers: [aContainer("job", { podUid: podUid("uid-c"), state: "exited", createdAt })],
-      },
-    });
-    expect(blocks[0]).toMatchObject({ kind: "pods-incomplete", passes: true });
   });
 });
 
@@ -242,7 +213,6 @@ describe("just before a removal", () => {
       { keep: keepOf([], invalid) },
       blockedBy("keep-rules-invalid", { detail: `${source}: it is no pattern` }),
     ],
-    ["pods that can no longer be read", { pods: failedApi }, blockedBy("pods-unknown")],
     [
       "containers whose image is unknown",
       { containers: ["a", "b"].map(gone) },

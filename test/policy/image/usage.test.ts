@@ -4,7 +4,6 @@ import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../
 import type {
   Container,
   ImageVolumes,
-  Manifest,
   PodReading,
   Resolution,
   Snapshot,
@@ -28,23 +27,11 @@ const answers = (entries: Record<string, Resolution>): Pick<Snapshot, "resolutio
   resolutions: new Map(Object.entries(entries)),
 });
 
-type PodList = Extract<PodReading, { readonly kind: "ready" }>;
-/** Pods as the kubelet's API lists them, each of one of these images. */
-const specs = (...images: readonly string[]): PodList => ({
-  kind: "ready",
-  source: "kubelet-api",
-  pods: images.map((image) => ({
-    uid: podUid("u"),
-    origin: "api",
-    finished: false,
-    evicted: false,
-    images: [image],
-  })),
-});
-const manifest = (image: string, fault: Manifest["fault"] = null): Manifest => ({
-  path: "/m/etcd.yaml",
-  images: [image],
-  fault,
+/** Pods as the kubelet lists them, each of one of these images. */
+const specs = (...images: readonly string[]): PodReading => ({
+  kind: "none",
+  why: "x",
+  specs: { pods: images.map((image) => ({ uid: podUid("u"), images: [image] })), error: null },
 });
 
 test.each<[string, Partial<Container>]>([
@@ -229,28 +216,10 @@ describe("an image volume", () => {
 describe("pods and sandboxes", () => {
   const images = [app, other];
 
-  const unread = { subject: "static pod /m/etcd.yaml", message: "cannot read its manifest: EIO" };
-  test.each([
-    ["valid", null, []],
-    ["invalid", { kind: "invalid", message: "no pod" }, []],
-    ["unreadable", { kind: "unreadable", message: "EIO" }, [unread]],
-  ] as const)(
-    "an image that the manifest of a static pod names is in use, whatever the pod source, if it is %s",
-    (_, fault, unknown) => {
-      const manifests = [manifest("registry.example/other:v1", fault)];
-      const user = { kind: "static-pod", path: "/m/etcd.yaml", invalid: fault !== null } as const;
-      expect(usageOf(aSnapshot({ images, pods: { kind: "none", why: "x", manifests } }))).toEqual({
-        users: new Map([[other.id, [user]]]),
-        unknown: [...unknown],
-      });
-    },
-  );
-
   test.each(["registry.example/gone:v1", "not a name"])(
     "what a pod says leaves nothing unknown, although nobody could be asked for it: %s",
     (image) => {
-      const pods = { ...specs(image), manifests: [manifest(image)] };
-      expect(usageOf(aSnapshot({ images, pods })).unknown).toEqual([]);
+      expect(usageOf(aSnapshot({ images, pods: specs(image) })).unknown).toEqual([]);
     },
   );
 
@@ -268,24 +237,17 @@ describe("pods and sandboxes", () => {
     expect(unknown.map(({ subject }) => subject)).toEqual(subjects);
   });
 
-  test("images of pod specifications are in use, beside those of manifests, if the kubelet's API lists them; an empty name uses none", () => {
-    const listed = [...images, anImage("empty", { repoTags: [""] })];
-    const manifests = [manifest("registry.example/app:v1")];
-    const pods = { ...specs("", "registry.example/other:v1"), manifests };
-    const { users, unknown } = usageOf(aSnapshot({ images: listed, pods }));
-    expect([...users.keys()].toSorted()).toEqual([app.id, other.id].toSorted());
-    expect(users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
+  test("images of pod specifications are in use, whatever the pod source", () => {
+    const pods = specs("registry.example/other:v1");
+    const { users, unknown } = usageOf(aSnapshot({ images, pods }));
+    expect(users).toEqual(new Map([[other.id, [{ kind: "pod-spec", uid: podUid("u") }]]]));
     expect(unknown).toEqual([]);
-    const directory = { ...pods, source: "kubelet-dir" } as const;
-    expect(used(aSnapshot({ images: listed, pods: directory }))).toEqual([app.id]);
   });
 
-  test("a specification or manifest never means the beginning of an ID, as a container may", () => {
+  test("a specification never means the beginning of an ID, as a container may", () => {
     const name = app.id.slice("sha256:".length, "sha256:".length + 20);
     const absent = answers({ [`docker.io/library/${name}:latest`]: { kind: "absent" } });
-    const none = { kind: "none", why: "x", manifests: [manifest(name)] } as const;
-    for (const pods of [specs(name), none])
-      expect(used(aSnapshot({ images, ...absent, pods }))).toEqual([]);
+    expect(used(aSnapshot({ images, ...absent, pods: specs(name) }))).toEqual([]);
     expect(used(node({ imageName: name }, absent))).toEqual([app.id]);
   });
 });

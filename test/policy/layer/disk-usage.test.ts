@@ -115,7 +115,6 @@ describe("images by namespace", () => {
     unnamed: { kind: "container", id: unnamed.id, ...pod, state: "running" },
     sandbox: { kind: "sandbox", id: sandbox.id },
     spec: { kind: "pod-spec", uid: sandbox.podUid },
-    manifest: { kind: "static-pod", path: "/etc/kubernetes/manifests/a.yaml", invalid: false },
   };
 
   test.each([
@@ -123,9 +122,8 @@ describe("images by namespace", () => {
     ["a volume of a container", ["volume"], ["shop"]],
     ["a sandbox", ["sandbox"], ["kube-system"]],
     ["the specification of a pod", ["spec"], ["kube-system"]],
-    ["a static pod, whose namespace is not known", ["manifest"], [null]],
     ["a container that names no namespace", ["unnamed"], [null]],
-    ["several of one namespace", ["container", "volume", "manifest"], ["shop"]],
+    ["several of one namespace", ["container", "volume"], ["shop"]],
   ])("are in the namespace of their user if it is %s", (_, by, namespaces) => {
     expect(namespacesOf(...by.map((one) => users[one]!))).toEqual(namespaces);
   });

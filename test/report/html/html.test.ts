@@ -61,7 +61,7 @@ test("a page is made of the history alone if the node cannot be read, and says s
 });
 
 test("the page starts with what blocks removal", () => {
-  const blocks = [{ kind: "pods-unknown", message: "status 500" }] as const;
+  const blocks = [{ kind: "usage-unknown", unknown: [] }] as const;
   const text = planned(imagePlan({ candidates: [], blocks }));
   expect(text.indexOf("No image is removed now:")).toBeLessThan(text.indexOf("Disk usage over"));
   expect(text.indexOf("No image is removed now:")).toBeGreaterThan(0);

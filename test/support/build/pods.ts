@@ -15,8 +15,11 @@ import {
 import type { ContainerInput } from "../../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../../src/policy/container/containers.ts";
 import type { Listed } from "../../../src/policy/container/ownership.ts";
-import type { PodView } from "../../../src/policy/container/pod-source.ts";
-import { type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
+import {
+  type PodJudgement,
+  type PodView,
+  rememberPods,
+} from "../../../src/policy/container/pods.ts";
 import { aContainer, aSandbox, containerLimits, memoryLimits, NOW } from "./values.ts";
 
 /** Ends `secondsAgo` before now; the same instant is its creation, so that order by either is the same. */
@@ -46,7 +49,6 @@ export const sandboxOf = (pod: string, change: Partial<Sandbox> = {}): Sandbox =
 /** A judgement that says of the named pods what is given, and of all others that they are known. */
 export function judged(change: {
   readonly gone?: readonly string[];
-  readonly evicted?: readonly string[];
   readonly terminated?: readonly string[];
   readonly foreignDead?: readonly string[];
   readonly notReady?: string;
@@ -54,10 +56,8 @@ export function judged(change: {
 }): PodJudgement {
   const among = (uids: readonly string[] | undefined, uid: PodUid): boolean =>
     (uids ?? []).includes(uid);
-  const shouldRemoveContent = (uid: PodUid): "pod-gone" | "pod-evicted" | null => {
-    if (among(change.gone, uid)) return "pod-gone";
-    return among(change.evicted, uid) ? "pod-evicted" : null;
-  };
+  const shouldRemoveContent = (uid: PodUid): "pod-gone" | null =>
+    among(change.gone, uid) ? "pod-gone" : null;
   return {
     state: stateOf(change),
     shouldRemoveContent,
@@ -144,7 +144,7 @@ export const logsOf = (...pods: readonly string[]): LogFacts => ({
 export function viewOf(
   node: Partial<Pick<PodView, "containers" | "sandboxes" | "logs">>,
   pods: PodReading,
-  change: Partial<Pick<PodView, "watched" | "limits" | "observedAt">> = {},
+  change: Partial<Pick<PodView, "watched" | "limits">> = {},
 ): PodView {
   return {
     containers: [],
@@ -152,32 +152,21 @@ export function viewOf(
     logs: null,
     ...node,
     pods,
-    observedAt: NOW,
     watched: watched(hours(100)),
     limits: memoryLimits,
     ...change,
   };
 }
 
-export const reading = (
-  source: "kubelet-dir" | "kubelet-api" | "cri",
-  ...uids: readonly string[]
-): PodReading => ({
+export const reading = (source: "kubelet-dir" | "cri", ...uids: readonly string[]): PodReading => ({
   kind: "ready",
   source,
-  pods: uids.map((uid) => ({
-    uid: podUid(uid),
-    origin: source === "kubelet-api" ? "api" : "directory",
-    finished: false,
-    evicted: false,
-    images: [],
-  })),
+  pods: uids.map(podUid),
 });
 
 export const aPodRecord = (change: Partial<PodRecord> = {}): PodRecord => ({
   absentSinceWatched: null,
   deadSinceWatched: null,
-  origin: null,
   ...change,
 });
 

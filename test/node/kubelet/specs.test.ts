@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type { PodReading } from "../../../src/model/snapshot.ts";
-import { type KubeletOptions, kubeletPods } from "../../../src/node/http.ts";
-import { readPods } from "../../../src/node/kubelet/pods.ts";
+import { podUid } from "../../../src/model/ids.ts";
+import type { KubeletOptions } from "../../../src/model/ports.ts";
+import type { PodSpecs } from "../../../src/model/snapshot.ts";
+import { PodSpecReader } from "../../../src/node/kubelet/specs.ts";
 import { makeCertificate } from "../../support/certificate.ts";
 import { aPod, type FakeKubelet, podList, startFakeKubelet } from "../../support/fake-kubelet.ts";
 import { put, scratch } from "../../support/scratch.ts";
@@ -36,114 +37,98 @@ afterAll(() => kubelet[Symbol.asyncDispose]());
 
 const rootDirectory = join(directory, "kubelet");
 mkdirSync(join(rootDirectory, "pods"), { recursive: true });
-const read = (change: Partial<KubeletOptions> = {}, root = rootDirectory): Promise<PodReading> =>
-  readPods(
-    { source: "kubelet-api", rootDirectory: root, kubelet: { ...options, ...change } },
-    signal,
-  );
+const readerOf = (change: Partial<KubeletOptions> = {}): PodSpecReader =>
+  new PodSpecReader({ ...options, ...change }, () => rootDirectory);
+const read = (change: Partial<KubeletOptions> = {}): Promise<PodSpecs> =>
+  readerOf(change).read(signal);
 
 /** Why a reading failed; the port and the library's words differ from run to run. */
-async function failureOf(reading: Promise<PodReading>): Promise<string> {
-  const found = await reading;
-  expect(found).toMatchObject({ kind: "failed", source: "kubelet-api" });
-  const message = found.kind === "failed" ? found.message : "";
-  return message
+async function failureOf(reading: Promise<PodSpecs>): Promise<string> {
+  const { pods, error } = await reading;
+  expect(pods).toEqual([]);
+  expect(error).not.toBeNull();
+  return (error ?? "")
     .replaceAll(/127\.0\.0\.1:\d+/g, "HOST:PORT")
     .replaceAll(directory, "")
     .replace(/ failed: (?!.*(?:larger than|no complete|certificate and key files)).*/, " failed");
 }
 
-/** What crigc reads from a list of these pods. */
-async function podsFrom(pods: readonly object[]) {
+/** The images that crigc reads from a list of these pods, by pod. */
+async function imagesFrom(pods: readonly object[]) {
   kubelet.answer = { kind: "pods", pods };
-  return (await kubeletPods(options, signal)).map((pod) => ({ ...pod, uid: String(pod.uid) }));
+  const found = await read();
+  expect(found.error).toBeNull();
+  return Object.fromEntries(found.pods.map(({ uid, images }) => [String(uid), images]));
 }
-const annotated = (uid: string, annotations: Readonly<Record<string, string>>, more = {}) =>
-  aPod(uid, {
-    annotations: Object.fromEntries(
-      Object.entries(annotations).map(([key, value]) => [`kubernetes.io/config.${key}`, value]),
-    ),
-    ...more,
-  });
+
+const specOf = (image: string) => ({ spec: { containers: [{ image }] } });
 
 describe("the kubelet's list of pods", () => {
   test("is read over HTTPS with the bearer token of the file", async () => {
-    const pods = await podsFrom([aPod("uid-a"), aPod("uid-b")]);
-    expect(pods.map(({ uid }) => uid)).toEqual(["uid-a", "uid-b"]);
+    expect(Object.keys(await imagesFrom([aPod("uid-a"), aPod("uid-b")]))).toEqual([
+      "uid-a",
+      "uid-b",
+    ]);
     expect(kubelet.requests.at(-1)).toEqual({ path: "/pods", authorization: "Bearer s3cret" });
   });
 
-  test("says which pods have finished, which were evicted, and which images they name", async () => {
+  test("names the images of all containers and of image volumes, of finished pods too", async () => {
     const spec = {
       initContainers: [{ image: "init:1" }],
       containers: [{ image: "app:1" }, { image: "app:1" }],
+      ephemeralContainers: [{ image: "debug:1" }, {}],
       volumes: [
         { name: "data", image: { reference: "volume:1" } },
         { name: "none", emptyDir: {} },
       ],
     };
-    const pods = await podsFrom([
+    const pods = [
       aPod("uid-a", { spec, status: { phase: "Succeeded" } }),
-      aPod("uid-b", { status: { phase: "Failed", reason: "Evicted" } }),
-      aPod("uid-c", { status: { phase: "Running", reason: "Evicted" } }),
-      aPod("uid-d", { status: { phase: "Pending" } }),
-    ]);
-    expect(pods.map(({ uid, finished, evicted }) => [uid, finished, evicted])).toEqual([
-      ["uid-a", true, false],
-      ["uid-b", true, true],
-      ["uid-c", false, false],
-      ["uid-d", false, false],
-    ]);
-    expect(pods[0]?.images).toEqual(["init:1", "app:1", "volume:1"]);
-  });
-
-  test("has a static pod by its own UID and its mirror's, and ignores annotations about other pods", async () => {
-    const evicted = { status: { phase: "Failed", reason: "Evicted" } };
-    const pods = await podsFrom([
-      annotated("uid-api", { source: "api" }),
-      annotated("uid-file", { source: "file", hash: "uid-file" }),
-      annotated("uid-mirror", { source: "api", mirror: "uid-of-file" }),
-      annotated("uid-hashed", { hash: "0123abcd" }),
-      aPod("uid-plain"),
-      annotated("uid-victim", { source: "api" }),
-      annotated("uid-x", { source: "api", mirror: "uid-victim" }, evicted),
-      annotated("uid-y", { source: "api", mirror: "uid-unlisted" }, evicted),
-    ]);
-    const shown = pods.map((it) => `${it.uid} ${it.origin}${it.evicted ? " evicted" : ""}`);
-    expect(shown).toEqual([
-      "uid-api api",
-      "uid-file static",
-      "uid-mirror api",
-      "uid-of-file static",
-      "uid-hashed listed",
-      "0123abcd static",
-      "uid-plain listed",
-      "uid-victim api",
-      "uid-x api evicted",
-      "uid-y api evicted",
-      "uid-unlisted static",
-    ]);
-  });
-
-  test("is joined with the directories of pods that it lacks, and fails without them", async () => {
-    const root = join(directory, "another-root");
-    for (const uid of ["uid-a", "uid-b"]) mkdirSync(join(root, "pods", uid), { recursive: true });
-    kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
-    expect(await read({}, root)).toMatchObject({
-      pods: [
-        { uid: "uid-a", origin: "listed" },
-        { uid: "uid-b", origin: "directory" },
-      ],
+      aPod("uid-b", { ...specOf("next:1"), status: { phase: "Pending" } }),
+    ];
+    expect(await imagesFrom(pods)).toEqual({
+      "uid-a": ["init:1", "app:1", "debug:1", "volume:1"],
+      "uid-b": ["next:1"],
     });
-    expect(await failureOf(read({}, "/nowhere"))).toMatch(
-      /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
-    );
   });
 
   test("may be empty, as the kubelet writes it", async () => {
     const body = '{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}';
     kubelet.answer = { kind: "text", status: 200, body };
-    expect(await read()).toEqual({ kind: "ready", source: "kubelet-api", pods: [] });
+    expect(await read()).toEqual({ pods: [], error: null });
+  });
+});
+
+describe("the images of a pod whose directory exists", () => {
+  const directoryOf = (uid: string): string => join(rootDirectory, "pods", uid);
+
+  test("count as last read while the kubelet does not answer or list it, until the directory is gone", async () => {
+    mkdirSync(directoryOf("uid-here"), { recursive: true });
+    const here = { uid: podUid("uid-here"), images: ["here:1"] };
+    const reader = readerOf();
+    kubelet.answer = {
+      kind: "pods",
+      pods: [aPod("uid-here", specOf("here:1")), aPod("uid-gone", specOf("gone:1"))],
+    };
+    expect((await reader.read(signal)).pods).toHaveLength(2);
+    kubelet.answer = { kind: "hang-up" };
+    expect(await reader.read(signal)).toMatchObject({ pods: [here], error: expect.any(String) });
+    kubelet.answer = { kind: "pods", pods: [] };
+    expect(await reader.read(signal)).toEqual({ pods: [here], error: null });
+    rmSync(directoryOf("uid-here"), { recursive: true });
+    expect(await reader.read(signal)).toEqual({ pods: [], error: null });
+  });
+
+  test("are read again once another directory appears, and not for one that is known", async () => {
+    const reader = readerOf();
+    kubelet.answer = { kind: "pods", pods: [] };
+    await reader.read(signal);
+    expect(await reader.isOutdated()).toBe(false);
+    mkdirSync(directoryOf("uid-new"), { recursive: true });
+    expect(await reader.isOutdated()).toBe(true);
+    await reader.read(signal);
+    expect(await reader.isOutdated()).toBe(false);
+    rmSync(directoryOf("uid-new"), { recursive: true });
   });
 });
 
@@ -194,7 +179,7 @@ describe("the identity of the kubelet's port", () => {
     ["for another node", ca, ["another-node.example"]],
   ])("is refused with a certificate %s", async (_, issuer, dnsNames) => {
     await using impostor = await startFakeKubelet(makeCertificate({ name: "x", dnsNames, issuer }));
-    expect((await read({ endpoint: impostor.endpoint })).kind).toBe("failed");
+    expect((await read({ endpoint: impostor.endpoint })).error).not.toBeNull();
     expect(impostor.requests).toEqual([]);
   });
 
@@ -206,7 +191,7 @@ describe("the identity of the kubelet's port", () => {
       endpoint: selfSigned.endpoint,
       caFile: file("own.crt", own.certificate),
     });
-    expect(reading.kind).toBe("ready");
+    expect(reading.error).toBeNull();
   });
 
   test("is not checked through a proxy of the environment", async () => {
@@ -214,7 +199,7 @@ describe("the identity of the kubelet's port", () => {
     const before = process.env["HTTPS_PROXY"];
     process.env["HTTPS_PROXY"] = "http://127.0.0.1:1";
     try {
-      expect((await read()).kind).toBe("ready");
+      expect((await read()).error).toBeNull();
     } finally {
       if (before === undefined) delete process.env["HTTPS_PROXY"];
       else process.env["HTTPS_PROXY"] = before;
@@ -232,7 +217,7 @@ describe("the identity of the kubelet's port", () => {
       },
     });
     const reading = await read({ endpoint: `http://127.0.0.1:${server.port}`, caFile: null });
-    expect(reading.kind).toBe("ready");
+    expect(reading.error).toBeNull();
     expect(authorization).toBeNull();
   });
 });
