@@ -31,14 +31,20 @@ const kernelStartsMax = 3;
 const shutdownSecondsMax = 240;
 
 /** Short periods and ages, so that minutes show what takes hours elsewhere. */
-const settings = [
-  "--image-gc-period=10s",
-  "--image-detection-period=5s",
-  "--minimum-image-ttl-duration=20s",
-  "--container-gc-period=5s",
-  "--boot-grace=15s",
-  "--dead-pod-ttl=20s",
-];
+const baselineDropIn = `[Service]
+ExecStartPre=/usr/local/bin/crigc keep baseline --once
+ReadWritePaths=/etc/crigc/keep.d
+`;
+
+/** Short times, so that a boot shows a pass of each kind. */
+const settings = {
+  imageGCPeriod: "10s",
+  imageDetectionPeriod: "5s",
+  imageMinimumGCAge: "20s",
+  containerGCPeriod: "5s",
+  bootGrace: "15s",
+  deadPodTTL: "20s",
+};
 
 const checkUnit = `[Unit]
 Description=Checks of the collector
@@ -117,7 +123,10 @@ async function makeRootDisk(): Promise<void> {
 }
 
 async function furnish(tree: string): Promise<void> {
-  await command(program, "install", `--root=${tree}`, "--baseline");
+  await command(program, "install", `--root=${tree}`);
+  const dropIns = join(tree, "etc/systemd/system/crigc.service.d");
+  mkdirSync(dropIns);
+  writeFileSync(join(dropIns, "10-baseline.conf"), baselineDropIn);
   const put = (path: string, text: string): void => writeFileSync(join(tree, path), text);
   put(
     "etc/fstab",
@@ -162,13 +171,10 @@ async function makeImageDisk(): Promise<void> {
 
 /** A NoCloud seed is a disk of that label with two files. */
 async function makeSeed(): Promise<void> {
-  const userData = await command(
-    program,
-    "print",
-    "cloud-config",
-    "--path=/usr/local/bin/crigc",
-    ...settings,
-  );
+  const indented = Object.entries(settings).map(([name, value]) => `      ${name}: ${value}\n`);
+  const userData = (await command(program, "print", "cloud-config"))
+    .replace("/opt/crigc/crigc", "/usr/local/bin/crigc")
+    .replace(/(kind: CrigcConfiguration\n)/, `$1${indented.join("")}`);
   writeFileSync(join(work, "user-data"), userData);
   writeFileSync(join(work, "meta-data"), "instance-id: crigc-boot\nlocal-hostname: crigc-node\n");
   const files = ["user-data", "meta-data"].map((name) => join(work, name));

@@ -9,7 +9,9 @@ import { commands } from "../src/cli/dispatch.ts";
 import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, operandUsage, optionUsage } from "../src/cli/help/help.ts";
 import { dashed, defaultWords, variablesOf } from "../src/config/field.ts";
-import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
+import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../src/config/fields.ts";
+import { defaultOf } from "../src/config/settings.ts";
+import { printed } from "../src/config/values.ts";
 
 const top = join(import.meta.dir, "..");
 /** An option of this many commands is described once. */
@@ -96,11 +98,7 @@ const pageOf: Readonly<Record<string, string>> = {
   "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",
   uninstall: "install.md#install",
-  "print systemd-unit": "install.md#install",
-  "print openrc-script": "install.md#install",
-  "print cloud-config": "install.md#cloud-init",
-  "print daemonset": "kubernetes.md#as-a-daemonset",
-  "print prometheus-rules": "operations.md#alerts",
+  print: "install.md#files-for-other-machines",
 };
 
 function commandSection(command: Command): string {
@@ -134,7 +132,54 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
-if (import.meta.main)
+/** In `deploy/crigc.yaml` they come first. */
+const OFTEN_CHANGED: readonly FieldName[] = [
+  "imageGCHighThresholdPercent",
+  "imageGCLowThresholdPercent",
+  "imageMaximumGCAge",
+  "imageStoreBudget",
+  "keep",
+  "metricsBindAddress",
+];
+
+const CONFIG_OPENING = `# crigc configuration. Each setting below is commented out and shows its default: remove the "#" and change the value.
+# "crigc config" shows the effective values and their sources; "crigc config --check FILE" validates a file.
+# Run "systemctl restart crigc" after a change. Files in conf.d are merged over this one in the order of their names.
+
+apiVersion: crigc/v1
+kind: CrigcConfiguration
+`;
+
+/** `deploy/crigc.yaml`. Every setting is commented out, so that an old file does not freeze a default. */
+export function configurationFile(): string {
+  const rest = fieldNames.filter(
+    (name) => fieldOf(name).outsideFiles !== true && !OFTEN_CHANGED.includes(name),
+  );
+  return [CONFIG_OPENING, ...[...OFTEN_CHANGED, ...rest].map(configurationEntry)].join("\n");
+}
+
+function configurationEntry(name: FieldName, index: number, names: readonly FieldName[]): string {
+  const field = fieldOf(name);
+  const { kind } = field.type;
+  const value = printed(field.type, defaultOf(name));
+  const unset = kind === "endpoint" || kind === "path" ? "" : "off";
+  const text = `${capital(field.help)}. ${field.doc}`;
+  // Names with a dot share a map, which the first of them opens.
+  const [outer = "", inner] = name.split(".");
+  const isOpen = names[index - 1]?.startsWith(`${outer}.`) === true;
+  const entry = JSON.stringify(value ?? unset)
+    .replaceAll('":"', '": "')
+    .replaceAll(',"', ', "');
+  const lines =
+    inner === undefined
+      ? [`${outer}: ${entry}`]
+      : [...(isOpen ? [] : [`${outer}:`]), `  ${inner}: ${entry}`];
+  const about = Bun.wrapAnsi(text, 110).replaceAll(/^/gm, "# ");
+  return `${about}\n${lines.map((line) => `#${line}\n`).join("")}`;
+}
+
+if (import.meta.main) {
+  writeFileSync(join(top, "deploy/crigc.yaml"), configurationFile());
   for (const path of Object.keys(generated)) {
     const file = join(top, path);
     const page = readFileSync(file, "utf8");
@@ -143,3 +188,4 @@ if (import.meta.main)
     writeFileSync(file, next);
     console.log(`docs: updated ${path}`);
   }
+}

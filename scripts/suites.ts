@@ -146,7 +146,7 @@ export const suites: readonly Suite[] = [
     run: { tests: ["test/e2e/release"] },
     ordered: true,
     needsRoot: true,
-    groups: ["release", "packages", "containerd", "debian-root"],
+    groups: ["release", "containerd"],
     testSeconds: 600,
     suiteMinutes: 40,
   },

@@ -3,7 +3,6 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { ENGINE_ENVIRONMENT } from "../../src/install/service.ts";
 import type { BareCost, BareStep } from "./bare.ts";
 import { cheapest, sum } from "./costs.ts";
 import { type LargeNode, largeNode } from "./large-node.ts";
@@ -228,7 +227,7 @@ export class LargeBench {
     ];
     return Bun.spawn(command, {
       stdio: ["ignore", "ignore", "pipe"],
-      env: { ...process.env, ...Object.fromEntries(ENGINE_ENVIRONMENT) },
+      env: { ...process.env, BUN_GC_TIMER_INTERVAL: "10000", BUN_IDLE_GC_SECONDS: "0" },
     });
   }
 

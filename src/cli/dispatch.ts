@@ -32,7 +32,7 @@ import { keepAdd, keepRemove } from "./commands/keep-edit.ts";
 import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
 import { df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
-import { printCommands } from "./commands/print.ts";
+import { print } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
@@ -261,7 +261,7 @@ export const commands: readonly Command[] = [
   config,
   install,
   uninstall,
-  ...printCommands,
+  print,
   completion,
   version,
   help,

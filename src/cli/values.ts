@@ -49,12 +49,6 @@ export const numberUpTo = (most: number): ValueType<number> => ({
   },
 });
 
-export const matching = (what: string, use: string, pattern: RegExp): ValueType<string> => ({
-  what,
-  use,
-  read: (text) => (pattern.test(text) ? text : null),
-});
-
 /** `message`: what is wrong with the value of an option. */
 export const optionError = (name: string, text: string, message: string): ConfigError =>
   usageError(`--${name}`, text, `${quoted(text)} ${message}`);

@@ -5,7 +5,13 @@ import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { PullIntent, PullReading } from "../model/records.ts";
-import type { CreationReading, Filesystem, Resolution, Snapshot } from "../model/snapshot.ts";
+import type {
+  Container,
+  CreationReading,
+  Filesystem,
+  Resolution,
+  Snapshot,
+} from "../model/snapshot.ts";
 import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
@@ -100,18 +106,23 @@ export class Observer {
 
   /**
    * Lists again, within one pass, what can have changed since `previous`: images, containers, sandboxes, and what they
-   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. Calls
-   * `listed` once the lists are read.
+   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. `announced`
+   * is read once the containers are listed.
    */
   async refresh(
-    previous: Snapshot,
+    {
+      previous,
+      announced,
+    }: {
+      readonly previous: Snapshot;
+      readonly announced: () => readonly Container[];
+    },
     signal: AbortSignal,
-    listed: () => void = () => undefined,
   ): Promise<Snapshot> {
     const { host } = this.#ports;
-    const lists = await this.#lists(signal);
-    listed();
+    const listed = await this.#lists(signal);
     const observedAt = host.clocks().wall;
+    const lists = { ...listed, containers: withAnnounced(listed.containers, announced()) };
     const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
     const asked = { known: previous, need };
     const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
@@ -244,4 +255,14 @@ export async function readCreations(
     (mark) => listed.sandboxFor(mark) !== null,
   );
   return creationsOf(listed, marks, host.clocks());
+}
+
+/** Announced containers only add uses: if the list has one, the list's entry counts. */
+function withAnnounced(
+  listed: readonly Container[],
+  announced: readonly Container[],
+): readonly Container[] {
+  if (announced.length === 0) return listed;
+  const ids = new Set(listed.map((container) => container.id));
+  return [...listed, ...announced.filter((container) => !ids.has(container.id))];
 }

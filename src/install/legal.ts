@@ -1,4 +1,5 @@
 /** The licences and the bill of materials inside the executable, read on demand. */
+import { homepage } from "../../package.json" with { type: "json" };
 import licensesPath from "./legal/licenses.txt" with { type: "file" };
 import sbomPath from "./legal/sbom.txt" with { type: "file" };
 
@@ -7,3 +8,5 @@ export const legalFiles = {
   licenses: Bun.file(licensesPath),
   sbom: Bun.file(sbomPath),
 } as const;
+
+export { homepage };

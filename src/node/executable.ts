@@ -1,10 +1,9 @@
-// Executables: what they are, whether they can run, running one to its end, and the operator's hook for events.
+// The operator's hook for events: whether it can run, and running it.
 
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { kill } from "node:process";
 
-import { HostError, messageOf } from "../model/errors.ts";
-import { codeOf, hostError, reasonOf } from "./files.ts";
+import { codeOf, reasonOf } from "./files.ts";
 
 /** `null`: it can be run. */
 export function executableFault(path: string): string | null {
@@ -14,92 +13,6 @@ export function executableFault(path: string): string | null {
     return null;
   } catch (error) {
     return codeOf(error) === "EACCES" ? "it is not executable" : reasonOf(error);
-  }
-}
-
-/** As long as a service may take to stop, and a little more. */
-const COMMAND_TIMEOUT_MS = 200_000;
-
-/** Throws with the command's output if it failed. */
-export async function runCommand(command: readonly string[]): Promise<void> {
-  const failed = (reason: string, cause?: unknown): HostError =>
-    new HostError(
-      "refused",
-      `cannot run ${command.join(" ")}: ${reason}; run it by hand to see why`,
-      { cause },
-    );
-  try {
-    const child = Bun.spawn([...command], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      timeout: COMMAND_TIMEOUT_MS,
-    });
-    const [stdout, stderr, code] = await Promise.all([
-      child.stdout.text(),
-      child.stderr.text(),
-      child.exited,
-    ]);
-    if (code === 0) return;
-    const said = `${stderr}\n${stdout}`.trim().split("\n").slice(0, 5).join(" ");
-    throw failed(said === "" ? `it exited with ${child.signalCode ?? code}` : said);
-  } catch (error) {
-    throw error instanceof HostError ? error : failed(messageOf(error), error);
-  }
-}
-
-const ELF_MAGIC = 0x7f454c46;
-const CLASS_64 = 2;
-const LITTLE_ENDIAN = 1;
-const LOADER_SEGMENT = 3;
-/** Headers and the loader's name are at the start of every executable that a linker writes. */
-const HEAD_BYTES = 16 * 1024;
-
-/** Whether the file is a Linux executable, rather than an archive or a web page. */
-export function isElf(path: string): boolean {
-  const head = headOf(path);
-  return head.byteLength >= 4 && head.getUint32(0) === ELF_MAGIC;
-}
-
-/**
- * The loader that an executable needs, which shows whether it can run in a root filesystem:
- * `/lib64/ld-linux-x86-64.so.2`, `/lib/ld-musl-x86_64.so.1`; `null` if it needs none or is not a 64-bit ELF file.
- */
-export function loaderOf(path: string): string | null {
-  const head = headOf(path);
-  if (head.byteLength < 64 || head.getUint32(0) !== ELF_MAGIC) return null;
-  if (head.getUint8(4) !== CLASS_64 || head.getUint8(5) !== LITTLE_ENDIAN) return null;
-  const first = Number(head.getBigUint64(32, true));
-  const size = head.getUint16(54, true);
-  const count = head.getUint16(56, true);
-  for (let index = 0; index < count; index += 1) {
-    const at = first + index * size;
-    if (at + 56 > head.byteLength) return null;
-    if (head.getUint32(at, true) !== LOADER_SEGMENT) continue;
-    const start = Number(head.getBigUint64(at + 8, true));
-    const length = Number(head.getBigUint64(at + 32, true));
-    if (start + length > head.byteLength) return null;
-    return Buffer.from(head.buffer, start, length).toString().replace(/\0.*$/s, "");
-  }
-  return null;
-}
-
-/** Throws `HostError`. */
-function headOf(path: string): DataView {
-  try {
-    const bytes = new Uint8Array(HEAD_BYTES);
-    const file = openSync(path, "r");
-    try {
-      return new DataView(bytes.buffer, 0, readSync(file, bytes, 0, HEAD_BYTES, 0));
-    } finally {
-      closeSync(file);
-    }
-  } catch (error) {
-    throw hostError(
-      "read",
-      error,
-      (why) => `cannot read the executable ${path}: ${why}; use one from a release`,
-    );
   }
 }
 

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import prometheusRules from "../../deploy/prometheus-rules.yaml" with { type: "text" };
 import { type MetricDefinition, type MetricName, METRICS } from "../../src/agent/metrics-table.ts";
-import prometheusRules from "../../src/agent/prometheus-rules.txt" with { type: "text" };
 import { eventReasons } from "../../src/model/pass.ts";
 
 interface Rule {
@@ -109,7 +109,7 @@ describe("docs/operations.md", () => {
       const [file, anchor] = runbook.split("#");
       const sections = page.split(/^#+ /m).map((text) => text.split("\n"));
       const section = sections.find(([heading = ""]) => heading.toLowerCase() === anchor);
-      expect(file).toBe("RUNBOOKS");
+      expect(file).toBe("https://crigc.example/docs/operations.md");
       expect(section?.[0]).toBe(it.alert);
       expect(section?.[2]).toStartWith(openingOf(it));
       expect(section?.join("\n").length).toBeGreaterThan(150);

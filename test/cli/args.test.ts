@@ -96,7 +96,7 @@ test.each<[string, readonly string[]]>([
       "hold 1h -o json",
       "hold 1h -o josn -o table",
       "images -q -o yaml",
-      "install --init tar",
+      "print unit",
       "keep",
       "keep lst",
       "hodl 1h",

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { exit, exitOf, exitTable } from "../../src/cli/exit.ts";
-import { homepage } from "../../src/install/layout.ts";
+import { homepage } from "../../src/install/legal.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
 import { ours } from "../config/loading.ts";
 import { scratch } from "../support/scratch.ts";
@@ -27,7 +27,7 @@ test.each(["config --max-image 5 --keep", "config", "version", "--version", "com
 );
 
 test("install names the flags whose settings it does not write", async () => {
-  const words = ["install", `--root=${scratch()}`, "--dry-run", "--init=none"];
+  const words = ["install", `--root=${scratch()}`, "--dry-run"];
   expect(await crigc(words)).toMatchObject({ code: 0, stderr: "" });
   expect(await crigc([...words, "--max-images=5", "--keep=a"])).toMatchObject({
     code: 0,

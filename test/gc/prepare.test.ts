@@ -370,7 +370,7 @@ test("pull intents that can no longer be read stay as last read", async () => {
   const pulls = { ...host.pulls, read: async () => read, intents: async () => null };
   const observer = new Observer({ ...engine.observe, host: { ...host, pulls } });
   const { snapshot } = await prepared({ engine }, {}, { observer });
-  const next = await observer.refresh(snapshot, never);
+  const next = await observer.refresh({ previous: snapshot, announced: () => [] }, never);
   expect(next.pulls).toEqual(read);
 });
 

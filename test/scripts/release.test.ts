@@ -8,7 +8,7 @@ import { put, scratch } from "../support/scratch.ts";
 test("a folder that is not a release is not emptied", async () => {
   const precious = put(scratch(), "letters/first.txt", "dear");
   const script = join(import.meta.dir, "../../scripts/release");
-  const run = Bun.spawn([script, "--no-archives", dirname(precious)], {
+  const run = Bun.spawn([script, dirname(precious)], {
     stdout: "ignore",
     stderr: "pipe",
   });

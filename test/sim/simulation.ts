@@ -109,6 +109,7 @@ export class Simulation {
       keep: { rules: [], problems: [], directoriesRead: [] },
       limits: simLimits,
       told: "exact",
+      events: true,
       ...options.weather,
     };
     this.hostility = options.hostile === true ? new Hostility(this.clock, this.random) : null;

@@ -408,6 +408,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         return () => undefined;
       },
     },
+    events: { listen: () => ({ announcedSince: () => [] }) },
   };
 }
 

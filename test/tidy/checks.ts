@@ -44,7 +44,7 @@ export function forbiddenImports(sources: readonly Source[]): readonly string[] 
     };
     return [
       ...file.imports
-        .filter((it) => it.startsWith(".") && !/\.\w+$/.test(it))
+        .filter((it) => it.startsWith(".") && !/\.\w+$|\/deploy\//.test(it))
         .map((it) => `${file.path} imports "${it}" without its extension`),
       ...namesUsed(file)
         .filter((name) => !isAllowed(name))
@@ -83,7 +83,7 @@ const matches = (name: string, patterns: readonly string[]): boolean =>
 export function unusedFiles(sources: readonly Source[]): readonly string[] {
   const imported = new Set(sources.flatMap((it) => it.imports.map((name) => resolved(it, name))));
   return sources
-    .filter(({ path }) => path !== "src/main.ts" && !imported.has(path))
+    .filter(({ path }) => path !== "src/main.ts" && !path.endsWith(".d.ts") && !imported.has(path))
     .map(({ path }) => `${path} is imported by no file of src`);
 }
 

@@ -36,7 +36,10 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model", "config", "policy", "gc", "report", "store", "node", "install", "agent"],
     packages: ["node:util", "valibot"],
   },
-  install: { folders: ["model", "config", "node", "package.json"], packages: ["Bun", "valibot"] },
+  install: {
+    folders: ["model", "node", "deploy", "package.json"],
+    packages: ["node:fs", "node:path", "node:stream/promises", "Bun"],
+  },
   agent: { folders: ["*"], packages: ["node:*", "Bun"] },
   main: { folders: ["*"], packages: [] },
 };

@@ -1,7 +1,6 @@
 /** `crigc help`, `crigc version` and `crigc completion`: about crigc itself; they open nothing. */
 
-import { homepage } from "../../install/layout.ts";
-import { legalFiles } from "../../install/legal.ts";
+import { homepage, legalFiles } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
 import { document, printedJson } from "../../report/document.ts";
 import {

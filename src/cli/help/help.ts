@@ -9,7 +9,7 @@ import {
 } from "../../config/field.ts";
 import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
 import { quoted, suggestion } from "../../config/words.ts";
-import { homepage } from "../../install/layout.ts";
+import { homepage } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
 import { wrapped } from "../../report/printer.ts";

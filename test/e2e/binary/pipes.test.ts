@@ -76,7 +76,7 @@ const OPERANDS: Readonly<Record<string, string | null>> = {
   hold: "1m",
   install: "--dry-run --root /",
   uninstall: "--dry-run --root /",
-  "print daemonset": `--image-store=/i --image=r.example/crigc@sha256:${"a".repeat(64)}`,
+  print: "daemonset",
   completion: "bash",
 };
 const WRITING = commands

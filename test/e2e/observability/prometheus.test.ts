@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import prometheusRules from "../../../deploy/prometheus-rules.yaml" with { type: "text" };
 import { Metrics } from "../../../src/agent/metrics.ts";
-import prometheusRules from "../../../src/agent/prometheus-rules.txt" with { type: "text" };
 import { forecast, measured, pass, runtime, status } from "../../report/build.ts";
 import { tryCommand } from "../../support/containerd/command.ts";
 import { put, scratch } from "../../support/scratch.ts";

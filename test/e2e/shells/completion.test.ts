@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 
 import { commands } from "../../../src/cli/dispatch.ts";
 import { manualPage } from "../../../src/cli/help/help.ts";
-import { shellFilesOf } from "../../../src/install/layout.ts";
+import { SHELL_FILES } from "../../../src/install/install.ts";
 import { program, runProgram } from "../../support/program.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
@@ -37,9 +37,9 @@ function run(argv: readonly string[], stdin = ""): string {
 const CASES: readonly (readonly [string, string])[] = [
   ["crigc ho", "hold"],
   ["crigc keep b", "baseline"],
-  ["crigc print ", "cloud-config config daemonset openrc-script prometheus-rules systemd-unit"],
+  ["crigc print ", "cloud-config config daemonset openrc prometheus-rules systemd-unit"],
   ["crigc help pri", "print"],
-  ["crigc help print c", "cloud-config config"],
+  ["crigc print c", "cloud-config config"],
   ["crigc help fla", "flags"],
   ["crigc completion ", "bash fish zsh"],
   ["crigc --compat ", "kubelet none"],
@@ -115,7 +115,7 @@ test("zsh completes typed words", () => {
 }, 30_000);
 
 test("fish, zsh and man look where crigc install installs for them", () => {
-  const places = shellFilesOf("/usr/local/bin/crigc");
+  const places = SHELL_FILES;
   const ofFish = run(["fish", "-c", 'printf "%s\\n" $fish_complete_path']).split("\n");
   expect(ofFish).toContain(dirname(places.fish));
   const ofZsh = run(["zsh", "-f", "-c", "print -l $fpath"]).split("\n");
