@@ -130,14 +130,6 @@ export const METRICS = {
     "cause",
   ),
   crigc_ghost_images_total: counter("Images still listed after a successful removal."),
-  crigc_image_regrets: states(
-    "Images that came back, by trigger of their removal.",
-    ["trigger"],
-    ({ regrets }) => (regrets?.returned ?? []).map(({ trigger, count }) => [[trigger], count]),
-  ),
-  crigc_image_regret_bytes: states("Reported sizes of these images.", ["trigger"], ({ regrets }) =>
-    (regrets?.returned ?? []).map(({ trigger, sizeBytes }) => [[trigger], sizeBytes]),
-  ),
   crigc_futile_passes_total: counter("Image passes that were futile."),
   crigc_futile: gauge("1 if the last image pass was futile."),
   crigc_image_removal_blocked: states(
@@ -182,18 +174,6 @@ export const METRICS = {
   crigc_filesystem_measured_timestamp_seconds: diskGauge(
     "When a filesystem was measured.",
     ({ filesystem }) => timestamp(filesystem.measuredAt),
-  ),
-  crigc_filesystem_growth_bytes_per_second: diskGauge(
-    "Rate of writes by others; absent without a trend.",
-    ({ forecast }) => forecast && Number(forecast.bytesPerHour) / 3600,
-  ),
-  crigc_filesystem_high_threshold_in_seconds: diskGauge(
-    "Time to the high threshold at this rate; 0 if reached, absent without a forecast.",
-    ({ forecast }) => (forecast?.untilHigh == null ? null : toMs(forecast.untilHigh) / 1000),
-  ),
-  crigc_filesystem_full_in_seconds: diskGauge(
-    "Time until a filesystem is full; absent without a forecast.",
-    ({ forecast }) => (forecast?.untilFull == null ? null : toMs(forecast.untilFull) / 1000),
   ),
   crigc_image_gc_high_threshold_ratio: state(
     "Disk usage at which image GC starts.",

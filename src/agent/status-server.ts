@@ -12,7 +12,6 @@ import { rootDirectoryId } from "../node/directories.ts";
 import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
 import { observedTime } from "../policy/observed-time.ts";
-import { forecastOf } from "../policy/space/forecast.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
@@ -161,7 +160,6 @@ export class StatusServer implements HttpProviders {
       images: state.cachedAt === null ? null : { count: images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
       baseline: seen?.baseline ?? null,
-      regrets: attached?.recorder?.regrets() ?? null,
       events: this.#events,
       values: valuesOf(config()),
     };
@@ -169,17 +167,10 @@ export class StatusServer implements HttpProviders {
 
   #filesystems(filesystems: AgentState["filesystems"]): readonly FilesystemStatus[] {
     const { lowPercent, highPercent } = this.#options.config().limits.images;
-    const points = this.#attached?.recorder?.samples() ?? [];
-    return filesystems.map((filesystem) => {
-      const thresholds = filesystem.roles.includes("imagefs") ? { lowPercent, highPercent } : null;
-      const forecast = forecastOf({
-        points,
-        filesystem,
-        highPercent: thresholds?.highPercent ?? null,
-        now: filesystem.measuredAt,
-      });
-      return { filesystem, thresholds, forecast };
-    });
+    return filesystems.map((filesystem) => ({
+      filesystem,
+      thresholds: filesystem.roles.includes("imagefs") ? { lowPercent, highPercent } : null,
+    }));
   }
 }
 

@@ -1,10 +1,9 @@
 /** What reports alone show: gaps of a baseline, and disk usage by layers. */
 
-import type { DiskSample } from "./history.ts";
 import type { ChainId, ContainerId } from "./ids.ts";
 import type { Bounds } from "./plan.ts";
 import type { Filesystem } from "./snapshot.ts";
-import type { Duration, Instant } from "./time.ts";
+import type { Instant } from "./time.ts";
 
 /** An image of a baseline, or the sandbox image, that is not as it should be. */
 export interface BaselineGap {
@@ -100,22 +99,4 @@ export interface ChainLayer {
 export interface ImageLayers {
   readonly chain: readonly ChainLayer[];
   readonly frees: Bounds;
-}
-
-export type DiskPoint = Pick<
-  DiskSample,
-  "at" | "device" | "mountpoint" | "capacityBytes" | "availableBytes" | "freedBytes"
->;
-
-/** When a filesystem reaches its threshold and when it is full, at the present rate and if nothing is removed. */
-export interface Forecast {
-  readonly bytesPerHour: bigint;
-  /** The span over which the rate was measured. */
-  readonly span: Duration;
-  /** How far the forecast looks. */
-  readonly horizon: Duration;
-  /** 0 if it is reached already; `null`: beyond the horizon, or without a threshold. */
-  readonly untilHigh: Duration | null;
-  /** `null`: beyond the horizon. */
-  readonly untilFull: Duration | null;
 }

@@ -1,11 +1,10 @@
-/** A filesystem in words: its figures, a bar fitted to the width with its thresholds, and its forecast. */
+/** A filesystem in words: its figures, and a bar fitted to the width with its thresholds. */
 
 import type { DiskBreakdown, DiskUsage, EvictionMark } from "../model/plan.ts";
-import type { Forecast } from "../model/reports.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";
 import { clean, type Colour, paint, present, type Screen } from "./terminal.ts";
-import { humanBytes, humanMs, humanRange, spaceWords } from "./words.ts";
+import { humanBytes, humanRange, spaceWords } from "./words.ts";
 
 export type UsageJson = ReturnType<typeof usageJson>;
 
@@ -116,35 +115,6 @@ function cells(percent: number, width: number): number {
 
 const cellOf = (percent: number, width: number): number =>
   Math.max(0, Math.min(width - 1, Math.round((percent / 100) * width)));
-
-export const forecastJson = (it: Forecast) =>
-  jsonOf({
-    bytesPerHour: it.bytesPerHour,
-    measuredOver: it.span,
-    horizon: it.horizon,
-    untilHighThreshold: it.untilHigh,
-    untilFull: it.untilFull,
-  });
-
-/** `reaches 85% in 6h, full in 21h if nothing is removed, at 1.2 GiB/h (measured over 18h)`. */
-export function forecastWords(
-  forecast: ReturnType<typeof forecastJson>,
-  highPercent: number | null,
-): string {
-  const { untilHighThresholdMs: untilHigh, untilFullMs: untilFull } = forecast;
-  const within = `within ${humanMs(forecast.horizonMs)}`;
-  const full =
-    untilFull === null
-      ? `not full ${within}`
-      : `full in ${humanMs(untilFull)} if nothing is removed`;
-  const hasThreshold = highPercent !== null && highPercent < 100 && untilHigh !== 0;
-  const when = !hasThreshold
-    ? full
-    : untilHigh !== null
-      ? `reaches ${highPercent}% in ${humanMs(untilHigh)}, ${full}`
-      : `does not reach ${highPercent}% ${within}${untilFull === null ? "" : `, ${full}`}`;
-  return `${when}, at ${humanBytes(forecast.bytesPerHour)}/h (measured over ${humanMs(forecast.measuredOverMs)})`;
-}
 
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {

@@ -1,18 +1,12 @@
 /** Document `History` and the output of `crigc history`: passes with their removals, warnings, images that came back. */
 
-import {
-  isGone,
-  type PassRow,
-  type Regret,
-  type RegretFigures,
-  type Removal,
-} from "../model/history.ts";
+import { isGone, type PassRow, type Regret, type Removal } from "../model/history.ts";
 import type { Event } from "../model/pass.ts";
 import type { Subject } from "../model/reason.ts";
 import { since, toMs, toRfc3339 } from "../model/time.ts";
 import { compared } from "../model/values.ts";
 import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
-import { document, eventJson, type JsonOf, jsonOf } from "./document.ts";
+import { document, eventJson, jsonOf } from "./document.ts";
 import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
 import { endWords, eventWords, passTitle } from "./pass-words.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
@@ -36,19 +30,19 @@ export interface HistoryReport {
   readonly removals: readonly Removal[];
   readonly events: readonly Event[];
   /** Images that came back after they were removed. */
-  readonly regrets: readonly Regret[];
+  readonly returned: readonly Regret[];
   /** Whether passes with nothing to do were left out. */
   readonly hidesIdle?: boolean;
 }
 
 export type HistoryDocument = ReturnType<typeof historyDocument>;
 
-export const historyDocument = ({ passes, removals, events, regrets, ...report }: HistoryReport) =>
+export const historyDocument = ({ passes, removals, events, returned, ...report }: HistoryReport) =>
   document("History", {
     passes: passes.map(passRowJson),
     removals: removals.map(({ subject, ...rest }) => ({ id: subject, ...jsonOf(rest) })),
     events: events.map(eventJson),
-    regrets: regrets.map(({ subject, at, ...rest }) => ({
+    returned: returned.map(({ subject, at, ...rest }) => ({
       id: subject,
       ...jsonOf(rest),
       returnedAt: toRfc3339(at),
@@ -59,7 +53,7 @@ export const historyDocument = ({ passes, removals, events, regrets, ...report }
 
 export type PassRowJson = HistoryDocument["passes"][number];
 export type RemovalJson = HistoryDocument["removals"][number];
-type RegretJson = HistoryDocument["regrets"][number];
+type ReturnedJson = HistoryDocument["returned"][number];
 
 const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   passId: id,
@@ -76,7 +70,7 @@ const passRowJson = ({ id, kind, ...row }: PassRow) => ({
 export type HistoryOrder = "time" | "newest" | "freed";
 
 export function historyTable(
-  { passes, removals, events, hidesIdle }: HistoryDocument,
+  { passes, removals, events, returned, hidesIdle }: HistoryDocument,
   screen: Screen,
   order: HistoryOrder = "time",
 ): string {
@@ -102,6 +96,11 @@ export function historyTable(
   if (order === "newest") entries.reverse();
   for (const { print } of entries) print();
   printer.gap();
+  if (returned.length > 0) {
+    printer.line("Images that came back after their removal:");
+    printer.table(RETURNED_COLUMNS, returned, { indent: "  " });
+    printer.gap();
+  }
   if (hidesIdle === true)
     printer.say("Passes with nothing to do are not listed; list them with --all.", "dim");
   return printer.text();
@@ -190,31 +189,13 @@ const printRemovals = (printer: Printer, items: readonly RemovalJson[]): void =>
     indent: "  ",
   });
 
-export const REGRET_COLUMNS: Columns<RegretJson> = [
+/** Images that were removed and pulled again. */
+export const RETURNED_COLUMNS: Columns<ReturnedJson> = [
   column("CAME BACK", ({ returnedAt }) => secondOf(returnedAt)),
   column("AFTER", ({ afterMs }) => humanMs(afterMs), RIGHT),
   column("IMAGE", ({ names, id }) => clean(names[0] ?? shortId(id)), NAME),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-  column("REMOVED FOR", (regret) => removalTitle({ ...regret, kind: "image" }), {
+  column("REMOVED FOR", (image) => removalTitle({ ...image, kind: "image" }), {
     minimumWidth: 8,
   }),
 ];
-
-/** The output of `crigc history --regrets`. */
-export function regretsTable({ regrets }: HistoryDocument, screen: Screen): string {
-  if (regrets.length === 0) return "No removed image came back in this selection.\n";
-  const printer = new Printer(screen);
-  printer.table(REGRET_COLUMNS, regrets);
-  return printer.text();
-}
-
-/** `214 images removed, 3 came back (1.2 GiB), the first after 6h`. */
-export function regretWords({ removedImages, returned, soonestMs }: JsonOf<RegretFigures>): string {
-  const count = returned.reduce((sum, one) => sum + one.count, 0);
-  const sizeBytes = returned.reduce((sum, one) => sum + one.sizeBytes, 0n);
-  const back =
-    soonestMs === null
-      ? "none came back"
-      : `${count} came back (${humanBytes(sizeBytes)}), the first after ${humanMs(soonestMs)}`;
-  return `${counted(removedImages, "image")} removed, ${back}`;
-}

@@ -1,16 +1,15 @@
 /** Document `Status` and the output of `crigc status`: problems first, then disks, passes and configured values. */
 
-import type { RegretFigures } from "../model/history.ts";
 import type { Thresholds } from "../model/limits.ts";
 import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { ImagePlan, PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { Baseline, Forecast, MeasuredFilesystem } from "../model/reports.ts";
+import type { Baseline, MeasuredFilesystem } from "../model/reports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
 import { capitalised, compared } from "../model/values.ts";
 import { podSourceWords } from "./container-reasons.ts";
-import { forecastJson, forecastWords, printBar, printFigures } from "./disk.ts";
+import { printBar, printFigures } from "./disk.ts";
 import {
   document,
   eventJson,
@@ -21,7 +20,6 @@ import {
   runtimeJson,
 } from "./document.ts";
 import { passHeadJson } from "./gc.ts";
-import { regretWords } from "./history.ts";
 import { holdWords, imageBlock } from "./image-reasons.ts";
 import { baselineJson, baselineProblem } from "./keep.ts";
 import { eventWords, passSummary, passTitle } from "./pass-words.ts";
@@ -34,8 +32,6 @@ export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;
   /** `null`: image collection has no threshold for it. */
   readonly thresholds: Thresholds | null;
-  /** `null`: too little data, no clear trend, or no history. */
-  readonly forecast: Forecast | null;
 }
 
 export interface PressureStatus {
@@ -95,8 +91,6 @@ export interface StatusReport {
   readonly deadContainers: number | null;
   /** `null`: none, not observed yet, or a keep file is invalid. */
   readonly baseline: Baseline | null;
-  /** Removed images that came back; `null`: no history. */
-  readonly regrets: RegretFigures | null;
   /** The latest warnings, oldest first. */
   readonly events: readonly Event[];
   readonly values: readonly ValueStatus[];
@@ -108,7 +102,7 @@ export const statusDocument = (report: StatusReport) =>
   document("Status", {
     ...jsonOf(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
     ...jsonOf(report, "underPressure", "deadContainers", "now", "startedAt"),
-    ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images", "regrets"),
+    ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images"),
     ...jsonOf(report, "bootId", "uptime"),
     problems: problems(report),
     runtime: report.runtime && runtimeJson(report.runtime),
@@ -119,12 +113,11 @@ export const statusDocument = (report: StatusReport) =>
       summary: passSummary(pass),
       ...jsonOf(pass, "error", "steps"),
     })),
-    filesystems: report.filesystems.map(({ filesystem, thresholds, forecast }) => ({
+    filesystems: report.filesystems.map(({ filesystem, thresholds }) => ({
       ...filesystemJson(filesystem),
       ...jsonOf(filesystem, "measuredAt"),
       lowPercent: thresholds?.lowPercent ?? null,
       highPercent: thresholds?.highPercent ?? null,
-      forecast: forecast && forecastJson(forecast),
     })),
     pressure: report.pressure.map(pressureJson),
     keptByPreloadedAlone: preloadedOf(lastImagePlan(report.lastPasses)).length,
@@ -163,7 +156,6 @@ export function statusTable(status: StatusDocument, screen: Screen): string {
       unmeasured === undefined ? `, measured ${ago(measuredAt, now)}` : `: ${unmeasured}`;
     printFigures(printer, it, clean(rest));
     if (capacityBytes > 0n) printBar(printer, it);
-    if (it.forecast !== null) printer.say(capitalised(forecastWords(it.forecast, it.highPercent)));
     printer.gap();
   }
   printCounts(printer, status);
@@ -222,14 +214,12 @@ function pressureWords(it: PressureStatus): string {
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }
 
-function printCounts(printer: Printer, { images, deadContainers, regrets }: StatusDocument): void {
+function printCounts(printer: Printer, { images, deadContainers }: StatusDocument): void {
   const dead = deadContainers === null ? "" : `; ${counted(deadContainers, "dead container")}`;
   if (images !== null)
     printer.line(
       `${counted(images.count, "image")}, ${humanBytes(images.sizeBytes)} as reported${dead}`,
     );
-  if (regrets !== null && regrets.removedImages > 0)
-    printer.line(`History: ${regretWords(regrets)}`);
 }
 
 type LoopJson = StatusDocument["loops"][number];

@@ -10,7 +10,6 @@ import { minutes } from "../../src/model/time.ts";
 import {
   containerOutcome,
   containerPlan,
-  forecast,
   GIB,
   imageOutcome,
   imagePlan,
@@ -24,7 +23,7 @@ import {
 
 const node = (change: Partial<NodeFigures> = {}): NodeFigures => ({
   ...status(),
-  filesystems: [{ filesystem: measured(), thresholds: null, forecast }],
+  filesystems: [{ filesystem: measured(), thresholds: null }],
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
@@ -33,11 +32,6 @@ const node = (change: Partial<NodeFigures> = {}): NodeFigures => ({
   pressure: [{ signal: "imagefs.available", mountpoint: "/", available: 1n, limit: 2n, due: true }],
   bootGrace: minutes(2),
   podSource: { kind: "ready", source: "kubelet-dir" },
-  regrets: {
-    removedImages: 9,
-    returned: [{ trigger: "space", count: 2, sizeBytes: 7n }],
-    soonest: minutes(1),
-  },
   usage: { cpuSeconds: 1.5, residentBytes: 100, openFiles: null },
   commit: "abc",
   ...change,
@@ -162,19 +156,9 @@ const loops = [
 ];
 const disk = (name: string, role: string, mountpoint = "/var/lib/containerd") =>
   `crigc_filesystem_${name}{mountpoint="${mountpoint}",role="${role}"}`;
-const other = { filesystem: measured({ mountpoint: "/other" }), thresholds: null, forecast };
-const far = { ...forecast, untilHigh: null, untilFull: null };
+const other = { filesystem: measured({ mountpoint: "/other" }), thresholds: null };
 const states: readonly (readonly [string, Partial<NodeFigures>, Record<string, number | null>])[] =
   [
-    [
-      "a filesystem without an end of its growth has no series for it",
-      { filesystems: [{ filesystem: measured(), thresholds: null, forecast: far }] },
-      {
-        [disk("growth_bytes_per_second", "imagefs")]: 1_073_741_824 / 3600,
-        [disk("high_threshold_in_seconds", "imagefs")]: null,
-        [disk("full_in_seconds", "imagefs")]: null,
-      },
-    ],
     [
       "a filesystem that no longer exists has no series",
       { filesystems: [other] },
@@ -190,7 +174,6 @@ const states: readonly (readonly [string, Partial<NodeFigures>, Record<string, n
           {
             filesystem: measured({ mountpoint: "/other", unmeasured: "it does not answer" }),
             thresholds: null,
-            forecast: null,
           },
         ],
       },

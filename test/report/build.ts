@@ -13,7 +13,7 @@ import type {
   PlannedContainer,
 } from "../../src/model/plan.ts";
 import type { ImageKeepReason } from "../../src/model/reason.ts";
-import type { Forecast, MeasuredFilesystem } from "../../src/model/reports.ts";
+import type { MeasuredFilesystem } from "../../src/model/reports.ts";
 import type {
   Container,
   Filesystem,
@@ -113,14 +113,6 @@ export const measured = builder<MeasuredFilesystem>({
   ...filesystem(),
   measuredAt: NOW,
 });
-
-export const forecast: Forecast = {
-  bytesPerHour: GIB,
-  span: hours(18),
-  horizon: hours(180),
-  untilHigh: hours(6),
-  untilFull: hours(21),
-};
 
 export const usage = builder<DiskUsage>({
   filesystem: filesystem(),
@@ -337,17 +329,15 @@ export const status = builder<StatusReport>({
   ],
   lastPasses: [pass()],
   filesystems: [
-    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 }, forecast: null },
+    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 } },
     {
       filesystem: measured({ mountpoint: "/", roles: ["nodefs"] }),
       thresholds: null,
-      forecast: null,
     },
   ],
   underPressure: false,
   pressure: [],
   images: { count: 10, sizeBytes: GIB },
-  regrets: null,
   deadContainers: 1,
   baseline: null,
   events: [],

@@ -17,7 +17,7 @@ import {
   sandboxThing,
 } from "../../src/report/explanation.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
-import { historyDocument, historyTable, regretsTable } from "../../src/report/history.ts";
+import { historyDocument, historyTable } from "../../src/report/history.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
 import { keepRulesDocument, keepRulesTable } from "../../src/report/keep.ts";
 import { planTable } from "../../src/report/plan-table.ts";
@@ -30,7 +30,6 @@ import {
   containerOutcome,
   containerPlan,
   filesystem,
-  forecast,
   GIB,
   hex,
   image,
@@ -174,7 +173,7 @@ const failedPass = pass({
   events: [{ reason: "GhostImage", message: "x is listed", at: NOW, passId: null }],
 });
 
-const regret = {
+const returned = {
   ...removalRow(),
   removedAt: NOW,
   at: plus(NOW, hours(3)),
@@ -192,7 +191,7 @@ const history = {
     removalRow({ passId: passId("P0"), result: "failed", message: "busy" }),
   ],
   events: [{ reason: "ImageGCFutile", message: "n", at: plus(NOW, minutes(-1)), passId: null }],
-  regrets: [regret],
+  returned: [returned],
   hidesIdle: true,
 } as const;
 
@@ -243,8 +242,8 @@ const troubled = status({
   ],
   underPressure: true,
   filesystems: [
-    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 }, forecast },
-    { filesystem: unmeasured, thresholds: null, forecast: null },
+    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 } },
+    { filesystem: unmeasured, thresholds: null },
   ],
   loops: [
     { ...loop, lastEndedAt: null, nextAt: null, lastStartedAt: null },
@@ -253,11 +252,6 @@ const troubled = status({
     { ...loop, lastError: "no socket", consecutiveFailures: 2 },
     { ...loop, enabled: false },
   ],
-  regrets: {
-    removedImages: 9,
-    returned: [{ trigger: "space", count: 1, sizeBytes: GIB }],
-    soonest: hours(6),
-  },
   events: history.events,
   values: [
     {
@@ -324,11 +318,10 @@ test.each([
   expect(fields.join("\n")).toMatchSnapshot("as JSON");
 });
 
-test("a blocked plan, a clean pass, a dry run and images that came back print the same", () => {
+test("a blocked plan, a clean pass and a dry run print the same", () => {
   expect(planTable(planDocument({ ...planned, plan: blocked }), terminal)).toMatchSnapshot(
     "a blocked plan",
   );
   expect(gcTable(gcDocument(pass()), terminal)).toMatchSnapshot("a clean pass");
   expect(gcTable(gcDocument(pass({ dryRun: true })), terminal)).toMatchSnapshot("a dry run");
-  expect(regretsTable(past, terminal)).toMatchSnapshot("images that came back");
 });

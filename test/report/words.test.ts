@@ -8,7 +8,7 @@ import { containerId } from "../../src/model/ids.ts";
 import type { ImageEnd, PassKind } from "../../src/model/pass.ts";
 import { duration, durationFromMs, seconds } from "../../src/model/time.ts";
 import { podReasons, podSourceWords } from "../../src/report/container-reasons.ts";
-import { breakdownWords, forecastJson, forecastWords } from "../../src/report/disk.ts";
+import { breakdownWords } from "../../src/report/disk.ts";
 import {
   historyDocument,
   type HistoryReport,
@@ -33,7 +33,6 @@ import {
   usedPercent,
 } from "../../src/report/words.ts";
 import {
-  forecast,
   GIB,
   image,
   imageOutcome,
@@ -100,7 +99,7 @@ test("text of the runtime cannot bring control characters into a sentence", () =
   expect(sentences.join("")).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
 });
 
-test("removals, images, baselines, forecasts and passes have the same words as before", () => {
+test("removals, images, baselines and passes have the same words as before", () => {
   const pause = "registry.k8s.io/pause:3.9";
   const gap = {
     kind: "sandbox-image",
@@ -109,13 +108,12 @@ test("removals, images, baselines, forecasts and passes have the same words as b
     source: "containerd",
   } as const;
   const reason = { reason: "age", signal: null };
-  const none = duration(0n);
   const all = { purpose: "all-unused", imagesEnd: "candidates-exhausted" } as const;
   const idle = { removed: 0 } as const;
   const later = { kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd };
   const words = (report: Partial<HistoryReport>): string =>
     historyTable(
-      historyDocument({ removals: [], events: [], regrets: [], passes: [], ...report }),
+      historyDocument({ removals: [], events: [], returned: [], passes: [], ...report }),
       plainScreen,
     );
   expect({
@@ -133,14 +131,6 @@ test("removals, images, baselines, forecasts and passes have the same words as b
       { repoTags: ["<none>:<none>"], repoDigests: ["a@b"] },
     ].map((names) => imageName(image(1, names))),
     baseline: baselineWords({ images: 0, present: 0, missing: 1, gaps: [gap] }),
-    forecasts: [
-      {},
-      { untilFull: null },
-      { untilHigh: null, untilFull: null },
-      { untilHigh: none, untilFull: null },
-    ]
-      .map((change) => forecastWords(forecastJson({ ...forecast, ...change }), 85))
-      .concat(forecastWords(forecastJson({ ...forecast, untilHigh: null }), null)),
     gc: [
       imagePassWords(pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })),
       ...[[], [removedImage(1)]].map((items) =>

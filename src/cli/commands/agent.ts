@@ -37,7 +37,7 @@ export const run = command({
 export const status = command({
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
-  doc: "Needs no runtime. Forecasts when each filesystem reaches the high threshold, and when it is full. Exits 8 if no agent answers.",
+  doc: "Needs no runtime. Exits 8 if no agent answers.",
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const path =

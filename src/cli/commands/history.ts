@@ -11,7 +11,6 @@ import {
   type HistoryReport,
   historyTable,
   isRemovalKind,
-  regretsTable,
   removalCodes,
   removalKinds,
 } from "../../report/history.ts";
@@ -43,7 +42,6 @@ const QUERY_OPTIONS = [
   }),
   option("image TEXT", "image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
-  option("regrets", "only images that came back, by ID or name"),
   option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];
 
@@ -62,17 +60,13 @@ export const history = command({
     if (cut) context.note(`only the newest ${request.limit} are shown; --limit shows more`);
     const order = ORDERS.find((key) => key === textOf(context, "sort")) ?? "time";
     const sorted = sortedHistory(report, order);
-    const isFiltered =
-      sorted.events.length === 0 && (request.regrets === true || filtersRemovals(request));
+    const isFiltered = sorted.events.length === 0 && filtersRemovals(request);
     await print(context, {
       document: historyDocument(sorted),
-      table: (document, screen) =>
-        request.regrets === true
-          ? regretsTable(document, screen)
-          : historyTable(document, screen, order),
-      rows: ({ passes, removals, regrets }) =>
+      table: (document, screen) => historyTable(document, screen, order),
+      rows: ({ passes, removals }) =>
         isFiltered
-          ? [...removals, ...regrets].map(({ id, names }) => ({ id, name: names[0] ?? id }))
+          ? removals.map(({ id, names }) => ({ id, name: names[0] ?? id }))
           : passes.map(({ passId }) => ({ id: passId, name: passId })),
     });
     return exit.done;
@@ -82,8 +76,6 @@ export const history = command({
 /** `limit`: passes, or removals if filtered. */
 export interface HistoryRequest extends RemovalQuery {
   readonly limit: number;
-  /** Only images that came back. */
-  readonly regrets?: boolean;
   /** Leaves out passes with nothing to do. */
   readonly hidesIdle?: boolean;
 }
@@ -110,7 +102,6 @@ export function historyRequest(invocation: Invocation, now: Instant): HistoryReq
     results: given.get("result")?.filter(isResult),
     text: image,
     passId: last("pass"),
-    regrets: given.has("regrets"),
     hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => given.has(it)),
     limit: parsed(numberUpTo(EVERYTHING), last("limit") ?? `${LIMIT_DEFAULT}`, "--limit"),
   };
@@ -138,20 +129,23 @@ export interface HistoryRead {
   readonly cut: boolean;
 }
 
-const NOTHING: HistoryReport = { passes: [], removals: [], events: [], regrets: [] };
+const NOTHING: HistoryReport = { passes: [], removals: [], events: [], returned: [] };
 
 /** Passes with their removals, or removals with their passes. */
 export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { since, until, limit, passId } = request;
   const range = { since, until };
-  if (request.regrets === true) {
-    const found = cutTo(limit, store.regrets({ since, until, limit: limit + 1 }));
-    return { report: { ...NOTHING, regrets: found.shown }, cut: found.cut };
-  }
   if (passId === undefined && !filtersRemovals(request)) return recentPasses(store, request);
   const { shown, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
-  if (passId === undefined)
-    return { report: { ...NOTHING, passes: passesOf(store, shown), removals: shown }, cut };
+  if (passId === undefined) {
+    const ids = new Set(shown.map(({ subject }) => subject));
+    const returned = store.regrets(range).filter(({ subject }) => ids.has(subject));
+    const passes = passesOf(store, shown);
+    return {
+      report: { ...NOTHING, passes, removals: shown, returned: returned.toReversed() },
+      cut,
+    };
+  }
   const passes = store.passes(range).filter((pass) => pass.id === passId);
   const events = store.events(range).filter((event) => event.passId === passId);
   return { report: { ...NOTHING, passes, removals: shown, events: events.toReversed() }, cut };
@@ -178,7 +172,7 @@ function recentPasses(store: StoreReader, request: HistoryRequest): HistoryRead 
     passes,
     removals: store.removals(range).toReversed(),
     events: store.events(range).toReversed(),
-    regrets: store.regrets(range).toReversed(),
+    returned: store.regrets(range).toReversed(),
     hidesIdle: hides && store.passes({ since: from, until, idle: true, limit: 1 }).length > 0,
   };
   return { report, cut };
@@ -195,7 +189,7 @@ function passesOf(store: StoreReader, removals: readonly Removal[]): readonly Pa
 
 /** Oldest first, as read, by default. */
 function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
-  const { passes, removals, events, regrets } = report;
+  const { passes, removals, events, returned } = report;
   if (key === "time") return report;
   if (key === "freed")
     return {
@@ -208,7 +202,7 @@ function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport 
     passes: passes.toReversed(),
     removals: removals.toReversed(),
     events: events.toReversed(),
-    regrets: regrets.toReversed(),
+    returned: returned.toReversed(),
   };
 }
 

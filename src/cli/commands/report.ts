@@ -2,10 +2,7 @@
 
 import type { Prepared } from "../../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
-import type { DiskSample } from "../../model/history.ts";
-import type { Forecast } from "../../model/reports.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
-import { forecastOf } from "../../policy/space/forecast.ts";
 import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
@@ -19,7 +16,7 @@ const PERIOD = hours(24 * 7);
 export const report = command({
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
-  doc: "Shows disk usage over time, images by repository and layers, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
+  doc: "Shows disk usage, images by repository, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
   options: [
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
     option("since TIME", "start: a time, a date or an age [7d]"),
@@ -82,23 +79,9 @@ function pageOf(
     generatedAt: to,
     period: { from, to },
     history,
-    samples: store.samples({ since: from }),
-    forecasts: forecastsOf(store.newestSamples(), to),
     runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
     plan: "prepared" in node ? node.prepared.plan : null,
     usage: "prepared" in node ? imageUsageReport(node.prepared) : null,
     planError: "prepared" in node ? null : messageOf(node.failure),
   });
-}
-
-/** By device, from its newest sample. */
-function forecastsOf(points: readonly DiskSample[], now: Instant): ReadonlyMap<string, Forecast> {
-  const newest = new Map(points.map((sample) => [sample.device, sample]));
-  return new Map(
-    Array.from(newest).flatMap(([device, filesystem]) => {
-      const { highPercent } = filesystem;
-      const forecast = forecastOf({ points, filesystem, highPercent, now });
-      return forecast === null ? [] : [[device, forecast]];
-    }),
-  );
 }

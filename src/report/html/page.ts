@@ -5,16 +5,16 @@ import type { Plan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised, compared } from "../../model/values.ts";
-import { imageUsageJson, type ImageUsageReport } from "../disk-usage.ts";
-import { breakdownWords } from "../disk.ts";
+import { imageUsageJson, type ImageUsageReport, shareColumns } from "../disk-usage.ts";
+import { breakdownWords, printUsage } from "../disk.ts";
 import {
   type HistoryDocument,
   historyDocument,
   type HistoryReport,
-  REGRET_COLUMNS,
   removalColumns,
   type RemovalJson,
   removalTitle,
+  RETURNED_COLUMNS,
 } from "../history.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
@@ -23,11 +23,10 @@ import { type ContainerPlanJson, type ImagePlanJson, planBody, stopWords } from 
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
 import { present, type Screen } from "../terminal.ts";
 import { bytesCell, counted, humanBytes, instantOf, kindTitle, secondOf } from "../words.ts";
-import { type ChartFacts, diskSection } from "./chart.ts";
 import { Html, html, htmlPage, htmlTable, moment, type Part } from "./html.ts";
-import { treemapSection } from "./treemap.ts";
 
-export interface HtmlReport extends ChartFacts {
+export interface HtmlReport {
+  readonly period: { readonly from: Instant; readonly to: Instant };
   readonly node: string;
   readonly version: string;
   readonly generatedAt: Instant;
@@ -62,8 +61,7 @@ export function htmlReport({ plan, runtime, usage, planError, ...report }: HtmlR
         ? null
         : notice("Cannot read the node", `${planError}. This page shows the history only.`),
       images && blockNotices(images),
-      diskSection(report, history, plan?.images?.usage ?? []),
-      usage && treemapSection(imageUsageJson(usage)),
+      images && diskSection(images, usage),
       images && nextSection(images),
       removedSection(history),
       plan?.images
@@ -98,6 +96,23 @@ const collapsed = (title: string, content: Part): Html =>
     <summary>${title}</summary>
     ${content}
   </details>`;
+
+function diskSection({ usage: disks }: ImagePlanJson, usage: ImageUsageReport | null): Html {
+  const repositories = usage === null ? [] : imageUsageJson(usage).byRepository;
+  return section("disk", "Disk usage", [
+    printed((printer) => disks.forEach((disk) => printUsage(printer, disk))),
+    htmlTable(shareColumns("REPOSITORY", "no name"), repositories, {
+      caption: "Images by repository: layers of its own, shared layers, and sizes as reported",
+    }),
+  ]);
+}
+
+/** As on a terminal: cleaned, with line ends that cleaning would remove. */
+function printed(print: (printer: Printer) => void): Html {
+  const printer = new Printer(SCREEN);
+  print(printer);
+  return html`<pre>${new Html(Bun.escapeHTML(printer.text()))}</pre>`;
+}
 
 function nextSection(plan: ImagePlanJson): Html {
   const words = present([plan.youngText ?? false, plan.preloadedText ?? false]).join("; ");
@@ -135,7 +150,7 @@ const isMeasured = ({ measuredBytes }: RemovalJson): boolean => measuredBytes !=
 const freedBy = (rows: readonly RemovalJson[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
 
-function removedSection({ removals, regrets }: HistoryDocument): Html {
+function removedSection({ removals, returned }: HistoryDocument): Html {
   const gone = removals.filter(isGone);
   const groups = Map.groupBy(gone, (row) => `${kindTitle(row.kind)}: ${removalTitle(row)}`);
   const sorted = newestFirst(removals);
@@ -156,7 +171,7 @@ function removedSection({ removals, regrets }: HistoryDocument): Html {
           counted(older.length, "older removal"),
           htmlTable(columns, older, { most: OLDER_SHOWN }),
         ),
-    htmlTable(REGRET_COLUMNS, regrets, { caption: "Images that came back after their removal" }),
+    htmlTable(RETURNED_COLUMNS, returned, { caption: "Images that came back after their removal" }),
   ]);
 }
 
@@ -184,13 +199,12 @@ function keptSection(entries: ReturnType<typeof entriesOf>, now: Instant): Html 
   ]);
 }
 
-function containersSection(plan: ContainerPlanJson): Html {
-  const printer = new Printer(SCREEN);
-  printContainerPlan(printer, plan);
-  // Already cleaned, with line ends that cleaning would remove.
-  const text = new Html(Bun.escapeHTML(printer.text()));
-  return section("containers", "Containers, sandboxes and pod logs", html`<pre>${text}</pre>`);
-}
+const containersSection = (plan: ContainerPlanJson): Html =>
+  section(
+    "containers",
+    "Containers, sandboxes and pod logs",
+    printed((printer) => printContainerPlan(printer, plan)),
+  );
 
 const EVENTS_SHOWN = 50;
 const EVENT_COLUMNS: Columns<HistoryDocument["events"][number]> = [

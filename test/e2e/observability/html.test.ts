@@ -11,12 +11,11 @@ import { type Look, openPage } from "./browser.ts";
 
 // Kept, so that a person can look at them.
 const directory = join(import.meta.dir, "../../../.cache/observability");
-/** With the least number of labels that the time of a chart has there. */
-const looks: readonly (readonly [string, Look, number])[] = [
-  ["desk-light", { width: 1100, scheme: "light" }, 6],
-  ["desk-dark", { width: 1100, scheme: "dark" }, 6],
-  ["phone-light", { width: 360, scheme: "light" }, 3],
-  ["phone-dark", { width: 360, scheme: "dark" }, 3],
+const looks: readonly (readonly [string, Look])[] = [
+  ["desk-light", { width: 1100, scheme: "light" }],
+  ["desk-dark", { width: 1100, scheme: "dark" }],
+  ["phone-light", { width: 360, scheme: "light" }],
+  ["phone-dark", { width: 360, scheme: "dark" }],
 ];
 
 beforeAll(async () => {
@@ -49,24 +48,12 @@ const LEAST_CONTRAST = `(() => {
   return least;
 })()`;
 
-/** Tiles outside of the map, the share of it that they cover, and how those of shared layers look. */
-const TREEMAP = `(() => {
-  const map = document.querySelector(".map").getBoundingClientRect();
-  const tiles = [...document.querySelectorAll(".tile")].map((it) => it.getBoundingClientRect());
-  const isOutside = (it) =>
-    it.left < map.left - 1 || it.right > map.right + 1 || it.top < map.top - 1 || it.bottom > map.bottom + 1;
-  const area = tiles.reduce((sum, it) => sum + it.width * it.height, 0);
-  const shared = getComputedStyle(document.querySelector(".tile-shared")).backgroundImage;
-  return [tiles.filter(isOutside).length, area / (map.width * map.height), shared];
-})()`;
-const LABELS =
-  "[...document.querySelector('.times').children].map((it) => it.getBoundingClientRect()).filter((it) => it.width > 0).flatMap((it) => [it.left, it.right])";
 const SMALLEST_FONT =
   "Math.min(...[...document.querySelectorAll('body *')].map((it) => parseFloat(getComputedStyle(it).fontSize)))";
 
 test.each(looks)(
-  "on a %s the page fits its width, is readable, and asks for nothing beyond its file; no label covers another, and the treemap fills its area",
-  async (name, look, labels) => {
+  "on a %s the page fits its width, is readable, and asks for nothing beyond its file",
+  async (name, look) => {
     using page = await opened(look);
     await Bun.write(join(directory, `${name}.png`), await page.screenshot());
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
@@ -74,13 +61,6 @@ test.each(looks)(
     expect(await page.evaluate(SMALLEST_FONT)).toBeGreaterThanOrEqual(12);
     expect(page.requests).toHaveLength(1);
     expect(page.complaints).toEqual([]);
-    const edges = (await page.evaluate(LABELS)) as readonly number[];
-    expect(edges.length / 2).toBeGreaterThanOrEqual(labels);
-    expect(edges.toSorted((one, other) => one - other)).toEqual([...edges]);
-    const [outside, covered, hatched] = (await page.evaluate(TREEMAP)) as [number, number, string];
-    expect(outside).toBe(0);
-    expect(covered).toBeWithin(0.9, 1.01);
-    expect(hatched).toStartWith("repeating-linear-gradient");
   },
 );
 
@@ -93,18 +73,6 @@ test("the light and dark pages differ", async () => {
   using light = await opened();
   using dark = await opened({ width: 1100, scheme: "dark" });
   expect(await dark.evaluate(background)).not.toBe(await light.evaluate(background));
-});
-
-test("the chart is drawn and has a text alternative", async () => {
-  using page = await opened();
-  const box = (await page.evaluate(
-    "(({width, height}) => [width, height])(document.querySelector('path.used').getBoundingClientRect())",
-  )) as readonly number[];
-  expect(box[0]).toBeGreaterThan(300);
-  expect(box[1]).toBeGreaterThan(5);
-  expect(await page.evaluate("document.querySelector('svg').getAttribute('aria-label')")).toBe(
-    "Used share of /var/lib/containerd over time: between 74% and 88%; GC starts at 85% and frees down to 80%",
-  );
 });
 
 test("an ID is shown shortened and selected in full", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import prometheusRules from "../../../deploy/prometheus-rules.yaml" with { type: "text" };
 import { Metrics } from "../../../src/agent/metrics.ts";
-import { forecast, measured, pass, runtime, status } from "../../report/build.ts";
+import { measured, pass, runtime, status } from "../../report/build.ts";
 import { tryCommand } from "../../support/containerd/command.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import type { Json } from "../binary/node.ts";
@@ -27,7 +27,7 @@ test("promtool check metrics accepts the metrics", async () => {
   const text = metrics.expose({
     ...status(),
     runtime: { ...runtime, version: 'a "quoted"\\version' },
-    filesystems: [{ filesystem: measured(), thresholds: null, forecast }],
+    filesystems: [{ filesystem: measured(), thresholds: null }],
     thresholds: { highPercent: 85, lowPercent: 80 },
     images: { count: 1, sizeBytes: 1n },
     deadContainers: 1,

@@ -1,6 +1,6 @@
 // A week of a busy node, as the HTML report takes it.
 
-import type { DiskSample, Removal } from "../../../src/model/history.ts";
+import type { Removal } from "../../../src/model/history.ts";
 import { type ChainId, chainId, imageId, passId } from "../../../src/model/ids.ts";
 import type { ImagePlan } from "../../../src/model/plan.ts";
 import { hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
@@ -11,7 +11,6 @@ import {
   candidate,
   containerPlan,
   filesystem,
-  forecast,
   GIB,
   image,
   imagePlan,
@@ -29,40 +28,6 @@ const BASE = "registry.internal.example.com:5000/platform/services";
 
 const times = <Item>(count: number, make: (index: number) => Item): readonly Item[] =>
   Array.from({ length: count }, (_, index) => make(index));
-
-/** Of a disk of 50 GiB, at `percent`. */
-export const sample = (
-  at: Instant,
-  percent: number,
-  differences: Partial<DiskSample> = {},
-): DiskSample => ({
-  at,
-  device: "8:1",
-  path: "/var/lib/containerd",
-  mountpoint: "/var/lib/containerd",
-  roles: ["nodefs", "imagefs"],
-  capacityBytes: 50n * GIB,
-  availableBytes: (GIB * BigInt(100 - percent)) / 2n,
-  inodes: 0n,
-  inodesFree: 0n,
-  freedBytes: null,
-  highPercent: null,
-  lowPercent: null,
-  ...differences,
-});
-
-/** The disk fills by a percent in half an hour, and is brought back from 88 to 80, or to 74 at first; the agent was away for eight hours. */
-const samples = times(7 * 48, (step) => {
-  if (step >= 150 && step <= 166) return [];
-  const at = plus(FROM, minutes(step * 30));
-  const percent = step < 8 ? 74 + step : 80 + (step % 9);
-  const freedBytes = percent === 80 ? 4n * GIB : 0n;
-  const logs = { device: "8:2", mountpoint: "/var/log", roles: ["nodefs"] } as const;
-  return [
-    sample(at, percent, { freedBytes, highPercent: 85, lowPercent: 80 }),
-    sample(at, 30, logs),
-  ];
-}).flat();
 
 /** Every fifth one is of a container, and every thirteenth fails. */
 const removals = times(115, (serial): Removal => {
@@ -132,10 +97,8 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
           passId: passId("p"),
         },
       ],
-      regrets: [],
+      returned: [],
     },
-    samples,
-    forecasts: new Map([["8:1", forecast]]),
     runtime,
     plan: { images, containers: containerPlan() },
     usage: usageOf(images),
@@ -206,9 +169,8 @@ export function hostileReport(): HtmlReport {
       passes: [],
       removals: removals.map((row) => ({ ...row, ...words, names: [evil] })),
       events: [{ reason: "GhostImage", message: evil, at: NOW, passId: null }],
-      regrets: [],
+      returned: [],
     },
-    samples: samples.map((it) => ({ ...it, mountpoint: evil, roles: [evil as never] })),
     plan: { containers: containerPlan({ podSource: { kind: "none", why: evil } }), images },
   });
 }
