@@ -1,21 +1,14 @@
-/** One loop of the agent: when it runs, how its last run ended, and whether it makes progress, the basis of health. */
+/** One loop of the agent: when it runs, how its last run ended, and since when nothing of it has ended, the basis of health. */
 
 import type { LoopEnd } from "../gc/announcer.ts";
 import type { Engine } from "../gc/ports.ts";
-import { messageOf, wasUnanswered } from "../model/errors.ts";
+import { messageOf } from "../model/errors.ts";
 import type { LoopName, LoopStatus } from "../model/pass.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 
-/** A loop that makes no progress when it should. */
-export interface Stalled {
-  /** `working`: it runs without progress. `overdue`: its next run is late. */
-  readonly kind: "working" | "overdue";
-  readonly forMs: number;
-}
-
 export interface LoopState extends LoopStatus {
-  /** `null`: it pauses as scheduled, waits for another loop's pass, or has just made progress. */
-  readonly stalled: Stalled | null;
+  /** Since a run, or a removal in it, last ended; `null` while it waits for another loop's pass. */
+  readonly silentMs: number | null;
 }
 
 /** How a run ended: with this failure, well (`null`), or interrupted by a more urgent pass (`undefined`). */
@@ -26,7 +19,7 @@ export interface LoopOptions {
   readonly engine: Engine;
   /** Configured, between the end of one run and the start of the next. */
   readonly periodMs: () => number;
-  /** Until the next run; read again after a reload. */
+  /** Until the next run. */
   readonly pauseMs: () => number;
   readonly isEnabled: () => boolean;
   readonly run: (signal: AbortSignal) => Promise<RunResult>;
@@ -41,7 +34,7 @@ const NS_PER_MS = 1_000_000n;
 
 export class Loop {
   readonly #options: LoopOptions;
-  /** What this loop calls: every answer, and every intended wait, counts as progress of this loop only. */
+  /** Its removals count as signs of life of this loop only. */
   readonly engine: Engine;
   readonly #status: Mutable<Omit<LoopStatus, "name" | "periodMs" | "enabled" | "nextAt">> = {
     lastStartedAt: null,
@@ -49,25 +42,38 @@ export class Loop {
     lastError: null,
     consecutiveFailures: 0,
   };
-  /**
-   * By the monotonic clock, which changes of the wall clock do not affect: by `ns` the loop has to continue in some way.
-   * Waiting for another loop's pass has no such time: that loop has one.
-   */
-  #progress: { readonly kind: "pausing" | "waiting" | "working"; readonly ns: bigint };
+  #phase: "pausing" | "waiting" | "working" = "pausing";
+  /** By the monotonic clock, like the next: when a run or a removal last ended, or its turn came. */
+  #aliveNs: bigint;
+  #nextNs: bigint;
   /** When the last failure that counts ended. */
   #failedNs = 0n;
-  #reload = new AbortController();
 
   constructor(options: LoopOptions) {
     this.#options = options;
-    this.engine = recordingProgress(options.engine, (mayTakeMs) => this.#called(mayTakeMs));
-    this.#progress = { kind: "pausing", ns: this.#nsIn(0) };
+    const { journal, timer } = options.engine;
+    this.#aliveNs = timer.monotonicNs();
+    this.#nextNs = this.#aliveNs;
+    this.engine = {
+      ...options.engine,
+      journal: {
+        ...journal,
+        imageDone: (id, item) => {
+          this.#alive();
+          journal.imageDone(id, item);
+        },
+        containerDone: (id, item) => {
+          this.#alive();
+          journal.containerDone(id, item);
+        },
+      },
+    };
   }
 
   state(): LoopState {
     const { name, periodMs, isEnabled } = this.#options;
     const status = { name, periodMs: periodMs(), enabled: isEnabled(), ...this.#status };
-    return { ...status, nextAt: this.#nextAt(), stalled: this.#stalled() };
+    return { ...status, nextAt: this.#nextAt(), silentMs: this.#silentMs() };
   }
 
   /** Runs at once, then each time the pause has passed since the last run ended; ends after the run in flight. */
@@ -78,45 +84,37 @@ export class Loop {
     }
   }
 
-  /** Measures the current pause again, by the new periods. */
-  reloaded(): void {
-    const before = this.#reload;
-    this.#reload = new AbortController();
-    before.abort();
-  }
-
   /** It runs, and does not only wait for its turn. */
   isWorking(): boolean {
-    return this.#progress.kind === "working";
+    return this.#phase === "working";
   }
 
-  /** It waits for its turn. */
+  /** It waits for its turn, whose loop shows whether it is alive. */
   queued(): void {
-    this.#progress = { kind: "waiting", ns: this.#nsIn(0) };
+    this.#phase = "waiting";
   }
 
-  /** Starts to work, or makes progress; `mayTakeMs` if something expected to take long is in progress. */
-  progressed(mayTakeMs = 0): void {
-    const ns = this.#nsIn(mayTakeMs);
-    const { kind, ns: before } = this.#progress;
-    this.#progress = { kind: "working", ns: kind === "working" && before > ns ? before : ns };
+  /** Its turn has come. */
+  resumed(): void {
+    this.#phase = "working";
+    this.#alive();
   }
 
-  /** A call that a run gave up may be answered in the pause after it, which goes on as scheduled. */
-  #called(mayTakeMs?: number): void {
-    if (this.#progress.kind === "working") this.progressed(mayTakeMs);
+  #alive(): void {
+    this.#aliveNs = this.#options.engine.timer.monotonicNs();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
     const { isEnabled, run, failed, ended } = this.#options;
     if (!isEnabled()) return;
-    this.progressed();
+    this.#phase = "working";
     const status = this.#status;
     status.lastStartedAt = this.#now();
     const error = await run(signal).catch((thrown: unknown) => {
       failed(thrown);
       return messageOf(thrown);
     });
+    this.#alive();
     if (signal.aborted) return;
     const at = this.#now();
     status.lastEndedAt = at;
@@ -129,16 +127,10 @@ export class Loop {
 
   async #pause(signal: AbortSignal): Promise<void> {
     const { engine, pauseMs } = this.#options;
-    const endedNs = engine.timer.monotonicNs();
-    let reload = this.#reload;
-    let wholeMs = pauseMs();
-    while (!signal.aborted) {
-      if (reload.signal.aborted) [reload, wholeMs] = [this.#reload, pauseMs()];
-      const ms = wholeMs - Number((engine.timer.monotonicNs() - endedNs) / NS_PER_MS);
-      if (ms <= 0) return;
-      this.#progress = { kind: "pausing", ns: this.#nsIn(ms) };
-      await engine.timer.sleep(ms, AbortSignal.any([signal, reload.signal]));
-    }
+    const ms = pauseMs();
+    this.#phase = "pausing";
+    this.#nextNs = engine.timer.monotonicNs() + BigInt(Math.ceil(ms)) * NS_PER_MS;
+    await engine.timer.sleep(ms, signal);
   }
 
   /** Whether a failure counts as one more in a row: one in each period, however often the loop runs. */
@@ -153,73 +145,19 @@ export class Loop {
 
   /** By the wall clock as it is now: it may have jumped since the pause began. */
   #nextAt(): Instant | null {
-    const { kind, ns } = this.#progress;
-    if (kind !== "pausing" || this.#status.lastStartedAt === null) return null;
-    const ms = Number((ns - this.#nsIn(0)) / NS_PER_MS);
-    return instantFromMs(instantToMs(this.#now()) + ms);
+    if (this.#phase !== "pausing" || this.#status.lastStartedAt === null) return null;
+    return instantFromMs(instantToMs(this.#now()) - this.#msSince(this.#nextNs));
   }
 
-  #stalled(): Stalled | null {
-    const { kind, ns } = this.#progress;
-    const forMs = Number((this.#nsIn(0) - ns) / NS_PER_MS);
-    if (kind === "waiting" || forMs <= 0) return null;
-    return { kind: kind === "working" ? "working" : "overdue", forMs };
+  #silentMs(): number | null {
+    return this.#phase === "waiting" ? null : this.#msSince(this.#aliveNs);
+  }
+
+  #msSince(ns: bigint): number {
+    return Number((this.#options.engine.timer.monotonicNs() - ns) / NS_PER_MS);
   }
 
   #now(): Instant {
     return this.#options.engine.observe.host.clocks().wall;
   }
-
-  #nsIn(ms: number): bigint {
-    return this.#options.engine.timer.monotonicNs() + BigInt(Math.ceil(ms)) * NS_PER_MS;
-  }
-}
-
-/**
- * `progressed` is called after every answer, and before every wait, with its length. A refusal is an answer too; a missing
- * answer is not.
- */
-function recordingProgress(engine: Engine, progressed: (mayTakeMs?: number) => void): Engine {
-  const recording = <T extends object>(port: T): T =>
-    new Proxy(port, {
-      get: (target, name) => {
-        const method: unknown = Reflect.get(target, name);
-        if (typeof method !== "function") return method;
-        return async (...args: readonly unknown[]): Promise<unknown> => {
-          try {
-            const answer: unknown = await Reflect.apply(method, target, args);
-            progressed();
-            return answer;
-          } catch (thrown) {
-            if (!wasUnanswered(thrown)) progressed();
-            throw thrown;
-          }
-        };
-      },
-    });
-  const { observe, timer } = engine;
-  const writer = recording(engine.writer);
-  return {
-    ...engine,
-    observe: { ...observe, runtime: recording(observe.runtime), disk: recording(observe.disk) },
-    writer: {
-      ...writer,
-      stopContainer: (id, graceSeconds, signal) => {
-        progressed(graceSeconds * 1000);
-        return writer.stopContainer(id, graceSeconds, signal);
-      },
-      execSync: (id, command, signal) => {
-        progressed(command.timeoutSeconds * 1000);
-        return writer.execSync(id, command, signal);
-      },
-    },
-    remover: recording(engine.remover),
-    timer: {
-      monotonicNs: () => timer.monotonicNs(),
-      sleep: (ms, signal) => {
-        progressed(ms);
-        return timer.sleep(ms, signal);
-      },
-    },
-  };
 }

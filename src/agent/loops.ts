@@ -20,7 +20,6 @@ import { collectsImages } from "../policy/space/targets.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
 import { checkPressure, Measurements, needsMore, PressurePace } from "./pressure.ts";
 
-/** Read for each run, so that a reload applies to the next one. */
 export type AgentConfig = Pick<Config, "periods"> & {
   readonly values: Pick<Config["values"], "dryRun" | "runtimeRequestTimeout">;
 };
@@ -100,12 +99,6 @@ export class Agent {
     return { ...this.#state, loops, filesystems: this.#measurements.newest(this.#state.seen) };
   }
 
-  /** After a reload: measures the current pauses by the new periods, and lets a pass under pressure begin. */
-  reloaded(): void {
-    this.#pace.reset();
-    for (const loop of Object.values(this.#loops)) loop.reloaded();
-  }
-
   /** Runs until `signal` aborts; finishes the removal in flight first. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(Object.values(this.#loops).map((loop) => loop.repeat(signal)));
@@ -176,7 +169,7 @@ export class Agent {
   #inTurn<T>(loop: Loop, work: () => Promise<T>): Promise<T> {
     loop.queued();
     const turn = this.#last.then(() => {
-      loop.progressed();
+      loop.resumed();
       return work();
     });
     this.#last = turn.catch(() => undefined);

@@ -189,7 +189,7 @@ export class PressurePace {
     };
   }
 
-  /** After a reload: the next check begins a pass if one is due. */
+  /** The next check begins a pass if one is due. */
   reset(): void {
     this.#idle = 0;
     this.#rest = null;

@@ -109,8 +109,8 @@ export class StatusServer implements HttpProviders {
   }
 
   health(): readonly HealthCheck[] {
-    const patienceMs = 2 * toMs(this.#options.config().values.runtimeRequestTimeout) + 120_000;
-    return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
+    const timeoutMs = toMs(this.#options.config().values.runtimeRequestTimeout);
+    return healthOf(this.#attached?.agent.state() ?? null, timeoutMs);
   }
 
   readiness(): readonly HealthCheck[] {
@@ -182,17 +182,16 @@ function graceOf({ engine }: Attached, { limits }: Config): Duration | null {
   return isNone || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
 }
 
-/** A loop is alive while its pauses end on time, or its run makes progress. */
-export function healthOf(state: AgentState | null, patienceMs: number): readonly HealthCheck[] {
+/** A loop is alive if a run or a removal of it ended within three of its periods and two calls' timeouts. */
+export function healthOf(state: AgentState | null, timeoutMs: number): readonly HealthCheck[] {
   if (state === null) return [{ name: "waiting for the runtime", problem: null }];
   return state.loops
     .filter((loop) => loop.enabled)
-    .map(({ name, stalled }) => {
-      if (stalled === null || stalled.forMs <= patienceMs) return { name, problem: null };
-      const seconds = Math.round(stalled.forMs / 1000);
-      const problem =
-        stalled.kind === "working" ? `no progress for ${seconds} s` : `overdue by ${seconds} s`;
-      return { name, problem };
+    .map(({ name, periodMs, silentMs }) => {
+      if (silentMs === null || silentMs <= 3 * periodMs + 2 * timeoutMs)
+        return { name, problem: null };
+      const seconds = Math.round(silentMs / 1000);
+      return { name, problem: `no run and no removal ended for ${seconds} s` };
     });
 }
 

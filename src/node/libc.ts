@@ -39,31 +39,6 @@ export function bootTimeNs(): bigint | null {
   }
 }
 
-/**
- * Sends one datagram to a unix socket without waiting; a leading `@` names an abstract one. Returns whether it was
- * received.
- */
-export function sendDatagram(socketPath: string, message: string): boolean {
-  const address = unixAddress(socketPath);
-  if (address === null) return false;
-  const fd = libc().socket(familyUnix, datagram | closeOnExec, 0);
-  if (fd < 0) return false;
-  try {
-    const bytes = Buffer.from(message);
-    const sent = libc().sendto(
-      fd,
-      ptr(bytes),
-      BigInt(bytes.byteLength),
-      dontWait | noSignal,
-      ptr(address),
-      address.byteLength,
-    );
-    return Number(sent) === bytes.byteLength;
-  } finally {
-    libc().close(fd);
-  }
-}
-
 /** Writes out what the filesystem of an open file holds back; may hang with its disk. */
 export const syncfs = (fd: number): boolean => libc().syncfs(fd) === 0;
 
@@ -75,23 +50,6 @@ const lockRelease = 8;
 const wouldBlock = 11;
 const interrupted = 4;
 const clockBootTime = 7;
-const familyUnix = 1;
-const datagram = 2;
-const closeOnExec = 0o2000000;
-const dontWait = 0x40;
-const noSignal = 0x4000;
-const pathBytesMax = 107;
-
-/** `struct sockaddr_un`: the family, then the path; an abstract name starts with a zero byte and has no terminator. */
-function unixAddress(path: string): Buffer | null {
-  const abstract = path.startsWith("@");
-  if (!abstract && !path.startsWith("/")) return null;
-  const name = Buffer.from(abstract ? `\0${path.slice(1)}` : `${path}\0`);
-  if (name.byteLength > pathBytesMax + 1) return null;
-  const family = Buffer.alloc(2);
-  family.writeUInt16LE(familyUnix);
-  return Buffer.concat([family, name]);
-}
 
 function errno(): number {
   const place = libc().__errno_location();
@@ -101,9 +59,6 @@ function errno(): number {
 const signatures = {
   flock: { args: ["i32", "i32"], returns: "i32" },
   clock_gettime: { args: ["i32", "ptr"], returns: "i32" },
-  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-  sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
-  close: { args: ["i32"], returns: "i32" },
   syncfs: { args: ["i32"], returns: "i32" },
   __errno_location: { args: [], returns: "ptr" },
 } as const;

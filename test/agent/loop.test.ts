@@ -5,6 +5,7 @@ import { expect, test } from "bun:test";
 import { Loop } from "../../src/agent/loop.ts";
 import { hours, instant, seconds } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
+import { pass, removedImage } from "../report/build.ts";
 import { SimClock } from "../sim/clock.ts";
 import { NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
@@ -13,8 +14,6 @@ interface Setting {
   periodMs?: number;
   /** How long a run takes. */
   readonly takesMs?: number;
-  /** Of a call for which a run does not wait. */
-  readonly answeredAfterMs?: number;
 }
 
 function started(setting: Setting = {}) {
@@ -32,9 +31,6 @@ function started(setting: Setting = {}) {
     isEnabled: () => true,
     run: async () => {
       runs.push(Number(clock.monotonicNs() - startNs) / 1e9);
-      const { answeredAfterMs: lateMs } = setting;
-      if (lateMs !== undefined)
-        void clock.sleep(lateMs).then(() => loop.engine.timer.sleep(1, stop.signal));
       if (setting.takesMs !== undefined) await clock.sleep(setting.takesMs);
       return null;
     },
@@ -51,22 +47,6 @@ test("a loop runs at once, then a period after the end of each run", async () =>
   expect(runs).toEqual([0, 13, 26]);
 });
 
-test.each([
-  [30_000, [0, 30]],
-  [5_000, [0, 20, 25, 30, 35, 40]],
-])(
-  "a pause of 60 s reloaded after 20 s as %i ms counts from the end of the last run",
-  async (periodMs, expected) => {
-    const setting: Setting = { periodMs: 60_000 };
-    const { clock, loop, runs } = started(setting);
-    await clock.run(20_000);
-    setting.periodMs = periodMs;
-    for (let time = 0; time < 5; time += 1) loop.reloaded();
-    await clock.run(20_000);
-    expect(runs).toEqual(expected);
-  },
-);
-
 test("the next run is as far off on a wall clock that was set back", async () => {
   const { clock, world, loop } = started();
   await clock.run(4_000);
@@ -74,13 +54,18 @@ test("the next run is as far off on a wall clock that was set back", async () =>
   expect(loop.state().nextAt).toBe(instant(world.wall + seconds(6)));
 });
 
-test("a loop that pauses makes no progress by a call that its run gave up", async () => {
-  const { clock, loop } = started({
-    periodMs: 3_600_000,
-    answeredAfterMs: 120_000,
-  });
-  await clock.run(1_800_000);
-  expect(loop.state().stalled).toBeNull();
+test("a loop is silent since a run or a removal in it ended, and not while it waits for its turn", async () => {
+  const { clock, loop } = started({ takesMs: 60_000 });
+  await clock.run(50_000);
+  const silent = [loop.state().silentMs];
+  loop.engine.journal.imageDone(pass().id, removedImage(1));
+  silent.push(loop.state().silentMs);
+  await clock.run(20_000);
+  silent.push(loop.state().silentMs);
+  loop.queued();
+  silent.push(loop.state().silentMs);
+  loop.resumed();
+  expect([...silent, loop.state().silentMs]).toEqual([50_000, 0, 10_000, null, 0]);
 });
 
 test("a loop works during its run, but not in a pause or while it waits for its turn", async () => {

@@ -301,23 +301,6 @@ describe("on a node whose images take fifteen seconds to list,", () => {
   });
 });
 
-test("a reload begins the next pass at once, however long the pause is", async () => {
-  const limits = { ...simLimits, images: { ...simLimits.images, minimumAge: hours(2) } };
-  const sim = await aNode(40, {
-    periods: { ...ONLY_PRESSURE, pressure: HOUR },
-    weather: { limits },
-  });
-  sim.fill(14);
-  sim.agent.reloaded();
-  await sim.run(HOUR);
-  expect(sim.passes("pressure")).not.toBeEmpty();
-  expect(sim.record.removals).toEqual([]);
-  sim.weather.limits = simLimits;
-  sim.agent.reloaded();
-  await sim.run(SECOND);
-  expect(sim.record.removals).not.toBeEmpty();
-});
-
 test("failures in passes close together count once in a period, so that they raise no more events", async () => {
   const sim = await aNode(40);
   sim.weather.runtimeIsAway = true;

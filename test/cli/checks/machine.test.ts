@@ -105,7 +105,6 @@ test("doctor says of the agent whether it runs, as which version, and with error
       well: status({}),
       "that tries": status({ dryRun: true }),
       "without a runtime": status({ runtimeError: "no socket" }),
-      "with other files": status({ configurationError: "a.yaml:3: x" }),
       "of another version": status({ version: "1.2.2" }),
       "that answers no JSON": agent("hello"),
       "that answers another kind": status({ kind: "Plan" }),
