@@ -94,8 +94,6 @@ const sharedOptions: ReadonlySet<string> = new Set(
 
 /** Pages that say what the help text of a command says. */
 const pageOf: Readonly<Record<string, string>> = {
-  "keep add": "policy.md#4-what-keeps-an-image",
-  "keep missing": "air-gapped.md#is-everything-there",
   install: "install.md#install",
   uninstall: "install.md#install",
   print: "install.md#files-for-other-machines",

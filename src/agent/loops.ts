@@ -273,7 +273,7 @@ export class Agent {
   #noteSeen(seen: Seen): void {
     // Without thresholds nothing is checked, and one that comes back has not been met meanwhile.
     this.#noteAnswer(this.#isEnabled("pressure") ? { seen } : { seen, pressure: null });
-    this.#announcer.baseline(seen.baseline, seen.observedAt);
+    this.#announcer.unmatchedKeepRules(seen.unmatchedKeepRules);
   }
 
   /** A disk that cannot be measured, or a lock that is taken, says nothing about the runtime. */

@@ -188,12 +188,6 @@ export const METRICS = {
     "Reported sizes of all images.",
     ({ images }) => images && images.sizeBytes,
   ),
-  crigc_baseline_images: states(
-    "Images that baselines name, present or missing. Counts a missing sandbox image.",
-    ["state"],
-    ({ baseline: it }) =>
-      it === null ? [] : [[["present"], it.present] as const, [["missing"], it.missing] as const],
-  ),
   crigc_dead_containers: state("Dead containers.", ({ deadContainers }) => deadContainers),
   crigc_disk_pressure: state(
     "1 while disk pressure is reported.",

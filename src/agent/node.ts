@@ -5,7 +5,7 @@ import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../gc/calls.ts";
 import { LogUsers } from "../gc/log-users.ts";
 import { type Engine, type PassLock, type ReadEngine, volatileMemory } from "../gc/ports.ts";
-import { AssertionError, HostError } from "../model/errors.ts";
+import { AssertionError, HostError, messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { DiskReader, HostReader, UsedLog } from "../model/ports.ts";
 import type { PodReading } from "../model/snapshot.ts";
@@ -15,9 +15,8 @@ import { commitBy, diskOf } from "../node/disk.ts";
 import { EventHook } from "../node/executable.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
-import { readKeepRules, steadyKeepRules } from "../node/keep-files.ts";
+import { hadKeepRules, readKeepRules, setHadKeepRules } from "../node/keep-files.ts";
 import { readContainerMarks, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
-import { PullRecords } from "../node/kubelet/pull-records.ts";
 import { PodSpecReader } from "../node/kubelet/specs.ts";
 import { acquireLock, type LockRequest } from "../node/lock.ts";
 import { logReader } from "../node/log-reader.ts";
@@ -85,11 +84,12 @@ export async function openEngine(options: CollectorOptions) {
   const { config, connected, self, log, startedAt } = options;
   const { values } = config();
   const { runtime } = connected;
-  const host = hostOf(config, (error) => {
+  const looked = hostOf(config, (error) => {
     if (error === null) log().success("kubelet", "Reading the kubelet's pods");
     else log().failure("kubelet", error);
   });
   const warn = (message: string): void => log().warning(message);
+  const host = recordingKeepDirectory(looked, config, warn);
   const { memory, recorder } = await openState(config(), self, warn);
   const limits = () => config().limits;
   const hook = new EventHook(warn);
@@ -210,10 +210,7 @@ export function hostOf(
     disk: diskOf(() => root),
     reader: {
       clocks: () => readClocks(),
-      keepRules: steadyKeepRules(
-        (known) => keepRulesOf(config(), known),
-        () => timer.monotonicNs(),
-      ),
+      keepRules: () => keepRulesOf(config()),
       pods: async (signal, before) => {
         // On its first boot a node may run crigc before its kubelet.
         if (root === "/") root = rootDirectoryOf(first.values.rootDir, usualRoots);
@@ -225,27 +222,44 @@ export function hostOf(
       newerPods: async (before, signal) =>
         (await specs?.isOutdated()) === true ? withSpecs(before, signal) : before,
       containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
-      pulls: {
-        read: (images, isSettled) => new PullRecords(root).read(images, isSettled),
-        intents: () => new PullRecords(root).intents(),
-        records: () => new PullRecords(root).records(),
-      },
       logs: logReader(first.values),
     },
   };
 }
 
-/** The current keep rules; `known`: directories that had rules before. */
-export const keepRulesOf = (
-  config: Config,
-  known: readonly string[],
-): ReturnType<HostReader["keepRules"]> =>
+/** The current keep rules. */
+export const keepRulesOf = (config: Config): ReturnType<HostReader["keepRules"]> =>
   readKeepRules({
     directory: config.values.keepDir,
     isNamed: config.sources.keepDir.kind !== "default",
     patterns: config.values.keep,
     infraImages: config.limits.images.infraImages,
-    known,
+    hadRules: () => hadKeepRules(config.values.stateDir, config.values.keepDir),
     parseFile: parseKeepFile,
     parsePattern: parseKeepPattern,
   });
+
+/** Records that the keep directory has rules, so that a missing one is noticed later. */
+function recordingKeepDirectory(
+  host: Host,
+  config: () => Config,
+  warn: (message: string) => void,
+): Host {
+  let isRecorded = false;
+  let hasFailed = false;
+  const keepRules = async () => {
+    const keep = await host.reader.keepRules();
+    const { stateDir, keepDir, dryRun } = config().values;
+    const isFromFile = keep.rules.some(({ source }) => source.startsWith(`${keepDir}/`));
+    if (isRecorded || dryRun || !isFromFile) return keep;
+    try {
+      setHadKeepRules(stateDir, keepDir);
+      isRecorded = true;
+    } catch (thrown) {
+      if (!hasFailed) warn(messageOf(thrown));
+      hasFailed = true;
+    }
+    return keep;
+  };
+  return { ...host, reader: { ...host.reader, keepRules } };
+}

@@ -6,21 +6,20 @@ import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import { messageOf, RuntimeError, StoreError } from "../model/errors.ts";
+import { RuntimeError } from "../model/errors.ts";
 import { adoptBoot, readClocks, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
-import { writeAnswerFile } from "../node/files.ts";
+import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
-import { changeKeepFile, readKeepFile, type TextChange } from "../node/keep-files.ts";
+import { baselineStamp, readKeepFile, setBaselineStamp } from "../node/keep-files.ts";
 import { kubeletFact } from "../node/kubelet/config-file.ts";
 import { rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
-import { StateFile } from "../store/state-file.ts";
 import type { AgentRun } from "./agent.ts";
 import { askAgent, CONTROL_SOCKET } from "./control.ts";
 import { logOf } from "./log.ts";
@@ -66,20 +65,8 @@ export function openersOf(world: ProcessWorld) {
       release: () => releaseHold(values),
     }),
     /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
-    keepRules: (config: Config) => {
-      using store = state(config);
-      return keepRulesOf(config, store.ledger().keepDirectories);
-    },
-    keepFile,
-    /** The stamp of `keep baseline --once`; `null`: none yet. */
-    stamp: (config: Config) => {
-      using store = state(config);
-      return store.setting(STAMP);
-    },
-    setStamp,
-    /** Throws `HostError` if the file is not an image archive. */
-    archivedImages: async (path: string) =>
-      (await import("../node/archive.ts")).archivedImages(path),
+    keepRules: keepRulesOf,
+    baseline,
     filesIn,
     /** Atomic. Throws `HostError` `write`. */
     writeFile: writeAnswerFile,
@@ -127,31 +114,19 @@ async function openCollector(config: Config, world: ProcessWorld) {
   };
 }
 
-const STAMP = "keep-baseline-written-at";
-
-function keepFile({ values }: Config, name: string) {
-  const path = join(values.keepDir, name);
+/** `baseline.list`, and the stamp of `keep baseline --once`. All throw `HostError`. */
+function baseline({ values: { keepDir, stateDir } }: Config) {
+  const path = join(keepDir, "baseline.list");
   return {
     path,
-    /** `null`: does not exist. Throws `HostError` if it cannot be read. */
+    /** `null`: does not exist. */
     read: () => readKeepFile(path),
-    /** Atomic, under a lock against other crigc commands. Throws `HostError`, and what `next` throws. */
-    change: <T>(next: (before: string | null) => TextChange<T>): T => changeKeepFile(path, next),
+    /** Atomic. */
+    write: (text: string) => writeWholeFile(path, text),
+    /** `null`: none yet. */
+    stamp: () => baselineStamp(stateDir),
+    setStamp: (at: string) => setBaselineStamp(stateDir, at),
   };
-}
-
-/** Throws `StoreError` if the state directory cannot be written. */
-function setStamp(config: Config, text: string): void {
-  const { stateDir } = config.values;
-  using file = new StateFile({ directory: stateDir, now: () => wallClock() });
-  try {
-    file.setSetting(STAMP, text);
-  } catch (thrown) {
-    throw new StoreError(
-      "write",
-      `cannot write the stamp of keep baseline --once to ${stateDir}: ${messageOf(thrown)}; baseline.list is written, and will be written again on the next boot`,
-    );
-  }
 }
 
 /** The facts for `doctor`, read without changing anything. */

@@ -159,7 +159,6 @@ export class StatusServer implements HttpProviders {
       })),
       images: state.cachedAt === null ? null : { count: images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
-      baseline: seen?.baseline ?? null,
       events: this.#events,
       values: valuesOf(config()),
     };

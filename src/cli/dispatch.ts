@@ -27,9 +27,7 @@ import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
 import { install, uninstall } from "./commands/install.ts";
 import { completion, help, version, versionAnswer } from "./commands/itself.ts";
-import { keepBaseline, keepMissing } from "./commands/keep-baseline.ts";
-import { keepAdd, keepRemove } from "./commands/keep-edit.ts";
-import { keepCheck, keepList, keepTest } from "./commands/keep.ts";
+import { keepBaseline, keepList, keepTest } from "./commands/keep.ts";
 import { df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
 import { print } from "./commands/print.ts";
@@ -251,12 +249,8 @@ export const commands: readonly Command[] = [
   hold,
   release,
   keepList,
-  keepCheck,
-  keepAdd,
-  keepRemove,
   keepTest,
   keepBaseline,
-  keepMissing,
   doctor,
   config,
   install,

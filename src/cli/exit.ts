@@ -33,7 +33,7 @@ export const exitTable: Readonly<Record<number, string>> = {
   [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
   [exit.held]: "on hold, which crigc release ends",
   [exit.unknown]:
-    "unknown REF (explain, rm) or PATTERN (keep test, keep remove), something missing (keep missing), no agent (status), a failed check (doctor)",
+    "unknown REF (explain, rm) or PATTERN (keep test), no agent (status), a failed check (doctor)",
 };
 
 /** `null`: a bug, printed with its stack. */

@@ -3,16 +3,18 @@
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
 import type { Prepared, SinglePassEvictions } from "../gc/prepare.ts";
-import { assumingSeen, readOnlyPass, withUsedLogs } from "../gc/read-only.ts";
+import { asIfOldEnough, readOnlyPass, withUsedLogs } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
-import type { Duration } from "../model/time.ts";
 import type { Parts } from "../policy/facts.ts";
+import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { imageUsage } from "../policy/layer/disk-usage.ts";
 import { forestOf } from "../policy/layer/origins.ts";
 import { inUseOf } from "../policy/space/disk.ts";
 import { gainOf } from "../policy/space/freed.ts";
 import { imageFilesystems } from "../policy/space/targets.ts";
 import type { ImageUsageReport } from "../report/disk-usage.ts";
+import { unmatchedWords } from "../report/keep.ts";
+import { humanDuration } from "../report/words.ts";
 import type { CommandContext } from "./command.ts";
 
 export const IMAGES_ONLY: Parts = { containers: "none", images: true };
@@ -23,8 +25,8 @@ export interface PlanRequest {
   readonly parts?: Parts;
   /** Instead of the context's. */
   readonly config?: Config;
-  /** Plans as if every image had been first seen this much earlier. */
-  readonly assumeSeen?: Duration | null;
+  /** Without a ledger, plans as if every image were old enough, and says so. */
+  readonly isFirstLook?: true;
   /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
   /** Whether to tell images from what containers wrote. */
@@ -38,21 +40,34 @@ export async function planNode(
   context: CommandContext,
   request: PlanRequest = {},
 ): Promise<Prepared> {
-  const { config = context.config, assumeSeen = null, allLayers = assumeSeen !== null } = request;
+  const { config = context.config, allLayers = false, isFirstLook = false } = request;
   const { notify = context.note } = request;
   const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
   const { storeSize } = request;
   const pass = { purpose, parts, allLayers, storeSize, evictions: dueEvictions(context) };
-  const prepared = await readOnlyPass(node.engine, pass, context.signal);
-  noteUnmeasured(context, prepared);
+  const seen = await readOnlyPass(node.engine, pass, context.signal);
+  noteUnmeasured(context, seen);
+  noteUnmatched(context, seen);
   if (context.config.values.compat === "kubelet")
     context.note(
       "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
     );
-  if (assumeSeen === null) return prepared;
-  return await withUsedLogs(node.engine, assumingSeen(prepared, assumeSeen), context.signal);
+  const { compat, minimumAge } = config.limits.images;
+  const isNew = node.engine.memory.current().observedAt === null;
+  if (!isFirstLook || !isNew || compat === "kubelet") return seen;
+  context.note(
+    `no ledger yet, so every image is judged as if it were old enough; crigc gc would keep all of them for their first ${humanDuration(minimumAge)}`,
+  );
+  return await withUsedLogs(node.engine, asIfOldEnough(seen), context.signal);
+}
+
+/** A misspelt pattern of the command line keeps nothing. */
+function noteUnmatched({ note }: CommandContext, { snapshot: { keep, images } }: Prepared): void {
+  const given = keep.rules.filter(({ source }) => source === "--keep");
+  const unmatched = unmatchedKeepRules(compileKeepRules(given), images);
+  if (unmatched.length > 0) note(unmatchedWords(unmatched.map(({ pattern }) => pattern)));
 }
 
 function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void {

@@ -101,7 +101,6 @@ function limitsOf(values: Values): Limits {
       storeBudgetBytes: values.imageStoreBudget,
       maxImages: values.maxImages,
       keepLoaded: values.keepLoaded,
-      keepPreloaded: values.keepPreloaded,
       keepPerRepository: values.keepPerRepository ?? 0,
       order: values.imageOrder,
       infraImages: values.podInfraContainerImage,

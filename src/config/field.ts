@@ -73,20 +73,11 @@ export const RUNTIME = [
   "keep list",
   "keep test",
   "keep baseline",
-  "keep missing",
   "doctor",
 ] as const;
-/** Commands that read the keep rules. */
-export const KEEPING = [...RUNTIME, "keep check", "keep add", "keep remove"] as const;
 /** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "snapshot", "doctor"] as const;
 export const REMOVING = ["run", "gc", "rm"] as const;
 export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
 /** Commands that read the configuration, and so ask a running agent for its own. */
-export const CONFIGURED = [
-  ...WITH_STATE,
-  "keep check",
-  "keep add",
-  "keep remove",
-  "config",
-] as const;
+export const CONFIGURED = [...WITH_STATE, "config"] as const;

@@ -3,12 +3,11 @@
 import type { Compat } from "../model/limits.ts";
 import type { Event, ImageEnd, LoopName } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
-import { type Baseline, isMissing } from "../model/reports.ts";
 import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { apart, futilityDiffers } from "../policy/space/futility.ts";
-import { BRING_BACK, namesWords } from "../report/keep.ts";
-import { counted, humanBytes } from "../report/words.ts";
+import { unmatchedWords } from "../report/keep.ts";
+import { humanBytes } from "../report/words.ts";
 import type { Journal } from "./ports.ts";
 
 /** Events about a disk, whose text always differs because free bytes do. */
@@ -37,8 +36,8 @@ export class Announcer {
   readonly #disksAt = new Map<string, Instant>();
   /** Thresholds that are due. */
   readonly #due = new Set<string>();
-  /** Missing images of the baseline. */
-  #missing: ReadonlySet<string> = new Set();
+  /** Keep patterns that match no image. */
+  #unmatched: ReadonlySet<string> = new Set();
   /** When it was last reported that pressure cannot be relieved. */
   #unrelievedAt: Instant | undefined;
 
@@ -110,16 +109,11 @@ export class Announcer {
     }
   }
 
-  /** Raises `BaselineImageMissing` when an image goes missing, and once until it is back. */
-  baseline(baseline: Baseline | null, at: Instant): void {
-    if (baseline === null) return;
-    const missing = new Set(baseline.gaps.filter(isMissing).map(({ name }) => name));
-    const news = [...missing].filter((name) => !this.#missing.has(name));
-    this.#missing = missing;
-    if (news.length === 0) return;
-    const count = counted(news.length, "image of the baseline", "images of the baseline");
-    const message = `Not on this node: ${count} (${namesWords(news)}); ${BRING_BACK}`;
-    this.#journal.event({ reason: "BaselineImageMissing", message, at, passId: null });
+  /** Logs keep patterns that match no image, once until they match one. */
+  unmatchedKeepRules(patterns: readonly string[]): void {
+    const news = patterns.filter((pattern) => !this.#unmatched.has(pattern));
+    this.#unmatched = new Set(patterns);
+    if (news.length > 0) this.#journal.say(1, unmatchedWords(news));
   }
 
   #isNews(event: Event, plan: ImagePlan): boolean {

@@ -144,7 +144,7 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
 
   const withRules = async (signal: AbortSignal): Promise<Snapshot> => {
     const { host } = observe;
-    const keep = await host.keepRules(snapshot.keep.directoriesRead);
+    const keep = await host.keepRules();
     const isOld = timer.monotonicNs() - podsNs > PODS_AGE_NS_MAX;
     const pods = await (isOld ? host.pods(signal) : host.newerPods(snapshot.pods, signal));
     if (isOld) podsNs = timer.monotonicNs();
@@ -231,10 +231,9 @@ function isRecreated(
   { images }: Ledger,
 ): boolean {
   const [now, planned] = [images.get(id), ledger.images.get(id)];
-  if (limits.images.compat === "kubelet")
-    return limits.images.keepPreloaded && now?.pull !== planned?.pull;
   return (
-    now?.firstSeenWatched !== planned?.firstSeenWatched ||
-    now?.ageRestartedWatched !== planned?.ageRestartedWatched
+    limits.images.compat !== "kubelet" &&
+    (now?.firstSeenWatched !== planned?.firstSeenWatched ||
+      now?.ageRestartedWatched !== planned?.ageRestartedWatched)
   );
 }

@@ -4,7 +4,6 @@ import { HostError, messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { PullIntent, PullReading } from "../model/records.ts";
 import type {
   Container,
   CreationReading,
@@ -16,7 +15,6 @@ import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
-import { isSettled } from "../policy/image/pulls.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageUseOf } from "../policy/space/disk.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
@@ -86,7 +84,7 @@ export class Observer {
       this.#lists(signal).then((read) => [read, host.clocks()] as const),
       runtime.reportedFilesystems(signal),
       wantsLogs ? host.logs() : Promise.resolve(null),
-      host.keepRules(ledger.keepDirectories),
+      host.keepRules(),
     ]);
     silent.observed(info.instance);
     const need = { volumes: imageVolumesSupported(info), ends: needEnds };
@@ -95,8 +93,7 @@ export class Observer {
       disk.filesystems(reported),
     ]);
     const pods = await host.pods(signal);
-    const pulls = await host.pulls.read(lists.images, (id) => isSettled(ledger.images.get(id)));
-    const facts = { runtime: info, ...lists, ...details, pods, pulls };
+    const facts = { runtime: info, ...lists, ...details, pods };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     const creations = null;
     const observedAt = host.clocks().wall;
@@ -126,10 +123,8 @@ export class Observer {
     const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
     const asked = { known: previous, need };
     const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
-    // A pull ends before the kubelet begins to create the container.
-    const pulls = withIntents(previous.pulls, await host.pulls.intents());
     const creations = await readCreations(host, lists);
-    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations, pulls };
+    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     return { ...facts, observedAt, resolutions };
   }
@@ -230,8 +225,6 @@ export async function withContainersApart(
 const LAYERS_WITHIN_MS = 2_000;
 
 /** Those that can no longer be read stay as last read. */
-const withIntents = (pulls: PullReading, intents: readonly PullIntent[] | null): PullReading =>
-  intents === null ? pulls : { ...pulls, intents };
 
 const isSame = (one: Resolution, other: Resolution): boolean =>
   one.kind === "image"

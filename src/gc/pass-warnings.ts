@@ -15,7 +15,7 @@ import {
   invalidDiskCapacityWords,
   nothingFreedWords,
 } from "../report/pass-words.ts";
-import { keptBackWords } from "../report/plan.ts";
+import { youngWords } from "../report/plan.ts";
 import { imageName } from "../report/words.ts";
 
 /** Warning events in the order of occurrence. */
@@ -87,7 +87,7 @@ function shortfallMessage(
       wantedBytes,
       freedBytes,
     },
-    keptBackWords(plan),
+    youngWords(plan),
   );
   return withFilled(said, plan);
 }

@@ -270,7 +270,7 @@ class RunningPass {
     };
     creations.rememberHeldUp(this.#engine.memory, pass);
     const prepared = this.#prepared;
-    const seen = prepared === null ? null : seenOf(this.#engine, prepared.snapshot);
+    const seen = prepared === null ? null : seenOf(prepared.snapshot);
     return { pass, seen, prepared, failure };
   }
 

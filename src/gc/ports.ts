@@ -25,7 +25,6 @@ import type {
   Timer,
   Verbosity,
 } from "../model/ports.ts";
-import type { Baseline } from "../model/reports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { Backoff } from "./calls.ts";
@@ -63,8 +62,8 @@ export interface Seen {
   readonly runtime: RuntimeInfo;
   readonly filesystems: readonly Filesystem[];
   readonly deadContainers: number;
-  /** `null`: none, or a keep file is invalid. */
-  readonly baseline: Baseline | null;
+  /** Keep patterns that match no image. */
+  readonly unmatchedKeepRules: readonly string[];
   readonly observedAt: Instant;
 }
 

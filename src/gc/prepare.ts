@@ -8,7 +8,7 @@ import { decide } from "../policy/decide.ts";
 import type { Facts } from "../policy/facts.ts";
 import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
-import { baselineOf } from "../policy/keep/baseline.ts";
+import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
@@ -242,7 +242,7 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
   const snapshot = await look(engine, { observer, logs: false }, signal);
   const ledger = remembered(engine, snapshot, engine.memory.current().pods);
   engine.memory.replace(ledger);
-  return seenOf(engine, snapshot);
+  return seenOf(snapshot);
 }
 
 /** An observer whose lists of images drop the records of those that they lack. */
@@ -283,14 +283,13 @@ function remembered(engine: ReadEngine, snapshot: Snapshot, pods: Ledger["pods"]
   });
 }
 
-export function seenOf({ limits }: Pick<ReadEngine, "limits">, snapshot: Snapshot): Seen {
-  const baseline = baselineOf(snapshot, limits().images.infraImages);
-  return {
-    runtime: snapshot.runtime,
-    filesystems: snapshot.filesystems,
-    deadContainers: snapshot.containers.filter(({ state }) => state === "exited").length,
-    // A node without a baseline may pull its sandbox image.
-    baseline: baseline?.images === 0 ? null : baseline,
-    observedAt: snapshot.observedAt,
-  };
-}
+export const seenOf = (snapshot: Snapshot): Seen => ({
+  runtime: snapshot.runtime,
+  filesystems: snapshot.filesystems,
+  deadContainers: snapshot.containers.filter(({ state }) => state === "exited").length,
+  unmatchedKeepRules: unmatchedKeepRules(
+    compileKeepRules(snapshot.keep.rules),
+    snapshot.images,
+  ).map(({ pattern }) => pattern),
+  observedAt: snapshot.observedAt,
+});

@@ -1,9 +1,9 @@
 /** Plans for read-only commands. */
 
 import { messageOf } from "../model/errors.ts";
-import type { ImageRecord, Ledger } from "../model/ledger.ts";
+import type { ImageRecord } from "../model/ledger.ts";
 import type { Plan, PlannedPodLogs } from "../model/plan.ts";
-import { type Duration, instant, type ObservedTime, watched as watchedAt } from "../model/time.ts";
+import { instant, watched as watchedAt } from "../model/time.ts";
 import { decide } from "../policy/decide.ts";
 import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { LogUse, LogUsers } from "./log-users.ts";
@@ -72,25 +72,15 @@ export async function withUsedLogs<Of extends { readonly plan: Plan }>(
 const isRemoved = ({ decision }: { readonly decision: { readonly kind: string } }): boolean =>
   decision.kind === "remove";
 
-/** The plan as if every image had been first seen this much earlier: what a new ledger waits for. */
-export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
-  const { ledger, agesFrom: from } = prepared;
-  const { watched: now, graceUntil } = ledger;
-  const shifted = (at: ObservedTime | null): ObservedTime | null =>
-    at === null ? null : watchedAt(at - span);
-  const earlier = (record: ImageRecord): ImageRecord => ({
+/** The plan as if every image had reached the minimum age: what a new ledger waits for. */
+export function asIfOldEnough(prepared: Prepared): Prepared {
+  const { minimumAge } = prepared.limits.images;
+  const old = (record: ImageRecord): ImageRecord => ({
     ...record,
-    firstSeenAt: instant(record.firstSeenAt - span),
-    firstSeenWatched: watchedAt(record.firstSeenWatched - span),
-    ageRestartedWatched: shifted(record.ageRestartedWatched),
+    firstSeenAt: instant(record.firstSeenAt - minimumAge),
+    firstSeenWatched: watchedAt(record.firstSeenWatched - minimumAge),
   });
-  const assumed: Ledger = {
-    ...ledger,
-    images: new Map([...ledger.images].map(([id, record]) => [id, earlier(record)])),
-    ageRestartedWatched: shifted(ledger.ageRestartedWatched),
-    graceUntil: graceUntil === null || graceUntil - span <= now ? null : graceUntil,
-  };
-  const agesFrom = from && { watched: watchedAt(from.watched - span), at: instant(from.at - span) };
-  const facts = { ...prepared, ledger: assumed, agesFrom };
+  const images = new Map([...prepared.ledger.images].map(([id, record]) => [id, old(record)]));
+  const facts = { ...prepared, ledger: { ...prepared.ledger, images } };
   return { ...facts, plan: decide(facts) };
 }

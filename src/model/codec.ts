@@ -145,12 +145,6 @@ export const optional = <Value>(
   isOptional: true,
 });
 
-/** A field that documents of earlier versions lack. */
-export const added = <C extends Codec<unknown>>(of: C, ifAbsent: object): C => ({
-  ...of,
-  ...codec(v.optional(of.schema, ifAbsent), of.write),
-});
-
 export const list = <Value>(of: Codec<Value>): Codec<readonly Value[]> =>
   codec<readonly Value[]>(v.array(of.schema), (values) => values.map((value) => of.write(value)));
 

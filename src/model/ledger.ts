@@ -1,7 +1,6 @@
 /** The records kept between observations. `remember` in policy makes the next ledger; the store saves it. */
 
 import {
-  added,
   amount,
   branded,
   bytes,
@@ -32,7 +31,7 @@ import {
   podUid,
   sandboxId,
 } from "./ids.ts";
-import { frequencyRecord, leaseRecord, pullIntentRecord, pullState } from "./records.ts";
+import { frequencyRecord } from "./records.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
 
 /** An image that is still listed after its removal, which was answered or may still be in progress. */
@@ -66,11 +65,7 @@ export const imageFields = {
   ageRestartedWatched: sparse(watchedNs),
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
-  /** Former names of this image, the latest first, which keep rules match too. At most 32. */
-  earlierNames: texts,
   sizeBytes: bytes,
-  /** `null`: the kubelet's pull records could not be read since the image was first seen. */
-  pull: sparse(pullState),
   ghost: nullable(ghost),
   /** `null`: only its arrival, before any removal in the order `frequent`. */
   frequency: sparse(frequencyRecord),
@@ -80,11 +75,9 @@ export type ImageRecord = RecordOf<typeof imageFields>;
 /** The record of an image that was not seen in use since it was first seen. */
 export const unusedRecord = (
   of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes"> &
-    Partial<Pick<ImageRecord, "earlierNames" | "pull" | "frequency">>,
+    Partial<Pick<ImageRecord, "frequency">>,
 ): ImageRecord => ({
   ageRestartedWatched: null,
-  earlierNames: [],
-  pull: null,
   lastUsedAt: null,
   lastUsedWatched: null,
   ghost: null,
@@ -218,15 +211,6 @@ export const ledgerMaps = {
   gains: mapBy("runtime", String, gain),
   /** By the filesystem's path. */
   nothingFreed: mapBy("path", String, nothingFreed),
-  /** By image name, as the pod spells it. */
-  pullIntents: added(mapBy("image", String, pullIntentRecord), []),
-  /**
-   * Since when a complete list lacks the image of a pull record (by its file) or a dropped image (by ID): a record that
-   * outlived its image does not tell where one that comes back is from.
-   */
-  outlivedPulls: added(mapBy("of", String, inField("sinceNs", watchedNs)), []),
-  /** By keep file, pattern and words of the lease. */
-  leases: added(mapBy("line", String, leaseRecord), []),
 };
 
 /** The rest of the ledger: one row. */
@@ -251,8 +235,6 @@ export const stateFields = {
   hadContainers: flag,
   /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
   heldUpPasses: count,
-  /** Keep directories from which rules were once read. */
-  keepDirectories: texts,
 };
 
 /** The whole ledger, as in a recorded node. */
@@ -281,8 +263,4 @@ export const emptyLedger: Ledger = {
   layers: new Map(),
   gains: new Map(),
   nothingFreed: new Map(),
-  pullIntents: new Map(),
-  outlivedPulls: new Map(),
-  leases: new Map(),
-  keepDirectories: [],
 };

@@ -23,8 +23,6 @@ export interface ImageLimits {
   readonly maxImages: number | null;
   /** Keep images that came from an archive. */
   readonly keepLoaded: boolean;
-  /** Keep images that the kubelet is not known to have pulled. */
-  readonly keepPreloaded: boolean;
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
   /** Which image goes first: the one unused for longest, or the one used least often, with dynamic aging. */

@@ -193,7 +193,6 @@ export const eventReasons = [
   "ImageGCFutile",
   "KeepRulesInvalid",
   "GhostImage",
-  "BaselineImageMissing",
   "RecordsLost",
 ] as const;
 export type EventReason = (typeof eventReasons)[number];

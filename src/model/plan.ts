@@ -188,8 +188,6 @@ export interface ImagePlan {
   readonly usage: readonly DiskUsage[];
   /** Whether a pass measures the disk after each removal, or adds up reported sizes, as the kubelet does. */
   readonly accounting: "measured" | "reported";
-  /** Whether images are kept only because the kubelet is not known to have pulled them. */
-  readonly keepsPreloaded?: boolean;
   readonly notes: readonly PlanNote[];
 }
 

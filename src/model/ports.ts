@@ -6,7 +6,6 @@
 import type { HostError } from "./errors.ts";
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { ContainerMark, ImageOrigin, Ledger, MarkReading } from "./ledger.ts";
-import type { PullIntent, PullReading, PullRecord } from "./records.ts";
 import type { WritableLayers } from "./reports.ts";
 import type {
   Clocks,
@@ -109,21 +108,11 @@ export interface DiskReader {
   measure(path: string): Promise<DiskReading>;
 }
 
-/** The kubelet's records of its pulls, which crigc never writes. No method throws. */
-export interface PullReader {
-  /** To be called after the lists; reads intents before records, and only records of images that are not settled. */
-  read(images: readonly Image[], isSettled: (id: ImageId) => boolean): Promise<PullReading>;
-  /** The intents alone; `null`: they cannot be read. */
-  intents(): Promise<readonly PullIntent[] | null>;
-  /** The records with their content. */
-  records(): Promise<readonly PullRecord[]>;
-}
-
 /** Other facts of the machine. */
 export interface HostReader {
   clocks(): Clocks;
   /** Never throws for invalid rules: these are in `problems`. */
-  keepRules(keepDirectoriesKnown: readonly string[]): Promise<KeepRules>;
+  keepRules(): Promise<KeepRules>;
   /** Never throws: a source that fails is a reading of kind `failed`. With the specifications of `before`, if given. */
   pods(signal: AbortSignal, before?: PodReading): Promise<PodReading>;
   /** An earlier reading; with new specifications if there is the directory of another pod. */
@@ -133,7 +122,6 @@ export interface HostReader {
     pods: readonly PodUid[],
     isNew: (mark: ContainerMark) => boolean,
   ): Promise<MarkReading>;
-  readonly pulls: PullReader;
   /** `null` if the log directory does not exist. Never throws on read errors: these are a reading of kind `failed`. */
   logs(): Promise<LogReading | null>;
 }

@@ -39,12 +39,6 @@ export type ImageKeepReason =
       readonly pattern: string;
       readonly source: string;
       readonly name: string;
-      /** A former name of the image. */
-      readonly earlier?: true;
-      /** Of a lease: its start, the observed time until its end, and whether a use ends it earlier. */
-      readonly since?: Instant;
-      readonly remaining?: Duration;
-      readonly untilUsed?: boolean;
     }
   /** It came from an archive. */
   | { readonly kind: "keep-loaded" }
@@ -53,15 +47,6 @@ export type ImageKeepReason =
       readonly repository: string;
       readonly place: number;
       readonly limit: number;
-    }
-  /** The kubelet is pulling this name. */
-  | { readonly kind: "pulling"; readonly name: string }
-  /** The kubelet is not known to have pulled it; no other rule keeps it. */
-  | {
-      readonly kind: "keep-preloaded";
-      readonly pull: "no-record" | "pulling" | "unknown";
-      /** Why the pull records say nothing; only if they cannot be read. */
-      readonly message?: string;
     }
   /** Kept images have all of its layers, so its removal would free nothing. */
   | {

@@ -22,7 +22,6 @@ import {
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
 import { containerCreation, ledgerMaps } from "./ledger.ts";
-import { lease, pullReading } from "./records.ts";
 import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */
@@ -209,11 +208,6 @@ const keepRule = record({
   pattern: text,
   /** `--keep`, or the file and line: `/etc/crigc/keep.d/base.list:3`. */
   source: text,
-  /** Of a baseline: the runtime pinned the image; its ID for another platform, of which a node has one. */
-  pinned: optional(flag),
-  platformOf: optional(text),
-  /** Absent: it does not end. */
-  lease: optional(lease),
 });
 export type KeepRule = Of<typeof keepRule>;
 
@@ -228,8 +222,6 @@ const keepRules = record({
   rules: list(keepRule),
   /** Not empty: no image is removed. */
   problems: list(keepProblem),
-  /** Directories from which rules were read, so that a missing one is noticed. */
-  directoriesRead: texts,
 });
 export type KeepRules = Of<typeof keepRules>;
 
@@ -271,7 +263,6 @@ export const snapshotCodec = record({
   sandboxImages: ledgerMaps.sandboxImages,
   filesystems: list(record(filesystemFields)),
   pods: podReading,
-  pulls: pullReading,
   /** `null`: not read, or none in progress. */
   creations: nullable(creationReading),
   /** `null`: there is no directory of pod logs, or it was not requested. */

@@ -55,14 +55,6 @@ export function trimmed(text: string, leading: string, trailing = leading): stri
 /** Strips spaces and tabs from both ends, and no other white space. */
 export const withoutBlanks = (text: string): string => trimmed(text, " \t");
 
-export const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** Quoted as one shell word, because names come from the runtime; after `--` if it looks like a flag. */
-export function shellWord(word: string): string {
-  if (/^[\w./:@=+][\w./:@=+-]*$/.test(word)) return word;
-  return word.startsWith("-") ? `-- ${shellQuoted(word)}` : shellQuoted(word);
-}
-
 /** Of `127.0.0.1:9419`, `[::1]:9419` or `:9419` (all addresses, of IPv6 too: `*`), already validated. */
 export function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

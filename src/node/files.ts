@@ -201,10 +201,6 @@ export async function boundedBytes(
   return Buffer.concat(read);
 }
 
-/** In hex. */
-export const sha256OfText = (text: string): string =>
-  new Bun.CryptoHasher("sha256").update(text).digest("hex");
-
 /** Reads in pieces: an executable is too large to hold in memory at once. */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
@@ -212,15 +208,3 @@ export async function sha256OfFile(path: string): Promise<string> {
   for await (const chunk of chunks) hash.update(chunk);
   return hash.digest("hex");
 }
-
-const MAGICS: readonly (readonly [string, readonly number[]])[] = [
-  ["gzip", [0x1f, 0x8b]],
-  ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
-  ["xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a]],
-  ["bzip2", [0x42, 0x5a, 0x68]],
-  ["lz4", [0x04, 0x22, 0x4d, 0x18]],
-];
-
-/** By the first bytes of a file: names say little. */
-export const compressionOf = (start: Uint8Array): string | undefined =>
-  MAGICS.find(([, magic]) => magic.every((byte, at) => start[at] === byte))?.[0];

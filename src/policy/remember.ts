@@ -15,10 +15,8 @@ import { duration, hours, type ObservedTime, watched } from "../model/time.ts";
 import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
-import { forgottenPulls, PullMemory } from "./image/pulls.ts";
 import { countUses, newContainersOf } from "./image/rank.ts";
 import type { Usage } from "./image/usage.ts";
-import { rememberLeases } from "./keep/lease.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { ageRestart, observedTime } from "./observed-time.ts";
 import { stillNothingFreed } from "./space/freed.ts";
@@ -49,9 +47,8 @@ export function remember(given: Remember): Ledger {
   const newContainers =
     containers === ledger.containers ? NONE : newContainersOf(ledger, snapshot, given.usage);
   const input = { ...given, ledger, newContainers };
-  const pulls = new PullMemory(ledger, snapshot, now.watched);
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
-    imageRecord(input, { image, pull: pulls.stateOf(image) }, now.watched),
+    imageRecord(input, image, now.watched),
   );
   return {
     ...graceOf(input, now.watched, now.rebooted),
@@ -81,12 +78,6 @@ export function remember(given: Remember): Ledger {
     ...rememberOrigins(ledger, snapshot.images, new Map()),
     gains: ledger.gains,
     nothingFreed: stillNothingFreed(ledger.nothingFreed, snapshot.filesystems),
-    pullIntents: pulls.intents,
-    outlivedPulls: pulls.outlived(images),
-    leases: rememberLeases(ledger, input, now.watched),
-    keepDirectories: [
-      ...new Set([...ledger.keepDirectories, ...snapshot.keep.directoriesRead]),
-    ].toSorted(),
   };
 }
 
@@ -94,8 +85,7 @@ export function remember(given: Remember): Ledger {
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
   const gone = [...removed].filter((id) => ledger.images.has(id));
   if (gone.length === 0) return ledger;
-  const outlivedPulls = forgottenPulls(ledger, gone);
-  return { ...ledger, images: withoutKeys(ledger.images, gone), outlivedPulls };
+  return { ...ledger, images: withoutKeys(ledger.images, gone) };
 }
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
@@ -164,11 +154,7 @@ function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
   return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
 }
 
-function imageRecord(
-  input: Remembering,
-  { image, pull }: { readonly image: Image; readonly pull: ImageRecord["pull"] },
-  now: ObservedTime,
-): ImageRecord {
+function imageRecord(input: Remembering, image: Image, now: ObservedTime): ImageRecord {
   const { ledger, snapshot, usage, newContainers } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
@@ -180,7 +166,6 @@ function imageRecord(
     !used &&
     before?.names === names &&
     before.sizeBytes === image.sizeBytes &&
-    before.pull === pull &&
     before.ghost === ghost
   )
     return before;
@@ -196,27 +181,13 @@ function imageRecord(
         ? (before?.ageRestartedWatched ?? null)
         : ageRestart(before.ageRestartedWatched, now),
     names,
-    earlierNames: before === undefined ? [] : earlierNames(before, names),
     sizeBytes: image.sizeBytes,
-    pull,
     ghost,
     frequency: countUses(ledger, before, {
       inUseAt: used ? now : null,
       newContainers: newContainers.get(image.id) ?? 0,
     }),
   };
-}
-
-/** A tag that moves leaves an image behind every time; this many names are enough to recognise it. */
-const EARLIER_NAMES_MAX = 32;
-
-function earlierNames(before: ImageRecord, names: string): readonly string[] {
-  if (before.names === names) return before.earlierNames;
-  const current = new Set(names.split("\n"));
-  const lost = [...before.names.split("\n"), ...before.earlierNames];
-  return [...new Set(lost)]
-    .filter((name) => name !== "" && !current.has(name))
-    .slice(0, EARLIER_NAMES_MAX);
 }
 
 function containerRecord(

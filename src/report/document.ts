@@ -123,10 +123,7 @@ export const imageJson = (image: Image) => ({
   ...jsonOf(image, "repoTags", "repoDigests", "sizeBytes", "pinned"),
 });
 
-export const recordJson = (record: ImageRecord) => ({
-  ...jsonOf(record, "firstSeenAt", "lastUsedAt"),
-  pull: record.pull ?? ("unknown" as const),
-});
+export const recordJson = (record: ImageRecord) => jsonOf(record, "firstSeenAt", "lastUsedAt");
 
 export const containerJson = (container: Container) => ({
   ...jsonOf(container, "id", "sandboxId", "name", "attempt", "podUid", "podName", "podNamespace"),

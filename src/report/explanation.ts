@@ -172,25 +172,18 @@ function detailsOf(thing: Thing, now: string): readonly string[] {
     ]);
   const others = thing.repoTags.map(clean).filter((tag) => tag !== thing.name);
   const isInUse = "reason" in thing && thing.reason.code === "in-use";
-  const { lastUsedAt, pull } = thing;
+  const { lastUsedAt } = thing;
   return present([
     id,
     others.length > 0 && `also: ${others.join(", ")}`,
     `size: ${humanBytes(thing.sizeBytes)} (reported)`,
     `first seen: ${ago(thing.firstSeenAt)}`,
-    pull !== "unknown" && `pulled by the kubelet: ${PULLED[pull]}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : ago(lastUsedAt)}`,
     thing.orderKey !== undefined &&
       `uses since it came: ${thing.uses}; key in the order of removal: ${thing.orderKey}`,
     "unusedForMs" in thing && `unused for: ${humanMs(thing.unusedForMs)}`,
   ]);
 }
-
-const PULLED = {
-  pulled: "yes",
-  "no-record": "not known: when first seen it had no record, or only one of an earlier pull",
-  pulling: "a pull is under way",
-} as const;
 
 const LAYER_COLUMNS: Columns<LayersJson["chain"][number] & { readonly number: number }> = [
   column("LAYER", ({ number }) => String(number), RIGHT),

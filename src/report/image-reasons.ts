@@ -3,7 +3,7 @@
 import { assertNever } from "../model/errors.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
-import type { Duration, Instant } from "../model/time.ts";
+import type { Instant } from "../model/time.ts";
 import { type ReasonJson, reasons, type ReasonTable } from "./document.ts";
 import { andMore, clean } from "./terminal.ts";
 import { counted, humanBytes, humanDuration, secondOf, shortId } from "./words.ts";
@@ -20,8 +20,8 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   "keep-rule": {
     title: "keep rule",
-    text: ({ pattern, source, name, earlier, ...lease }) =>
-      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}${earlier === true ? ", an earlier name of the image" : ""}${lease.since === undefined ? "" : `; ${leaseWords(lease)}`}`,
+    text: ({ pattern, source, name }) =>
+      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}`,
   },
   "keep-loaded": {
     title: "loaded from an archive",
@@ -31,15 +31,6 @@ export const imageKeep = reasons<ImageKeepReason>({
     title: "recently used in its repository",
     text: ({ repository, place, limit }) =>
       `number ${place} of the ${limit} most recently used images of ${clean(repository)}`,
-  },
-  pulling: {
-    title: "being pulled",
-    text: ({ name }) => `the kubelet is pulling ${clean(name)}`,
-  },
-  "keep-preloaded": {
-    title: "not known to have been pulled",
-    text: ({ pull, message }) =>
-      `${PRELOADED[pull]}${message === undefined ? "" : `: ${clean(message)}`} (keepPreloaded)`,
   },
   "shares-all-layers": {
     title: "kept images have all of its layers",
@@ -72,30 +63,6 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ what }) => `changed since the plan was made: ${clean(what)}`,
   },
 });
-
-/** When a lease ends and when it began. */
-export interface LeaseTimes {
-  readonly since?: Instant | undefined;
-  /** Observed time until it ends; 0 once it has ended. */
-  readonly remaining?: Duration | undefined;
-  readonly untilUsed?: boolean | undefined;
-  /** When a use ended it. */
-  readonly usedAt?: Instant | null;
-}
-
-export function leaseWords({ since, remaining, untilUsed, usedAt }: LeaseTimes): string {
-  const started = since === undefined ? "" : `, since ${secondOf(since)}`;
-  if (usedAt != null) return `lease ended with its first use at ${secondOf(usedAt)}${started}`;
-  if (remaining === undefined || remaining === 0n) return `lease ended${started}`;
-  const orUsed = untilUsed === true ? " or with its first use" : "";
-  return `lease ends in ${humanDuration(remaining)}${orUsed}${started}`;
-}
-
-const PRELOADED = {
-  "no-record": "the kubelet is not known to have pulled it",
-  pulling: "the kubelet has not finished pulling it",
-  unknown: "it is unknown whether the kubelet pulled it",
-} as const;
 
 export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
   space: { title: "disk usage", text: () => "disk usage over the high threshold" },

@@ -115,7 +115,6 @@ export function imageColumns(now: string, screen: Screen): Columns<ImageEntryJso
         keptBy(it, screen) + (isNarrow && it.usedBy.length > 0 ? `: ${usedBy(it, screen)}` : ""),
       { minimumWidth: isNarrow ? 18 : 9 },
     ),
-    isWide && column("PULL", ({ pull = "unknown" }) => pull),
     isWide &&
       column(
         "NAMES",

@@ -19,7 +19,7 @@ import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep } from "./image-reasons.ts";
-import { keptBackWords, preloadedWords } from "./plan.ts";
+import { youngWords } from "./plan.ts";
 import { clean, present } from "./terminal.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./words.ts";
 
@@ -107,7 +107,7 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
   const words = endWords(images.end, purpose.kind, images.items.length > 0);
   const isExhausted = images.end === "candidates-exhausted" && plan.images !== null;
-  const kept = isExhausted ? keptBackWords(plan.images) : preloadedWords(plan.images);
+  const kept = isExhausted ? youngWords(plan.images) : "";
   return kept === "" ? words : `${words}; ${kept}`;
 }
 
@@ -196,7 +196,7 @@ export interface Shortfall {
   readonly freedBytes: bigint;
 }
 
-/** The text of event `FreeDiskSpaceFailed`; `kept`: `keptBackWords` of the plan. */
+/** The text of event `FreeDiskSpaceFailed`; `kept`: `youngWords` of the plan. */
 export const freeDiskSpaceFailedWords = (it: Shortfall, kept: string): string =>
   `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; ${kept || "check what else uses the disk"}`;
 

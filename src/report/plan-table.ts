@@ -74,7 +74,6 @@ function printImagePlan(printer: Printer, plan: ImagePlanJson): void {
       ({ reason }) => imageKeep.title(reason.code),
       ({ name }) => name,
     );
-    if (plan.preloadedText !== null) printer.say(`${plan.preloadedText}.`);
     printer.gap();
   }
   for (const note of plan.notes) printer.say(`Note: ${note}`);

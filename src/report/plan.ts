@@ -77,8 +77,6 @@ const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder) => ({
   notes: plan.notes.map(planNote.text),
   expectedRemovals: plan.candidates.filter((it) => it.expected).length,
   expectedFreedBytes: expectedFreedBytes(plan),
-  keptByPreloadedAlone: preloadedOf(plan).length,
-  preloadedText: preloadedWords(plan) || null,
   youngText: youngWords(plan) || null,
   candidates: lazily(
     plan.candidates
@@ -197,31 +195,6 @@ export const stopWords = (accounting: ImagePlan["accounting"]): string =>
   accounting === "measured"
     ? "the disk is measured after each removal"
     : "reported sizes are added up";
-
-/** Images that are only too young, and those that `keepPreloaded` alone keeps; "" if there are none. */
-export const keptBackWords = (plan: ImagePlan): string =>
-  [youngWords(plan), preloadedWords(plan)].filter((it) => it !== "").join("; ");
-
-/** What only `keepPreloaded` keeps. */
-export const preloadedOf = (plan: ImagePlan | null): ImagePlan["kept"] =>
-  plan?.keepsPreloaded === true
-    ? plan.kept.filter(({ reason }) => reason.kind === "keep-preloaded")
-    : [];
-
-/** `keepPreloaded alone keeps 39 images (4.1 GiB)`, and why it may be every image; "" if it keeps none. */
-export function preloadedWords(plan: ImagePlan | null): string {
-  const kept = preloadedOf(plan);
-  if (kept.length === 0) return "";
-  const bytes = kept.reduce((sum, { image }) => sum + image.sizeBytes, 0n);
-  const messages = kept.flatMap(({ reason }) =>
-    reason.kind === "keep-preloaded" && reason.message !== undefined ? [reason.message] : [],
-  );
-  const unread =
-    messages.length === 0
-      ? ""
-      : `, ${messages.length} of them because the kubelet's pull records cannot be read: ${clean(messages[0] ?? "")}`;
-  return `keepPreloaded alone keeps ${counted(kept.length, "image")} (${humanBytes(bytes)})${unread}`;
-}
 
 /** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */
 export function youngWords({ kept }: ImagePlan): string {

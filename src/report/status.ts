@@ -2,12 +2,12 @@
 
 import type { Thresholds } from "../model/limits.ts";
 import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
-import type { ImagePlan, PodSourceState } from "../model/plan.ts";
+import type { PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { Baseline, MeasuredFilesystem } from "../model/reports.ts";
+import type { MeasuredFilesystem } from "../model/reports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
-import { capitalised, compared } from "../model/values.ts";
+import { capitalised } from "../model/values.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { printBar, printFigures } from "./disk.ts";
 import {
@@ -21,9 +21,7 @@ import {
 } from "./document.ts";
 import { passHeadJson } from "./gc.ts";
 import { holdWords, imageBlock } from "./image-reasons.ts";
-import { baselineJson, baselineProblem } from "./keep.ts";
 import { eventWords, passSummary, passTitle } from "./pass-words.ts";
-import { preloadedOf } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./words.ts";
@@ -90,7 +88,6 @@ export interface StatusReport {
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
   readonly deadContainers: number | null;
   /** `null`: none, not observed yet, or a keep file is invalid. */
-  readonly baseline: Baseline | null;
   /** The latest warnings, oldest first. */
   readonly events: readonly Event[];
   readonly values: readonly ValueStatus[];
@@ -120,17 +117,9 @@ export const statusDocument = (report: StatusReport) =>
       highPercent: thresholds?.highPercent ?? null,
     })),
     pressure: report.pressure.map(pressureJson),
-    keptByPreloadedAlone: preloadedOf(lastImagePlan(report.lastPasses)).length,
-    baseline: report.baseline && baselineJson(report.baseline),
     events: report.events.map(eventJson),
     values: valuesJson(report.values),
   });
-
-/** The plan of the last pass that evaluated images. */
-const lastImagePlan = (passes: readonly Pass[]): ImagePlan | null =>
-  passes
-    .filter(({ plan }) => plan.images !== null)
-    .toSorted((one, other) => compared(other.endedAt, one.endedAt))[0]?.plan.images ?? null;
 
 const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
 
@@ -198,7 +187,6 @@ function problems(report: StatusReport): readonly string[] {
     hold.kind === "held" && `On hold ${holdWords(hold)}`,
     bootGrace !== null &&
       `Grace period after a boot: nothing is removed for another ${humanDuration(bootGrace)}`,
-    baselineProblem(report.baseline),
     report.waiting !== null && `Image removal waits: ${imageBlock.text(report.waiting)}`,
     ...report.pressure.map(pressureWords),
     report.pressure.length === 0 &&

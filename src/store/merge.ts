@@ -50,7 +50,6 @@ export function mergeLedgers(versions: LedgerVersions): Ledger {
     ageRestartedWatched: latest(ours.ageRestartedWatched, theirs.ageRestartedWatched),
     agingTerm: latest(ours.agingTerm, theirs.agingTerm),
     ageRestartDue: ours.ageRestartDue || theirs.ageRestartDue || wereApart,
-    keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was made of the same maps
     ...(Object.fromEntries(maps) as Pick<Ledger, (typeof mapNames)[number]>),
   };
@@ -129,15 +128,9 @@ function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
     ageRestartedWatched: latest(ours.ageRestartedWatched, theirs.ageRestartedWatched),
     lastUsedAt: used.lastUsedAt,
     lastUsedWatched: used.lastUsedWatched,
-    pull: saferPull(ours.pull, theirs.pull),
-    earlierNames: [...new Set([...ours.earlierNames, ...theirs.earlierNames])].slice(0, 32),
     ghost: ours.ghost ?? theirs.ghost,
   };
 }
-
-/** Only what both found to be pulled, or one that alone settled it, counts as pulled. */
-const saferPull = (ours: ImageRecord["pull"], theirs: ImageRecord["pull"]): ImageRecord["pull"] =>
-  [ours, theirs].includes("no-record") ? "no-record" : (ours ?? theirs);
 
 const olderCreation = (ours: CreationRecord, theirs: CreationRecord): CreationRecord => ({
   ...(ours.firstSeenWatched <= theirs.firstSeenWatched ? ours : theirs),

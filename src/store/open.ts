@@ -10,7 +10,6 @@ import {
   isClosed,
   openForReading,
   openInMemory,
-  readSetting,
   type StatePaths,
   statePaths,
 } from "./connection.ts";
@@ -94,7 +93,6 @@ function readerOf(db: Database, { paths, ledger, failure }: ReadState) {
   return {
     failure,
     ledger: () => ledger,
-    setting: (key: string) => asked(() => readSetting(db, key)),
     removals: (query: RemovalQuery) => asked(() => queryHistory(db, "removal", query)),
     passes: (query: PassQuery) => asked(() => queryPasses(db, query)),
     events: newest("event"),

@@ -115,16 +115,6 @@ export class StateFile {
     }
   }
 
-  /** For a command that does nothing else. Throws `StoreError`. */
-  setSetting(key: string, value: string): void {
-    try {
-      writeSetting(this.#connected(), key, value);
-      if (this.#wasClosed === true) this.#close(true);
-    } catch (error) {
-      throw storeError(`write ${this.#paths.database}`, error);
-    }
-  }
-
   #read(onRows: OnRows): StateReply {
     const wasClosed = isClosed(this.#paths);
     using db = openForReading(this.#paths);

@@ -27,7 +27,6 @@ const node = (change: Partial<NodeFigures> = {}): NodeFigures => ({
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
-  baseline: { images: 5, present: 3, missing: 2, gaps: [] },
   signals: ["imagefs.available", "nodefs.available"],
   pressure: [{ signal: "imagefs.available", mountpoint: "/", available: 1n, limit: 2n, due: true }],
   bootGrace: minutes(2),

@@ -47,7 +47,7 @@ test.each<[string, readonly string[]]>([
     "options, operands and formats: repeated, before the command, as a switch, and after --",
     [
       "--reason busy hold 1h",
-      "keep baseline a.tar --from b.tar --from=c.tar d.tar",
+      "images --filter untagged --filter=larger-than=1Gi",
       "gc --images",
       "gc --images=true",
       "gc --images=false",

@@ -51,18 +51,3 @@ const noAgent = async (): Promise<never> => {
   const cause = Object.assign(new Error("no such socket"), { code: "ENOENT" });
   throw new HostError("http", "no agent runs here", { cause });
 };
-
-/** A keep file in memory, and its text as it is now; `null`: there is none. */
-export function keepFileOf(path: string, before: string | null) {
-  let text = before;
-  const keepFile: Openers["keepFile"] = () => ({
-    path,
-    read: () => text,
-    change: (next) => {
-      const { text: after, answer } = next(text);
-      text = after ?? text;
-      return answer;
-    },
-  });
-  return { keepFile, text: () => text };
-}

@@ -12,7 +12,7 @@ const FLAGS =
   image-gc-low-threshold minimum-image-ttl-duration image-minimum-gc-age image-maximum-gc-age
   minimum-container-ttl-duration maximum-dead-containers-per-container maximum-dead-containers eviction-hard
   eviction-soft eviction-soft-grace-period eviction-minimum-reclaim eviction-pressure-transition-period
-  pod-infra-container-image config config-dir keep keep-dir keep-loaded keep-preloaded keep-per-repository image-order image-store-budget
+  pod-infra-container-image config config-dir keep keep-dir keep-loaded keep-per-repository image-order image-store-budget
   max-images image-gc-inode-high-threshold image-gc-inode-low-threshold pod-source kubelet-endpoint kubelet-ca-file
   kubelet-client-cert kubelet-client-key kubelet-token-file dead-pod-ttl max-stop-grace-period boot-grace collect-foreign pod-logs-dir
   container-logs-dir root-dir space-accounting max-removals-per-pass removal-interval when-futile compat

@@ -142,7 +142,6 @@ test.each<[FieldName, string]>([
   ["imageStoreBudget", "images.storeBudgetBytes"],
   ["maxImages", "images.maxImages"],
   ["keepLoaded", "images.keepLoaded"],
-  ["keepPreloaded", "images.keepPreloaded"],
   ["keepPerRepository", "images.keepPerRepository"],
   ["imageOrder", "images.order"],
   ["podInfraContainerImage", "images.infraImages"],

@@ -249,30 +249,14 @@ describe("pressure", () => {
   });
 });
 
-test("a missing image of the baseline is an event once until it is back", () => {
-  const { announcer, events } = listener();
-  const lacks = (...names: readonly string[]) =>
-    announcer.baseline(
-      {
-        images: 9,
-        present: 9 - names.length,
-        missing: names.length,
-        gaps: names.map((name) => ({
-          kind: name === "pin" ? "unpinned" : "missing",
-          name,
-          patterns: [name],
-          source: "/keep.d/baseline.list:1",
-        })),
-      },
-      NOW,
-    );
-  lacks("a:1", "pin");
+test("a keep pattern that matches nothing is logged once until it matches", () => {
+  const { announcer, said } = listener();
+  const lacks = (...patterns: readonly string[]) => announcer.unmatchedKeepRules(patterns);
   lacks("a:1");
-  announcer.baseline(null, NOW);
+  lacks("a:1");
   lacks("a:1", "b:1");
   lacks();
   lacks("a:1");
-  const said = (name: string) =>
-    `Not on this node: 1 image of the baseline (${name}); crigc keep missing shows how to restore them`;
-  expect(events.map(({ message }) => message)).toEqual([said("a:1"), said("b:1"), said("a:1")]);
+  const line = (name: string) => `1 keep rule matches no image on this node: ${name}`;
+  expect(said).toEqual([line("a:1"), line("b:1"), line("a:1")]);
 });

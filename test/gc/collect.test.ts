@@ -10,7 +10,6 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import { type ImageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import type { Pass } from "../../src/model/pass.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
@@ -265,7 +264,7 @@ describe("a pass", () => {
 
   test("with invalid keep rules removes no image, and names the file and the line", async () => {
     const problems = [{ source: "/etc/crigc/keep.d/base.list:3", message: "it is no pattern" }];
-    const fake = aNode({ keep: { rules: [], problems, directoriesRead: [] } });
+    const fake = aNode({ keep: { rules: [], problems } });
     await run(fake, ALL);
     expect(fake.writes).toEqual([]);
     expect(fake.events).toMatchObject([
@@ -301,8 +300,6 @@ describe("the record of an image during its removal", () => {
     const images = new Map(memory.current().images).set(idOf(word), record);
     memory.replace({ ...memory.current(), images });
   };
-  const resultOf = (pass: Pass, word: string) =>
-    pass.images?.items.find(({ candidate }) => candidate.image.id === idOf(word))?.result.kind;
 
   test("is dropped, so that a killed process leaves no old record for an image that comes back, even if the node is observed meanwhile", async () => {
     const fake = aNode();
@@ -314,20 +311,6 @@ describe("the record of an image during its removal", () => {
     expect(seen).toEqual(WORDS.map(() => undefined));
     expect(recordOf(fake, "a")).toBeUndefined();
   });
-
-  test.each([
-    ["pulled", "removed"],
-    ["no-record", "skipped"],
-  ] as const)(
-    "decides under the kubelet's rules where preloaded images are kept: %s, %s",
-    async (pull, kind) => {
-      const fake = aNode({ limits: withLimits({ compat: "kubelet", keepPreloaded: true }) });
-      const pulled = [...fake.world.ledger.images];
-      for (const [, record] of pulled) Object.assign(record, { pull: "pulled" });
-      const pass = await removing(fake, "a", (own) => replace(fake, "b", { ...own, pull }));
-      expect(resultOf(pass, "b")).toBe(kind);
-    },
-  );
 });
 
 test("a container that runs by its own status makes its pod live, so the rest of the pod is kept", async () => {
@@ -634,11 +617,7 @@ describe("a pass under pressure whose containers are removed beside its images",
 
   test.each([
     ["whose last candidate was removed", "candidates-exhausted", {}],
-    [
-      "that an invalid keep rule blocks",
-      "blocked",
-      { keep: { rules: [], problems: [broken], directoriesRead: [] } },
-    ],
+    ["that an invalid keep rule blocks", "blocked", { keep: { rules: [], problems: [broken] } }],
   ] as const)(
     "ends for the next one after half a minute beside images %s",
     async (_, end, change) => {

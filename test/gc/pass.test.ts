@@ -14,7 +14,6 @@ import {
   aSandbox,
   defaultLimits,
   GIB,
-  NOW,
   spaceTarget,
 } from "../support/build/values.ts";
 import {
@@ -149,50 +148,6 @@ test("a pass that is stopped while it observes the node again after its containe
     images: { end: "stopped", items: [] },
   });
   expect(failureOf(pass)).toBeNull();
-});
-
-describe("a pull that begins after the plan", () => {
-  const world = { limits: limitsOf(null), images: ["a", "b"].map((name) => anImage(name)) };
-  const pulling = (compat: "none" | "kubelet", isOver = () => false) => {
-    const { limits } = world;
-    const fake = fakeEngine({
-      ...world,
-      limits: { ...limits, images: { ...limits.images, compat } },
-    });
-    const { host } = fake.engine.observe;
-    const intents = async () =>
-      isOver() ? [] : [{ image: "registry.example/a:v1", markedAt: NOW }];
-    const pulls = { ...host.pulls, intents };
-    const observe = { ...fake.engine.observe, host: { ...host, pulls } };
-    return { ...fake, engine: { ...fake.engine, observe } };
-  };
-
-  test("keeps the images of its name", async () => {
-    const fake = pulling("none");
-    const { images } = await gc(fake);
-    expect(images?.items.map(({ result }) => result)).toMatchObject([
-      { kind: "skipped", reason: { kind: "pulling", name: "registry.example/a:v1" } },
-      { kind: "removed" },
-    ]);
-    expect(fake.writes).toEqual([`RemoveImage ${anImage("b").id}`]);
-  });
-
-  test("keeps them if it ends just before its container is marked, and after the marks are read", async () => {
-    let isOver = false;
-    const fake = pulling("none", () => isOver);
-    fake.world.before = (method) =>
-      void (isOver ||=
-        method === "marks" && fake.calls.filter((it) => it === "marks").length === 2);
-    await gc(fake);
-    expect(isOver).toBe(true);
-    expect(fake.writes).toEqual([`RemoveImage ${anImage("b").id}`]);
-  });
-
-  test("keeps none with compat kubelet", async () => {
-    const fake = pulling("kubelet");
-    await gc(fake);
-    expect(fake.writes).toHaveLength(2);
-  });
 });
 
 test("a pass tells how many dead containers it saw", async () => {

@@ -4,11 +4,11 @@ import { describe, expect, test } from "bun:test";
 
 import { Observer } from "../../src/gc/observe.ts";
 import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src/gc/prepare.ts";
-import { assumingSeen, readOnlyPass } from "../../src/gc/read-only.ts";
+import { asIfOldEnough, readOnlyPass } from "../../src/gc/read-only.ts";
 import { Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
-import type { ImageRecord, Ledger } from "../../src/model/ledger.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import {
   type Duration,
   duration,
@@ -18,7 +18,6 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import type { Facts } from "../../src/policy/facts.ts";
 import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { aPodRecord, noLogs } from "../support/build/pods.ts";
 import {
@@ -27,7 +26,6 @@ import {
   aGhost,
   aLedger,
   anImage,
-  aRecord,
   aSandbox,
   defaultLimits,
   GIB,
@@ -352,26 +350,13 @@ test("what is read of the logs is read by passes that need it, not by detection"
   expect(reads).toBe(1);
 });
 
-test("what is seen of a node names its baseline, if it has one", async () => {
-  const seen = async (source: string) => {
-    const rules = [{ pattern: "registry.example/gone:v1", source }];
-    const fake = aNode({ keep: { rules, problems: [], directoriesRead: [] } });
-    return (await detect(fake.engine, never)).baseline;
-  };
-  expect(await seen("/k/baseline.list:1")).toMatchObject({ images: 1, missing: 1 });
-  expect(await seen("/k/other.list:1")).toBeNull();
-});
-
-test("pull intents that can no longer be read stay as last read", async () => {
-  const { engine } = aNode();
-  const { host } = engine.observe;
-  const intents = [{ image: "registry.example/idle:v1", markedAt: NOW }];
-  const read = { kind: "failed", message: "unmounted", intents } as const;
-  const pulls = { ...host.pulls, read: async () => read, intents: async () => null };
-  const observer = new Observer({ ...engine.observe, host: { ...host, pulls } });
-  const { snapshot } = await prepared({ engine }, {}, { observer });
-  const next = await observer.refresh({ previous: snapshot, announced: () => [] }, never);
-  expect(next.pulls).toEqual(read);
+test("what is seen of a node names the keep patterns that match no image", async () => {
+  const rules = ["registry.example/gone", "registry.example/idle"].map((pattern) => ({
+    pattern,
+    source: "/k/a.list:1",
+  }));
+  const fake = aNode({ keep: { rules, problems: [] } });
+  expect((await detect(fake.engine, never)).unmatchedKeepRules).toEqual(["registry.example/gone"]);
 });
 
 describe("the grace period", () => {
@@ -393,41 +378,17 @@ describe("the grace period", () => {
     pass(fake, minutes(5));
     expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
   });
-
-  test("of five minutes is over in a plan that assumes everything was seen five minutes earlier", async () => {
-    const node = await prepared(aNode({ ledger: { ...old, bootId: "boot-0" } }));
-    const assumed = (span: Duration) =>
-      (assumingSeen(node, span).plan.images?.blocks ?? []).map(({ kind }) => kind);
-    expect(assumed(minutes(4))).toEqual(["boot-grace"]);
-    expect(assumed(minutes(5))).toEqual([]);
-  });
 });
 
-test("a plan that assumes images were seen earlier counts that to their age, and to when it restarted", async () => {
-  const old = watched(hours(47));
-  const assumed = async (
-    { agesFrom, ...change }: Partial<ImageRecord> & Pick<Facts, "agesFrom">,
-    span: Duration,
-  ) => {
-    const images = new Map([[idOf("idle"), aRecord({ firstSeenWatched: old, ...change })]]);
-    const seenNow = { observedAt: NOW, uptime: hours(48), watched: old };
-    const node = await prepared(aNode({ ledger: aLedger({ ...seenNow, images }) }));
-    const { plan } = assumingSeen({ ...node, agesFrom }, span);
-    return (plan.images?.candidates ?? []).map(({ image, record }) => [
-      image.id,
-      record.firstSeenAt - aRecord().firstSeenAt,
-    ]);
-  };
-  const renamed = { firstSeenWatched: watched(0n), ageRestartedWatched: old };
-  const earlier: bigint = minutes(2);
-  const forgotten = {
-    firstSeenWatched: watched(0n),
-    agesFrom: { watched: old, at: NOW },
-  };
-  for (const change of [{}, renamed, forgotten]) {
-    expect(await assumed(change, minutes(1))).toEqual([]);
-    expect(await assumed(change, minutes(2))).toEqual([[idOf("idle"), -earlier]]);
-  }
+test("a plan of old enough images has every unused one, and ends no grace period", async () => {
+  const node = (ledger: Partial<Ledger>) =>
+    prepared(aNode({ ledger: { ...emptyLedger, ...ledger } }));
+  const fresh = await node({});
+  expect(fresh.plan.images?.candidates).toEqual([]);
+  const { images } = asIfOldEnough(fresh).plan;
+  expect(images?.candidates.map(({ image }) => image.id)).toEqual([idOf("idle")]);
+  const booted = asIfOldEnough(await node({ ...anOldImage.ledger, bootId: "boot-0" }));
+  expect(booted.plan.images?.blocks.map(({ kind }) => kind)).toEqual(["boot-grace"]);
 });
 
 describe("with compat kubelet, whose process counts time as it passes,", () => {

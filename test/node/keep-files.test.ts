@@ -1,24 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import {
-  closeSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { HostError } from "../../src/model/errors.ts";
-import type { KeepRule } from "../../src/model/snapshot.ts";
 import {
-  changeKeepFile,
+  baselineStamp,
+  hadKeepRules,
   type KeepRulesRequest,
   readKeepRules,
-  steadyKeepRules,
+  setBaselineStamp,
+  setHadKeepRules,
 } from "../../src/node/keep-files.ts";
-import { tryFlock } from "../../src/node/libc.ts";
 import { put, scratch } from "../support/scratch.ts";
 
 /** A parser that shows what it was given: one rule for the text, or a problem for "wrong". */
@@ -35,7 +27,7 @@ const rules = (directory: string, change: Partial<KeepRulesRequest> = {}) =>
     isNamed: false,
     patterns: [],
     infraImages: [],
-    known: [],
+    hadRules: () => false,
     parseFile,
     parsePattern,
     ...change,
@@ -97,12 +89,14 @@ describe("readKeepRules", () => {
 
   test("the default directory may be absent until rules were read there; a configured one may not, nor a file in its place", async () => {
     const directory = join(scratch(), "absent");
-    const nothing = { rules: [], problems: [], directoriesRead: [] };
-    expect(await rules(directory)).toEqual(nothing);
-    expect(await rules(directory, { known: ["/elsewhere"] })).toEqual(nothing);
+    expect(await rules(directory)).toEqual({ rules: [], problems: [] });
     const file = put(scratch(), "keep.d");
+    const unread = () => {
+      throw new HostError("read", "the state directory is gone");
+    };
     for (const read of [
-      rules(directory, { known: [directory] }),
+      rules(directory, { hadRules: () => true }),
+      rules(directory, { hadRules: unread }),
       rules(directory, { isNamed: true }),
       rules(file),
     ])
@@ -110,94 +104,38 @@ describe("readKeepRules", () => {
   });
 });
 
-/** Readings as `SECOND PATTERN…`, of what the source holds then; the patterns in force after each. */
-async function inForce(source: string, readings: readonly string[]): Promise<readonly string[]> {
-  let now = 0n;
-  let current: readonly KeepRule[] = [];
-  const read = steadyKeepRules(
-    async () => ({ rules: current, problems: [], directoriesRead: [] }),
-    () => now,
-  );
-  const found: string[] = [];
-  for (const reading of readings) {
-    const [second = "", ...patterns] = reading.split(" ");
-    now = BigInt(second) * 1_000_000_000n;
-    // The line of a rule may move.
-    current = patterns.map((pattern, line) => ({ pattern, source: `${source}:${line}` }));
-    found.push((await read([])).rules.map(({ pattern }) => pattern).join(" "));
-  }
-  return found;
-}
-
-const list = "/etc/crigc/keep.d/site.list";
-test.each([
-  [
-    "that a keep file loses while it is rewritten stays in force",
-    list,
-    ["0 app db", "60 db", "64 app db", "124"],
-    ["app db", "db app", "app db", "app db"],
-  ],
-  [
-    "that is deleted ends with the first reading ten seconds after it was missed",
-    list,
-    ["0 app db", "60 app", "69 app", "70 app"],
-    ["app db", "app db", "app db", "app"],
-  ],
-  [
-    "of a flag ends at once, because flags are never half-written",
-    "--keep",
-    ["0 app", "1"],
-    ["app", ""],
-  ],
-])("a rule %s", async (_, source, readings, patterns) => {
-  expect(await inForce(source, readings)).toEqual(patterns);
+test("a list that is a link to a file of /proc with a size of 0 and terabytes is a problem, and is not read whole", async () => {
+  const directory = scratch();
+  symlinkSync("/proc/self/pagemap", join(directory, "endless.list"));
+  const before = process.memoryUsage().rss;
+  const { problems } = await rules(directory);
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining("the file cannot be read: "),
+  ]);
+  expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
 });
 
-test("a change gets the current text, and null leaves the file unchanged", () => {
-  const path = join(scratch(), "keep.d/crigc.list");
-  expect(changeKeepFile(path, (before) => ({ text: "nginx\n", answer: before }))).toBeNull();
-  expect(changeKeepFile(path, (before) => ({ text: null, answer: before }))).toBe("nginx\n");
-  expect(readFileSync(path, "utf8")).toBe("nginx\n");
+test("the stamp of a baseline and the directory that had rules are files of their own", () => {
+  const state = join(scratch(), "state");
+  expect(baselineStamp(state)).toBeNull();
+  expect(hadKeepRules(state, "/k")).toBe(false);
+  setBaselineStamp(state, "2026-01-15T12:00:00Z");
+  setHadKeepRules(state, "/k");
+  expect(baselineStamp(state)).toBe("2026-01-15T12:00:00Z");
+  expect(hadKeepRules(state, "/k")).toBe(true);
+  expect(hadKeepRules(state, "/other")).toBe(false);
+  expect(JSON.parse(readFileSync(join(state, "keep-baseline.json"), "utf8"))).toEqual({
+    writtenAt: "2026-01-15T12:00:00Z",
+  });
 });
 
-test("a change of a linked list changes the target, and the link stays", () => {
-  const top = scratch();
-  const target = put(top, "site/nodes.list", "nginx\n");
-  const path = join(scratch(), "site.list");
-  symlinkSync(target, path);
-  changeKeepFile(path, (before) => ({ text: `${before}redis\n`, answer: 0 }));
-  expect(lstatSync(path).isSymbolicLink()).toBe(true);
-  expect(readFileSync(target, "utf8")).toBe("nginx\nredis\n");
-});
-
-test("a list whose link leads nowhere is not replaced", () => {
-  const path = join(scratch(), "site.list");
-  symlinkSync("/does/not/exist.list", path);
-  const change = () => changeKeepFile(path, () => ({ text: "redis\n", answer: 0 }));
-  expect(change).toThrow(`cannot write ${path}: the target of the link`);
-  expect(lstatSync(path).isSymbolicLink()).toBe(true);
-});
-
-test("a file that another process is changing is waited for, then refused and left unchanged", () => {
-  const top = scratch();
-  const path = put(top, "crigc.list", "nginx\n");
-  const held = openSync(put(top, ".crigc.list.lock"), "r+");
-  expect(tryFlock(held)).toEqual({ kind: "locked" });
-  const change = () => changeKeepFile(path, () => ({ text: "redis\n", answer: 0 }), 40);
-  expect(change).toThrow(HostError);
-  expect(change).toThrow("another crigc is changing it");
-  expect(readFileSync(path, "utf8")).toBe("nginx\n");
-  closeSync(held);
-  expect(change()).toBe(0);
-  expect(readFileSync(path, "utf8")).toBe("redis\n");
-});
-
-test("a change that fails drops the lock", () => {
-  const path = put(scratch(), "crigc.list", "nginx\n");
-  const failing = () =>
-    changeKeepFile(path, () => {
-      throw new Error("the list is damaged");
-    });
-  expect(failing).toThrow("the list is damaged");
-  expect(changeKeepFile(path, () => ({ text: null, answer: "free" }), 0)).toBe("free");
-});
+test.each(["", "{", "{}", "null", "7"])(
+  "a damaged file %j of either counts as one that was written",
+  (text) => {
+    const state = scratch();
+    put(state, "keep-baseline.json", text);
+    put(state, "keep-directory.json", text);
+    expect(baselineStamp(state)).not.toBeNull();
+    expect(hadKeepRules(state, "/k")).toBe(true);
+  },
+);

@@ -89,7 +89,6 @@ describe("images", () => {
     expect(recordOf(after, app)).toEqual({
       ...record,
       names: "registry.example/app:v1",
-      earlierNames: ["registry.example/app:v0"],
       ageRestartedWatched: after.watched,
       sizeBytes: app.sizeBytes,
     });
@@ -106,28 +105,6 @@ describe("images", () => {
     }
     const begun = [85, 25].map((ago) => watched(ledger.watched - minutes(ago)));
     expect(new Set(restarts)).toEqual(new Set(begun));
-  });
-
-  test("names that an image lost are recorded, latest first, at most 32", () => {
-    const tagged = (...repoTags: readonly string[]): Image => anImage("app", { repoTags });
-    let ledger = firstSeen(tagged("a/x:0", "a/x:kept"));
-    const at = (change: number, ...tags: readonly string[]) =>
-      later(minutes(change), { images: [tagged(...tags)], containers: [running] });
-    for (let change = 1; change <= 40; change += 1)
-      ledger = next(ledger, at(change, `a/x:${change}`, "a/x:kept"));
-    const record = recordOf(ledger, tagged());
-    expect(record.earlierNames).toHaveLength(32);
-    expect(record.earlierNames.slice(0, 2)).toEqual(["a/x:39", "a/x:38"]);
-    const back = recordOf(next(ledger, at(41, "a/x:39")), tagged());
-    expect(back.earlierNames.slice(0, 3)).toEqual(["a/x:40", "a/x:kept", "a/x:38"]);
-    expect(recordOf(next(ledger, at(41, "a/x:40", "a/x:kept")), tagged())).toMatchObject({
-      earlierNames: record.earlierNames,
-    });
-  });
-
-  test("an image that had no names has lost none", () => {
-    const two = next(firstSeen({ ...app, repoTags: [] }), later(minutes(5), { images: [app] }));
-    expect(recordOf(two, app).earlierNames).toEqual([]);
   });
 
   test("a record ends when its image was removed, or a complete list lacks it", () => {
@@ -233,14 +210,6 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(two.sandboxImages).toEqual(new Map([[sandbox, ""]]));
     expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
   });
-});
-
-test("directories of keep rules that were read are remembered, sorted", () => {
-  const read = (...directoriesRead: readonly string[]) =>
-    aSnapshot({ keep: { rules: [], problems: [], directoriesRead } });
-  const one = next(aLedger({ keepDirectories: [] }), read("/b"));
-  expect(next(one, read("/c", "/a", "/b")).keepDirectories).toEqual(["/a", "/b", "/c"]);
-  expect(next(one, read()).keepDirectories).toEqual(["/b"]);
 });
 
 test("an observation that another process overtook does not turn the clock back", () => {

@@ -298,12 +298,12 @@ class Judge {
       },
       host: {
         ...host,
-        keepRules: async (known) => {
+        keepRules: async () => {
           const { keep, pods } = this.#world;
           const patterns = keep.rules.map(({ pattern }) => `${pattern}:`);
           const images = (pods.specs?.pods ?? []).flatMap((pod) => pod.images);
           this.#kept = [...patterns, ...images].join(" ");
-          return host.keepRules(known);
+          return host.keepRules();
         },
       },
     };

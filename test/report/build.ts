@@ -339,7 +339,6 @@ export const status = builder<StatusReport>({
   pressure: [],
   images: { count: 10, sizeBytes: GIB },
   deadContainers: 1,
-  baseline: null,
   events: [],
   values: [
     { field: "imageGCHighThresholdPercent", value: 85, text: "85", source: "default", from: [] },

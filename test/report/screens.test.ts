@@ -104,7 +104,6 @@ const reasons: readonly ImageKeepReason[] = [
   { kind: "pinned" },
   { kind: "sandbox-image", by: "runtime", name: "pause:3.9" },
   { kind: "keep-rule", pattern: "nginx", source: "--keep", name: "docker.io/library/nginx:1" },
-  { kind: "keep-rule", pattern: "x/**", source: "--keep", name: "x/y:1", earlier: true },
   { kind: "keep-per-repository", repository: "app", place: 2, limit: 3 },
   { kind: "shares-all-layers", images: [{ id: image(9).id, name: "x/z:1" }] },
   { kind: "ghost", since: NOW, attempts: 1, isFinal: false },
@@ -195,15 +194,16 @@ const history = {
   hidesIdle: true,
 } as const;
 
+const nginx = { pattern: "nginx", source: "/etc/crigc/keep.d/a.list:1" };
+const unmatched = { pattern: "x/**", source: "--keep" };
 const rules = {
-  rules: [
-    { rule: { pattern: "nginx", source: "/etc/crigc/keep.d/a.list:1" }, images: [image(1)] },
-    { rule: { pattern: "x/**", source: "--keep" }, images: [] },
-  ],
-  protections: [{ by: "pin", pattern: null, images: [image(1), image(2), image(3)] }],
+  rules: [nginx, unmatched],
   problems: [{ source: "a.list:3", message: "is no pattern" }],
-  matched: true,
-} as const;
+  matches: new Map([
+    [nginx, [image(1)]],
+    [unmatched, []],
+  ]),
+};
 
 const unmeasured = measured({
   roles: ["nodefs"],
@@ -214,17 +214,6 @@ const unmeasured = measured({
 });
 const [loop] = status().loops as readonly [LoopStatus];
 const troubled = status({
-  baseline: {
-    images: 9,
-    present: 7,
-    missing: 2,
-    gaps: (["missing", "sandbox-image", "unpinned"] as const).map((kind) => ({
-      kind,
-      name: `x/${kind}:1`,
-      patterns: [],
-      source: "/etc/crigc/keep.d/baseline.list:3",
-    })),
-  },
   runtimeError: "no socket",
   ledgerError: "full",
   hold: { kind: "held", until: NOW, since: null, reason: "night" },

@@ -26,7 +26,6 @@ async function live(seed: number): Promise<Simulation> {
       keep: {
         rules: [{ pattern: "registry.example/image1", source: "--keep" }],
         problems: [],
-        directoriesRead: [],
       },
       // With a limit of one, whatever is not protected goes.
       limits: {

@@ -106,7 +106,7 @@ export class Simulation {
       removalsHang: false,
       layersHang: false,
       hold: { kind: "none" },
-      keep: { rules: [], problems: [], directoriesRead: [] },
+      keep: { rules: [], problems: [] },
       limits: simLimits,
       told: "exact",
       events: true,

@@ -118,7 +118,6 @@ async function live(seed: number): Promise<Simulation> {
       keep: {
         rules: [{ pattern: "registry.example/image1", source: "--keep" }],
         problems: [],
-        directoriesRead: [],
       },
       limits: {
         ...simLimits,

@@ -135,7 +135,6 @@ test.each([
   "UPDATE ledger SET document = json_set(document, '$.inUse', json('true')) WHERE id = 'sha256:1'",
   "UPDATE ledger SET document = json_remove(document, '$.sizeBytes') WHERE id = 'sha256:1'",
   "UPDATE ledger SET document = json_set(document, '$.graceReason', 'whim') WHERE kind = 'state'",
-  "UPDATE ledger SET document = json_set(document, '$.keepDirectories', json('[1]')) WHERE kind = 'state'",
   "UPDATE ledger SET document = 'x' WHERE kind = 'state'",
   "UPDATE ledger SET document = json_set(document, '$.hadContainers', 7) WHERE kind = 'state'",
   "INSERT INTO ledger VALUES ('pods', 'u', '{\"deadSinceWatchedNs\":-0.5}')",

@@ -13,7 +13,6 @@ import { join } from "node:path";
 
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { hours, instant, plus } from "../../src/model/time.ts";
-import { StateFile } from "../../src/store/state-file.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, said, write } from "./fixture.ts";
 
@@ -153,27 +152,5 @@ describe("openStore", () => {
     expect(notices).toHaveLength(1);
     await store.close();
     expect(read(directory).reader.ledger()).toEqual({ ...ledgerOf(4, 2), ageRestartDue: true });
-  });
-
-  test("keeps a setting of another process beside its own records", async () => {
-    const directory = await written();
-    const { store } = await write(directory);
-    expect(read(directory).reader.setting("baseline")).toBeNull();
-    const other = new StateFile({ directory, now: () => now });
-    other.setSetting("baseline", "2026");
-    other[Symbol.dispose]();
-    store.saveLedger(ledgerOf(4, 2));
-    await store.close();
-    expect(read(directory).reader.setting("baseline")).toBe("2026");
-    expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
-  });
-
-  test("says why a setting cannot be written, and leaves a broken file in place", () => {
-    const directory = scratch();
-    writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
-    const file = new StateFile({ directory, now: () => now });
-    expect(() => file.setSetting("baseline", "2026")).toThrow("cannot write");
-    file[Symbol.dispose]();
-    expect(readdirSync(directory).filter((name) => name.includes("broken"))).toEqual([]);
   });
 });

@@ -111,7 +111,7 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     containers: [],
     sandboxes: [],
     filesystem: aFilesystem(),
-    keep: { rules: [], problems: [], directoriesRead: [] },
+    keep: { rules: [], problems: [] },
     pods: { kind: "none", why: "a test" },
     marks: [],
     logs: null,
@@ -311,11 +311,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         newerPods: async (before) => {
           const { specs } = world.pods;
           return specs === undefined ? before : { ...before, specs };
-        },
-        pulls: {
-          read: async () => ({ kind: "failed", message: "there are none", intents: null }),
-          intents: async () => null,
-          records: async () => [],
         },
         containerMarks: async (pods, isNew) => {
           await call("marks");

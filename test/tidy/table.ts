@@ -23,7 +23,6 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   node: {
     folders: ["model"],
     packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"],
-    oneFile: ["tar-stream"],
   },
   store: {
     folders: ["model"],

@@ -1,7 +1,6 @@
 /** Doctor's checks of an observation: lists, filesystems, blocks, owners of containers, pod source. */
 
 import type { Prepared } from "../../gc/prepare.ts";
-import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
@@ -17,7 +16,6 @@ import { duration } from "../../model/time.ts";
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
-import { rulesInForce } from "../../policy/keep/lease.ts";
 import {
   judgePressure,
   metTargets,
@@ -194,7 +192,7 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   if (named !== undefined)
     return warning(
       `the sandbox image ${named.text} is not on this node, and no pod starts without it`,
-      "crigc keep missing shows how to restore it",
+      "load it again, as the runtime expects it",
     );
   return warning(
     "the sandbox image is unknown and the runtime pins no image: it could be removed, and no pod starts without it",
@@ -224,29 +222,24 @@ export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Ve
   return ok(`no known faults in ${runtime.name} ${runtime.version}`);
 }
 
-/** `seen`: `null` if the node could not be read. */
-export function keepCheck(
-  keep: KeepRules,
-  seen: { readonly images: readonly Image[]; readonly ledger: Ledger } | null,
-): Verdict {
-  const compiled = compileKeepRules(
-    seen === null ? keep.rules : rulesInForce(keep.rules, seen.ledger),
-  );
+/** `images`: `null` if the node could not be read. */
+export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Verdict {
+  const compiled = compileKeepRules(keep.rules);
   const problems = [...keep.problems, ...compiled.problems];
   const [first] = problems;
   if (first !== undefined) {
     const more = problems.length === 1 ? "" : `, and ${problems.length - 1} more`;
     return failed(
       `invalid, so no image is removed: ${first.source}: ${first.message}${more}`,
-      "crigc keep check lists all errors",
+      "crigc keep list shows all errors",
     );
   }
   if (keep.rules.length === 0) return ok("none");
-  const idle = seen === null ? [] : unmatchedKeepRules(compiled, seen.images, seen.ledger.images);
+  const idle = images === null ? [] : unmatchedKeepRules(compiled, images);
   const rules = counted(keep.rules.length, "valid rule");
   if (idle.length === 0) return ok(rules);
   return warning(
     `${rules}, ${idle.length} of which ${idle.length === 1 ? "matches" : "match"} nothing on this node`,
-    "crigc keep list shows which; check their spelling, or run crigc keep missing for those of a baseline",
+    "crigc keep list shows which: check their spelling, or load the missing images",
   );
 }

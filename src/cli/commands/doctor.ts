@@ -104,13 +104,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["run-directory", directory(runDir, "--run-dir")],
     ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
     ["clock", clockCheck(open.now(), machine.bootId(), ledger)],
-    [
-      "keep-rules",
-      keepCheck(
-        await open.keepRules(config),
-        snapshot === undefined ? null : { images: snapshot.images, ledger },
-      ),
-    ],
+    ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
     ...kubeletChecks(machine.kubelet(), config, images),
     ["event-hook", hook === null ? null : hookCheck(hook, machine.executableFault(hook))],
     // A running agent uses the address itself.

@@ -68,6 +68,7 @@ async function pass(
   { purpose, parts }: Selected,
 ): Promise<number> {
   const { config } = context;
+  const announcer = new Announcer(collector.engine.journal);
   const evictions = purpose.kind === "periodic" ? dueEvictions(context) : undefined;
   using disks = watchBesideAgent(context, collector);
   const end = await runPass(
@@ -80,10 +81,11 @@ async function pass(
       soonest: disks.short,
       dryRun: config.values.dryRun,
       lockWaitMs: toMs(config.values.runtimeRequestTimeout),
-      announcer: new Announcer(collector.engine.journal),
+      announcer,
     },
     context.signal,
   );
+  if (end.seen !== null) announcer.unmatchedKeepRules(end.seen.unmatchedKeepRules);
   const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   if (!isNamed)
     for (const notice of ageNotices(context, end.pass.plan)) collector.log.warning(notice);

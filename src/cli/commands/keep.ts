@@ -1,171 +1,167 @@
-/** `crigc keep list`, `keep test` and `keep check`: the keep rules in force, what each keeps, and whether they are valid. */
+/** `crigc keep list`, `keep test` and `keep baseline`: the keep rules in force, a pattern tried out, today's images as a list. */
 
-import type { Prepared } from "../../gc/prepare.ts";
-import { usageError } from "../../model/errors.ts";
-import type { ImageLimits } from "../../model/limits.ts";
-import type { KeepProblem, KeepRule, Snapshot } from "../../model/snapshot.ts";
-import { type SandboxName, sandboxNames } from "../../policy/image/protect.ts";
-import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
-import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
-import { leaseState, rulesInForce } from "../../policy/keep/lease.ts";
-import { imageKeep } from "../../report/image-reasons.ts";
-import type { LeaseTimes } from "../../report/image-reasons.ts";
-import {
-  keepRulesDocument,
-  type KeepRulesReport,
-  keepRulesTable,
-  type Protection,
-} from "../../report/keep.ts";
-import { column, type Columns, NAME, Printer } from "../../report/printer.ts";
+import { ConfigError, configIssue, RuntimeError, usageError } from "../../model/errors.ts";
+import type { Image, KeepRule } from "../../model/snapshot.ts";
+import { toRfc3339 } from "../../model/time.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { compileKeepRules, keepRuleMatches, parseKeepFile } from "../../policy/keep/keep.ts";
+import { keepRulesDocument, keepRulesTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
-import { counted, imageName } from "../../report/words.ts";
-import { command, LIST, operand, TABLE_OR_JSON } from "../command.ts";
+import { counted } from "../../report/words.ts";
+import {
+  command,
+  type CommandContext,
+  has,
+  LIST,
+  operand,
+  option,
+  TABLE_OR_JSON,
+} from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode } from "../node-plan.ts";
-import { ALL_OPTION, LIST_OPTIONS, print } from "../output.ts";
+import { LIST_OPTIONS, print } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
-  doc: "Also lists pinned images and the sandbox image. Exits 2 if the rules are invalid; crigc then removes no image.",
-  options: [...LIST_OPTIONS, ALL_OPTION],
+  doc: "Names the rules that match no image. Without a runtime, checks the files and flags only. Exits 2 if the rules are invalid; crigc then removes no image.",
+  options: LIST_OPTIONS,
   formats: LIST,
   run: async (context) => {
-    const prepared = await planNode(context, { parts: IMAGES_ONLY });
-    const report = matchedRules(prepared, context.config.limits.images);
+    const { keep, images } = await rulesAndImages(context);
+    const compiled = compileKeepRules(keep.rules);
+    const problems = [...keep.problems, ...compiled.problems];
+    const matches = images && keepRuleMatches(compiled, images);
     await print(context, {
-      document: keepRulesDocument(report),
+      document: keepRulesDocument({ rules: keep.rules, problems, matches }),
       table: keepRulesTable,
       rows: ({ rules }) => rules.map(({ pattern }) => ({ id: pattern, name: pattern })),
     });
-    return report.problems.length === 0 ? exit.done : exit.usage;
-  },
-});
-
-export const keepTest = command({
-  name: "keep test",
-  summary: "show which images a keep pattern or reference matches",
-  doc: "Also shows what keeps each now. Exits 8 if none matches.",
-  operands: [operand("PATTERN", "a keep pattern or an image reference")],
-  options: [ALL_OPTION],
-  formats: TABLE_OR_JSON,
-  run: async (context) => {
-    const [pattern = ""] = context.operands;
-    const { snapshot, ledger, plan } = await planNode(context, {
-      purpose: { kind: "all-unused" },
-    });
-    const compiled = compileKeepRules([{ pattern, source: "crigc keep test" }]);
-    const [problem] = compiled.problems;
-    if (problem !== undefined)
-      throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
-    const found = keepRuleMatches(compiled, snapshot.images, ledger.images);
-    const matches = Array.from(found, ([rule, images]) => ({ rule, images }));
-    const images = matches.flatMap((match) => match.images);
-    const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
-    const rows = images.map((image): TestedImage => {
-      const reason = keptBy.get(image.id);
-      return reason === undefined
-        ? { name: imageName(image), keptBy: "nothing", title: "not kept" }
-        : {
-            name: imageName(image),
-            keptBy: imageKeep.text(reason),
-            title: imageKeep.title(reason.kind),
-          };
-    });
-    await print(context, {
-      document: keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
-      table: (_, screen) => {
-        const printer = new Printer(screen);
-        printer.line(`${clean(pattern)} matches ${counted(images.length, "image")}.`);
-        printer.table(TEST_COLUMNS, rows, { groupOf: ({ title }) => title });
-        return printer.text();
-      },
-    });
-    return images.length > 0 ? exit.done : exit.unknown;
-  },
-});
-
-type TestedImage = Readonly<Record<"name" | "keptBy" | "title", string>>;
-const TEST_COLUMNS: Columns<TestedImage> = [
-  column("IMAGE", ({ name }) => name, NAME),
-  column("KEPT NOW BY", ({ keptBy }) => keptBy, { minimumWidth: 16 }),
-];
-
-export function matchedRules(
-  { snapshot, ledger }: Pick<Prepared, "snapshot" | "ledger">,
-  limits: Pick<ImageLimits, "infraImages">,
-): KeepRulesReport {
-  const { rules, problems: unread } = snapshot.keep;
-  const compiled = compileKeepRules(rulesInForce(rules, ledger));
-  const matches = keepRuleMatches(compiled, snapshot.images, ledger.images);
-  const problems: readonly KeepProblem[] = [...unread, ...compiled.problems];
-  return {
-    rules: rules.map((rule) => ({
-      rule,
-      images: matches.get(rule) ?? [],
-      lease: leaseTimes(rule, ledger),
-    })),
-    protections: protectionsOf(snapshot, limits),
-    problems,
-    matched: true,
-  };
-}
-
-function leaseTimes(rule: KeepRule, ledger: Prepared["ledger"]): LeaseTimes | null {
-  const state = leaseState(rule, ledger);
-  if (state === null) return null;
-  const { startedAt: since, ...rest } = state;
-  return { since, ...rest, untilUsed: rule.lease?.untilUsed };
-}
-
-function protectionsOf(
-  snapshot: Snapshot,
-  limits: Pick<ImageLimits, "infraImages">,
-): readonly Protection[] {
-  const pinned = snapshot.images.filter((image) => image.pinned);
-  const named = snapshot.images.map((image) => ({ image, names: imageNames(image) }));
-  return [
-    ...(pinned.length === 0 ? [] : [{ by: "pin" as const, pattern: null, images: pinned }]),
-    ...distinct(sandboxNames(snapshot, limits.infraImages)).map(({ by, text, pattern }) => ({
-      by,
-      pattern: text,
-      images: named
-        .filter(({ names }) => matchPattern(pattern, names) !== null)
-        .map(({ image }) => image),
-    })),
-  ];
-}
-
-/** The runtime and its sandboxes usually name the same one. */
-const distinct = (names: readonly SandboxName[]): readonly SandboxName[] =>
-  names.filter(
-    ({ by, text }, at) => names.findIndex((it) => it.by === by && it.text === text) === at,
-  );
-
-export const keepCheck = command({
-  name: "keep check",
-  summary: "verify the keep rules in files and flags",
-  doc: "Needs no runtime. Exits 2 if they are invalid; each error names its file and line.",
-  formats: TABLE_OR_JSON,
-  run: async (context) => {
-    const { rules, problems } = await context.open.keepRules(context.config);
-    const report: KeepRulesReport = {
-      rules: rules.map((rule) => ({ rule, images: [] })),
-      protections: [],
-      problems,
-      matched: false,
-    };
-    await print(context, { document: keepRulesDocument(report), table: () => verdict(report) });
-    for (const { source, message } of problems) context.note(`${source}: ${message}`);
     return problems.length === 0 ? exit.done : exit.usage;
   },
 });
 
-/** Of invalid rules the problems alone are shown. */
-function verdict({ rules, problems }: KeepRulesReport): string {
-  if (problems.length > 0) return "";
-  if (rules.length === 0) return "No keep rules found.\n";
-  const places = new Set(rules.map(({ rule }) => rule.source.replace(/:\d+$/, "")));
-  const from = Array.from(places, (place) => clean(place));
-  return `${counted(rules.length, "keep rule")} in ${from.join(", ")}: all valid.\n`;
+/** `images`: `null` if no runtime answers. */
+async function rulesAndImages(context: CommandContext) {
+  try {
+    const { keep, images } = (await planNode(context, { parts: IMAGES_ONLY })).snapshot;
+    return { keep, images };
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    context.note(`${thrown.message}; only the rules themselves are checked`);
+    return { keep: await context.open.keepRules(context.config), images: null };
+  }
+}
+
+export const keepTest = command({
+  name: "keep test",
+  summary: "show which images a keep pattern matches",
+  doc: "Exits 8 if none matches.",
+  operands: [operand("PATTERN", "a keep pattern, such as registry.example/**")],
+  formats: TABLE_OR_JSON,
+  run: async (context) => {
+    const [pattern = ""] = context.operands;
+    const rule: KeepRule = { pattern, source: "crigc keep test" };
+    const compiled = compileKeepRules([rule]);
+    const [problem] = compiled.problems;
+    if (problem !== undefined)
+      throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
+    const { snapshot } = await planNode(context, { parts: IMAGES_ONLY });
+    const matches = keepRuleMatches(compiled, snapshot.images);
+    const count = matches.get(rule)?.length ?? 0;
+    await print(context, {
+      document: keepRulesDocument({ rules: [rule], problems: [], matches }),
+      table: ({ rules }) =>
+        [
+          `${clean(pattern)} matches ${counted(count, "image")}${count === 0 ? "" : ":"}`,
+          ...rules.flatMap(({ images }) => images?.map(({ name }) => `  ${name}`) ?? []),
+          "",
+        ].join("\n"),
+    });
+    return count > 0 ? exit.done : exit.unknown;
+  },
+});
+
+export const keepBaseline = command({
+  name: "keep baseline",
+  summary: "write today's images to baseline.list in the keep directory",
+  doc: "Lists each image by ID and tags: if a tag moves, both images are kept. Adds to an existing list. Writes nothing if the runtime lists no image (exit 3 with --once).",
+  options: [
+    option("once", "once per node, by a stamp in the state directory"),
+    option("replace", "drop the existing lines of baseline.list"),
+  ],
+  changes: true,
+  run: async (context) => {
+    const { dryRun, open, config } = context;
+    const file = open.baseline(config);
+    const isOnce = has(context, "once");
+    const stamp = isOnce ? file.stamp() : null;
+    if (stamp !== null) {
+      context.say(`Baseline already written at ${clean(stamp)}; nothing to do.`);
+      return exit.done;
+    }
+    const before = has(context, "replace") ? null : validList(file.read(), file.path);
+    using node = await open.node(config);
+    const images = await node.engine.observe.runtime.listImages(context.signal);
+    if (images.length === 0) {
+      context.note(`the runtime lists no image; ${file.path} is unchanged${isOnce ? WAITS : ""}`);
+      return isOnce ? exit.runtime : exit.done;
+    }
+    const writtenAt = toRfc3339(open.now());
+    const { text, added, unnamed } = baselineList(images, before, writtenAt);
+    for (const image of unnamed)
+      context.note(
+        `warning: image ${clean(image.id)} is not in the baseline: its ID is not a digest and it has no tag`,
+      );
+    if (!dryRun) {
+      if (text !== before) file.write(text);
+      // After the list: with a stamp but no list, the node would never get a baseline.
+      if (isOnce) file.setStamp(writtenAt);
+    }
+    const [start, done] = dryRun ? ["Dry run: ", "would be added"] : ["", "added"];
+    context.say(`${start}${file.path}: ${counted(added, "pattern")} ${done}.`);
+    return exit.done;
+  },
+});
+
+/**
+ * A stamp now would never protect images that are loaded later; continuing without one would start an
+ * agent, and make a baseline of whatever is pulled by its next start. So the service waits, as for the runtime.
+ */
+const WAITS =
+  ", and the baseline waits for the first image; remove keep baseline --once from the service if the node has none";
+
+/** A damaged list may have had more patterns than are readable, so it is never added to. Throws `ConfigError`. */
+function validList(text: string | null, path: string): string | null {
+  const { problems } = parseKeepFile(text ?? "\n", path);
+  if (problems.length === 0) return text;
+  throw new ConfigError(
+    problems.map(({ source, message }) =>
+      configIssue(source, "", `${message}; repair the file, or replace it with --replace`),
+    ),
+  );
+}
+
+/** Today's images, after the lines of `before`, which stay as they are. `text` is `before` if it has them all. */
+export function baselineList(
+  images: readonly Pick<Image, "id" | "repoTags">[],
+  before: string | null,
+  writtenAt: string,
+) {
+  // A name with a wildcard would keep other images too.
+  const isPattern = (name: string): boolean =>
+    !name.includes("*") && parseKeepPattern(name).kind === "valid";
+  const groups = images.map(({ id, repoTags }) => [id, ...repoTags].filter(isPattern));
+  const known = new Set(parseKeepFile(before ?? "\n", "").rules.map(({ pattern }) => pattern));
+  const added = [...new Set(groups.flat())].filter((pattern) => !known.has(pattern));
+  const heading = `# Written by crigc keep baseline at ${writtenAt}. crigc never removes these images. You can edit this file.`;
+  return {
+    text:
+      before !== null && added.length === 0
+        ? before
+        : `${before ?? ""}${[heading, ...added].join("\n")}\n`,
+    added: added.length,
+    /** Images that no pattern can match: their IDs are not digests, and they have no tags. */
+    unnamed: images.filter((_, at) => groups[at]?.length === 0),
+  };
 }

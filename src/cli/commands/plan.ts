@@ -31,27 +31,25 @@ import { exit, planExit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
-import { durationFrom, valueOf } from "../values.ts";
 import { answerOf } from "./agent.ts";
 import { readHistory } from "./history.ts";
 
 export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing: before the first gc or run every image is too young, so try --assume-seen 1h. -q and -o name print only the candidates.",
+  doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing. Before the first gc or run, plans as if every image were old enough, and says so. -q and -o name print only the candidates.",
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
     sortOption(["order", "size", "name", "unused"]),
     ALL_OPTION,
-    option("assume-seen DURATION", "plan as if images had been first seen this much earlier"),
   ],
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, {
       ...selectedBy(context),
       config: forced(context.config, context),
-      assumeSeen: valueOf(context, "assume-seen", durationFrom(0n, "90s, 15m, 24h or 7d")),
+      isFirstLook: true,
     });
     await print(context, {
       document: planDocument(prepared, ORDERS[textOf(context, "sort") ?? "order"]),
@@ -107,6 +105,7 @@ export const explain = command({
     const [reference = ""] = context.operands;
     const prepared = await planNode(context, {
       allLayers: true,
+      isFirstLook: true,
       purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
     });
     const things = thingsCalled(prepared, reference);

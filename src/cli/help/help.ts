@@ -57,10 +57,7 @@ const overview = (commands: readonly Command[], screen: Screen): readonly string
   "",
   ...commandList(inFamilies(commands), screen),
   "",
-  ...wrapped(
-    "Start with crigc doctor and crigc plan --assume-seen 1h, which change nothing.",
-    screen,
-  ),
+  ...wrapped("Start with crigc doctor and crigc plan, which change nothing.", screen),
   ...wrapped("crigc COMMAND --help explains a command; crigc help flags lists all flags.", screen),
 ];
 

@@ -1,5 +1,5 @@
 /** Flags for the runtime, image garbage collection and keep rules. */
-import { type FieldEntry, KEEPING, REMOVING, RUNTIME } from "../field.ts";
+import { type FieldEntry, REMOVING, RUNTIME } from "../field.ts";
 import {
   boolean,
   choice,
@@ -138,26 +138,20 @@ export const keepFields = {
     placeholder: "GLOB",
     help: "images that are never removed; repeatable",
     doc: "`*` stays within a path component, `**` does not; a name without a tag matches every tag and digest; `sha256:…` matches an ID or digest by a prefix of at least 12 hex digits.",
-    commands: KEEPING,
+    commands: RUNTIME,
   },
   keepDir: {
     type: path("directory"),
     default: "/etc/crigc/keep.d",
     help: "directory of keep lists, *.list",
     doc: "Read on every pass. If it is set but missing, or a file is invalid, crigc removes no image.",
-    commands: KEEPING,
+    commands: RUNTIME,
   },
   keepLoaded: {
     type: boolean,
     default: "false",
     help: "keep images loaded from an archive",
     doc: "Those without a repository digest, or with only `import-YYYY-MM-DD` ones.",
-  },
-  keepPreloaded: {
-    type: boolean,
-    default: "false",
-    help: "keep images that the kubelet is not known to have pulled",
-    doc: "By its pull records, on by default since Kubernetes 1.35. Without readable records that is every image.",
   },
   keepPerRepository: {
     type: optional(integer(0)),

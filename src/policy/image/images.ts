@@ -66,7 +66,6 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
       evictions: evictionMarks(usage.filesystem, pressure),
     })),
     accounting: limits.accounting,
-    keepsPreloaded: limits.keepPreloaded,
     notes: notesOf(facts, demand, isIdle),
   };
   const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));

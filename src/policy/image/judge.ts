@@ -9,12 +9,10 @@ import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
 import type { AgesFrom, Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
-import { rulesInForce } from "../keep/lease.ts";
 import { selectedImages } from "../selection.ts";
 import { creationBlock } from "./creations.ts";
 import { distinctImages, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
-import { pullsUnderWay } from "./pulls.ts";
 import { compareImages, countUses, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
@@ -42,7 +40,7 @@ export function judgeImages(
   const { snapshot, ledger } = facts;
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
-  const keep = compileKeepRules(rulesInForce(snapshot.keep.rules, ledger));
+  const keep = compileKeepRules(snapshot.keep.rules);
   const byId = once(() => {
     const distinct = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any");
     const isFrequent = limits.order === "frequent" && limits.compat === "none";
@@ -66,10 +64,7 @@ export function judgeImages(
         : [...usageOf(snapshot).users.keys()].filter((id) => !usage.users.has(id)),
     ),
     keep,
-    tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
-    pulling: pullsUnderWay(snapshot, ledger),
-    pullsUnread: snapshot.pulls.kind === "failed" ? snapshot.pulls.message : null,
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images()) : new Map(),
     selected:
       selection === null
@@ -77,7 +72,6 @@ export function judgeImages(
         : selectedImages(images(), selection, { snapshot, watched: ledger.watched }),
     now: snapshot.clocks.wall,
     watched: ledger.watched,
-    leases: ledger.leases,
     ageRestartedWatched: ledger.ageRestartedWatched,
   }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);

@@ -1,6 +1,5 @@
 /** The rules that keep an image, in order. The first that applies decides. */
 import type { ImageId } from "../../model/ids.ts";
-import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
@@ -18,13 +17,7 @@ import {
   matchPattern,
   parseKeepPattern,
 } from "../keep/keep-pattern.ts";
-import {
-  type CompiledKeepRules,
-  type KeepMatch,
-  matchKeepRules,
-  withEarlierNames,
-} from "../keep/keep.ts";
-import { leaseState, newLease } from "../keep/lease.ts";
+import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
 import { AGE_RESTART_MAX } from "../observed-time.ts";
 import type { Ranked, RepositoryPlace } from "./rank.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
@@ -35,19 +28,12 @@ export interface ProtectionContext {
   /** Images whose only users are containers that the same plan removes first. */
   readonly released: ReadonlySet<ImageId>;
   readonly keep: CompiledKeepRules;
-  /** Tags of listed images: if an earlier name's tag has moved on, the name only shows the repository. */
-  readonly tags: ReadonlySet<string>;
   readonly sandbox: readonly SandboxName[];
   readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
-  /** Images with a name that the kubelet is pulling, and that name. */
-  readonly pulling: ReadonlyMap<ImageId, string>;
-  /** Why the kubelet's pull records cannot be read; `null`: they can. */
-  readonly pullsUnread: string | null;
   /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
   readonly watched: ObservedTime;
-  readonly leases: Ledger["leases"];
   /** When the minimum age of all images restarted. */
   readonly ageRestartedWatched: ObservedTime | null;
 }
@@ -92,25 +78,11 @@ const RULES: readonly Rule[] = [
     judge: recentInRepository,
     isInForce: ({ limits }) => limits.keepPerRepository > 0,
   },
-  {
-    code: "pulling",
-    judge: ({ image }, { pulling }) => {
-      const name = pulling.get(image.id);
-      return name === undefined ? null : { kind: "pulling", name };
-    },
-    isInForce: ({ limits, pulling }) => limits.compat === "none" && pulling.size > 0,
-  },
   { code: "ghost", judge: ghost },
   {
     code: "just-used",
     judge: justUsed,
     isInForce: ({ limits }, purpose) => limits.compat === "kubelet" && purpose !== "age",
-  },
-  // The last but the minimum age, which passes by itself: the images that it alone keeps are counted.
-  {
-    code: "keep-preloaded",
-    judge: preloaded,
-    isInForce: ({ limits }) => limits.keepPreloaded,
   },
   {
     code: "too-young",
@@ -145,21 +117,11 @@ function inUse({ image }: Ranked, { users }: ProtectionContext): ImageKeepReason
   return those === undefined ? null : { kind: "in-use", users: those };
 }
 
-function keptByRule({ image, record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
-  const { keep, tags } = context;
+function keptByRule({ image }: Ranked, { keep }: ProtectionContext): ImageKeepReason | null {
   const match = matchKeepRules(keep, image);
-  if (match !== null) return keepRule(match, context);
-  const before = withEarlierNames(image, record, tags);
-  const earlier = before === null ? null : matchKeepRules(keep, before);
-  return earlier === null ? null : { ...keepRule(earlier, context), earlier: true };
-}
-
-function keepRule({ rule, name }: KeepMatch, context: ProtectionContext) {
-  const { pattern, source, lease } = rule;
-  const kept = { kind: "keep-rule", pattern, source, name } as const;
-  if (lease === undefined) return kept;
-  const { startedAt, remaining } = leaseState(rule, context) ?? newLease(lease, context.now);
-  return { ...kept, since: startedAt, remaining, untilUsed: lease.untilUsed };
+  if (match === null) return null;
+  const { pattern, source } = match.rule;
+  return { kind: "keep-rule", pattern, source, name: match.name };
 }
 
 /** Whether it was loaded from an archive: no repository digest, or only ones that containerd invents on import. */
@@ -168,14 +130,6 @@ export function isLoaded({ repoDigests }: Pick<Image, "repoDigests">): boolean {
     const repository = repositoryOf(text);
     return repository === null || isImportName(repository);
   });
-}
-
-/** Keeps what is not known to have been pulled, not what is known to be preloaded: records vanish. */
-function preloaded({ record }: Ranked, { pullsUnread }: ProtectionContext): ImageKeepReason | null {
-  if (record.pull === "pulled") return null;
-  const pull = record.pull ?? "unknown";
-  const isUnread = pull === "unknown" && pullsUnread !== null;
-  return { kind: "keep-preloaded", pull, ...(isUnread && { message: pullsUnread }) };
 }
 
 function recentInRepository(

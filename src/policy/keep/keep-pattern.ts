@@ -62,15 +62,7 @@ export interface ImageName {
   readonly digest: string | null;
 }
 
-let last: { readonly image: Image; readonly names: ImageNames } | null = null;
-
-/** Caches only the last result, for rules that ask in sequence; for a whole node, each would take 1 kB. */
 export function imageNames(image: Image): ImageNames {
-  if (last?.image !== image) last = { image, names: namesIn(image) };
-  return last.names;
-}
-
-function namesIn(image: Image): ImageNames {
   const names: ImageName[] = [];
   const id = wholeDigest(image.id);
   const digests = id === null ? [] : [{ digest: id, text: image.id as string }];

@@ -21,7 +21,7 @@ import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
 import { candidateColumns, printContainerPlan } from "../plan-table.ts";
 import { type ContainerPlanJson, type ImagePlanJson, planBody, stopWords } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
-import { present, type Screen } from "../terminal.ts";
+import type { Screen } from "../terminal.ts";
 import { bytesCell, counted, humanBytes, instantOf, kindTitle, secondOf } from "../words.ts";
 import { Html, html, htmlPage, htmlTable, moment, type Part } from "./html.ts";
 
@@ -115,7 +115,7 @@ function printed(print: (printer: Printer) => void): Html {
 }
 
 function nextSection(plan: ImagePlanJson): Html {
-  const words = present([plan.youngText ?? false, plan.preloadedText ?? false]).join("; ");
+  const words = plan.youngText ?? "";
   const end =
     plan.expectedRemovals === 0
       ? "No image is removed now."

@@ -66,7 +66,7 @@ async function doctor(machine: Machine = {}) {
       userId: 0,
       node: machine.node ?? wellNode(),
       state: () => read(machine.state ?? state).reader,
-      keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
+      keepRules: async () => ({ rules: [], problems: [] }),
       askAgent: async () => {
         if (machine.agent !== undefined) return machine.agent;
         throw new HostError("http", "socket not found");

@@ -32,8 +32,8 @@ test.each([
   ["gc", "--eviction-soft"],
   ["images", "--image-gc-high-threshold"],
   ["df", "--container-runtime-endpoint"],
-  ["keep missing", "--keep-dir"],
-  ["keep add", "--config"],
+  ["keep list", "--keep-dir"],
+  ["keep baseline", "--config"],
   ["history", "--run-dir"],
 ])("help on %s shows %s, which changes what it does", (name, flag) => {
   expect(helpOn(name, commands, terminal(100))).toContain(`\n  ${flag} `);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { baselineList } from "../../../src/cli/commands/keep-baseline.ts";
+import { baselineList } from "../../../src/cli/commands/keep.ts";
 import { imageId } from "../../../src/model/ids.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { compileKeepRules, matchKeepRules, parseKeepFile } from "../../../src/policy/keep/keep.ts";
@@ -28,12 +28,8 @@ const someImages = fc.uniqueArray(
   { selector: ({ id }) => id, maxLength: 8 },
 );
 
-const written = (images: readonly Image[], before: readonly string[] = []): string =>
-  baselineList(
-    images.map(({ id, repoTags }) => ({ id, names: repoTags })),
-    before.map((pattern) => ({ pattern, source: "" })),
-    "2026-01-15T12:00:00Z",
-  ).text;
+const written = (images: readonly Image[], before: string | null = null): string =>
+  baselineList(images, before, "2026-01-15T12:00:00Z").text;
 
 describe("a baseline list", () => {
   test("is valid and keeps every image that it was made from", () => {
@@ -56,30 +52,32 @@ describe("a baseline list", () => {
     expect(matchKeepRules(compiled, anImage("other"))).toBeNull();
   });
 
-  test("written again keeps what earlier lines note: pins, leases and platforms", () => {
+  test("adds to an existing list, whose lines and comments stay, and leaves one that has everything as it is", () => {
     const image = anImage("one", { repoTags: ["registry.example/one:v1"] });
-    const { pinned: _, ...unpinned } = { ...image, names: image.repoTags };
-    const text = [
-      `${image.id} # crigc: pinned`,
-      `sha256:${"ab".repeat(32)} # crigc: another platform of ${image.id}`,
-      "registry.example/later:1 # crigc: until used or 30d, added 2026-01-01T00:00:00Z",
-    ];
-    const { rules, problems } = parseKeepFile(text.join("\n"), "baseline.list");
-    expect(problems).toEqual([]);
-    const again = baselineList([unpinned], rules, "2026-01-15T12:00:00Z").text.split("\n");
-    for (const line of text) expect(again).toContain(line);
+    const before = "# ours\nregistry.example/gone:1 # since May\nregistry.example/one:v1\n";
+    const text = written([image], before);
+    expect(text).toStartWith(before);
+    expect(parseKeepFile(text, "x").rules.map(({ pattern }) => pattern)).toEqual([
+      "registry.example/gone:1",
+      "registry.example/one:v1",
+      image.id,
+    ]);
+    expect(written([image], text)).toBe(text);
   });
 
   test("omits names that are not valid patterns, and reports an image that it cannot keep", () => {
     const list = baselineList(
       [
-        { id: "not-a digest", names: ["<none>:<none>", "line\nbreak:1", "#comment", "**"] },
-        { id: "not-a digest either", names: ["registry.example/app:1"] },
+        {
+          id: imageId("not-a digest"),
+          repoTags: ["<none>:<none>", "line\nbreak:1", "#comment", "**"],
+        },
+        { id: imageId("not-a digest either"), repoTags: ["registry.example/app:1"] },
       ],
-      [],
+      null,
       "2026-01-15T12:00:00Z",
     );
-    expect(list.unnamed.map(({ id }) => id)).toEqual(["not-a digest"]);
+    expect(list.unnamed.map(({ id }) => id)).toEqual([imageId("not-a digest")]);
     expect(parseKeepFile(list.text, "x").rules.map(({ pattern }) => pattern)).toEqual([
       "registry.example/app:1",
     ]);

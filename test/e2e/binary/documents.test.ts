@@ -34,8 +34,6 @@ const documents: readonly (readonly [kind: string, words: string])[] = [
   ["GcReport", `rm ${imageIdOf("used")} -o json`],
   ["History", "history -o json"],
   ["KeepRules", "keep list -o json"],
-  ["KeepRules", "keep check -o json"],
-  ["MissingImages", "keep missing -o json"],
   ["Doctor", "doctor -o json"],
   ["Config", "config -o json"],
   ["Version", "version -o json"],

@@ -1,11 +1,13 @@
 // A day of an operator with the executable: hold, keep, look, ask who removed what; beside an agent where that matters.
 import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 
+import { put } from "../../support/scratch.ts";
 import { image, quickPasses, removable, startNode, usedAndUnused } from "./node.ts";
 
 const unused = image("unused");
 const other = image("other");
-const [, used] = usedAndUnused.images;
 const node = { ...usedAndUnused, images: [...usedAndUnused.images, other] };
 const flags = removable;
 
@@ -30,7 +32,7 @@ test("hold stops gc with exit 7 and a running agent until release, and shows its
 test("keep baseline keeps today's images and no later one", async () => {
   await using it = await startNode({ node, flags });
   expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(await it.crigc("keep", "check")).toMatchObject({ exitCode: 0 });
+  expect(await it.crigc("keep", "list")).toMatchObject({ exitCode: 0 });
   const later = image("later");
   it.runtime.node.addImage(later);
   expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
@@ -38,23 +40,32 @@ test("keep baseline keeps today's images and no later one", async () => {
   expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
 });
 
-test("an agent raises one event for a missing baseline image, and status shows it until it is back", async () => {
-  const pinned = { ...unused, pinned: true };
-  const traits = { statusInfo: {} };
-  await using it = await startNode({ node: { ...node, images: [pinned, used] }, flags, traits });
-  await it.crigc("keep", "baseline");
-  it.runtime.node.removeImage(used.id);
-  // As k3s drops the label of an imported image when it restarts.
-  it.runtime.node.removeImage(unused.id);
-  it.runtime.node.addImage({ ...unused, pinned: false });
-  await using agent = it.start("run", "--image-detection-period=1s");
-  const seen = await it.status("the agent compares", ({ baseline }) => baseline !== null);
-  expect(seen.baseline).toMatchObject({ images: 2, present: 1, missing: 1 });
-  const { stdout } = await it.crigc("status");
-  expect(stdout).toContain("1 missing (r.example/used:1), 1 no longer pinned (r.example/unused:1)");
-  it.runtime.node.addImage(used);
-  await it.status("it is back", ({ baseline }) => baseline.missing === 0);
-  expect(await agent.stop()).toBe(0);
-  const events = (await it.json(["history"])).events as { reason: string }[];
-  expect(events.filter(({ reason }) => reason === "BaselineImageMissing")).toHaveLength(1);
+test("a list that is cut within a line stops image removal until it is whole, and the keep directory may not vanish", async () => {
+  await using it = await startNode({ node, flags });
+  put(it.home, "keep.d/site.list", "r.example/unu");
+  const gc = () => it.crigc("gc", "--all-unused");
+  expect((await gc()).stdout).toContain("does not end with a newline");
+  put(it.home, "keep.d/site.list", "r.example/*\n");
+  expect(await gc()).toMatchObject({ exitCode: 0 });
+  expect(await it.crigc("keep", "list")).toMatchObject({ exitCode: 0 });
+  expect(readFileSync(join(it.stateDir, "keep-directory.json"), "utf8")).toContain(it.keepDir);
+  rmSync(it.keepDir, { recursive: true });
+  expect((await it.crigc("keep", "list")).exitCode).toBe(2);
+  await gc();
+  expect(it.changes()).toEqual([]);
+});
+
+test("keep baseline --once survives the loss of the ledger", async () => {
+  await using it = await startNode({ node, flags });
+  const once = () => it.crigc("keep", "baseline", "--once");
+  expect((await once()).stdout).toContain("patterns added");
+  for (const name of readdirSync(it.stateDir))
+    if (!name.startsWith("keep-")) rmSync(join(it.stateDir, name), { recursive: true });
+  it.runtime.node.addImage(image("later"));
+  expect(await once()).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining("already written"),
+  });
+  expect((await it.crigc("keep", "test", "r.example/later")).exitCode).toBe(0);
+  expect((await it.crigc("keep", "list", "-q")).stdout).not.toContain("later");
 });

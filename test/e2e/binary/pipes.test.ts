@@ -67,8 +67,6 @@ const OPERANDS: Readonly<Record<string, string | null>> = {
   run: null,
   gc: "--dry-run",
   rm: `--dry-run ${imageIdOf(0)}`,
-  "keep add": "r.example/kept",
-  "keep remove": "r.example/kept",
   "keep test": "registry.example/team/**",
   explain: imageIdOf(0),
   status: null,

@@ -20,7 +20,6 @@ const looks: readonly (readonly string[])[] = [
   ["gc", "--dry-run", "--all-unused"],
   ["history"],
   ["keep", "list"],
-  ["keep", "check"],
   ["config"],
   ["doctor"],
 ];
@@ -65,8 +64,6 @@ const operands = (home: string): Readonly<Record<string, readonly string[]>> => 
   install: ["--root", join(home, "tree")],
   uninstall: ["--root", join(home, "tree"), "--purge"],
   "keep baseline": ["--once", "--replace"],
-  "keep add": ["r.example/used"],
-  "keep remove": ["r.example/listed"],
   "keep test": ["r.example/used"],
   rm: [imageIdOf("unused")],
   print: ["daemonset"],

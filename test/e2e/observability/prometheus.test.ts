@@ -31,7 +31,6 @@ test("promtool check metrics accepts the metrics", async () => {
     thresholds: { highPercent: 85, lowPercent: 80 },
     images: { count: 1, sizeBytes: 1n },
     deadContainers: 1,
-    baseline: { images: 3, present: 2, missing: 1, gaps: [] },
     signals: ["imagefs.available"],
     pressure: [
       { signal: "imagefs.available", mountpoint: "/", available: 1n, limit: 2n, due: true },

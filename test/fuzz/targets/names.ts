@@ -1,6 +1,6 @@
 // Names of images and files of the node: references, patterns, keep lists, log directories.
 
-import { baselineList } from "../../../src/cli/commands/keep-baseline.ts";
+import { baselineList } from "../../../src/cli/commands/keep.ts";
 import {
   containerIdOfLogLink,
   imageId,
@@ -100,14 +100,18 @@ const keepPattern = textTarget("keep-pattern", names, (text) => {
 const keepFile = textTarget(
   "keep-file",
   textOf({
-    words: [...nameWords, "\n", "\r\n", " ", "\t", " # why\n", "# crigc: 3 patterns or more\n"],
+    words: [...nameWords, "\n", "\r\n", " ", "\t", " # why\n"],
     samples: [
-      "# crigc: 2 patterns or more\nnginx\nr.example/a:1\n",
+      "nginx\nr.example/a:1\n",
       `\ufeff# list\r\nsha256:${HEX}\r\n\r\nregistry.k8s.io/** # all\r\n`,
     ],
   }),
   (text) => {
     const { rules, problems } = parseKeepFile(text, "f");
+    if (!text.endsWith("\n")) {
+      holds(problems.length > 0 && rules.length === 0, "a list that was cut off is valid");
+      return;
+    }
     const lines = text.replace(/^\ufeff/, "").split("\n");
     const said = lines.filter((line) => /^[ \t]*[^ \t#\r]/.test(line)).length;
     holds(rules.length + problems.length >= said, "a line was passed over");
@@ -124,16 +128,20 @@ const keepFile = textTarget(
 const baseline = textTarget(
   "baseline",
   textOf({
-    words: [...nameWords, "\n", "\r", " #", "# crigc: 9 patterns or more"],
+    words: [...nameWords, "\n", "\r", " #"],
     samples: nameSamples,
   }),
   (text) => {
     // As a runtime or an archive may name images: a tag may hold anything.
     const [id = "", ...tags] = text.split("\t");
-    const written = baselineList([{ id, names: [...tags, text] }], [], "2026-01-01T00:00:00Z");
+    const written = baselineList(
+      [{ id: imageId(id), repoTags: [...tags, text] }],
+      null,
+      "2026-01-01T00:00:00Z",
+    );
     const { rules, problems } = parseKeepFile(written.text, "f");
     same(problems, [], "problems of a list that we wrote");
-    same(rules.length, written.patterns, "its patterns");
+    same(rules.length, written.added, "its patterns");
     const given = new Set([id, ...tags, text]);
     holds(
       rules.every(({ pattern }) => given.has(pattern)),

@@ -1,18 +1,11 @@
-// What other programs of the node write: the kubelet's pods, archives, hooks of pods.
-
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gzipSync, zstdCompressSync } from "node:zlib";
+// What other programs of the node write: the kubelet's pods, hooks of pods.
 
 import fc from "fast-check";
 
 import { graceSecondsOf, handlerPort, readHandler } from "../../../src/gc/stop-pod.ts";
 import { HostError } from "../../../src/model/errors.ts";
-import { archivedImages } from "../../../src/node/archive.ts";
 import { podsIn } from "../../../src/node/kubelet/specs.ts";
-import { tarOf } from "../../support/containerd/tar.ts";
-import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
+import { jsonOf, signs, textOf } from "../inputs.ts";
 import { holds, refusedOr, type Target, textTarget } from "../target.ts";
 
 const aPod = {
@@ -65,80 +58,6 @@ const pods = textTarget(
   },
 );
 
-/** A file whose bytes are those of the input; read before the next one. */
-const home = mkdtempSync(join(tmpdir(), "crigc-fuzz-"));
-process.on("exit", () => rmSync(home, { recursive: true, force: true }));
-function fileOf(name: string, bytes: Uint8Array): string {
-  const path = join(home, name);
-  const file = openSync(path, "w");
-  writeSync(file, bytes);
-  closeSync(file);
-  return path;
-}
-
-const config = JSON.stringify({ architecture: "amd64", os: "linux" });
-const digest = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
-const manifest = JSON.stringify({ config: { digest: `sha256:${digest(config)}` }, layers: [] });
-const saved = tarOf(
-  Object.entries({
-    "config.json": config,
-    "manifest.json": JSON.stringify([{ Config: "config.json", RepoTags: ["app:1"] }]),
-  }),
-);
-const layout = tarOf(
-  Object.entries({
-    [`blobs/sha256/${digest(config)}`]: config,
-    [`blobs/sha256/${digest(manifest)}`]: manifest,
-    "index.json": JSON.stringify({
-      manifests: [
-        {
-          digest: `sha256:${digest(manifest)}`,
-          annotations: { "io.containerd.image.name": "a/b:1" },
-        },
-      ],
-    }),
-  }),
-);
-
-/** Damaged headers get a right sum again, else nothing but the sum would ever be tried. */
-function withSums(bytes: Uint8Array): Uint8Array {
-  const whole = bytes.slice();
-  for (let at = 0; at + 512 <= whole.length; at += 512) {
-    if (Buffer.from(whole.subarray(at + 257, at + 262)).toString("latin1") !== "ustar") continue;
-    whole.fill(0x20, at + 148, at + 156);
-    const sum = whole.subarray(at, at + 512).reduce((total, byte) => total + byte, 0);
-    whole.set(encoded(`${sum.toString(8).padStart(6, "0")}\0 `), at + 148);
-  }
-  return whole;
-}
-
-const tar: Target = {
-  name: "tar",
-  inputs: fc.oneof(
-    bytesOf([saved, layout]).map(withSums),
-    bytesOf([
-      saved,
-      layout,
-      new Uint8Array(gzipSync(saved)),
-      new Uint8Array(zstdCompressSync(layout)),
-    ]),
-  ),
-  check: async (input) => {
-    const path = fileOf("archive.tar", input);
-    const images = await refusedLater(archivedImages(path));
-    if (images !== null) holds(images.length > 0, "an archive without an image");
-  },
-};
-
-async function refusedLater<Result>(read: Promise<Result>): Promise<Result | null> {
-  try {
-    return await read;
-  } catch (thrown) {
-    if (thrown instanceof HostError) return null;
-    throw thrown;
-  }
-}
-
 const handlers = [
   { exec: { command: ["/bin/sh", "-c", "drain"] } },
   {
@@ -175,4 +94,4 @@ const hook = textTarget(
   },
 );
 
-export const nodeTargets: readonly Target[] = [pods, tar, hook];
+export const nodeTargets: readonly Target[] = [pods, hook];

@@ -71,16 +71,6 @@ const young: Partial<ImageRecord> = {
   firstSeenAt: instant(NOW - minutes(1)),
 };
 
-const preloaded: Partial<ImageLimits> = { keepPreloaded: true };
-const pulling = (image: string): Snapshot["pulls"] => ({
-  kind: "read",
-  directory: "/k",
-  recorded: new Map(),
-  unreadable: [],
-  unlisted: [],
-  intents: [{ image, markedAt: NOW }],
-});
-
 describe("each rule", () => {
   const PAUSE = "registry.k8s.io/pause:3.10";
   const containers = [aContainer("c", { imageId: idOf("app"), state: "exited" })];
@@ -105,14 +95,6 @@ describe("each rule", () => {
     ["ghost", { record: { ghost: waiting } }, { since: NOW, attempts: 2, isFinal: false }],
     ["ghost", { record: { ghost: aGhost({ isFinal: true }) } }, { isFinal: true }],
     ["too-young", { record: young }, { age: minutes(1), minimumAge: minutes(2) }],
-    ["pulling", { snapshot: { pulls: pulling("registry.example/app:v1") } }, {}],
-    // A short name that a runtime may complete in another way.
-    ["pulling", { snapshot: { pulls: pulling("app:v1") } }, { name: "app:v1" }],
-    ["keep-preloaded", { limits: preloaded, record: { pull: "no-record" } }, { pull: "no-record" }],
-    ["keep-preloaded", { limits: preloaded, record: { pull: "pulling" } }, { pull: "pulling" }],
-    ["keep-preloaded", { limits: preloaded }, { pull: "unknown", message: "a test" }],
-    // An image that stays does not become removable with age.
-    ["keep-preloaded", { limits: preloaded, record: young }, { pull: "unknown" }],
   ])("keeps its image and names the cause: %s", (kind, given, fields) => {
     expect(protection(given).reason).toMatchObject({ kind, ...fields });
   });
@@ -132,23 +114,12 @@ test("rules are tried in order and the deciding one is last", () => {
     "too-young",
   ]);
   const all = protection({
-    limits: { keepLoaded: true, keepPreloaded: true, keepPerRepository: 0 },
-    record: { pull: "pulled" },
-    snapshot: { pulls: pulling("other:1") },
-    others: [anImage("other", { repoTags: ["other:1"] })],
+    limits: { keepLoaded: true, keepPerRepository: 0 },
   }).tried;
   const off = ["not-selected", "keep-per-repository", "just-used", "shares-all-layers"];
   expect(all).toEqual(PROTECTION_ORDER.filter((code) => !off.includes(code)));
 });
 
-/** Since when the kubelet pulls the image's name, and whether that has ended. */
-const intent = (since: number, endedWatched: ObservedTime | null = null): Case => ({
-  ledger: {
-    pullIntents: new Map([
-      ["registry.example/app:v1", { markedAt: NOW, firstSeenWatched: ago(since), endedWatched }],
-    ]),
-  },
-});
 const compat = { compat: "kubelet" } as const;
 /** Used at this time, last observed to be used at that one. */
 const usedAt = (ns: bigint, lastUsedWatched: ObservedTime | null = WATCHED): Case => ({
@@ -163,21 +134,10 @@ const restarted = (span: number, age: number, of: "record" | "ledger" = "record"
   [of]: { ageRestartedWatched: ago(span) },
   limits: { minimumAge: minutes(age) },
 });
-const pulls = { pulls: pulling("registry.example/app:v1") };
 const pinned = { pinned: true };
 
 const youngFor = (minimumAge: Duration) => ({ kind: "too-young", minimumAge, restarted: true });
 const cases: readonly [string, Case, object | null][] = [
-  ["pulled, with keepPreloaded", { limits: preloaded, record: { pull: "pulled" } }, null],
-  ["being pulled, with compat kubelet", { snapshot: pulls, limits: compat }, null],
-  [
-    "being pulled, with both",
-    { snapshot: pulls, limits: { ...preloaded, ...compat } },
-    { kind: "keep-preloaded" },
-  ],
-  ["pulled for less than an hour of observed time", intent(59), { kind: "pulling" }],
-  ["pulled for an hour of observed time", intent(60), null],
-  ["whose pull has ended", intent(59, ago(1)), null],
   [
     "that is a ghost after its pause",
     { record: { ghost: aGhost({ retryWatched: WATCHED }) } },
@@ -236,22 +196,6 @@ test("keep-per-repository keeps the most recent tags of each repository, and no 
   expect(kept(1, old)).toBeNull();
   expect(kept(2, old)).toMatchObject({ kind: "keep-per-repository", place: 2, limit: 2 });
   expect(kept(2, { image: { repoTags: [] } })).toBeNull();
-});
-
-describe("a keep rule, if the image lost the matching name,", () => {
-  const base = "localhost:5000/base";
-  const digest = `sha256:${"b".repeat(64)}`;
-  /** As CRI-O lists an image whose tag another one has now. */
-  const image = { repoTags: [], repoDigests: [`localhost@${digest}`] };
-  const record = { earlierNames: [`${base}:v1`, `${base}@${digest}`] };
-  test.each([base, `${base}:v1`, "localhost:5000/**", `${base}@sha256:bbbbbbbbbbbb`])(
-    "of the form %s keeps it by an earlier one, and says so",
-    (pattern) => {
-      const snapshot = { keep: keepOf([{ pattern, source: "--keep" }]) };
-      const { reason } = protection({ image, record, snapshot });
-      expect(reason).toMatchObject({ kind: "keep-rule", pattern, earlier: true });
-    },
-  );
 });
 
 describe("the sandbox image", () => {

@@ -110,9 +110,7 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     lastUsedAt: null,
     lastUsedWatched: null,
     names: "",
-    earlierNames: [],
     sizeBytes: 100n * MIB,
-    pull: null,
     ageRestartedWatched: null,
     ghost: null,
     frequency: null,
@@ -168,7 +166,6 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     sandboxImages: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },
-    pulls: { kind: "failed", message: "a test", intents: null },
     creations: null,
     logs: null,
     keep: keepOf([]),
@@ -180,7 +177,7 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
 export const keepOf = (
   rules: readonly KeepRule[],
   problems: Snapshot["keep"]["problems"] = [],
-): Snapshot["keep"] => ({ rules, problems, directoriesRead: [] });
+): Snapshot["keep"] => ({ rules, problems });
 
 export function aLedger(change: Partial<Ledger> = {}): Ledger {
   return {
@@ -204,7 +201,6 @@ export const defaultImageLimits: ImageLimits = {
   storeBudgetBytes: null,
   maxImages: null,
   keepLoaded: false,
-  keepPreloaded: false,
   keepPerRepository: 0,
   order: "recent",
   infraImages: [],

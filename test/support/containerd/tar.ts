@@ -56,11 +56,3 @@ export function tarFile(
 
 /** Two empty blocks. */
 export const tarEnd = new Uint8Array(2 * blockBytes);
-
-/** A whole archive of files, by name. */
-export const tarOf = (
-  files: readonly (readonly [name: string, content: string | Uint8Array])[],
-): Uint8Array<ArrayBuffer> =>
-  new Uint8Array(
-    Buffer.concat([...files.flatMap(([name, content]) => tarFile(name, content)), tarEnd]),
-  );
