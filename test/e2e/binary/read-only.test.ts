@@ -1,6 +1,6 @@
 // What only looks changes nothing: no call that removes, no file of the state directory, no lock; and says what gc then does.
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { commands } from "../../../src/cli/dispatch.ts";
@@ -30,8 +30,8 @@ function stateOf(directory: string): Json {
     .toSorted()
     .map((name) => {
       const path = join(directory, name);
-      const { mtimeNs, ctimeNs, size, ino, mode } = statSync(path, { bigint: true });
-      const content = statSync(path).isFile() ? Bun.hash(readFileSync(path)) : "";
+      const { mtimeNs, ctimeNs, size, ino, mode } = lstatSync(path, { bigint: true });
+      const content = lstatSync(path).isFile() ? Bun.hash(readFileSync(path)) : "";
       return { name, mtimeNs, ctimeNs, size, ino, mode, content };
     });
 }

@@ -56,7 +56,7 @@ describe("the rules", () => {
       record: `query_${index}`,
       expr: expr.replaceAll("$__rate_interval", "5m"),
     }));
-    expect(queries.length).toBeGreaterThan(40);
+    expect(queries.length).toBeGreaterThan(20);
     const groups = [{ name: "dashboard", rules: queries }];
     await Bun.write(join(directory, "dashboard.yaml"), JSON.stringify({ groups }));
     expect(await promtool(["check", "rules", "dashboard.yaml"])).toBe("");
