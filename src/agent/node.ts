@@ -29,7 +29,7 @@ import type { Recorder } from "../store/recorder.ts";
 import { journalOf } from "./journal.ts";
 import { countedMemory, ledgerOnDisk, openState } from "./ledger.ts";
 import type { Log } from "./log.ts";
-import { connect, type Connected, eventSource } from "./runtime.ts";
+import { connect, type Connected } from "./runtime.ts";
 import { COMMIT_PROCESS, lockPlaces, type Process } from "./world.ts";
 
 export type OpenNode = Awaited<ReturnType<typeof openNode>>;
@@ -111,7 +111,6 @@ export async function openEngine(options: CollectorOptions) {
     commit: commitBy([...self.program, COMMIT_PROCESS]),
     journal: journalOf({ ...options, onEvent, recorder, now: wallClock }),
     lock: passLock(options, recorder),
-    events: eventSource(runtime, () => timer.monotonicNs()),
   };
   return {
     engine,

@@ -1,14 +1,10 @@
-/** The runtime: connecting to it, and its events, which report uses of images. */
+/** Connects to the runtime. */
 
 import { realpath } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
-import type { ContainerEvent, Runtime } from "../cri/client.ts";
-import type { EventFeed, EventSource } from "../gc/ports.ts";
-import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
+import type { Runtime } from "../cri/client.ts";
 import type { CallRecord, RuntimeReader } from "../model/ports.ts";
-import type { Container } from "../model/snapshot.ts";
-import { instant } from "../model/time.ts";
 import { socketFiles } from "../node/files.ts";
 import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
 
@@ -74,58 +70,4 @@ async function runtimeEndpoint(config: Config): Promise<string> {
   const { discoverEndpoint, probeEndpoint } = await discovery();
   if (named === null) return (await discoverEndpoint(realpath)).endpoint;
   return (await probeEndpoint(named)).endpoint;
-}
-
-/** Events kept per pass; older ones are already in the lists. */
-const ANNOUNCED_MAX = 10_000;
-
-interface AnnouncedContainers {
-  readonly atNs: bigint;
-  readonly id: ContainerId;
-  readonly containers: readonly Container[];
-}
-
-export function eventSource(
-  runtime: Pick<Runtime, "watchEvents">,
-  monotonicNs: () => bigint,
-): EventSource {
-  return {
-    listen: (signal): EventFeed => {
-      let announced: AnnouncedContainers[] = [];
-      const note = (event: ContainerEvent): void => {
-        if (event.kind === "deleted") {
-          // A runtime replays old events first: containers removed since then use nothing.
-          announced = announced.filter((one) => one.id !== event.containerId);
-          return;
-        }
-        const containers = containersOf(event);
-        announced.push({ atNs: monotonicNs(), id: event.containerId, containers });
-        if (announced.length > ANNOUNCED_MAX) announced = announced.slice(-ANNOUNCED_MAX / 2);
-      };
-      // Without events, or after the stream breaks, the lists still protect.
-      void runtime.watchEvents(note, signal).catch(() => undefined);
-      return {
-        announcedSince: (sinceNs) =>
-          announced.filter((one) => one.atNs >= sinceNs).flatMap((one) => one.containers),
-      };
-    },
-  };
-}
-
-/** One entry per reference in the event's containers, so that their images count as used. */
-function containersOf(event: ContainerEvent): readonly Container[] {
-  return event.images.map((reference) => ({
-    id: event.containerId,
-    sandboxId: sandboxId(""),
-    name: "announced by an event",
-    attempt: 0,
-    podUid: podUid(""),
-    podName: "",
-    podNamespace: "",
-    imageName: reference,
-    imageRef: "",
-    imageId: "",
-    state: "created",
-    createdAt: instant(0n),
-  }));
 }

@@ -1,10 +1,9 @@
-/** A container runtime, as three separate parts: one reads it, one changes it, one watches it. */
+/** A container runtime, as two separate parts: one reads it, one changes it. */
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
-import { type ContainerId, containerId, type SandboxId } from "../model/ids.ts";
+import { type SandboxId } from "../model/ids.ts";
 import type { CallRecord, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import { MalformedError } from "./codec.ts";
 import {
   decodeDetail,
   decodeFilesystem,
@@ -14,7 +13,6 @@ import {
   decodeWritableLayers,
   imageOfSandbox,
   imageOrigin,
-  imagesOf,
   logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "./decode.ts";
@@ -37,8 +35,6 @@ export interface RuntimeOptions {
 export interface Runtime {
   readonly reader: RuntimeReader;
   readonly writer: RuntimeWriter;
-  /** Resolves when `signal` aborts, when the runtime ends the stream, or at once if the runtime has no events. */
-  watchEvents(onEvent: (event: ContainerEvent) => void, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -54,7 +50,6 @@ export function openRuntime(options: RuntimeOptions): Runtime {
   return {
     reader: makeReader({ runtime, image, endpoint, imageEndpoint, onNewEntry }),
     writer: makeWriter(runtime, image),
-    watchEvents: async (onEvent, signal) => watchContainerEvents(runtime, onEvent, signal),
     close: () => {
       runtime.close();
       if (image !== runtime) image.close();
@@ -187,45 +182,4 @@ async function change<M extends UnaryMethod>(
   options: CallOptions,
 ): Promise<void> {
   await nullIf("not-found", channel.call(method, request, { ...options, decode: () => undefined }));
-}
-
-export type ContainerEventKind = "created" | "started" | "stopped" | "deleted";
-
-export interface ContainerEvent {
-  readonly kind: ContainerEventKind;
-  readonly containerId: ContainerId;
-  /** Every reference by which the containers of the event's pod name an image, volumes included. */
-  readonly images: readonly string[];
-}
-
-/**
- * Container events are hints between two lists that an image is in use. Resolves when `signal` aborts or the runtime ends
- * the stream; at once if the runtime has no events. Throws `RuntimeError` if the connection breaks.
- */
-async function watchContainerEvents(
-  runtime: Channel,
-  onEvent: (event: ContainerEvent) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await runtime.watchEvents((message) => onEvent(decodeEvent(message)), signal);
-  } catch (thrown) {
-    const isQuiet =
-      thrown instanceof RuntimeError &&
-      (thrown.kind === "unimplemented" || thrown.kind === "cancelled");
-    if (!isQuiet) throw thrown;
-  }
-}
-
-const kinds: readonly ContainerEventKind[] = ["created", "started", "stopped", "deleted"];
-
-function decodeEvent(message: Answer<"GetContainerEvents">): ContainerEvent {
-  const kind = kinds[message.container_event_type];
-  if (kind === undefined)
-    throw new MalformedError(`an event is of type ${message.container_event_type}`);
-  return {
-    kind,
-    containerId: containerId(message.container_id),
-    images: [...new Set(message.containers_statuses.flatMap(imagesOf))],
-  };
 }

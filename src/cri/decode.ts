@@ -125,12 +125,6 @@ function expectSame(about: string, id: string): void {
   if (id !== about) throw new MalformedError(`it is about ${id} instead of ${about}`);
 }
 
-/** Every name by which a container's status refers to an image. */
-export function imagesOf(status: ContainerStatusMessage): readonly string[] {
-  const names = [status.image_id, status.image_ref, status.image?.image ?? ""];
-  return [...names, ...imageVolumes(status)].filter((name) => name !== "");
-}
-
 export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesystem {
   return {
     path: required(usage.fs_id?.mountpoint ?? "", "a filesystem has no mount point"),

@@ -11,7 +11,7 @@ export interface Attempt {
   readonly about: string;
   readonly endpoint: string;
   /** `null` for a call without a timeout. */
-  readonly timeoutMs: number | null;
+  readonly timeoutMs: number;
   /** crigc cancelled the call itself. */
   readonly aborted: boolean;
 }
@@ -100,7 +100,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "not-cri":
       return `${endpoint} does not speak gRPC; set --container-runtime-endpoint to the runtime's socket`;
     case "deadline":
-      return `${endpoint} did not answer within ${(attempt.timeoutMs ?? 0) / 1000} s; check what keeps the runtime busy, or raise --runtime-request-timeout`;
+      return `${endpoint} did not answer within ${attempt.timeoutMs / 1000} s; check what keeps the runtime busy, or raise --runtime-request-timeout`;
     case "cancelled":
       return `the call to ${endpoint} was cancelled`;
     case "not-found":
@@ -147,7 +147,6 @@ const actions: Readonly<Record<Method, string>> = {
   StopContainer: "stop container",
   RemoveContainer: "remove container",
   ExecSync: "run the pre-stop command in container",
-  GetContainerEvents: "watch container events",
   ListImages: "list the images",
   StreamImages: "list the images",
   ImageStatus: "look up image",

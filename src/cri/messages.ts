@@ -68,12 +68,6 @@ export interface VersionMessage {
   readonly runtime_api_version: string;
 }
 
-export interface ContainerEventMessage {
-  readonly container_id: string;
-  readonly container_event_type: number;
-  readonly containers_statuses: readonly ContainerStatusMessage[];
-}
-
 type Empty = Readonly<Record<never, never>>;
 
 /** By method. */
@@ -99,7 +93,6 @@ interface Answers {
   readonly StopContainer: Empty;
   readonly RemoveContainer: Empty;
   readonly ExecSync: { readonly exit_code: number };
-  readonly GetContainerEvents: ContainerEventMessage;
   readonly ListImages: { readonly images: readonly ImageMessage[] };
   readonly StreamImages: { readonly images: readonly ImageMessage[] };
   readonly ImageStatus: { readonly image: ImageMessage | null; readonly info: Strings };

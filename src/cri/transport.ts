@@ -16,7 +16,7 @@ export interface Call {
   /** The response is any number of messages, not exactly one. */
   readonly isStream: boolean;
   /** `null` for no timeout. */
-  readonly timeoutMs: number | null;
+  readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -128,7 +128,7 @@ async function stream(
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // The library throws at timeouts that gRPC has no digits for, and no timer counts further than this.
-  const deadline = timeoutMs === null ? Infinity : Date.now() + Math.min(timeoutMs, TIMER_MS_MAX);
+  const deadline = Date.now() + Math.min(timeoutMs, TIMER_MS_MAX);
   const calling = client.makeServerStreamRequest(
     path,
     identity,
@@ -207,11 +207,6 @@ export interface Channel {
     request: Request<M>,
     options: { readonly onEntry: (list: Buffer) => void; readonly signal: AbortSignal },
   ): Promise<void>;
-  /** Without a timeout; resolves when the runtime ends the stream. */
-  watchEvents(
-    onEvent: (event: Answer<"GetContainerEvents">) => void,
-    signal: AbortSignal,
-  ): Promise<void>;
   close(): void;
 }
 
@@ -235,9 +230,7 @@ export function openChannel(options: ChannelOptions): Channel {
       record("OK");
     } catch (thrown) {
       const aborted = signal?.aborted ?? false;
-      // Only crigc ends a stream without a timeout.
-      const aborting = timeoutMs === null ? "OK" : "CANCELLED";
-      record(aborted ? aborting : codeName(thrown));
+      record(aborted ? "CANCELLED" : codeName(thrown));
       throw toRuntimeError(thrown, { method, about, endpoint, timeoutMs, aborted });
     }
   }
@@ -262,17 +255,13 @@ export function openChannel(options: ChannelOptions): Channel {
       };
       await exchange(method, request, { timeoutMs: requestTimeoutMs, signal, onMessage });
     },
-    watchEvents: async (onEvent, signal) => {
-      const onMessage = (bytes: Buffer): void => onEvent(decodeAnswer("GetContainerEvents", bytes));
-      await exchange("GetContainerEvents", {}, { timeoutMs: null, signal, onMessage });
-    },
     close: () => connection.close(),
   };
 }
 
 interface Exchange {
   readonly about?: string | undefined;
-  readonly timeoutMs: number | null;
+  readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onMessage: (bytes: Buffer) => void;
 }

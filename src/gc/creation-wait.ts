@@ -78,7 +78,7 @@ export class CreationWait {
   async untilCreated(first: Snapshot, observer: Observer, signal: AbortSignal): Promise<void> {
     let previous = first;
     await this.settled(first, async () => {
-      previous = await observer.refresh({ previous, announced: () => [] }, signal);
+      previous = await observer.refresh(previous, signal);
       return previous;
     });
   }

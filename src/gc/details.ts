@@ -73,7 +73,6 @@ export async function readContainerDetails(
   if (!need.ends && containers.every(({ id }) => isKnown(id))) return known;
   const volumes = new Map<ContainerId, ImageVolumes>();
   const ends = new Map<ContainerId, Instant>();
-  // By ID: a container announced by events occurs once per reference.
   const toAsk = new Map<ContainerId, Container>();
   for (const container of containers) {
     const { id } = container;

@@ -113,9 +113,7 @@ export async function collectImages(
   const { snapshot, limits } = prepared;
   const { containers, images: plan } = prepared.plan;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
-  const listening = new AbortController();
-  const events = engine.events.listen(listening.signal);
-  const node = freshNode({ ...run, engine, events, first: snapshot });
+  const node = freshNode({ ...run, engine, first: snapshot });
   const { outcome: removed, freed } = await removeImages({
     ...engine,
     ...engine.observe,
@@ -129,7 +127,7 @@ export async function collectImages(
         engine.memory.replace(raiseAgingTerm(engine.memory.current(), item));
       engine.journal.imageDone(run.id, item);
     },
-  }).finally(() => listening.abort());
+  });
   const outcome = { ...removed, end: endOf(plan, removed.end) };
   if (outcome.items.length > 0) {
     const { imageGcPeriod } = limits.memory;

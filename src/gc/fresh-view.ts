@@ -12,7 +12,7 @@ import type { Facts } from "../policy/facts.ts";
 import { changed, type Recheck, recheckImages } from "../policy/image/judge.ts";
 import type { CreationWait } from "./creation-wait.ts";
 import type { Observer } from "./observe.ts";
-import type { Engine, EventFeed } from "./ports.ts";
+import type { Engine } from "./ports.ts";
 import type { Steps } from "./steps.ts";
 
 /** Nothing older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
@@ -29,8 +29,6 @@ interface Read<T> {
 interface FreshOptions<T> {
   readonly timer: Pick<Timer, "monotonicNs">;
   readonly read: (signal: AbortSignal) => Promise<Read<T>>;
-  /** Whether the value is known to be outdated, whatever its age. */
-  readonly isOutdated?: () => boolean;
   /** Receives a message if lists take longer than they are trusted. */
   readonly say: (message: string) => void;
   readonly first?: Omit<Read<T>, "listsNs">;
@@ -83,8 +81,7 @@ export class Fresh<T> {
   }
 
   #isValid({ startNs, ageNsMax }: { readonly startNs: bigint; readonly ageNsMax: bigint }) {
-    const { timer, isOutdated } = this.#options;
-    return timer.monotonicNs() - startNs <= ageNsMax && isOutdated?.() !== true;
+    return this.#options.timer.monotonicNs() - startNs <= ageNsMax;
   }
 
   async #read(signal: AbortSignal): Promise<T> {
@@ -121,7 +118,6 @@ export interface FreshNodeInput {
     readonly observe: Pick<Engine["observe"], "host">;
   };
   readonly observer: Observer;
-  readonly events: EventFeed;
   /** The snapshot that the plan is based on. */
   readonly first: Snapshot;
   readonly creations: Pick<CreationWait, "settled">;
@@ -131,15 +127,13 @@ export interface FreshNodeInput {
 /** A pass lasts as long as its removals; pods older than this are read again. */
 const PODS_AGE_NS_MAX = 60_000_000_000n;
 
-/** The whole node for removing images: listed once a second, and at once when an event announces another container. */
+/** The whole node for removing images: listed once a second. */
 export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
-  const { engine, observer, events, first, creations, steps } = input;
+  const { engine, observer, first, creations, steps } = input;
   const { timer, journal, observe } = engine;
   let snapshot = first;
   let startNs = timer.monotonicNs();
   let podsNs = startNs;
-  /** When the containers were listed: later events are not in the lists. */
-  let containersNs = startNs;
   let missed: ReadonlySet<ImageId> = new Set();
 
   const withRules = async (signal: AbortSignal): Promise<Snapshot> => {
@@ -153,21 +147,17 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
   let listsNs = 0n;
   const list = async (signal: AbortSignal): Promise<Snapshot> => {
     startNs = timer.monotonicNs();
-    const sinceNs = containersNs;
-    let listedNs = startNs;
-    const announced = () => {
-      listedNs = timer.monotonicNs();
-      return events.announcedSince(sinceNs);
-    };
     const previous = await withRules(signal);
     const beginNs = timer.monotonicNs();
-    const next = await observer.refresh({ previous, announced }, signal);
+    const next = await observer.refresh(previous, signal, () => {
+      listsNs = timer.monotonicNs() - beginNs;
+    });
     // Under pressure the pass removes containers meanwhile.
     const others = previous.containers.filter(({ id }) => !observer.pods.removed.has(id));
     if (next.containers.length === 0 && others.length > 0)
       throw new RuntimeError("failed", vanishedWords(others.length, previous));
     if (next.pods !== previous.pods) podsNs = timer.monotonicNs();
-    [snapshot, containersNs, listsNs] = [next, listedNs, listedNs - beginNs];
+    snapshot = next;
     const listed = new Set(next.images.map(({ id }) => id));
     const missing = first.images.flatMap(({ id }) => (listed.has(id) ? [] : [id]));
     missed = new Set([...missed, ...missing]);
@@ -176,7 +166,6 @@ export function freshNode(input: FreshNodeInput): Fresh<FreshNode> {
   return new Fresh({
     timer,
     say: (message) => journal.say(1, message),
-    isOutdated: () => events.announcedSince(containersNs).length > 0,
     read: async (signal) => {
       const next = () => steps.wait("lists", () => list(signal));
       const settled = await creations.settled(await next(), next);

@@ -4,13 +4,7 @@ import { HostError, messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type {
-  Container,
-  CreationReading,
-  Filesystem,
-  Resolution,
-  Snapshot,
-} from "../model/snapshot.ts";
+import type { CreationReading, Filesystem, Resolution, Snapshot } from "../model/snapshot.ts";
 import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
@@ -103,23 +97,18 @@ export class Observer {
 
   /**
    * Lists again, within one pass, what can have changed since `previous`: images, containers, sandboxes, and what they
-   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. `announced`
-   * is read once the containers are listed.
+   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. Calls
+   * `listed` once the lists are read.
    */
   async refresh(
-    {
-      previous,
-      announced,
-    }: {
-      readonly previous: Snapshot;
-      readonly announced: () => readonly Container[];
-    },
+    previous: Snapshot,
     signal: AbortSignal,
+    listed: () => void = () => undefined,
   ): Promise<Snapshot> {
     const { host } = this.#ports;
-    const listed = await this.#lists(signal);
+    const lists = await this.#lists(signal);
+    listed();
     const observedAt = host.clocks().wall;
-    const lists = { ...listed, containers: withAnnounced(listed.containers, announced()) };
     const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
     const asked = { known: previous, need };
     const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
@@ -248,14 +237,4 @@ export async function readCreations(
     (mark) => listed.sandboxFor(mark) !== null,
   );
   return creationsOf(listed, marks, host.clocks());
-}
-
-/** Announced containers only add uses: if the list has one, the list's entry counts. */
-function withAnnounced(
-  listed: readonly Container[],
-  announced: readonly Container[],
-): readonly Container[] {
-  if (announced.length === 0) return listed;
-  const ids = new Set(listed.map((container) => container.id));
-  return [...listed, ...announced.filter((container) => !ids.has(container.id))];
 }

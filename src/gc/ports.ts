@@ -25,7 +25,7 @@ import type {
   Timer,
   Verbosity,
 } from "../model/ports.ts";
-import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
+import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { Backoff } from "./calls.ts";
 import type { LogUsers } from "./log-users.ts";
@@ -72,18 +72,6 @@ export interface PassLock {
   acquire(waitMs: number, signal: AbortSignal): Promise<() => void>;
 }
 
-/** Containers announced by runtime events. */
-export interface EventFeed {
-  /** Containers announced since the monotonic instant. */
-  announcedSince(monotonicNs: bigint): readonly Container[];
-}
-
-/** The runtime's events. They only add uses, and may be missing or dropped silently. */
-export interface EventSource {
-  /** Listens until `signal` aborts. */
-  listen(signal: AbortSignal): EventFeed;
-}
-
 /** What observing and deciding need; nothing here can remove. */
 export interface ReadEngine {
   readonly observe: ObservePorts;
@@ -112,5 +100,4 @@ export interface Engine extends ReadEngine {
   readonly commit: CommitFilesystem;
   readonly journal: Journal;
   readonly lock: PassLock;
-  readonly events: EventSource;
 }

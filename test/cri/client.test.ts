@@ -4,7 +4,6 @@ import { describe, expect, test } from "bun:test";
 import { openRuntime } from "../../src/cri/client.ts";
 import { containerId, imageId, sandboxId } from "../../src/model/ids.ts";
 import { fromRfc3339, seconds } from "../../src/model/time.ts";
-import { until } from "../support/containerd/until.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { connected } from "./connection.ts";
@@ -152,59 +151,4 @@ test("the connection may be two: one for images and one for the rest", async () 
   expect(images.fake.calls.every(isOfImages)).toBe(true);
   runtime.close();
   await others.stop();
-});
-
-describe("events", () => {
-  test("name the images of every container of the pod, volumes included", async () => {
-    await using connection = await connected({ node: pod });
-    const { fake, runtime } = connection;
-    const abort = new AbortController();
-    const seen: { readonly kind: string; readonly images: readonly string[] }[] = [];
-    const watching = runtime.watchEvents((event) => seen.push(event), abort.signal);
-    await until("the watch is there", 10_000, () => fake.node.listeners.size === 1);
-    fake.node.addContainer({ id: "new", sandboxId: "sandbox", image: "docker.io/library/b:2" });
-    await until("the watch is there", 10_000, () => seen.length === 2);
-    expect(seen.map(({ kind }) => kind)).toEqual(["created", "started"]);
-    expect(seen[0]?.images).toEqual([
-      imageIdOf(1),
-      "docker.io/library/a:1",
-      "docker.io/library/models:7",
-      "docker.io/library/b:2",
-    ]);
-    abort.abort();
-    await watching;
-    await until("the watch is there", 10_000, () => fake.node.listeners.size === 0);
-  });
-
-  test.each([
-    ["yes", "OK"],
-    ["ended", "OK"],
-    ["unimplemented", "UNIMPLEMENTED"],
-  ] as const)(
-    "end silently where the runtime has none or ends them (%s: %s)",
-    async (events, code) => {
-      await using connection = await connected({ traits: { events } });
-      const { fake, runtime, records } = connection;
-      const abort = new AbortController();
-      const watching = runtime.watchEvents(() => undefined, abort.signal);
-      if (events === "yes")
-        await until("the watch is there", 10_000, () => fake.node.listeners.size === 1);
-      if (events === "yes") abort.abort();
-      await watching;
-      expect(records.map((it) => [it.method, it.code])).toEqual([["GetContainerEvents", code]]);
-    },
-  );
-
-  test("fail when the connection breaks, so that the caller can watch again", async () => {
-    await using connection = await connected();
-    const { fake, runtime, signal } = connection;
-    const watching = runtime.watchEvents(() => undefined, signal);
-    await until("the watch is there", 10_000, () => fake.node.listeners.size === 1);
-    const failed = watching.then(
-      () => null,
-      (error: unknown) => error,
-    );
-    await fake.crash();
-    expect(await failed).toMatchObject({ name: "RuntimeError", kind: "unreachable" });
-  });
 });

@@ -86,11 +86,6 @@ const answers: { readonly [M in Method]: Answer<M> } = {
   StopContainer: {},
   RemoveContainer: {},
   ExecSync: { exit_code: 1 },
-  GetContainerEvents: {
-    container_id: "id",
-    container_event_type: 1,
-    containers_statuses: [status],
-  },
   ListImages: { images: [image] },
   StreamImages: { images: [image] },
   ImageStatus: { image, info: strings },

@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 
 import { Fresh, freshNode } from "../../src/gc/fresh-view.ts";
-import type { EventFeed } from "../../src/gc/ports.ts";
 import { observerOf } from "../../src/gc/prepare.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
 import {
@@ -22,7 +21,6 @@ interface Setting {
   /** Milliseconds that a call takes, by method. */
   readonly takes?: Readonly<Record<string, number>>;
   readonly containers?: Container[];
-  readonly announced?: (sinceNs: bigint) => readonly Container[];
   readonly version?: string;
   readonly sandboxImage?: string;
   /** What the runtime finds under every name that it lists for no image. */
@@ -41,13 +39,11 @@ function lookAt(setting: Setting = {}) {
     imageStatus: async () => setting.unlisted?.() ?? null,
     sandboxImage: async () => setting.sandboxImage ?? null,
   };
-  const events: EventFeed = { announcedSince: setting.announced ?? (() => []) };
   const first = aSnapshot({ images: setting.planned ?? [] });
   const engine = { ...fake.engine, observe: { ...observe, runtime } };
   const node = freshNode({
     engine,
     observer: observerOf(engine),
-    events,
     creations: { settled: async (snapshot) => ({ snapshot, block: null }) },
     steps: { wait: (_, wait) => wait() },
     first: { ...first, runtime: { ...first.runtime, version: setting.version ?? "1.7.24" } },
@@ -212,26 +208,6 @@ test("a list of containers that is suddenly empty is no list to remove an image 
   await timer.sleep(1_000, never);
   const thrown = await look(never).catch((error: unknown) => error);
   expect(String(thrown)).toContain("lists no container, but listed 1 a moment ago");
-});
-
-describe("events between lists", () => {
-  const announced = aContainer("announced", { imageName: anImage("a").id });
-
-  test("a container that was announced makes the lists be taken again although they are fresh", async () => {
-    let told: readonly Container[] = [];
-    const { look, lists } = lookAt({ takes: { ListContainers: 500 }, announced: () => told });
-    await look(never);
-    told = [announced];
-    const seen = await look(never);
-    expect(lists()).toBeGreaterThan(1);
-    expect(seen.containers.map(({ id }) => id)).toContain(announced.id);
-  });
-
-  test("what a list knows already is taken from the list", async () => {
-    const listed = { ...announced, state: "running" as const };
-    const { look } = lookAt({ containers: [listed], announced: () => [announced] });
-    expect((await look(never)).containers).toEqual([listed]);
-  });
 });
 
 test("a sandbox that came after the plan is asked for the image that it names", async () => {

@@ -215,7 +215,6 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
           : list.items.map((item) => ({ [list.field]: [item] }));
       for (const answer of answers) cutEntries(bytesOf(method, answer), onEntry);
     },
-    watchEvents: async () => undefined,
     close: () => undefined,
   };
   return channel;

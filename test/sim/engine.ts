@@ -2,7 +2,7 @@
 
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
-import type { Engine, EventFeed } from "../../src/gc/ports.ts";
+import type { Engine } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
@@ -34,7 +34,6 @@ export interface Weather {
   limits: Limits;
   /** What `ImageFsInfo` says of the images' use. */
   told: "exact" | "none";
-  events: boolean;
 }
 
 /** What an agent did and said; shared by all that run on the node one after the other. */
@@ -177,7 +176,6 @@ export function simEngine(ports: SimPorts): Engine {
         record.passes.push(pass);
       },
     },
-    events: { listen: (signal) => feedOf(ports, signal) },
   };
 }
 
@@ -265,18 +263,4 @@ function noteRemoval({ node, record, judge }: SimPorts, id: ImageId): void {
   record.removals.push({ atNs: node.clock.monotonicNs(), id, kind: record.kind });
   const fault = judge(id);
   if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
-}
-
-/** Announces each container that came to the node while somebody listened. */
-function feedOf({ node, weather }: SimPorts, signal: AbortSignal): EventFeed {
-  const announced: { readonly atNs: bigint; readonly container: Container }[] = [];
-  const listener = (container: Container): void => {
-    announced.push({ atNs: node.clock.monotonicNs(), container });
-  };
-  if (weather.events) node.listeners.add(listener);
-  signal.addEventListener("abort", () => node.listeners.delete(listener), { once: true });
-  return {
-    announcedSince: (sinceNs) =>
-      announced.filter(({ atNs }) => atNs >= sinceNs).map(({ container }) => container),
-  };
 }

@@ -22,7 +22,6 @@ async function live(seed: number): Promise<Simulation> {
     disks: [aDisk()],
     weather: {
       latencyMs: dice.pick([0, 20]),
-      events: dice.chance(0.5),
       keep: {
         rules: [{ pattern: "registry.example/image1", source: "--keep" }],
         problems: [],

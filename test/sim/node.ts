@@ -73,8 +73,6 @@ export class SimNode {
   readonly wanted = new Map<string, ImageId>();
   /** The kubelet's marks of containers, by pod. */
   readonly marks = new Map<PodUid, ContainerMark>();
-  /** Told of each container that comes. */
-  readonly listeners = new Set<(container: Container) => void>();
   lateMs: number;
   /** By how much the wall clock is wrong. */
   wallOffset = 0n;
@@ -170,7 +168,6 @@ export class SimNode {
       createdAt: this.wall(),
     });
     this.containers.set(container.id, container);
-    for (const listener of this.listeners) listener(container);
     return container;
   }
 

@@ -3,7 +3,6 @@
 
 import { expect, test } from "bun:test";
 
-import { eventSource } from "../../src/agent/runtime.ts";
 import { openRuntime } from "../../src/cri/client.ts";
 import { minutes } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
@@ -36,9 +35,9 @@ interface Tally {
   readonly windowsMs: number[];
 }
 
-async function race(events: boolean): Promise<Tally> {
+async function race(): Promise<Tally> {
   const runtime = await startFakeRuntime({
-    traits: { events: events ? "yes" : "unimplemented", imageIds: true },
+    traits: { imageIds: true },
     node: {
       images: [{ id: OTHER, sizeBytes: 1 }],
       sandboxes: [{ id: "sandbox", uid: "uid" }],
@@ -50,7 +49,7 @@ async function race(events: boolean): Promise<Tally> {
     imageEndpoint: runtime.endpoint,
     requestTimeout: minutes(2),
   });
-  const fake = onRuntime(client, events);
+  const fake = onRuntime(client);
   const tally: Tally = { known: 0, kept: 0, windowsMs: [] };
   const random = new Random(SEED);
   try {
@@ -108,7 +107,7 @@ async function oneRound({ runtime, fake, tally, random }: Round): Promise<void> 
 }
 
 /** The fake world, whose engine asks the real runtime and disk. */
-function onRuntime(client: ReturnType<typeof openRuntime>, events: boolean): FakeEngine {
+function onRuntime(client: ReturnType<typeof openRuntime>): FakeEngine {
   const fake = fakeEngine({ limits: withLimits({ minimumAge: minutes(0) }) });
   const root = diskOf(() => "/");
   const disk = {
@@ -120,24 +119,16 @@ function onRuntime(client: ReturnType<typeof openRuntime>, events: boolean): Fak
     observe: { ...fake.engine.observe, runtime: client.reader, disk },
     writer: client.writer,
     timer,
-    ...(events && { events: eventSource(client, () => timer.monotonicNs()) }),
   };
   return { ...fake, engine };
 }
 
-test.each([
-  ["without", false],
-  ["with", true],
-])(
-  "a container started between plan and removal never loses its image once the runtime listed it, %s events",
-  async (_, events) => {
-    const { known, kept, windowsMs } = await race(events);
-    expect(known).toBe(0);
-    // Else the container never came in between.
-    expect(kept).toBeGreaterThan(ROUNDS / 10);
-    expect(windowsMs.length).toBeGreaterThan(ROUNDS / 10);
-    // No more than what a look may be old, however busy the machine.
-    expect(Math.max(...windowsMs)).toBeLessThan(1_000);
-  },
-  110_000,
-);
+test("a container started between plan and removal never loses its image once the runtime listed it", async () => {
+  const { known, kept, windowsMs } = await race();
+  expect(known).toBe(0);
+  // Else the container never came in between.
+  expect(kept).toBeGreaterThan(ROUNDS / 10);
+  expect(windowsMs.length).toBeGreaterThan(ROUNDS / 10);
+  // No more than what a look may be old, however busy the machine.
+  expect(Math.max(...windowsMs)).toBeLessThan(1_000);
+}, 110_000);

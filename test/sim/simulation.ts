@@ -109,7 +109,6 @@ export class Simulation {
       keep: { rules: [], problems: [] },
       limits: simLimits,
       told: "exact",
-      events: true,
       ...options.weather,
     };
     this.hostility = options.hostile === true ? new Hostility(this.clock, this.random) : null;

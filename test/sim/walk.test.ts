@@ -112,7 +112,6 @@ async function live(seed: number): Promise<Simulation> {
     weather: {
       latencyMs: dice.pick([0, 20, 600]),
       told: dice.pick(["exact", "none"]),
-      events: dice.chance(0.5),
       refusedPercent: dice.pick([0, 0, 20]),
       tooLatePercent: dice.pick([0, 0, 0, 60]),
       keep: {

@@ -403,7 +403,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         return () => undefined;
       },
     },
-    events: { listen: () => ({ announcedSince: () => [] }) },
   };
 }
 

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openRuntime, type Runtime } from "../../../src/cri/client.ts";
-import type { ContainerEvent } from "../../../src/cri/client.ts";
 import { containerId, imageId, sandboxId } from "../../../src/model/ids.ts";
 import { seconds } from "../../../src/model/time.ts";
 import { mebibyte } from "../../support/containerd/disk.ts";
@@ -10,7 +9,6 @@ import { loadImages } from "../../support/containerd/import.ts";
 import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
 import { runPod, runToEnd, startContainer } from "../../support/containerd/pods.ts";
 import { releases } from "../../support/containerd/release.ts";
-import { until } from "../../support/containerd/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -61,25 +59,6 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     });
     expect(await reader.containerDetail(containerId("0".repeat(64)), signal)).toBeNull();
     expect(await reader.sandboxDetail(sandboxId("0".repeat(64)), signal)).toBeNull();
-  });
-
-  test("gets events of starting containers if the release has them", async () => {
-    const abort = new AbortController();
-    const events: ContainerEvent[] = [];
-    const watching = runtime.watchEvents((event) => events.push(event), abort.signal);
-    if (release === "1.6") {
-      await watching;
-      return;
-    }
-    const pod = await runPod(node, { name: "watched" });
-    const { id } = await startContainer(node, pod, { name: "app", image: app });
-    await until("the start was told of", 20_000, async () =>
-      events.some((event) => event.containerId === containerId(id) && event.kind === "started"),
-    );
-    const image = await runtime.reader.imageStatus(app, signal);
-    expect(events.flatMap(({ images }) => images)).toContain(image?.id ?? "");
-    abort.abort();
-    await watching;
   });
 
   test("stops and removes, also twice, and an image no longer exists afterwards", async () => {

@@ -13,7 +13,6 @@ import {
   imageIn,
   imageOfSandbox,
   imageOrigin,
-  imagesOf,
   logDirectoryOfSandbox,
   sandboxImagesOf,
   sandboxIn,
@@ -118,10 +117,6 @@ const message: Target = {
     const bytes = Buffer.from(input);
     const refused = <Result>(read: () => Result): Result | null => refusedOr(read, MalformedError);
     refused(() => decodeDetail(containerId("c"), decodeAnswer("ContainerStatus", bytes).status));
-    refused(() => {
-      const { containers_statuses: all } = decodeAnswer("GetContainerEvents", bytes);
-      return all.flatMap(imagesOf);
-    });
     refused(() =>
       decodeSandboxDetail(sandboxId("s"), decodeAnswer("PodSandboxStatus", bytes).status),
     );
