@@ -5,6 +5,7 @@ import { COMMIT_PROCESS, STATE_PROCESS } from "./agent/world.ts";
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import { diskReader } from "./config/load.ts";
+import type { CommandRequest } from "./engine/owner.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { isBesideKubelet } from "./node/kubelet/pods.ts";
 import { ignoresHangup, Output } from "./node/process.ts";
@@ -74,15 +75,16 @@ if (stdout.failure !== null && codeOf(stdout.failure) !== "EPIPE")
 await taken(stderr);
 process.exit(stdout.failure === null ? code : exit.internal);
 
-async function opened(): Promise<Openers> {
+async function opened(request?: Pick<CommandRequest, "owner" | "stderr">): Promise<Openers> {
   const { openersOf } = await import("./agent/openers.ts");
   const { journalPrefix } = await import("./agent/log.ts");
-  return openersOf({
+  const world = {
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
     logPrefix: journalPrefix(process.env, process.stderr.fd),
-    stderr: (text) => stderr.write(text),
-  });
+    stderr: request?.stderr ?? ((text: string) => stderr.write(text)),
+  };
+  return openersOf(world, request?.owner() ?? null);
 }
 
 /** Who stops us need not wait for a reader that does not read. */

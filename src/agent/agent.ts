@@ -1,31 +1,33 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
-import { exit } from "../cli/exit.ts";
 import type { Config } from "../config/config.ts";
-import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
+import { lockRuntime, lockState, type Owner, type RunCommand } from "../engine/owner.ts";
+import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
-import type { Lock } from "../node/lock.ts";
+import { holderWords, type Lock, type LockWait } from "../node/lock.ts";
 import { shrinkOnceSettled } from "../node/process.ts";
+import { CommandServer } from "./commands.ts";
 import { type Log, logOf } from "./log.ts";
 import { Agent } from "./loops.ts";
-import { type LockHolder, openEngine, takeLock } from "./node.ts";
+import { openEngine } from "./node.ts";
 import { connect, type Connected } from "./runtime.ts";
-import { StatusServer } from "./status-server.ts";
+import { type Attached, StatusServer } from "./status-server.ts";
 import type { ProcessWorld } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
-const LOCK_LOOK_MS = 5_000;
 
 export interface AgentRun {
   readonly config: Config;
   readonly signal: AbortSignal;
+  /** Runs a command line that came over the control socket. */
+  readonly command: RunCommand;
 }
 
-/** Resolves with the exit code after `run.signal` aborted and everything is written. */
-export async function runAgent(run: AgentRun, world: ProcessWorld): Promise<number> {
+/** Resolves after `run.signal` aborted and everything is written. Throws `HostError` `lock` beside another agent. */
+export async function runAgent(run: AgentRun, world: ProcessWorld): Promise<void> {
   await using running = new RunningAgent(run, world);
-  return await running.run();
+  await running.run();
 }
 
 class RunningAgent {
@@ -34,13 +36,29 @@ class RunningAgent {
   readonly #statusServer: StatusServer;
   readonly #closers: (() => void | Promise<void>)[] = [];
   readonly #log: Log;
-  #agentLock: Lock | null = null;
+  readonly #commands: CommandServer;
+  readonly #locks: Lock[] = [];
+  /** `null` until this agent holds the node and is connected. */
+  #owner: ((progressed: () => void) => Owner) | null = null;
+  /** Why it is not yet. */
+  #waits: Error = new RuntimeError("unreachable", "the agent is starting; try again");
 
   constructor(run: AgentRun, world: ProcessWorld) {
     this.#run = run;
     this.#world = world;
     this.#log = logOf(run.config, world);
+    this.#commands = new CommandServer({
+      version: world.build.version,
+      run: run.command,
+      owner: (progressed) => {
+        if (this.#owner === null) throw this.#waits;
+        return this.#owner(progressed);
+      },
+      stop: run.signal,
+      onError: (message) => this.#log.recurring("command", message),
+    });
     this.#statusServer = new StatusServer({
+      commands: this.#commands,
       config: () => run.config,
       log: () => this.#log,
       world,
@@ -48,48 +66,76 @@ class RunningAgent {
     });
   }
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { config, signal } = this.#run;
     this.#log.info(
       0,
       `crigc ${this.#world.build.version} starting${config.values.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
-    // A second agent exits before it touches anything of the first one.
-    const connected = await this.#connected();
-    if (connected === null) return exit.done;
-    this.#closers.push(() => connected.runtime.close());
-    if (!(await this.#lock(connected))) return exit.busy;
-    const looking = setInterval(() => void this.#lockAgain(connected), LOCK_LOOK_MS);
-    this.#closers.push(() => {
-      clearInterval(looking);
-      this.#agentLock?.release();
-    });
-    return await this.#runWith(connected, signal);
+    await this.#statusServer.listen();
+    this.#closers.push(() => this.#statusServer.close());
+    this.#closers.push(() => this.#locks.toReversed().forEach((lock) => lock.release()));
+    try {
+      // A second agent ends before it touches anything of the first one.
+      await this.#lock((wait) => lockState(config, wait));
+      const connected = await this.#connected();
+      if (connected === null) return;
+      this.#closers.push(() => connected.runtime.close());
+      await this.#lock((wait) => lockRuntime(connected.endpoint, wait));
+      await this.#runWith(connected, signal);
+    } catch (thrown) {
+      if (!(thrown instanceof HostError) || thrown.kind !== "stopped") throw thrown;
+    }
   }
 
-  async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
+  async #runWith(connected: Connected, signal: AbortSignal): Promise<void> {
+    const { config } = this.#run;
     const { engine, recorder, close } = await openEngine({
-      ...this.#holder(connected),
+      config: () => config,
+      connected,
+      self: this.#world.self,
+      owner: null,
       log: () => this.#log,
       startedAt: wallClock(),
       onPass: (pass) => this.#statusServer.passEnded(pass),
       onEvent: (event) => this.#statusServer.event(event),
     });
     this.#closers.push(close);
-    const agent = new Agent(engine, () => this.#run.config);
+    const agent = new Agent(engine, () => config);
     this.#statusServer.attach({ agent, engine, recorder });
+    if (!config.values.dryRun) this.#serve({ engine, recorder, agent }, connected);
     shrinkOnceSettled();
     await agent.run(signal);
     this.#log.info(0, "crigc stopping on request");
-    return exit.done;
+    await this.#commands.ended();
+  }
+
+  /** From here on commands run in this agent. */
+  #serve(
+    { agent, engine: { journal, memory }, recorder }: Attached,
+    { endpoint }: Connected,
+  ): void {
+    this.#owner = (progressed) => ({
+      endpoint,
+      memory,
+      recorder,
+      progressed,
+      journal: {
+        ...journal,
+        passEnded: (pass, seen) => {
+          journal.passEnded(pass, seen);
+          agent.commandEnded(pass, seen);
+        },
+      },
+      onCall: (call) => this.#statusServer.call(call),
+      turn: (wait) => agent.turn(wait),
+    });
   }
 
   /** Tries until the runtime answers, and logs each failure once; `null`: stopped first. */
   async #connected(): Promise<Connected | null> {
     const { config, signal } = this.#run;
-    await this.#statusServer.listen();
-    this.#closers.push(() => this.#statusServer.close());
     let pauseMs = RETRY_FIRST_MS;
     while (!signal.aborted) {
       try {
@@ -104,6 +150,8 @@ class RunningAgent {
       } catch (thrown) {
         if (isPermanent(thrown)) throw thrown;
         this.#statusServer.unreachable(messageOf(thrown));
+        const message = `the agent waits for the runtime: ${messageOf(thrown)}`;
+        if (!this.#run.config.values.dryRun) this.#waits = new RuntimeError("unreachable", message);
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
         await timer.sleep(pauseMs, signal);
         pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS);
@@ -112,40 +160,20 @@ class RunningAgent {
     return null;
   }
 
-  #holder(connected: Connected): LockHolder {
-    return {
-      config: () => this.#run.config,
-      connected,
-      self: this.#world.self,
-      holder: "crigc run",
+  /** Waits for commands that hold the node; a dry run holds nothing. Throws `HostError` `lock` beside another agent. */
+  async #lock(take: (wait: LockWait) => Promise<Lock>): Promise<void> {
+    if (this.#run.config.values.dryRun) {
+      this.#waits = new HostError("lock", "the agent is a dry run and runs no commands");
+      return;
+    }
+    const onHeld: LockWait["onHeld"] = (holder) => {
+      const message = `the agent waits for ${holderWords(holder)}, which holds the node`;
+      this.#log.info(0, message);
+      this.#statusServer.waiting(message);
+      this.#waits = new HostError("lock", `${message}; try again`);
     };
-  }
-
-  /** `false`: another agent has it, which is logged. */
-  async #lock(connected: Connected): Promise<boolean> {
-    const { signal } = this.#run;
-    const attempt = await takeLock(this.#holder(connected), { name: "agent", waitMs: 0, signal });
-    if (attempt.kind === "acquired") {
-      this.#agentLock = attempt.lock;
-      return true;
-    }
-    const holder = attempt.kind === "held" && attempt.holder !== "" ? ` (${attempt.holder})` : "";
-    this.#log.failure(
-      "agent-lock",
-      `another agent is already running for ${connected.endpoint}${holder}; each runtime has only one`,
-    );
-    return false;
-  }
-
-  /** If the lock's file was deleted, another agent could start. */
-  async #lockAgain(connected: Connected): Promise<void> {
-    const before = this.#agentLock;
-    try {
-      if (before?.isInPlace() === true) return;
-      if (await this.#lock(connected)) before?.release();
-    } catch (thrown) {
-      this.#log.failure("agent-lock", messageOf(thrown));
-    }
+    this.#locks.push(await take({ waitMs: Infinity, signal: this.#run.signal, onHeld }));
+    this.#statusServer.waiting(null);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

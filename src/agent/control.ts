@@ -120,6 +120,9 @@ export const plain = (
 
 const SAFE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
+/** Header of the client's version: another version may understand the command line differently. */
+export const VERSION_HEADER = "crigc-version";
+
 /** Of a running agent, in its `--run-dir`. */
 export const CONTROL_SOCKET = "crigc.sock";
 

@@ -1,7 +1,7 @@
 /** HTTP on the control socket and the metrics address, within limits. Nothing else in crigc listens. */
 
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 
 import { HostError, messageOf } from "../model/errors.ts";
@@ -26,6 +26,12 @@ export interface HttpServer {
 export interface HttpOptions {
   /** Must not wait: only slow clients hold a connection. */
   readonly answer: (request: HttpRequest) => HttpResponse;
+  /** Takes requests for `/commands`, whose connections may stay open. */
+  readonly commands?: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ) => Promise<void>;
   readonly onError: (message: string) => void;
 }
 
@@ -38,7 +44,8 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
       : `the metrics address ${address.host}:${address.port}`;
   if (path !== null) await removeStaleSocket(path);
   const connections = new Set<Socket>();
-  const server = limitedServer(connections, options);
+  const lasting = new Set<Socket>();
+  const server = limitedServer({ connections, lasting }, options);
   try {
     server.listen(address);
     await once(server, "listening");
@@ -65,7 +72,7 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
       const found = identity();
       // Closing it would make Bun delete the file that replaced this socket.
       if (found !== null && found !== ours) return void server.unref();
-      for (const socket of connections) socket.destroy();
+      for (const socket of [...connections, ...lasting]) socket.destroy();
       if (!server.listening) return;
       server.close();
       await once(server, "close");
@@ -81,8 +88,29 @@ const CONNECTION_MS = 10_000;
 const CONNECTIONS_MAX = 16;
 
 /** One request per connection. If too many are open, the oldest is closed for the new one. */
-function limitedServer(connections: Set<Socket>, options: HttpOptions): Server {
+function limitedServer(
+  { connections, lasting }: Readonly<Record<"connections" | "lasting", Set<Socket>>>,
+  options: HttpOptions,
+): Server {
+  const expiries = new WeakMap<Socket, ReturnType<typeof setTimeout>>();
   const server = createServer({ maxHeaderSize: HEAD_BYTES_MAX }, (request, response) => {
+    const path = (request.url ?? "").replace(/\?.*$/s, "");
+    if (options.commands !== undefined && /^\/commands(?:\/|$)/.test(path)) {
+      const { socket } = request;
+      const stays = (): void => {
+        clearTimeout(expiries.get(socket));
+        connections.delete(socket);
+        lasting.add(socket);
+        socket.once("close", () => lasting.delete(socket));
+      };
+      // Until its body is here, it may be one that sends nothing.
+      request.once("end", stays);
+      options.commands(request, response, path).catch((thrown: unknown) => {
+        options.onError(`cannot answer a request: ${messageOf(thrown)}`);
+        response.destroy();
+      });
+      return;
+    }
     const { status, headers, body } = answerTo(request, options);
     const length = Buffer.byteLength(body);
     response.writeHead(status, { ...headers, "content-length": length, connection: "close" });
@@ -90,6 +118,7 @@ function limitedServer(connections: Set<Socket>, options: HttpOptions): Server {
   });
   return server.on("connection", (socket) => {
     const expiry = setTimeout(() => socket.destroy(), CONNECTION_MS);
+    expiries.set(socket, expiry);
     socket.once("close", () => {
       clearTimeout(expiry);
       connections.delete(socket);

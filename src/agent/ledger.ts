@@ -2,19 +2,17 @@
 
 import type { Config } from "../config/config.ts";
 import { volatileMemory } from "../gc/ports.ts";
-import { HostError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
-import type { LedgerMemory, WriterPresence } from "../model/ports.ts";
+import type { LedgerMemory } from "../model/ports.ts";
 import { wallClock } from "../node/clock.ts";
-import type { LockPlaces } from "../node/lock.ts";
-import { enterWriters, otherWriters } from "../node/writers.ts";
+import { lockHolder } from "../node/lock.ts";
 import type { AgesFrom } from "../policy/facts.ts";
 import type { Notify } from "../store/errors.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { processChannel } from "./state-process.ts";
-import { lockPlaces, type Process } from "./world.ts";
+import type { Process } from "./world.ts";
 
 /** The ledger and the recorder; a dry run records nothing and has its own ledger. */
 export async function openState(
@@ -26,9 +24,9 @@ export async function openState(
   if (config.values.dryRun) {
     return { memory: volatileMemory(ledgerOnDisk(config, notify)), recorder: null };
   }
-  const presence = enteredWriters(directory, lockPlaces(config, self));
   const channel = processChannel({ program: self.program, directory });
-  const recorder = await openStore({ channel, directory, presence, notify });
+  const recorder = await openStore({ channel, directory, notify });
+  await recorder.refresh();
   const memory: LedgerMemory = {
     current: () => recorder.ledger(),
     replace: (next, changed) => recorder.saveLedger(next, changed),
@@ -38,19 +36,10 @@ export async function openState(
 
 export function ledgerOnDisk(config: Config, notify: Notify): Ledger {
   const { stateDir: directory } = config.values;
-  const others = () => otherWriters(directory, lockPlaces(config, { userId: 0 }));
+  // Nothing is closed while its holder lives.
+  const others = () => ({ isOneAlive: lockHolder(directory) !== null, isOneBehind: false });
   using store = openStoreReader({ directory, notify, others });
   return store.ledger();
-}
-
-/** Without a lock no pass begins, and it says why. */
-function enteredWriters(directory: string, places: LockPlaces): WriterPresence | undefined {
-  try {
-    return enterWriters(directory, places);
-  } catch (thrown) {
-    if (thrown instanceof HostError) return undefined;
-    throw thrown;
-  }
 }
 
 /** The kubelet forgets images when its process ends; with `compat: kubelet` they count from this process's first look. */

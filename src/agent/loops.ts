@@ -1,6 +1,7 @@
 /** The agent: five loops over one engine, one pass at a time, until it is stopped. */
 
 import type { Config } from "../config/config.ts";
+import type { Turn } from "../engine/owner.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { HURRY } from "../gc/calls.ts";
 import { LayerReader } from "../gc/details.ts";
@@ -8,12 +9,12 @@ import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
 import { detect, forgetGone } from "../gc/prepare.ts";
-import { RuntimeError } from "../model/errors.ts";
+import { HostError, RuntimeError } from "../model/errors.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
-import { duration, type Instant, toMs } from "../model/time.ts";
+import { duration, type Instant } from "../model/time.ts";
 import { reclaimTargets } from "../policy/pressure/pace.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space/targets.ts";
@@ -165,7 +166,38 @@ export class Agent {
     return isYielding ? undefined : this.#layers.read(loop.engine, signal);
   }
 
-  /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
+  /** For the pass of a command. Throws `HostError` `lock` after `waitMs`, and `stopped`. */
+  async turn({
+    waitMs,
+    signal,
+  }: {
+    readonly waitMs: number;
+    readonly signal: AbortSignal;
+  }): Promise<Turn> {
+    const startedAt = this.#now();
+    const { promise: over, resolve: release } = Promise.withResolvers<void>();
+    const before = this.#last;
+    this.#last = before.then(() => over);
+    const late = new AbortController();
+    const patience = this.#engine.timer.sleep(waitMs, AbortSignal.any([signal, late.signal]));
+    const isFree = await Promise.race([before.then(() => true), patience.then(() => false)]);
+    late.abort();
+    if (isFree && !signal.aborted) return { short: this.#yield.signal, startedAt, release };
+    release();
+    if (signal.aborted)
+      throw new HostError("stopped", "interrupted while another pass was running");
+    throw new HostError("lock", "another pass of the agent was still running; try again");
+  }
+
+  /** The pass of a command has ended. */
+  commandEnded(pass: Pass, seen: Seen | null): void {
+    this.#note({
+      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass)),
+    });
+    if (seen !== null) this.#noteSeen(seen);
+  }
+
+  /** Runs `work` while no other loop does the same, in the order of requests. */
   #inTurn<T>(loop: Loop, work: () => Promise<T>): Promise<T> {
     loop.queued();
     const turn = this.#last.then(() => {
@@ -194,11 +226,10 @@ export class Agent {
       if (isUrgent) this.#yield = new AbortController();
       const hurry = this.#yield.signal;
       const stop = isUrgent ? signal : AbortSignal.any([signal, hurry]);
-      const { dryRun, runtimeRequestTimeout } = this.#config().values;
+      const { dryRun } = this.#config().values;
       const whole: PassRequest = {
         ...request,
         dryRun,
-        lockWaitMs: toMs(runtimeRequestTimeout),
         hurry,
         turn: { startedAt, took: duration(engine.timer.monotonicNs() - startNs) },
         waits: (waiting) => this.#note({ waiting }),

@@ -2,10 +2,11 @@
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
+import { onRuntimeOf, type Owner } from "../engine/owner.ts";
 import { Backoff } from "../gc/calls.ts";
 import { LogUsers } from "../gc/log-users.ts";
-import { type Engine, type PassLock, type ReadEngine, volatileMemory } from "../gc/ports.ts";
-import { AssertionError, HostError, messageOf } from "../model/errors.ts";
+import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
+import { AssertionError, messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { DiskReader, HostReader, UsedLog } from "../model/ports.ts";
 import type { PodReading } from "../model/snapshot.ts";
@@ -18,34 +19,32 @@ import { sendHook } from "../node/http.ts";
 import { hadKeepRules, readKeepRules, setHadKeepRules } from "../node/keep-files.ts";
 import { readContainerMarks, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { PodSpecReader } from "../node/kubelet/specs.ts";
-import { acquireLock, type LockRequest } from "../node/lock.ts";
 import { logReader } from "../node/log-reader.ts";
 import { logDeleter } from "../node/log-remover.ts";
 import { collectIfGrown } from "../node/process.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
 import { document, eventJson, toJson } from "../report/document.ts";
-import type { Recorder } from "../store/recorder.ts";
 import { journalOf } from "./journal.ts";
 import { countedMemory, ledgerOnDisk, openState } from "./ledger.ts";
 import type { Log } from "./log.ts";
 import { connect, type Connected } from "./runtime.ts";
-import { COMMIT_PROCESS, lockPlaces, type Process } from "./world.ts";
+import { COMMIT_PROCESS, type Process } from "./world.ts";
 
 export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 
 /** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
-export async function openNode(config: Config) {
+export async function openNode(config: Config, owner: Owner | null) {
   const notices: string[] = [];
   const notify = (notice: string): void => void notices.push(notice);
   const host = hostOf(
     () => config,
     (error) => (error === null ? undefined : notify(error)),
   );
-  const { runtime } = await connect(config);
-  const ledger = ledgerOnDisk(config, notify);
+  const { runtime } = await connect(onRuntimeOf(owner, config), owner?.onCall);
+  const ledger = owner === null ? ledgerOnDisk(config, notify) : owner.memory.current();
   const memory = countedMemory(volatileMemory(ledger), () => config.limits);
-  const engine: ReadEngine = { ...reading(() => config, runtime, host), memory };
+  const engine: ReadEngine = { ...reading(() => config, { runtime, host, owner }), memory };
   return {
     engine,
     /** Warnings: the ledger is broken, of another version or unreadable. */
@@ -54,7 +53,13 @@ export async function openNode(config: Config) {
   };
 }
 
-const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
+interface Opened {
+  readonly runtime: Runtime;
+  readonly host: Host;
+  readonly owner: Owner | null;
+}
+
+const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
   observe: {
     runtime: runtime.reader,
     disk: host.disk,
@@ -68,10 +73,18 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
     placesOf: (logs: readonly UsedLog[]) => logDeleter(config().values).placesOf(logs),
   },
   startedAt: null,
-  stepDone: () => collectIfGrown(),
+  stepDone: () => {
+    owner?.progressed();
+    collectIfGrown();
+  },
 });
 
-export interface CollectorOptions extends LockHolder {
+export interface CollectorOptions {
+  readonly config: () => Config;
+  readonly connected: Connected;
+  readonly self: Process;
+  /** The agent that runs this command; `null`: this process opens the state directory. */
+  readonly owner: Owner | null;
   readonly log: () => Log;
   readonly startedAt: Instant | null;
   /** Called for each pass and each event; must not throw. */
@@ -81,7 +94,7 @@ export interface CollectorOptions extends LockHolder {
 
 /** What `gc` or the agent needs to remove. */
 export async function openEngine(options: CollectorOptions) {
-  const { config, connected, self, log, startedAt } = options;
+  const { config, connected, self, owner, log, startedAt } = options;
   const { values } = config();
   const { runtime } = connected;
   const looked = hostOf(config, (error) => {
@@ -90,7 +103,8 @@ export async function openEngine(options: CollectorOptions) {
   });
   const warn = (message: string): void => log().warning(message);
   const host = recordingKeepDirectory(looked, config, warn);
-  const { memory, recorder } = await openState(config(), self, warn);
+  const { memory, recorder } =
+    owner === null ? await openState(config(), self, warn) : stateOf(owner, values);
   const limits = () => config().limits;
   const hook = new EventHook(warn);
   const onEvent = (event: Event): void => {
@@ -98,7 +112,13 @@ export async function openEngine(options: CollectorOptions) {
     if (executable !== null) hook.send(executable, eventText(event));
     options.onEvent(event);
   };
-  const reader = reading(config, runtime, host);
+  const reader = reading(config, { runtime, host, owner });
+  const own = journalOf({
+    ...options,
+    onEvent,
+    recorder: owner === null ? recorder : null,
+    now: wallClock,
+  });
   const engine: Engine = {
     ...reader,
     memory: countedMemory(memory, limits),
@@ -109,8 +129,7 @@ export async function openEngine(options: CollectorOptions) {
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
-    journal: journalOf({ ...options, onEvent, recorder, now: wallClock }),
-    lock: passLock(options, recorder),
+    journal: owner === null || values.dryRun ? own : both(owner, own),
   };
   return {
     engine,
@@ -118,7 +137,7 @@ export async function openEngine(options: CollectorOptions) {
     recorder,
     /** Writes what is still to be written, and waits for the event hook, both for a bounded time. */
     close: async (): Promise<void> => {
-      await recorder?.close();
+      if (owner === null) await recorder?.close();
       await hook.close();
     },
   };
@@ -144,43 +163,49 @@ const noRemover: Omit<Engine["remover"], "placesOf"> = {
   removePodLogs: refuse,
 };
 
-/** Who takes a lock of the runtime. */
-export interface LockHolder {
-  readonly config: () => Config;
-  readonly connected: Connected;
-  readonly self: Process;
-  /** For others that find the lock held: `crigc gc`. */
-  readonly holder: string;
-}
+/** A dry run changes nothing of the agent's. */
+const stateOf = ({ memory, recorder }: Owner, { dryRun }: Config["values"]) =>
+  dryRun ? { memory: volatileMemory(memory.current()), recorder: null } : { memory, recorder };
 
-type LockWait = Pick<LockRequest, "name" | "waitMs" | "signal">;
-
-export const takeLock = (
-  { config, connected: { endpoint }, self, holder }: LockHolder,
-  wait: LockWait,
-): ReturnType<typeof acquireLock> =>
-  acquireLock(
-    { ...wait, endpoint, holder: `${holder}, process ${self.pid}` },
-    lockPlaces(config(), self),
-  );
-
-function passLock(holder: LockHolder, recorder: Recorder | null): PassLock {
+/** The agent records the pass, and the command logs it for its caller. */
+function both({ journal, progressed }: Owner, own: Journal): Journal {
   return {
-    acquire: async (waitMs, signal) => {
-      const attempt = await takeLock(holder, { name: "pass", waitMs, signal });
-      if (attempt.kind === "aborted")
-        throw new HostError("lock", "stopped while waiting for the lock");
-      if (attempt.kind === "held") throw new HostError("lock", heldWords(attempt));
-      // The result of the previous pass, by any process.
-      await recorder?.refresh();
-      return () => attempt.lock.release();
+    passStarted: (start) => {
+      journal.passStarted(start);
+      own.passStarted(start);
+    },
+    imageDone: (id, item) => {
+      progressed();
+      journal.imageDone(id, item);
+      own.imageDone(id, item);
+    },
+    containerDone: (id, item) => {
+      progressed();
+      journal.containerDone(id, item);
+      own.containerDone(id, item);
+    },
+    passEnded: (pass, seen) => {
+      journal.passEnded(pass, seen);
+      own.passEnded(pass, seen);
+    },
+    event: (event) => {
+      journal.event(event);
+      own.event(event);
+    },
+    say: (verbosity, message) => {
+      journal.say(verbosity, message);
+      own.say(verbosity, message);
+    },
+    failed: (topic, message) => {
+      journal.failed(topic, message);
+      own.failed(topic, message);
+    },
+    succeeded: (topic, what) => {
+      journal.succeeded(topic, what);
+      own.succeeded(topic, what);
     },
   };
 }
-
-/** The holder may have been stopped, or hang: only an operator can tell, and end it. */
-const heldWords = ({ holder, path }: { readonly holder: string; readonly path: string }): string =>
-  `another pass was still running (${holder || path}); if it hangs, end that process`;
 
 export interface Host {
   readonly disk: DiskReader;

@@ -6,9 +6,14 @@ import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
+import { agentHolding, lockNode, onRuntimeOf, type Owner } from "../engine/owner.ts";
+import { Announcer } from "../gc/announcer.ts";
+import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
+import type { Engine } from "../gc/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { adoptBoot, readClocks, wallClock } from "../node/clock.ts";
-import { directoryFact, filesIn, rootDirectoryId, walkDirectories } from "../node/directories.ts";
+import { duration, toMs } from "../model/time.ts";
+import { readClocks, timer, wallClock } from "../node/clock.ts";
+import { directoryFact, filesIn, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { executableFault } from "../node/executable.ts";
 import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
@@ -17,6 +22,7 @@ import { addressFault } from "../node/http.ts";
 import { baselineStamp, readKeepFile, setBaselineStamp } from "../node/keep-files.ts";
 import { kubeletFact } from "../node/kubelet/config-file.ts";
 import { rootDirectoryOf } from "../node/kubelet/pods.ts";
+import { holderWords, type LockWait } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
@@ -32,7 +38,8 @@ const ANSWER_MS = 5_000;
 export type Openers = ReturnType<typeof openersOf>;
 export type OpenCollector = Awaited<ReturnType<typeof openCollector>>;
 
-export function openersOf(world: ProcessWorld) {
+/** `owner`: of the agent that runs the command; `null`: a process of its own. */
+export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
   const { userId } = world.self;
   // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
@@ -47,9 +54,12 @@ export function openersOf(world: ProcessWorld) {
   return {
     userId,
     /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
-    node: (config: Config) => openNode(config),
-    collector: (config: Config) => openCollector(config, world),
-    /** Runs the agent; resolves with the exit code. */
+    node: (config: Config) => openNode(config, owner),
+    collector: (config: Config, signal: AbortSignal) =>
+      openCollector(config, { world, owner, signal }),
+    /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
+    agentHolding,
+    /** Runs the agent until it is stopped. */
     agent: async (run: AgentRun) => (await import("./agent.ts")).runAgent(run, world),
     state,
     now: wallClock,
@@ -73,32 +83,60 @@ export function openersOf(world: ProcessWorld) {
     /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */
     askAgent: ({ values }: Config, path: string, timeoutMs = ANSWER_MS) =>
       askAgent({ socketPath: join(values.runDir, CONTROL_SOCKET), path, timeoutMs }),
-    /** Tells whether another process has the same root directory. */
-    rootDirectoryId,
-    /** From here on this process tells boots apart as the agent does. */
-    adoptBoot,
     machine: machineOf,
     walkDirectories,
   };
 }
 
-/** A node for collection; disposing of it writes what is still to be written, for a bounded time. */
-async function openCollector(config: Config, world: ProcessWorld) {
+/** What a command asks of a pass; the rest depends on who runs it. */
+export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "turn" | "soonest" | "dryRun">;
+
+/**
+ * A node for collection, whose locks this process holds until it is disposed of; or the agent's, for a command that the
+ * agent runs. Disposing of it writes what is still to be written, for a bounded time. Throws `HostError` `lock` if another
+ * process holds the node, `stopped` if `signal` aborts first.
+ */
+async function openCollector(
+  config: Config,
+  {
+    world,
+    owner,
+    signal,
+  }: { readonly world: ProcessWorld; readonly owner: Owner | null; readonly signal: AbortSignal },
+) {
+  const { dryRun, runtimeRequestTimeout } = config.values;
   const log = logOf(config, world);
-  const connected = await connect(config);
+  const wait: LockWait = {
+    waitMs: toMs(runtimeRequestTimeout),
+    signal,
+    onHeld: (holder) => log.info(0, `waiting for ${holderWords(holder)}, which holds the node`),
+  };
+  const connected = await connect(onRuntimeOf(owner, config), owner?.onCall);
+  // A dry run changes nothing, so it need not wait for a pass that does.
+  const lock = owner !== null || dryRun ? null : await lockNode(config, connected.endpoint, wait);
   const { engine, recorder, close } = await openEngine({
     config: () => config,
     connected,
     self: world.self,
+    owner,
     log: () => log,
     startedAt: null,
-    holder: "crigc gc",
     onPass: () => undefined,
     onEvent: () => undefined,
   });
   return {
     engine,
     log,
+    /** Runs one pass, in an agent while no other runs. Throws `HostError` as above. */
+    pass: async (request: CommandPass): Promise<PassEnd> => {
+      const announcer = new Announcer(engine.journal);
+      const whole = { ...request, kind: "gc", dryRun, announcer } as const;
+      const end = await (owner === null || dryRun
+        ? runPass(engine, whole, signal)
+        : passInTurn(owner, { engine, request: whole, wait }));
+      if (end.seen !== null) announcer.unmatchedKeepRules(end.seen.unmatchedKeepRules);
+      return end;
+    },
     /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
     recorded: async (patience: AbortSignal) =>
       (await recorder?.settle(patience, () =>
@@ -110,8 +148,23 @@ async function openCollector(config: Config, world: ProcessWorld) {
       connected.runtime.close();
       await close();
       log.flush();
+      lock?.release();
     },
   };
+}
+
+async function passInTurn(
+  owner: Owner,
+  { engine, request, wait }: { engine: Engine; request: PassRequest; wait: LockWait },
+): Promise<PassEnd> {
+  const startNs = timer.monotonicNs();
+  const { startedAt, short: soonest, release } = await owner.turn(wait);
+  try {
+    const turn = { startedAt, took: duration(timer.monotonicNs() - startNs) };
+    return await runPass(engine, { ...request, turn, soonest }, wait.signal);
+  } finally {
+    release();
+  }
 }
 
 /** `baseline.list`, and the stamp of `keep baseline --once`. All throw `HostError`. */

@@ -8,13 +8,13 @@ import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
-import { rootDirectoryId } from "../node/directories.ts";
 import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
 import { observedTime } from "../policy/observed-time.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
+import type { CommandServer } from "./commands.ts";
 import {
   answered,
   CONTROL_SOCKET,
@@ -30,13 +30,14 @@ import type { ProcessWorld } from "./world.ts";
 
 const EVENTS_MAX = 50;
 
-interface Attached {
+export interface Attached {
   readonly agent: Agent;
   readonly engine: Engine;
   readonly recorder: Recorder | null;
 }
 
 export interface StatusServerOptions {
+  readonly commands: CommandServer;
   readonly config: () => Config;
   readonly log: () => Log;
   readonly world: ProcessWorld;
@@ -50,6 +51,8 @@ export class StatusServer implements HttpProviders {
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
   #connectError: string | null = null;
+  /** The command that holds the node. */
+  #heldBy: string | null = null;
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
@@ -57,11 +60,14 @@ export class StatusServer implements HttpProviders {
 
   /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
   async listen(): Promise<void> {
-    const { config, log } = this.#options;
+    const { commands, config, log } = this.#options;
     const { runDir, metricsBindAddress } = config().values;
     const open = (surface: Surface, address: HttpAddress) =>
       serve(address, {
         answer: (request) => answered(request, surface, this),
+        ...(surface === "control" && {
+          commands: (request, response, path) => commands.answer(request, response, path),
+        }),
         onError: (message) => log().recurring("http", message),
       });
     const control = async () => open("control", { path: prepare(runDir, CONTROL_SOCKET) });
@@ -78,6 +84,11 @@ export class StatusServer implements HttpProviders {
 
   unreachable(message: string): void {
     this.#connectError = message;
+  }
+
+  /** `null`: this agent holds the node. */
+  waiting(message: string | null): void {
+    this.#heldBy = message;
   }
 
   call(call: CallRecord): void {
@@ -110,11 +121,15 @@ export class StatusServer implements HttpProviders {
 
   health(): readonly HealthCheck[] {
     const timeoutMs = toMs(this.#options.config().values.runtimeRequestTimeout);
-    return healthOf(this.#attached?.agent.state() ?? null, timeoutMs);
+    return [
+      ...healthOf(this.#attached?.agent.state() ?? null, timeoutMs),
+      ...this.#options.commands.health(2 * timeoutMs + 120_000),
+    ];
   }
 
   readiness(): readonly HealthCheck[] {
-    return readinessOf(this.#attached?.agent.state() ?? null, this.#connectError);
+    const held = this.#heldBy === null ? [] : [{ name: "node", problem: this.#heldBy }];
+    return [...held, ...readinessOf(this.#attached?.agent.state() ?? null, this.#connectError)];
   }
 
   images(): ImageListReport {
@@ -127,14 +142,10 @@ export class StatusServer implements HttpProviders {
     const attached = this.#attached;
     const state = attached?.agent.state() ?? emptyState;
     const { seen, images, pressure } = state;
-    const { bootId, uptime } = readClocks();
     const sizeBytes = images.reduce((sum, image) => sum + image.sizeBytes, 0n);
     return {
       version: world.build.version,
       pid: world.self.pid,
-      rootDirectoryId: rootDirectoryId(),
-      bootId,
-      uptime,
       now: wallClock(),
       startedAt,
       dryRun: config().values.dryRun,

@@ -1,7 +1,5 @@
 /** The process environment, which main passes to everything that is opened. Loads no other file, because main loads it at once. */
 
-import type { Config } from "../config/config.ts";
-import type { LockPlaces } from "../node/lock.ts";
 import type { LogStream } from "./log.ts";
 
 /** Internal: not a command for users. */
@@ -16,14 +14,6 @@ export interface Process {
   /** Command that starts this program: the executable, or Bun and the entry point. */
   readonly program: readonly string[];
 }
-
-/** Where to look for holds and locks besides the configured directories. */
-const SYSTEM_RUN = "/run";
-
-export const lockPlaces = (
-  { values }: Config,
-  { userId }: Pick<Process, "userId">,
-): LockPlaces => ({ systemRun: SYSTEM_RUN, runDirectory: values.runDir, userId });
 
 export interface ProcessWorld extends LogStream {
   readonly self: Process;

@@ -1,12 +1,12 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
 import type { Openers } from "../agent/openers.ts";
-import type { RunningAgent } from "../config/agent.ts";
 import type { Config } from "../config/config.ts";
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
-import type { ConfigReader } from "../config/load.ts";
+import type { ConfigInput, ConfigReader } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
+import type { CommandRequest, RunCommand } from "../engine/owner.ts";
 import type { Screen } from "../report/terminal.ts";
 
 interface Argument {
@@ -47,6 +47,10 @@ export interface Command {
   readonly options: readonly CommandOption[];
   /** Of `-o`, which is among the options if there are several; empty: it prints text only. */
   readonly formats: readonly Format[];
+  /** Beside an agent, the agent runs it. */
+  readonly inAgent?: true;
+  /** An option that names a file, which the caller writes; the agent gets `-` and prints it. */
+  readonly callerWrites?: string;
   /** Changes the node or a file, unless `context.dryRun`. */
   readonly changes?: true;
   /** Is about crigc itself and opens nothing. */
@@ -175,16 +179,18 @@ export interface World {
   readonly reader: ConfigReader;
   /** Whether a kubelet with this root directory (`null`: a usual one) is on this node. */
   readonly isBesideKubelet: (rootDir: string | null) => boolean;
-  /** Loads the openers, for commands that open anything. */
-  readonly open: () => Promise<Openers>;
+  /** Loads the openers, for commands that open anything; `request`: of the command that this agent runs. */
+  readonly open: (request?: Pick<CommandRequest, "owner" | "stderr">) => Promise<Openers>;
+  /** In an agent that runs a command: how the agent itself was started. */
+  readonly agent?: ConfigInput;
 }
 
 /** The process, the command line, and the configuration. */
-export interface CommandContext extends Omit<World, "open">, Invocation {
+export interface CommandContext extends Omit<World, "open" | "agent">, Invocation {
   readonly open: Openers;
   readonly env: Environment;
-  /** The running agent; `null`: none, or it cannot be queried. */
-  readonly agent: RunningAgent | null;
+  /** For the agent: runs a command line of a request. */
+  readonly serve: RunCommand;
   /** A line of the result. */
   readonly say: (text: string) => void;
   /** A line of everything else. */

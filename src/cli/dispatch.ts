@@ -1,8 +1,7 @@
 /** From the command line to the exit code: `main` without the process; and the table of commands. */
 
 import type { Openers } from "../agent/openers.ts";
-import { type AgentAnswer, parseAgentAnswer, type RunningAgent } from "../config/agent.ts";
-import { type Config, configOf } from "../config/config.ts";
+import { type Config, configOf, processIssues, throwIfAny } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
 import {
@@ -11,16 +10,15 @@ import {
   type ConfigReader,
   loadConfig,
   readWritten,
+  rememberedReader,
 } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
-import { assert, ConfigError, HostError, messageOf } from "../model/errors.ts";
-import { durationFromMs } from "../model/time.ts";
+import type { RunCommand } from "../engine/owner.ts";
+import { assert, ConfigError, messageOf, usageError } from "../model/errors.ts";
 import { once } from "../model/values.ts";
-import { codeOf } from "../node/files.ts";
-import { endpointHash } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
-import { type Command, type CommandContext, has, type Invocation, type World } from "./command.ts";
+import { type Command, type CommandContext, type Invocation, type World } from "./command.ts";
 import { config, hold, release, run, status } from "./commands/agent.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gc, rm } from "./commands/gc.ts";
@@ -35,6 +33,7 @@ import { report } from "./commands/report.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn } from "./help/help.ts";
+import { type CommandLine, runInAgent } from "./relay.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -58,17 +57,8 @@ export async function dispatch(
       case "nothing":
         world.stderr(helpOn("", commands, world.screen));
         return exit.usage;
-      case "run": {
-        const { command, invocation, flags } = parsed;
-        // There it is a failed check.
-        if (command.name !== "doctor") checkFlags(flags);
-        const open = command.ofItself === true ? null : await world.open();
-        const input = { flags, env, reader: world.reader };
-        const asks = open !== null && asksAgent(command.name, invocation);
-        const agent = asks ? await runningAgent(open, input, world.stderr) : null;
-        const context = contextOf({ ...world, ...invocation }, open, { ...input, agent });
-        return (await command.run(context)) ?? exit.done;
-      }
+      case "run":
+        return await runCommand(parsed, { flags: parsed.flags, env, reader: world.reader }, world);
     }
   } catch (thrown) {
     world.stderr(errorText(thrown));
@@ -76,13 +66,38 @@ export async function dispatch(
   }
 }
 
+async function runCommand(line: CommandLine, input: ConfigInput, world: World): Promise<number> {
+  const { command, invocation, flags } = line;
+  // There it is a failed check.
+  if (command.name !== "doctor") checkFlags(flags);
+  const { agent } = world;
+  if (agent === undefined && command.inAgent === true) {
+    const code = await runInAgent(line, input, world);
+    if (code !== null) return code;
+  }
+  if (agent !== undefined) rejectForAgent(line, agent);
+  const open = command.ofItself === true ? null : await world.open();
+  const all = agent === undefined ? input : { ...agent, flags: [...agent.flags, ...flags] };
+  const context = contextOf({ ...world, ...invocation }, open, all);
+  return (await command.run(context)) ?? exit.done;
+}
+
+/** Throws `ConfigError` if the agent does not run the command, or one of its flags would need another agent. */
+function rejectForAgent({ command, flags }: CommandLine, agent: ConfigInput): void {
+  if (command.inAgent !== true)
+    throw usageError("crigc", command.name, `the agent does not run ${command.name}`);
+  const written = readWritten({ ...agent, flags: [...agent.flags, ...flags] });
+  throwIfAny(processIssues(readWritten(agent), written, flags));
+}
+
 /** `open`: `null` if the command opens nothing. */
 function contextOf(
-  world: Omit<World, "open"> & Invocation,
+  world: World & Invocation,
   open: Openers | null,
-  input: ConfigInput,
+  { flags, env, reader: disk }: ConfigInput,
 ): CommandContext {
-  const { flags, env, reader } = input;
+  const reader = rememberedReader(disk);
+  const input = { flags, env, reader };
   const varied = (more: readonly FlagText[]): Config => {
     return configOf(readWritten({ ...input, flags: [...flags, ...more] }), world.isBesideKubelet);
   };
@@ -107,11 +122,11 @@ function contextOf(
       return open;
     },
     env,
-    agent: input.agent ?? null,
+    serve: servedBy(world, input),
     commands,
     say: (text) => world.stdout(`${clean(text)}\n`),
     note,
-    read: () => configOf(readWritten({ flags, env, reader }), world.isBesideKubelet),
+    read: () => configOf(readWritten(input), world.isBesideKubelet),
     alone,
     flags,
     varied,
@@ -125,6 +140,21 @@ function contextOf(
   };
 }
 
+/** Runs the command lines of requests, as if their flags had been the agent's too. */
+const servedBy =
+  (world: World, agent: ConfigInput): RunCommand =>
+  (request) =>
+    dispatch(request.argv, agent.env, {
+      ...world,
+      ...request,
+      stdoutPieces: async (pieces) => {
+        for (const piece of pieces) request.stdout(piece);
+      },
+      stopAtOnce: () => undefined,
+      open: () => world.open(request),
+      agent,
+    });
+
 /** Only the files that the command line names, not the default ones. */
 function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigReader {
   const named = (name: FieldName): string | undefined =>
@@ -137,80 +167,6 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
         : null,
     names: (path) => (path === directory ? reader.names(path) : null),
   };
-}
-
-/** Commands that run an agent, or are about another machine, do not ask a running one. */
-const asksAgent = (name: string, invocation: Invocation): boolean =>
-  !["run", "status", "install", "uninstall"].includes(name) &&
-  !name.startsWith("print ") &&
-  !has(invocation, "check");
-
-/** What finds an agent, and tells whether it is the one of the given runtime. */
-const FINDING: readonly FieldName[] = ["config", "configDir", "runDir", "containerRuntimeEndpoint"];
-
-/** A healthy agent answers within milliseconds. */
-const ANSWER_MS = 2_000;
-
-/** No listener. Without permission there may be one, with other thresholds. */
-const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"];
-
-/**
- * The running agent's values, so that other commands use the same thresholds and directories. `null`: no agent is
- * running, or it cannot be queried; the latter prints a note.
- */
-async function runningAgent(
-  open: Openers,
-  input: ConfigInput,
-  stderr: World["stderr"],
-): Promise<RunningAgent | null> {
-  // Flags that contradict this command's own configuration may agree with the agent's.
-  const found = input.flags.filter(({ name }) => FINDING.includes(name));
-  const own = validOrNull(input) ?? validOrNull({ ...input, flags: found });
-  if (own === null) return null;
-  const note = (text: string): void => stderr(`crigc: note: ${clean(text)}\n`);
-  try {
-    const answer = parseAgentAnswer(JSON.parse(await open.askAgent(own, "/status", ANSWER_MS)));
-    if (answer === null) return null;
-    const other = otherRuntime(own, answer);
-    if (other !== null) {
-      note(`the running agent serves ${other}; using the configuration of this command`);
-      return null;
-    }
-    const { values, pressure, rootDirectoryId } = answer;
-    const { bootId, uptimeMs } = answer;
-    if (bootId !== undefined && uptimeMs !== undefined)
-      open.adoptBoot({ bootId, uptime: durationFromMs(uptimeMs) });
-    const isContained = rootDirectoryId !== null && rootDirectoryId !== open.rootDirectoryId();
-    return { values, pressure, isContained };
-  } catch (thrown) {
-    if (!(thrown instanceof HostError) && !(thrown instanceof SyntaxError)) throw thrown;
-    const why =
-      thrown instanceof HostError ? thrown.message : "the running agent's answer is not JSON";
-    if (!SILENT.includes(codeOf(thrown.cause)))
-      note(`${why}; using this command's own configuration`);
-    return null;
-  }
-}
-
-/** `null`: invalid configuration, which the command will report. */
-function validOrNull(input: ConfigInput): Config | null {
-  try {
-    return loadConfig(input);
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return null;
-    throw thrown;
-  }
-}
-
-/**
- * A command for another socket is not about the agent's node. The agent's is the one that answered it, else the
- * configured one; one socket may have several names.
- */
-function otherRuntime({ values: own }: Config, { runtime, values }: AgentAnswer): string | null {
-  const ours = own.containerRuntimeEndpoint;
-  const theirs = runtime?.endpoint ?? values["containerRuntimeEndpoint"]?.value;
-  if (ours === null || typeof theirs !== "string") return null;
-  return endpointHash(ours) === endpointHash(theirs) ? null : theirs;
 }
 
 /** One line per error; a bug is printed with its stack. */

@@ -49,8 +49,10 @@ const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {
   stat: exit.runtime,
   // An unreadable directory is a failed list too.
   read: exit.runtime,
-  // Gave up waiting for another pass. A lock that cannot be taken at all is another error.
+  // Another process holds the node. A lock that cannot be taken at all is another error.
   lock: exit.busy,
+  // Interrupted before the pass began.
+  stopped: exit.shortfall,
 };
 
 /**

@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
-import type { Prepared, SinglePassEvictions } from "../gc/prepare.ts";
+import type { Prepared } from "../gc/prepare.ts";
 import { asIfOldEnough, readOnlyPass, withUsedLogs } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Parts } from "../policy/facts.ts";
@@ -46,7 +46,7 @@ export async function planNode(
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
   const { storeSize } = request;
-  const pass = { purpose, parts, allLayers, storeSize, evictions: dueEvictions(context) };
+  const pass = { purpose, parts, allLayers, storeSize, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);
   noteUnmatched(context, seen);
@@ -74,14 +74,6 @@ function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void 
   const unmeasured = unmeasuredIn(snapshot);
   if (unmeasured !== null) note(unmeasured.message);
 }
-
-/**
- * The eviction thresholds for which a single pass removes images too. With a running agent a soft one counts once the
- * agent has found it due, and without one at once: nothing else would act on it.
- */
-export const dueEvictions = ({ agent }: Pick<CommandContext, "agent">): SinglePassEvictions => ({
-  softDue: agent && new Set(agent.pressure.filter(({ due }) => due).map(({ signal }) => signal)),
-});
 
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */
 export function imageUsageReport({ plan, snapshot, ledger }: Prepared): ImageUsageReport {

@@ -1,13 +1,13 @@
 /** The configuration in the units of the model, with the source of each value. */
-import { ConfigError, type ConfigIssue } from "../model/errors.ts";
+import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
 import type { KubeletOptions } from "../model/ports.ts";
 import { duration, hours, toMs } from "../model/time.ts";
 import { thresholdsOf } from "./eviction.ts";
-import type { Values } from "./fields.ts";
+import { type FieldName, type Values } from "./fields.ts";
 import { besideKubelet } from "./kubelet.ts";
-import type { Settings } from "./settings.ts";
+import { type FlagText, type Settings, shown } from "./settings.ts";
 import { contradictions, warningsOf } from "./validate.ts";
 
 export interface Config extends Settings {
@@ -27,15 +27,12 @@ const KUBELET_TIMEOUT_MS = 10_000;
 /** What operators wrote in files, variables and flags: valid by itself, before anything of the node is merged in. */
 export interface Written extends Pick<Config, "files" | "warnings"> {
   readonly settings: Settings;
-  /** Whether it has the values of a running agent, which has looked at the node itself. */
-  readonly isOfAgent: boolean;
 }
 
 /** `isBeside`: whether a kubelet with this root directory is on the node. Throws `ConfigError`. */
 export function configOf(written: Written, isBeside: (rootDir: string | null) => boolean): Config {
   const { rootDir } = written.settings.values;
-  const defaults = !written.isOfAgent && isBeside(rootDir) ? besideKubelet : (it: Settings) => it;
-  const given = defaults(written.settings);
+  const given = isBeside(rootDir) ? besideKubelet(written.settings) : written.settings;
   throwIfAny(contradictions(given));
   const settings = withImplied(given);
   const { values } = settings;
@@ -66,7 +63,7 @@ export function configOf(written: Written, isBeside: (rootDir: string | null) =>
 }
 
 /** What `--compat kubelet` implies, of the grace period only the default. */
-export const KUBELET_IMPLIES = {
+const KUBELET_IMPLIES = {
   spaceAccounting: "reported",
   whenFutile: "collect",
   bootGrace: duration(0n),
@@ -135,3 +132,40 @@ function limitsOf(values: Values): Limits {
 export function throwIfAny(issues: readonly ConfigIssue[]): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
+
+/** About the process, so that a command which an agent runs cannot change them. */
+const OF_PROCESS: readonly FieldName[] = [
+  "config",
+  "configDir",
+  "imageServiceEndpoint",
+  "stateDir",
+  "keepDir",
+  "podLogsDir",
+  "containerLogsDir",
+  "rootDir",
+  "podSource",
+  "kubeletEndpoint",
+  "kubeletCAFile",
+  "kubeletClientCert",
+  "kubeletClientKey",
+  "kubeletTokenFile",
+  "metricsBindAddress",
+  "imageGCPeriod",
+  "imageDetectionPeriod",
+  "imageCachePeriod",
+  "containerGCPeriod",
+  "pressurePeriod",
+];
+
+/** Flags of a command that differ from those of the agent that runs it. */
+export const processIssues = (
+  agent: Written,
+  command: Written,
+  flags: readonly FlagText[],
+): readonly ConfigIssue[] =>
+  flags.flatMap(({ name, written, text }) => {
+    const theirs = shown(agent.settings, name);
+    if (!OF_PROCESS.includes(name) || shown(command.settings, name) === theirs) return [];
+    const message = `the running agent has ${theirs}; leave the flag out, or restart the agent with it`;
+    return [configIssue(written, text, message)];
+  });

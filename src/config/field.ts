@@ -79,5 +79,5 @@ export const RUNTIME = [
 export const PODS = [...DECIDING, "snapshot", "doctor"] as const;
 export const REMOVING = ["run", "gc", "rm"] as const;
 export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
-/** Commands that read the configuration, and so ask a running agent for its own. */
+/** Commands that read the configuration. */
 export const CONFIGURED = [...WITH_STATE, "config"] as const;

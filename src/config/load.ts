@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
 import { configIssue, messageOf } from "../model/errors.ts";
-import { agentNotes, ownNames, type RunningAgent, valuesSet } from "./agent.ts";
 import { type Config, configOf, throwIfAny, type Written } from "./config.ts";
 import { parseDocument } from "./document.ts";
 import { fromKubelet } from "./kubelet.ts";
@@ -16,8 +15,6 @@ export interface ConfigReader {
 }
 
 export interface ConfigInput {
-  /** For a command alongside a running agent: the agent's values, which only flags override. */
-  readonly agent?: RunningAgent | null;
   readonly flags: readonly FlagText[];
   readonly env: Environment;
   readonly reader: ConfigReader;
@@ -37,39 +34,15 @@ export function checkFlags(flags: readonly FlagText[]): void {
 }
 
 /** Throws `ConfigError` with all errors, not only the first one. */
-export function readWritten({ flags, env, reader, agent = null }: ConfigInput): Written {
+export function readWritten({ flags, env, reader }: ConfigInput): Written {
   const builder = new SettingsBuilder();
-  const chosen = chosenFiles(flags, env);
-  const files = addFiles(builder, reader, chosen);
+  const files = addFiles(builder, reader, chosenFiles(flags, env));
   builder.addEnvironment(env);
-  const unread = agent === null ? null : builder.addAgent(valuesSet(agent), ownNames(agent));
   builder.addFlags(flags);
   throwIfAny(builder.issues);
   const settings = builder.settings();
-  const isOfAgent = agent !== null && unread === null;
-  const notes = isOfAgent ? [...agentNotes(settings, agent), ...replacedFiles(chosen, agent)] : [];
-  // From an agent of another version.
-  if (unread !== null)
-    notes.push(
-      `using the configuration of this command, because that of the running agent is invalid in this version: ${unread}`,
-    );
-  const warnings = [...builder.warnings, ...notes];
-  return { settings, files, warnings, isOfAgent };
+  return { settings, files, warnings: builder.warnings };
 }
-
-/** Files other than the agent's, whose settings its own replace. */
-const replacedFiles = (
-  { file, directory }: ReturnType<typeof chosenFiles>,
-  { values }: RunningAgent,
-): readonly string[] =>
-  [
-    { ...file, theirs: values["config"]?.value ?? DEFAULT_FILE },
-    { ...directory, theirs: values["configDir"]?.value ?? DEFAULT_DIRECTORY },
-  ].flatMap(({ path, namedBy, theirs }) =>
-    namedBy === "" || path === theirs
-      ? []
-      : [`the settings of the running agent replace those of ${path},${namedBy}`],
-  );
 
 interface ConfigFile extends ChosenFile {
   readonly kind: "file" | "drop-in";
@@ -152,6 +125,24 @@ function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFil
     builder.addFile(path, kind, fromKubelet(document.entries));
   } else builder.addFile(path, kind, document.entries);
   return true;
+}
+
+/** Reads each file once: a process keeps the configuration of its start. */
+export function rememberedReader({ file, names }: ConfigReader): ConfigReader {
+  const [files, directories] = [
+    new Map<string, string | null>(),
+    new Map<string, readonly string[] | null>(),
+  ];
+  const once =
+    <Content>(known: Map<string, Content>, read: (path: string) => Content) =>
+    (path: string): Content => {
+      const before = known.get(path);
+      if (before !== undefined) return before;
+      const content = read(path);
+      known.set(path, content);
+      return content;
+    };
+  return { file: once(files, file), names: once(directories, names) };
 }
 
 /** A configuration has a page or two; anything larger is another file. */

@@ -15,7 +15,7 @@ export interface Settings {
 
 export interface Source {
   /** From the lowest to the highest; `kubelet`: a default derived from this node's kubelet. */
-  readonly kind: "default" | "kubelet" | "file" | "drop-in" | "environment" | "agent" | "flag";
+  readonly kind: "default" | "kubelet" | "file" | "drop-in" | "environment" | "flag";
   /** Where it was set: for lists and maps that add up, every place; empty for a default. */
   readonly from: readonly string[];
 }
@@ -34,13 +34,6 @@ export interface FlagText {
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** A value of a running agent, and its source there. */
-export interface AgentValue {
-  readonly name: FieldName;
-  readonly value: unknown;
-  readonly source: string;
-}
 
 /** By configuration-file names, for the documents `Config` and `Status`. */
 export const valuesOf = ({ values, sources }: Settings) =>
@@ -147,22 +140,6 @@ export class SettingsBuilder {
       const near = suggestion(variable, fieldByVariable.keys());
       this.warnings.push(`unknown environment variable ${variable}${near}`);
     }
-  }
-
-  /** Replaces every value whose name `own` does not have; returns why not, if a value is invalid in this version. */
-  addAgent(values: readonly AgentValue[], own: readonly FieldName[]): string | null {
-    const read = values.map(({ name, value, source }) => {
-      const place = { kind: "agent", at: `running agent (its ${source})` } as const;
-      return { name, place, value, parsed: parseValue(fieldOf(name).type, value) };
-    });
-    for (const { name, place, value, parsed } of read) {
-      if (parsed.kind === "fault")
-        return valueIssue(name, place, { text: described(value), message: parsed.message }).message;
-    }
-    for (const name of fieldNames) if (!own.includes(name)) this.#reset(name);
-    for (const { name, place, parsed } of read)
-      if (parsed.kind === "value") this.#set(name, place, parsed.value);
-    return null;
   }
 
   /** The last of repeated flags wins; lists and maps of signals add up. */

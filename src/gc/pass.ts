@@ -1,4 +1,4 @@
-/** One pass, from top to bottom: lock, observe and decide, remove, record. */
+/** One pass, from top to bottom: observe and decide, remove, record. */
 
 import { messageOf } from "../model/errors.ts";
 import type { ContainerOutcome, Event, ImageOutcome, Pass, PassKind, Step } from "../model/pass.ts";
@@ -35,8 +35,7 @@ export interface PassRequest extends Pick<PassContext, "starting" | "retarget"> 
   readonly containers: Parts["containers"];
   readonly images: boolean;
   readonly dryRun: boolean;
-  readonly lockWaitMs: number;
-  /** How long it waited for another loop's pass. */
+  /** How long it waited for another pass. */
   readonly turn?: Pick<Step, "startedAt" | "took">;
   readonly announcer: Announcer;
   readonly evictions?: PrepareRequest["evictions"];
@@ -53,7 +52,7 @@ export interface PassEnd {
   readonly seen: Seen | null;
   /** What the plan is based on; `null` if there is none. */
   readonly prepared: Prepared | null;
-  /** What a list, a stat or the lock threw, for the exit code; `null` if nothing did. */
+  /** What a list or a stat threw, for the exit code; `null` if nothing did. */
   readonly failure: unknown;
 }
 
@@ -106,14 +105,10 @@ class RunningPass {
   }
 
   async run(): Promise<PassEnd> {
-    const { dryRun, kind, purpose, containers, images, lockWaitMs } = this.#request;
-    const { id, steps } = this.#context;
-    const { lock, journal } = this.#engine;
-    journal.passStarted({ id, kind, purpose, startedAt: this.#startedAt });
-    let release: (() => void) | null = null;
+    const { dryRun, kind, purpose, containers, images } = this.#request;
+    const { id } = this.#context;
+    this.#engine.journal.passStarted({ id, kind, purpose, startedAt: this.#startedAt });
     try {
-      // A dry run changes nothing, so it need not wait for a pass that does.
-      if (!dryRun) release = await steps.run("lock", () => lock.acquire(lockWaitMs, this.#signal));
       const prepared = await this.#decide({ containers, images }, await this.#targets());
       this.#prepared = prepared;
       this.#plan = prepared.plan;
@@ -126,8 +121,6 @@ class RunningPass {
       if (containers !== "none") this.#containers ??= STOPPED_CONTAINERS;
       if (images) this.#images ??= { ...dryImages(this.#plan), end: "stopped" };
       return this.#record(null);
-    } finally {
-      release?.();
     }
   }
 

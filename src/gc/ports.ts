@@ -1,5 +1,5 @@
 /**
- * What passes and loops need besides observation and execution: ledger, journal, lock, hold. Narrow, and supplied by
+ * What passes and loops need besides observation and execution: ledger, journal, hold. Narrow, and supplied by
  * the composition root.
  */
 
@@ -67,11 +67,6 @@ export interface Seen {
   readonly observedAt: Instant;
 }
 
-export interface PassLock {
-  /** Resolves with the release function once the lock is held. Throws `HostError` `lock` if `waitMs` passed first. */
-  acquire(waitMs: number, signal: AbortSignal): Promise<() => void>;
-}
-
 /** What observing and deciding need; nothing here can remove. */
 export interface ReadEngine {
   readonly observe: ObservePorts;
@@ -99,5 +94,4 @@ export interface Engine extends ReadEngine {
   readonly hooks: HookCaller;
   readonly commit: CommitFilesystem;
   readonly journal: Journal;
-  readonly lock: PassLock;
 }

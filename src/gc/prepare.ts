@@ -23,18 +23,13 @@ export interface PrepareRequest extends Pick<
   "purpose" | "parts" | "pressureTargets" | "creationPatience"
 > {
   /** For a single pass: eviction thresholds that this observation meets are targets too. */
-  readonly evictions?: SinglePassEvictions | undefined;
+  readonly evictions?: boolean | undefined;
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
   /** Whether to tell images from what containers wrote, even if no budget asks for it. */
   readonly storeSize?: true | undefined;
   /** Whether to store what was seen in the ledger; read-only commands do not. */
   readonly remembers: boolean;
-}
-
-export interface SinglePassEvictions {
-  /** Signals of the soft thresholds that the running agent has found due; `null` without an agent: all count at once. */
-  readonly softDue: ReadonlySet<string> | null;
 }
 
 /** A plan and what it was decided from. */
@@ -75,12 +70,11 @@ export async function prepare(
     parts,
     hold: engine.hold(),
     startedAt: engine.startedAt,
-    besideAgent: (evictions?.softDue ?? null) !== null,
     agesFrom: engine.memory.agesFrom?.(ledger),
     pressureTargets:
-      evictions === undefined
-        ? request.pressureTargets
-        : metNow({ limits, filesystems: snapshot.filesystems }, evictions),
+      evictions === true
+        ? metNow({ limits, filesystems: snapshot.filesystems })
+        : request.pressureTargets,
     creationPatience,
   };
   const planned = await steps.run("decide", () =>
@@ -203,11 +197,11 @@ function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): v
 }
 
 /** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
-const metNow = (
-  { limits, filesystems }: Pick<Facts, "limits"> & Pick<Snapshot, "filesystems">,
-  { softDue }: SinglePassEvictions,
-): Facts["pressureTargets"] =>
-  metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems }, softDue);
+const metNow = ({
+  limits,
+  filesystems,
+}: Pick<Facts, "limits"> & Pick<Snapshot, "filesystems">): Facts["pressureTargets"] =>
+  metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems });
 
 /**
  * Only passes that also read the log directories judge pods; other observations leave their records alone. Starts from

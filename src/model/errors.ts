@@ -61,7 +61,8 @@ export const isUnanswered = (code: string): boolean => UNANSWERED.some((kind) =>
 export const wasUnanswered = (thrown: unknown): boolean =>
   thrown instanceof RuntimeError && isUnanswered(thrown.kind);
 
-export type HostErrorKind = "stat" | "read" | "write" | "lock" | "refused" | "parse" | "http";
+export type HostErrorKind =
+  "stat" | "read" | "write" | "lock" | "stopped" | "refused" | "parse" | "http";
 
 /** The machine: filesystems, directories, locks, a kubelet's endpoint. */
 export class HostError extends KindError<HostErrorKind> {

@@ -205,7 +205,7 @@ export type PlanNote =
   /** A high threshold of 100 without a maximum age. */
   | { readonly kind: "space-off" }
   /** `waits`: like the kubelet, it removes nothing before an agent has run for that long. */
-  | { readonly kind: "maximum-age-needs-agent"; readonly waits: boolean };
+  | { readonly kind: "maximum-age-needs-agent" };
 
 export interface DiskUsage {
   readonly filesystem: Filesystem;

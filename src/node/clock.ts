@@ -11,7 +11,6 @@ import {
   duration,
   type Instant,
   instantFromMs,
-  seconds,
   TIMER_MS_MAX,
 } from "../model/time.ts";
 import { procText } from "./files.ts";
@@ -22,7 +21,7 @@ export const wallClock = (): Instant => instantFromMs(Date.now());
 /** `proc`: where /proc is mounted. */
 export const readClocks = (proc = "/proc"): Clocks => ({
   wall: wallClock(),
-  uptime: duration(uptime(proc) - ahead),
+  uptime: uptime(proc),
   bootId: bootId(proc),
 });
 
@@ -42,20 +41,6 @@ function uptime(proc: string): Duration {
 
 /** By the mount point of /proc: a process never sees another boot than its own. */
 const bootIds = new Map<string, string>();
-
-/** How far the /proc of this process is ahead of the agent's: zero unless the two differ. */
-let ahead = 0n;
-
-/**
- * In a node that is itself a container, a service or pod with its own /proc reads boot ID and uptime of the host, a shell
- * those of the container. Commands use those of the running agent, or each would take the other for another boot.
- */
-export function adoptBoot({ bootId: id, uptime: theirs }: Pick<Clocks, "bootId" | "uptime">): void {
-  const apart = uptime("/proc") - theirs;
-  // Less is the time that the answer took.
-  ahead = apart > seconds(5) || apart < 0n ? apart : 0n;
-  bootIds.set("/proc", id);
-}
 
 /** A process sees only one boot; across processes the clocks have to tell boots apart. */
 const OWN_BOOT = `${PROCESS_BOOT}${crypto.randomUUID()}`;

@@ -41,11 +41,6 @@ export function filesIn(path: string, wanted: RegExp): readonly string[] {
   }
 }
 
-export function rootDirectoryId(): string {
-  const { dev, ino } = statSync("/");
-  return `${dev}:${ino}`;
-}
-
 /** A link that leads nowhere is in the way of a new directory. */
 const isLink = (path: string): boolean =>
   lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;

@@ -41,8 +41,6 @@ export interface Facts {
   readonly hold: HoldState;
   /** When the agent started; `null` for a single pass without an agent. */
   readonly startedAt: Instant | null;
-  /** For a single pass: whether an agent runs, by which observed time passes. */
-  readonly besideAgent?: boolean;
   /** With `compat: kubelet`; absent: images count as the ledger says. */
   readonly agesFrom?: AgesFrom | undefined;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */

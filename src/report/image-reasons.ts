@@ -168,10 +168,8 @@ export const planNote = reasons<PlanNote>({
   },
   "maximum-age-needs-agent": {
     title: "the maximum age needs an agent",
-    text: ({ waits }) =>
-      waits
-        ? "the maximum age needs an agent that has run that long: it removes nothing in this pass"
-        : "the maximum age counts observed time, which hardly grows without a running agent",
+    text: () =>
+      "the maximum age needs an agent that has run that long: it removes nothing in this pass",
   },
 });
 

@@ -67,11 +67,6 @@ export interface StatusReport {
   readonly runtimeAnsweredAt: Instant | null;
   /** Why the ledger is not kept on disk; `null`: it is. */
   readonly ledgerError: string | null;
-  /** Device and inode of the agent's root directory; a container has its own. */
-  readonly rootDirectoryId: string;
-  /** By these the agent tells boots apart. */
-  readonly bootId: string;
-  readonly uptime: Duration;
   readonly hold: HoldState;
   /** Remaining grace period after a boot; `null`: none. */
   readonly bootGrace: Duration | null;
@@ -97,10 +92,9 @@ export type StatusDocument = ReturnType<typeof statusDocument>;
 
 export const statusDocument = (report: StatusReport) =>
   document("Status", {
-    ...jsonOf(report, "version", "pid", "rootDirectoryId", "dryRun", "runtimeError", "ledgerError"),
+    ...jsonOf(report, "version", "pid", "dryRun", "runtimeError", "ledgerError"),
     ...jsonOf(report, "underPressure", "deadContainers", "now", "startedAt"),
     ...jsonOf(report, "runtimeAnsweredAt", "bootGrace", "podSource", "loops", "images"),
-    ...jsonOf(report, "bootId", "uptime"),
     problems: problems(report),
     runtime: report.runtime && runtimeJson(report.runtime),
     hold: report.hold.kind === "none" ? null : jsonOf(report.hold, "until", "since", "reason"),

@@ -43,7 +43,7 @@ test("events of gc reach the event hook before gc exits", async () => {
   const seen = join(directory, "seen.json");
   const hook = put(directory, "hook", `#!/bin/sh\nsleep 0.2\ncat >"${seen}"\n`, 0o755);
   const { openers, config, stderr } = await opening("eventHook", hook);
-  const collector = await openers.collector(config);
+  const collector = await openers.collector(config, new AbortController().signal);
   collector.engine.journal.event({
     reason: "GhostImage",
     message: "an image is still listed",

@@ -41,7 +41,8 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     reader: readerOf(around.files ?? {}),
     isBesideKubelet: () => false,
     // A command that opens what its test does not give fails loudly.
-    open: async () => ({ askAgent: noAgent, ...around.open }) as Openers,
+    open: async () =>
+      ({ askAgent: noAgent, agentHolding: async () => null, ...around.open }) as Openers,
   };
   const code = await dispatch(argv, around.env ?? {}, world);
   return { code, stdout, stderr };

@@ -60,7 +60,6 @@ describe("a pass", () => {
     expect(pass).toMatchObject({ error: null, images: { end: "target-reached" } });
     expect(fake.passes).toEqual([pass]);
     expect(pass.steps.map(({ name }) => name)).toEqual([
-      "lock",
       "observe",
       "remember",
       "decide",
@@ -90,8 +89,8 @@ describe("a pass", () => {
     if (agingTerm !== null) expect(fake.writes).toEqual([...removed("c", "d", "b")]);
   });
 
-  test("as a dry run removes nothing, records nothing, takes no lock and raises no event", async () => {
-    const fake = aNode({ lockIsFree: false });
+  test("as a dry run removes nothing, records nothing and raises no event", async () => {
+    const fake = aNode();
     const before = fake.world.ledger;
     const { pass } = await run(fake, { dryRun: true });
     expect(pass.plan.images?.candidates).toHaveLength(4);
@@ -205,27 +204,6 @@ describe("a pass", () => {
     });
     expect((await stopped({})).containers).toBeNull();
     expect((await stopped({ containers: "all", images: false })).images).toBeNull();
-    expect(fake.writes).toEqual([]);
-  });
-
-  test.each(["", "ListImages"])("gives its lock back, also if %p fails", async (method) => {
-    const fake = aNode({ fails: new Set([method]) });
-    let held = 0;
-    const acquire = async () => {
-      held += 1;
-      return () => void (held -= 1);
-    };
-    await run({ ...fake, engine: { ...fake.engine, lock: { acquire } } });
-    expect(held).toBe(0);
-    expect(fake.calls).not.toEqual([]);
-  });
-
-  test("without the lock reads nothing and touches nothing", async () => {
-    const fake = aNode({ lockIsFree: false });
-    const ended = await run(fake);
-    expect(ended).toMatchObject({ failure: { kind: "lock" }, seen: null, pass: { images: null } });
-    expect(ended.pass.error).toContain("another pass");
-    expect(fake.calls).toEqual([]);
     expect(fake.writes).toEqual([]);
   });
 

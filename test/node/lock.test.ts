@@ -1,167 +1,159 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import {
-  acquireLock,
-  endpointHash,
-  type LockAttempt,
-  type LockPlaces,
-  type LockRequest,
+  holderWords,
+  isAgent,
+  isSameSocket,
+  lockDirectory,
+  lockHolder,
+  type LockWait,
+  socketDirectory,
+  stateDirectory,
 } from "../../src/node/lock.ts";
 import { failureOf } from "../support/failure.ts";
 import { put, scratch } from "../support/scratch.ts";
 
-const userId = process.getuid?.() ?? 0;
-const placesIn = (directory: string): LockPlaces => ({
-  systemRun: join(directory, "run"),
-  runDirectory: join(directory, "own"),
-  userId,
-});
+const lock = (directory: string, wait: Partial<LockWait> = {}) =>
+  lockDirectory(directory, { waitMs: 0, signal: new AbortController().signal, ...wait });
 
-function lock(places: LockPlaces, change: Partial<LockRequest> = {}): Promise<LockAttempt> {
-  return acquireLock(
-    {
-      name: "pass",
-      endpoint: "unix:///run/x.sock",
-      holder: "a test",
-      waitMs: 0,
-      signal: new AbortController().signal,
-      ...change,
-    },
-    places,
-  );
-}
-
-async function held(places: LockPlaces, change: Partial<LockRequest> = {}) {
-  const attempt = await lock(places, change);
+async function held(directory: string) {
+  const attempt = await lock(directory);
   if (attempt.kind !== "acquired") throw new Error(`not acquired: ${attempt.kind}`);
   return attempt.lock;
 }
 
-describe("acquireLock", () => {
-  test("makes a second caller wait no longer than allowed, and tells it who holds the lock", async () => {
-    const places = placesIn(scratch());
-    const first = await held(places);
-    expect(await lock(places, { waitMs: 60 })).toEqual({
-      kind: "held",
-      holder: "a test",
-      path: first.path,
-    });
+/** A process that holds the directory's lock as `crigc COMMAND` would. */
+async function heldBy(directory: string, command: string) {
+  const libc = join(import.meta.dir, "../../src/node/libc.ts");
+  const program = put(
+    scratch(),
+    "holder.ts",
+    `import { openSync } from "node:fs"; import { tryFlock } from ${JSON.stringify(libc)};
+console.log(tryFlock(openSync(process.env.LOCKED, "r")).kind); await Bun.stdin.text();`,
+  );
+  const child = Bun.spawn([process.execPath, program, command], {
+    env: { ...process.env, LOCKED: directory },
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  await child.stdout.getReader().read();
+  return child;
+}
+
+describe("lockDirectory", () => {
+  test("excludes others until it is released, and leaves nothing in the directory", async () => {
+    const directory = scratch();
+    const first = await held(directory);
+    expect((await lock(directory)).kind).toBe("held");
     first.release();
     first.release();
-    (await held(places)).release();
+    (await held(directory)).release();
   });
 
   test("gives the lock to a waiting caller when it is released, unless that was cancelled", async () => {
-    const places = placesIn(scratch());
-    const first = await held(places);
-    expect(statSync(first.path).mode & 0o777).toBe(0o600);
-    const cancelled = lock(places, { waitMs: 60_000, signal: AbortSignal.timeout(1) });
+    const directory = scratch();
+    const first = await held(directory);
+    const cancelled = lock(directory, { waitMs: 60_000, signal: AbortSignal.timeout(1) });
     expect(await cancelled).toEqual({ kind: "aborted" });
-    const second = held(places, { waitMs: 10_000 });
+    const second = lock(directory, { waitMs: 10_000 });
     first.release();
-    (await second).release();
+    expect((await second).kind).toBe("acquired");
+  });
+
+  test("waits for a command, says for which one, and gives up in time", async () => {
+    const directory = scratch();
+    const child = await heldBy(directory, "gc");
+    const waitedFor: string[] = [];
+    const onHeld: LockWait["onHeld"] = (holder) => void waitedFor.push(holderWords(holder));
+    const attempt = await lock(directory, { waitMs: 120, onHeld });
+    expect(attempt).toEqual({
+      kind: "held",
+      holder: { directory, pid: child.pid, command: "gc" },
+    });
+    expect(waitedFor).toEqual([`crigc gc, process ${child.pid}`]);
+    child.kill("SIGKILL");
+    await child.exited;
+    expect((await lock(directory, { waitMs: 10_000 })).kind).toBe("acquired");
+  });
+
+  test("does not wait for an agent", async () => {
+    const directory = scratch();
+    const child = await heldBy(directory, "run");
+    const attempt = await lock(directory, { waitMs: 3_600_000 });
+    expect(attempt).toMatchObject({ kind: "held", holder: { pid: child.pid, command: "run" } });
+    child.kill();
+    await child.exited;
   });
 
   test("does not pass the lock to a child process", async () => {
-    const first = await held(placesIn(scratch()));
+    const directory = scratch();
+    const first = await held(directory);
     const child = Bun.spawnSync(["ls", "-l", "/proc/self/fd"]);
     expect(child.exitCode).toBe(0);
-    expect(child.stdout.toString()).not.toContain(first.path);
+    expect(child.stdout.toString()).not.toContain(directory);
     first.release();
   });
 
-  test("uses separate locks for runtimes and purposes", async () => {
-    const places = placesIn(scratch());
-    const locks = [
-      await held(places),
-      await held(places, { endpoint: "unix:///run/y.sock" }),
-      await held(places, { name: "agent" }),
-    ];
-    for (const it of locks) it.release();
-  });
-
-  test.each([
-    ["itself", "real/x.sock"],
-    ["a link to it", "sockets/link.sock"],
-    ["a link to a link", "chain.sock"],
-    ["a relative link through a linked directory", "by/dir.sock"],
-    ["steps back over a linked directory", "by/../real/x.sock"],
-  ])("uses one lock for a socket by way of %s, even while its runtime is down", (_, way) => {
-    const directory = scratch();
-    for (const name of ["real", "sockets"]) mkdirSync(join(directory, name));
-    symlinkSync(join(directory, "real/x.sock"), join(directory, "sockets/link.sock"));
-    symlinkSync("sockets/link.sock", join(directory, "chain.sock"));
-    symlinkSync("sockets", join(directory, "by"));
-    symlinkSync("../real//x.sock", join(directory, "sockets/dir.sock"));
-    const hashes = () => [
-      endpointHash(`${directory}/real/x.sock`),
-      ...["", "unix:", "unix://"].map((scheme) => endpointHash(`${scheme}${directory}/${way}`)),
-    ];
-    const down = hashes();
-    put(directory, "real/x.sock");
-    expect(new Set([...down, ...hashes()]).size).toBe(1);
-  });
-
-  test("ignores --run-dir while the system's directory can be written", async () => {
-    const directory = scratch();
-    const first = await held(placesIn(directory));
-    const other = { ...placesIn(directory), runDirectory: join(directory, "elsewhere") };
-    expect((await lock(other)).kind).toBe("held");
-    first.release();
-  });
-
-  test("uses --run-dir if the system's directory cannot be written", async () => {
-    const directory = scratch();
-    put(directory, "run", "a file, so that nothing can be made below it");
-    const places = { ...placesIn(directory), systemRun: join(directory, "run/absent") };
-    const below = await held(places);
-    expect(below.path).toStartWith(join(directory, "own/locks/"));
-    below.release();
-    rmSync(join(directory, "run"));
-    mkdirSync(join(directory, "run"));
-    symlinkSync("/proc/self/nothing", join(directory, "run/crigc"));
-    const first = await held({ ...places, systemRun: join(directory, "run") });
-    expect(first.path).toStartWith(join(directory, "own/locks/"));
-    first.release();
-  });
-
-  test("refuses a link in place of the lock, and does not touch its target", async () => {
-    const directory = scratch();
-    const places = placesIn(directory);
-    const first = await held(places);
-    first.release();
-    rmSync(first.path);
-    const target = put(directory, "precious", "content");
-    symlinkSync(target, first.path);
-    expect(await failureOf(lock(places))).toMatchObject({ name: "HostError", kind: "refused" });
-    expect(await Bun.file(target).text()).toBe("content");
-  });
-
-  test("refuses a lock directory that others can write to", async () => {
-    const directory = scratch();
-    const places = placesIn(directory);
-    mkdirSync(join(directory, "run/crigc/locks"), { recursive: true });
-    chmodSync(join(directory, "run/crigc/locks"), 0o777);
-    expect(await failureOf(lock(places))).toMatchObject({
-      kind: "refused",
-      message: expect.stringContaining("other users can write to it"),
-    });
-    expect(readdirSync(directory)).not.toContain("own");
+  test("fails for a directory that does not exist, so that nothing is removed", async () => {
+    const failure = await failureOf(lock(join(scratch(), "absent")));
+    expect(failure).toMatchObject({ kind: "refused" });
   });
 });
 
-test("a lock whose file is deleted is not in place, and another one is taken", async () => {
-  const places = placesIn(scratch());
-  const first = await held(places);
-  expect(first.isInPlace()).toBe(true);
-  rmSync(first.path);
-  expect(first.isInPlace()).toBe(false);
-  const second = await held(places);
-  expect([first.isInPlace(), second.isInPlace()]).toEqual([false, true]);
-  expect((await lock(places)).kind).toBe("held");
-  first.release();
-  second.release();
-  expect(second.isInPlace()).toBe(false);
+describe("lockHolder", () => {
+  test("names the agent that holds a directory, and takes nothing itself", async () => {
+    const directory = scratch();
+    expect(lockHolder(directory)).toBeNull();
+    const child = await heldBy(directory, "run");
+    const holder = lockHolder(directory);
+    expect(holder).toEqual({ directory, pid: child.pid, command: "run" });
+    expect(holder !== null && isAgent(holder)).toBe(true);
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(lockHolder(directory)).toBeNull();
+    (await held(directory)).release();
+  });
+
+  test("a process that is not crigc counts as no agent", async () => {
+    const directory = scratch();
+    const child = await heldBy(directory, "backup");
+    const holder = lockHolder(directory);
+    expect(holder).toMatchObject({ command: "another" });
+    expect(holder !== null && isAgent(holder)).toBe(false);
+    child.kill();
+    await child.exited;
+  });
+
+  test("a holder of another PID namespace counts as an agent", () => {
+    expect(isAgent({ directory: "/run", pid: null, command: "another" })).toBe(true);
+  });
+
+  test("a directory that does not exist has no holder", () => {
+    expect(lockHolder(join(scratch(), "absent"))).toBeNull();
+  });
+});
+
+test("a socket has one directory under all its names, whether it exists or not", () => {
+  const top = scratch();
+  mkdirSync(join(top, "run"));
+  symlinkSync("run", join(top, "var-run"));
+  const names = [`unix://${top}/run/x.sock`, `${top}/run/x.sock`, `unix://${top}/var-run/x.sock`];
+  expect(new Set(names.map(socketDirectory))).toEqual(new Set([join(top, "run")]));
+  put(top, "run/x.sock");
+  symlinkSync("run/x.sock", join(top, "y.sock"));
+  expect(new Set([...names, `${top}/y.sock`].map(socketDirectory))).toEqual(
+    new Set([join(top, "run")]),
+  );
+  expect(isSameSocket(`unix://${top}/y.sock`, `${top}/var-run/x.sock`)).toBe(true);
+  expect(isSameSocket(`unix://${top}/y.sock`, `${top}/run/z.sock`)).toBe(false);
+  rmSync(join(top, "run"), { recursive: true });
+  expect(socketDirectory(`unix://${top}/var-run/x.sock`)).toBe(join(top, "run"));
+});
+
+test("a state directory is created; one that cannot be is not locked", () => {
+  const top = scratch();
+  expect(stateDirectory(join(top, "a/b"))).toBe(join(top, "a/b"));
+  expect(stateDirectory(put(top, "file"))).toBeNull();
 });

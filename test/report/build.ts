@@ -301,9 +301,6 @@ export const pass = builder<Pass>({
 export const status = builder<StatusReport>({
   version: "0.1.0",
   pid: 12,
-  rootDirectoryId: "1:2",
-  bootId: "f46efbc5-1b60-4aa5-9018-16e107e8949d",
-  uptime: hours(2),
   now: plus(NOW, minutes(3)),
   startedAt: NOW,
   dryRun: false,

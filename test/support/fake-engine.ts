@@ -8,7 +8,7 @@ import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import type { ContainerExecution } from "../../src/gc/remove-container.ts";
-import { HostError, RuntimeError } from "../../src/model/errors.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
 import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, Pass } from "../../src/model/pass.ts";
@@ -74,7 +74,6 @@ export interface FakeWorld {
   silent: Set<string>;
   /** How long each call takes that changes something. */
   writeTakes: Duration;
-  lockIsFree: boolean;
   runtime: RuntimeInfo;
   /** What the status of each container says beside its list. */
   detail: (id: string) => Partial<ContainerDetail> | undefined;
@@ -126,7 +125,6 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     fails: new Set(),
     silent: new Set(),
     writeTakes: duration(0n),
-    lockIsFree: true,
     runtime: aSnapshot().runtime,
     detail: () => undefined,
     logDirectories: new Map(),
@@ -163,7 +161,6 @@ export const passRequest = (
   containers: "all",
   images: true,
   dryRun: false,
-  lockWaitMs: 0,
   announcer: new Announcer(engine.journal),
   ...change,
 });
@@ -397,12 +394,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     },
     commit: async () => undefined,
     journal: journalOf(record),
-    lock: {
-      acquire: async () => {
-        if (!world.lockIsFree) throw new HostError("lock", "another pass was still running");
-        return () => undefined;
-      },
-    },
   };
 }
 

@@ -83,10 +83,11 @@ function filesystemCheck(
   ]);
   if (over.length === 0) return ok(figures);
   // Soft thresholds too, of which a single check knows no grace period.
-  const targets = metTargets(
-    { filesystems: snapshot.filesystems, limits: pressure, compat: images.compat },
-    null,
-  );
+  const targets = metTargets({
+    filesystems: snapshot.filesystems,
+    limits: pressure,
+    compat: images.compat,
+  });
   const hasTarget = targets.some((it) => "device" in it && it.device === filesystem.device);
   return warning(
     `${figures}, ${over.join(" and ")}`,

@@ -31,7 +31,10 @@ export const run = command({
   doc: "SIGTERM, SIGINT and SIGHUP finish the removal in flight, abandon a pending stop, and exit. Configuration is read at the start only. A second agent for the same runtime exits 6.",
   changes: true,
   // The agent logs the warnings of its configuration itself.
-  run: ({ open, read, signal }) => open.agent({ config: read(), signal }),
+  run: async ({ open, read, signal, serve }) => {
+    await open.agent({ config: read(), signal, command: serve });
+    return exit.done;
+  },
 });
 
 export const status = command({
@@ -77,6 +80,7 @@ export const hold = command({
   operands: [operand("DURATION", "length of the hold, such as 90m, 2h30m or 1d")],
   options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
   changes: true,
+  inAgent: true,
   run: async (context) => {
     const length = parsed(HOLD_LENGTH, context.operands[0] ?? "", "crigc hold");
     const reason = textOf(context, "reason") ?? "";
@@ -109,6 +113,7 @@ export const release = command({
   summary: "end a hold: collection resumes with the next pass",
   doc: "Also ends a hold that cannot be read.",
   changes: true,
+  inAgent: true,
   run: async (context) => {
     const places = context.open.hold(context.config);
     const before = places.read();
@@ -132,7 +137,7 @@ export const release = command({
 export const config = command({
   name: "config",
   summary: "show the effective configuration, each value with its source",
-  doc: "Sources are default, kubelet, file, drop-in, environment, flag and agent (the running agent). Exits 2 if a value or a keep pattern is invalid.",
+  doc: "Sources are default, kubelet, file, drop-in, environment and flag. Exits 2 if a value or a keep pattern is invalid.",
   options: [
     option("check FILE", "check only this file and report its errors", { completes: "file" }),
   ],

@@ -30,6 +30,7 @@ import { criteriaOf, FILTER } from "../selection.ts";
 
 export const images = command({
   name: "images",
+  inAgent: true,
   summary: "list images with size, first seen, last used, in use by, kept by",
   doc: "First seen and last used come from the ledger, even with --compat kubelet.",
   options: [
@@ -82,6 +83,7 @@ const DIRECTORIES_MAX = 10;
 
 export const df = command({
   name: "df",
+  inAgent: true,
   summary: "show disk usage of images, containers, pod logs and other data",
   doc: "Shows images in use, kept by each rule, and removable, by repository, namespace or base; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
   options: [

@@ -36,6 +36,7 @@ import { readHistory } from "./history.ts";
 
 export const plan = command({
   name: "plan",
+  inAgent: true,
   summary: "show what gc would remove now, what it would keep, and why",
   doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing. Before the first gc or run, plans as if every image were old enough, and says so. -q and -o name print only the candidates.",
   options: [
@@ -74,6 +75,7 @@ const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
 
 export const snapshot = command({
   name: "snapshot",
+  inAgent: true,
   summary: "write node, plan, configuration and recent history as one JSON document",
   doc: "For bug reports. Contains names of the host, images, containers and pods; no content of containers or logs.",
   formats: ["json"],
@@ -96,6 +98,7 @@ const RECENT_PASSES = 50;
 
 export const explain = command({
   name: "explain",
+  inAgent: true,
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
   operands: [operand("REF", "an image, a container or a sandbox")],

@@ -8,6 +8,7 @@ import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
+import { writeForCaller } from "../relay.ts";
 import { optionError, valueOf } from "../values.ts";
 import { EVERYTHING, readHistory, timeBefore } from "./history.ts";
 
@@ -22,6 +23,8 @@ export const report = command({
     option("since TIME", "start: a time, a date or an age [7d]"),
   ],
   changes: true,
+  inAgent: true,
+  callerWrites: "html",
   run: async (context) => {
     const path = pathOf(context);
     const to = context.open.now();
@@ -29,11 +32,7 @@ export const report = command({
     const node = await nodeNow(context);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
-    else if (context.dryRun) context.say(`Dry run: would write the report to ${path}.`);
-    else {
-      context.open.writeFile(path, page);
-      context.say(`Report written to ${path}.`);
-    }
+    else writeForCaller(context.open, { path, dryRun: context.dryRun, say: context.stdout }, page);
     if ("prepared" in node) return exit.done;
     context.note(`the report does not include the node: ${messageOf(node.failure)}`);
     return exitOf(node.failure) ?? exit.internal;

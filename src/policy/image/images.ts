@@ -200,11 +200,10 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 }
 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
-  const { purpose, startedAt, besideAgent = false } = facts;
+  const { purpose, startedAt } = facts;
   const limits = facts.limits.images;
   const { maxRemovalsPerPass, compat } = limits;
   const periodic = purpose.kind === "periodic";
-  const kubelet = compat === "kubelet";
   return [
     ...demand.disks.notes,
     // Otherwise they are blocks.
@@ -214,8 +213,8 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
       ? []
       : [{ kind: "removal-limit" as const, limit: maxRemovalsPerPass }]),
     ...(periodic && isSpaceOff(facts) ? [{ kind: "space-off" as const }] : []),
-    ...(periodic && limits.maximumAge > 0n && startedAt === null && (kubelet || !besideAgent)
-      ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
+    ...(periodic && limits.maximumAge > 0n && startedAt === null && compat === "kubelet"
+      ? [{ kind: "maximum-age-needs-agent" as const }]
       : []),
   ];
 }

@@ -101,17 +101,17 @@ export function evictionMarks(
 }
 
 /**
- * Targets of thresholds that are met now, for a single pass without the agent's memory; none with `compat: kubelet`.
- * `soft`: the soft ones that count, by signal; `null`: all of them, without their grace period.
+ * Targets of thresholds that are met now, the soft ones without their grace period, for a single pass; none with
+ * `compat: kubelet`.
  */
 export function metTargets(
   input: Pick<PressureInput, "filesystems" | "limits" | "compat">,
-  soft: ReadonlySet<string> | null,
 ): readonly ImageTarget[] {
   if (input.compat === "kubelet") return [];
-  const thresholds = input.limits.thresholds
-    .filter(({ grace, signal }) => grace === 0n || soft === null || soft.has(signal))
-    .map((threshold) => ({ ...threshold, grace: duration(0n) }));
+  const thresholds = input.limits.thresholds.map((threshold) => ({
+    ...threshold,
+    grace: duration(0n),
+  }));
   const limits = { ...input.limits, thresholds };
   const verdict = judgePressure({ ...input, limits, state: noPressure, uptime: duration(0n) });
   // Derived thresholds repeat one of the same device.

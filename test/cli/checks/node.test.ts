@@ -56,10 +56,11 @@ function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: 
     parts: { containers: "all", images: true },
     hold,
     startedAt: null,
-    pressureTargets: metTargets(
-      { limits: limits.pressure, compat: limits.images.compat, filesystems: snapshot.filesystems },
-      null,
-    ),
+    pressureTargets: metTargets({
+      limits: limits.pressure,
+      compat: limits.images.compat,
+      filesystems: snapshot.filesystems,
+    }),
     creationPatience: FULL_PATIENCE,
   };
   const prepared = { ...facts, plan: decide(facts), listedNs: 0n };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { hours } from "../../../src/model/time.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { observedFor } from "../../support/ledger.ts";
-import { quickPasses, startNode, type TestNode } from "./node.ts";
+import { startNode, type TestNode } from "./node.ts";
 
 const X = { id: imageIdOf(0), repoTags: ["r.example/i0:1"], sizeBytes: 1_000_000 };
 const images = [X, { ...X, id: imageIdOf(1), repoTags: ["r.example/i1:1"] }];
@@ -67,24 +67,6 @@ test("after an agent was killed, the images are young", async () => {
   for (const at of [0, 1]) node.runtime.node.removeImage(imageIdOf(at));
   await expectTooYoung(node);
 });
-
-test("beside an agent that cannot write its ledger, the images are young for plan and gc, whatever their --run-dir", async () => {
-  await using node = await oldNode();
-  await using agent = node.start("run", ...quickPasses.slice(-5));
-  await node.looksAgain();
-  using _ = locked(node);
-  await agent.untilSaid("stay in memory");
-  node.runtime.node.removeImage(X.id);
-  await node.looksAgain();
-  node.runtime.node.addImage({ ...X });
-  await node.looksAgain();
-  for (const runDir of [node.runDir, join(node.home, "other-run")]) {
-    const words = ["--all-unused", `--run-dir=${runDir}`];
-    expect((await node.json(["plan", ...words])).images.candidates).toEqual([]);
-    expect((await node.crigc("gc", ...words)).exitCode).toBe(4);
-  }
-  expect(node.removedImages()).toEqual([]);
-}, 30_000);
 
 test("after an older copy of the ledger is put back, the images are young", async () => {
   await using node = await oldNode();

@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { endpointHash } from "../../../src/node/lock.ts";
 import { until } from "../../support/containerd/until.ts";
 import {
   type ImageDescription,
@@ -224,19 +223,7 @@ export class TestNode {
     return this.runtime.calls.map(({ method }) => method).filter((name) => CHANGING.test(name));
   }
 
-  /** Whether anything took a lock for this runtime. */
-  lockFiles(): readonly string[] {
-    const hash = endpointHash(this.runtime.endpoint);
-    // By name, because the shared directory is closed to listing.
-    return ["/run/crigc/locks", join(this.runDir, "locks")]
-      .flatMap((directory) =>
-        ["agent", "pass"].map((name) => join(directory, `${name}-${hash}.lock`)),
-      )
-      .filter((path) => existsSync(path));
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const path of this.lockFiles()) rmSync(path, { force: true });
     await this.runtime.stop();
     rmSync(this.home, { recursive: true, force: true });
   }

@@ -36,18 +36,16 @@ function stateOf(directory: string): Json {
     });
 }
 
-test("what only looks leaves the runtime, the state directory and the lock alone, and creates none of it", async () => {
+test("what only looks leaves the runtime and the state directory alone, and creates neither", async () => {
   await using it = await startNode({ node, flags });
   const look = async () => {
     for (const words of looks) expect((await it.crigc(...words)).stdout).not.toBe("");
-    expect(it.lockFiles()).toEqual([]);
     expect(existsSync(it.runDir)).toBe(false);
   };
   await look();
   expect(existsSync(it.stateDir)).toBe(false);
   expect(it.changes()).toEqual([]);
   await it.crigc("gc", "--images");
-  for (const file of it.lockFiles()) rmSync(file);
   rmSync(it.runDir, { recursive: true, force: true });
   const before = stateOf(it.stateDir);
   expect(before.length).toBeGreaterThan(0);

@@ -1,19 +1,16 @@
-// What an operator writes: configuration files, command lines, holds; and what an agent says of its configuration.
+// What an operator writes: configuration files, command lines, holds.
 
 import { parse } from "yaml";
 
 import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/dispatch.ts";
 import { selectedBy } from "../../../src/cli/selection.ts";
-import type { Config } from "../../../src/config/config.ts";
 import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";
-import { loadConfig } from "../../../src/config/load.ts";
-import { valuesOf } from "../../../src/config/settings.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
 import { duration, hours, plus } from "../../../src/model/time.ts";
 import { judgeHold } from "../../../src/node/hold.ts";
 import { crigc } from "../../cli/world.ts";
-import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "../../config/loading.ts";
+import { DROP_INS, FILE, kubelets, load, ours } from "../../config/loading.ts";
 import { SAMPLES } from "../../config/samples.ts";
 import { NOW } from "../../support/build/values.ts";
 import { jsonOf, textOf } from "../inputs.ts";
@@ -22,7 +19,7 @@ import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
 const samplesYaml = SAMPLES.map(({ name, inFile }) => `${name}: ${JSON.stringify(inFile)}\n`);
 const yamlSigns = "[.]. {.}.,. #. *a.\n.  .- .: .&a .!!str .? .|\n.>-\n".split(".");
 
-/** What was accepted is in force: as the parser of YAML understands it, printed, and read by a command beside the agent. */
+/** What was accepted is in force, as the parser of YAML understands it. */
 function checkConfig(path: string, text: string): void {
   const config = refusedOr(() => load({ files: { [path]: text } }), ConfigError);
   if (config === null) return;
@@ -35,26 +32,7 @@ function checkConfig(path: string, text: string): void {
       from.every((place) => place.startsWith(path)),
       `${from.join(", ")} is not ${path}`,
     );
-  const agent = Object.fromEntries(
-    valuesOf(config).map(({ field, value, source }) => [field, { value, source }]),
-  );
-  const beside = loadConfig({
-    flags: [],
-    env: {},
-    reader: readerOf({}),
-    agent: { values: clone(agent), pressure: [], isContained: false },
-  });
-  same(settled(beside), settled(config), "the configuration of a command beside the agent");
 }
-
-const clone = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
-
-/** What decides. */
-const settled = ({ limits, periods, values }: Config) => ({
-  limits,
-  periods,
-  values: { ...values, dryRun: false, runDir: "", "logging.format": "", "logging.verbosity": 0 },
-});
 
 const head = { apiVersion: "crigc/v1", kind: "CrigcConfiguration" };
 const kubeletWords = 'imageGCHighThresholdPercent: ,evictionHard:\n,85,0s,null,"10%"'.split(",");

@@ -174,10 +174,8 @@ describe("age", () => {
         ...notes,
       ]);
       const aged = { images: three, limits: { ...limits, compat } };
-      const waits = compat === "kubelet";
-      const note = { kind: "maximum-age-needs-agent", waits } as const;
-      expect(planOf(aged).notes).toEqual([note]);
-      expect(planOf({ ...aged, facts: { besideAgent: true } }).notes).toEqual(waits ? [note] : []);
+      const note = { kind: "maximum-age-needs-agent" } as const;
+      expect(planOf(aged).notes).toEqual(compat === "kubelet" ? [note] : []);
       expect(planOf({ ...aged, facts: { startedAt: NOW } }).notes).toEqual([]);
     },
   );

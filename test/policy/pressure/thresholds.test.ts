@@ -179,28 +179,14 @@ describe("a single pass", () => {
   const signals = (targets: ReturnType<typeof metTargets>) =>
     targets.flatMap(({ trigger }) => (trigger.kind === "pressure" ? [trigger.signal] : []));
 
-  test.each([
-    [
-      "without an agent counts soft thresholds at once",
-      null,
-      ["imagefs.available", "nodefs.available"],
-    ],
-    [
-      "beside an agent counts the soft thresholds that the agent found due",
-      new Set(["nodefs.available"]),
-      ["imagefs.available", "nodefs.available"],
-    ],
-    [
-      "beside an agent counts no soft threshold within its grace period",
-      new Set<string>(),
-      ["imagefs.available"],
-    ],
-  ] as const)("%s", (_, due, expected) => {
-    expect(new Set(signals(metTargets(facts(), due)))).toEqual(new Set(expected));
+  test("a single pass counts soft thresholds at once", () => {
+    expect(new Set(signals(metTargets(facts())))).toEqual(
+      new Set(["imagefs.available", "nodefs.available"]),
+    );
   });
 
   test("has no eviction targets with compat kubelet", () => {
-    expect(metTargets(facts("kubelet"), null)).toEqual([]);
+    expect(metTargets(facts("kubelet"))).toEqual([]);
   });
 
   test("shows at which usage each eviction threshold is met, and whether it is", () => {

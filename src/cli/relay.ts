@@ -1,0 +1,148 @@
+/** Beside an agent, the agent runs the command line: sends it over the control socket, and prints what comes back. */
+
+import { openCommand, readAgent } from "../agent/client.ts";
+import type { Openers } from "../agent/openers.ts";
+import { type Config } from "../config/config.ts";
+import { type FieldName } from "../config/fields.ts";
+import { type ConfigInput, loadConfig } from "../config/load.ts";
+import type { FlagText } from "../config/settings.ts";
+import { ConfigError, HostError } from "../model/errors.ts";
+import { holderWords, isSameSocket } from "../node/lock.ts";
+import { type Command, type Invocation, textOf, type World } from "./command.ts";
+
+/** A command line, parsed. */
+export interface CommandLine {
+  readonly command: Command;
+  readonly invocation: Invocation;
+  readonly flags: readonly FlagText[];
+}
+
+/** The exit code; `null`: no agent holds the node, so this process runs the command. Throws `HostError`. */
+export async function runInAgent(
+  line: CommandLine,
+  input: ConfigInput,
+  world: Pick<World, "stdout" | "stderr" | "screen" | "signal" | "build" | "open">,
+): Promise<number | null> {
+  const own = configToFind(input);
+  const { runDir } = own.values;
+  const agent = await readAgent(runDir, world.build.version);
+  const isOurs = agent !== null && !agent.dryRun && isOfEndpoint(agent.endpoint, own);
+  if (!isOurs) {
+    await rejectUnreachable(own, await world.open());
+    return null;
+  }
+  const { command, invocation } = line;
+  const path = command.callerWrites === undefined ? "-" : textOf(invocation, command.callerWrites);
+  const isForFile = path !== null && path !== "-";
+  const pieces: string[] = [];
+  const code = await openCommand(
+    {
+      runDir,
+      version: world.build.version,
+      argv: argvFor(line, own),
+      screen: world.screen,
+      signal: world.signal,
+    },
+    {
+      out: (text) => (isForFile ? void pieces.push(text) : world.stdout(text)),
+      err: world.stderr,
+    },
+  );
+  if (isForFile && pieces.length > 0) {
+    const { dryRun } = own.values;
+    writeForCaller(await world.open(), { path, dryRun, say: world.stdout }, pieces.join(""));
+  }
+  return code;
+}
+
+/** The file that a command writes for its caller. Throws `HostError` `write`. */
+export function writeForCaller(
+  { writeFile }: Pick<Openers, "writeFile">,
+  {
+    path,
+    dryRun,
+    say,
+  }: { readonly path: string; readonly dryRun: boolean; readonly say: (text: string) => void },
+  text: string,
+): void {
+  if (dryRun) return say(`Dry run: would write the report to ${path}.\n`);
+  writeFile(path, text);
+  say(`Report written to ${path}.\n`);
+}
+
+/** What finds the agent, and the node that it must hold. */
+const FINDING: readonly FieldName[] = [
+  "config",
+  "configDir",
+  "runDir",
+  "stateDir",
+  "containerRuntimeEndpoint",
+];
+
+/**
+ * The caller's own configuration only has to find the agent: flags that contradict it may agree with the agent's, and the
+ * files may be broken. Throws `ConfigError`.
+ */
+function configToFind(input: ConfigInput): Config {
+  const flags = input.flags.filter(({ name }) => FINDING.includes(name));
+  const noFiles = { file: () => null, names: () => null };
+  const isFile = ({ name }: FlagText): boolean => name === "config" || name === "configDir";
+  const named = flags.filter((flag) => !isFile(flag));
+  const attempts = [
+    input,
+    { ...input, flags },
+    { ...input, flags: named, reader: noFiles },
+    { flags: named, env: {}, reader: noFiles },
+  ];
+  for (const attempt of attempts.slice(0, -1)) {
+    try {
+      return loadConfig(attempt);
+    } catch (thrown) {
+      if (!(thrown instanceof ConfigError)) throw thrown;
+    }
+  }
+  return loadConfig({ flags: named, env: {}, reader: noFiles });
+}
+
+/** One socket may have several names. An agent that has not found its runtime yet may be about to find this one. */
+function isOfEndpoint(theirs: string | null, { values }: Config): boolean {
+  const ours = values.containerRuntimeEndpoint;
+  return ours === null || theirs === null || isSameSocket(ours, theirs);
+}
+
+/** No command falls back to a configuration of its own beside a living agent. */
+async function rejectUnreachable(own: Config, open: Openers): Promise<void> {
+  const holder = await open.agentHolding(own);
+  if (holder === null) return;
+  const { runDir } = own.values;
+  throw new HostError(
+    "lock",
+    `an agent holds ${holder.directory} (${holderWords(holder)}), but none answers for it in ${runDir}; name its --run-dir, free the disk of its run directory, or stop it`,
+  );
+}
+
+/** These are the caller's own. */
+const OF_CALLER: readonly FieldName[] = ["logging.format", "logging.verbosity", "dryRun", "runDir"];
+
+/** The command line in full, with the caller's output settings as flags, and `-` for the file that the caller writes. */
+function argvFor({ command, invocation, flags }: CommandLine, own: Config): readonly string[] {
+  const { operands, options } = invocation;
+  const words = Array.from(options).flatMap(([name, values]) => {
+    if (values.length === 0) return [name.length === 1 ? `-${name}` : `--${name}`];
+    const shown = name === command.callerWrites ? ["-"] : values;
+    return shown.map((value) => `--${name}=${value}`);
+  });
+  const { values } = own;
+  return [
+    ...command.name.split(" "),
+    ...words,
+    ...flags
+      .filter(({ name }) => !OF_CALLER.includes(name))
+      .map(({ written, text }) => `${written}=${text}`),
+    `--logging-format=${values["logging.format"]}`,
+    `-v=${values["logging.verbosity"]}`,
+    ...(values.dryRun ? ["--dry-run"] : []),
+    "--",
+    ...operands,
+  ];
+}

@@ -1,0 +1,237 @@
+// Command lines over the control socket, from a client to the agent and back, over a real socket.
+
+import { afterEach, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { join } from "node:path";
+
+import { type CommandOutput, openCommand, readAgent } from "../../src/agent/client.ts";
+import { CommandServer } from "../../src/agent/commands.ts";
+import { plain } from "../../src/agent/control.ts";
+import { type HttpServer, serve } from "../../src/agent/http.ts";
+import type { CommandRequest, Owner, RunCommand } from "../../src/engine/owner.ts";
+import { plainScreen } from "../report/build.ts";
+import { until } from "../support/containerd/until.ts";
+import { failureOf } from "../support/failure.ts";
+import { scratch } from "../support/scratch.ts";
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const VERSION = "1.2.3";
+
+async function agent(run: RunCommand, status = "{}") {
+  const runDir = scratch();
+  const stop = new AbortController();
+  const commands = new CommandServer({
+    version: VERSION,
+    run,
+    owner: (progressed) => ({ progressed }) as Owner,
+    stop: stop.signal,
+    onError: () => undefined,
+  });
+  const server: HttpServer = await serve(
+    { path: join(runDir, "crigc.sock") },
+    {
+      answer: () => plain(200, status),
+      commands: (request, response, path) => commands.answer(request, response, path),
+      onError: () => undefined,
+    },
+  );
+  closers.push(() => server.close());
+  return { runDir, commands, stop, close: () => server.close() };
+}
+
+interface Asked extends Partial<CommandOutput> {
+  readonly runDir: string;
+  readonly argv?: readonly string[];
+  readonly version?: string;
+  readonly signal?: AbortSignal;
+}
+
+const asked = ({ runDir, argv = ["gc"], version = VERSION, signal, out, err }: Asked) =>
+  openCommand(
+    {
+      runDir,
+      version,
+      argv,
+      screen: { ...plainScreen, width: 72, colour: true },
+      signal: signal ?? new AbortController().signal,
+    },
+    { out: out ?? (() => undefined), err: err ?? (() => undefined) },
+  );
+
+/** A command that ends with 4 once it is stopped. */
+const untilStopped: RunCommand = async ({ signal, stdout }) => {
+  if (!signal.aborted)
+    await new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve());
+    });
+  stdout("the report\n");
+  return 4;
+};
+
+test("a command gets the client's arguments and screen, and its output and exit code come back in order", async () => {
+  const requests: CommandRequest[] = [];
+  const { runDir } = await agent(async (request) => {
+    requests.push(request);
+    request.stderr("waiting\n");
+    request.stdout("Ä\n");
+    await Bun.sleep(5);
+    request.stdout('{"b":1}\n');
+    return 5;
+  });
+  const printed: string[] = [];
+  const out = (text: string) => void printed.push(`out ${text}`);
+  const err = (text: string) => void printed.push(`err ${text}`);
+  expect(await asked({ runDir, argv: ["gc", "--all-unused"], out, err })).toBe(5);
+  expect(printed).toEqual(["err waiting\n", "out Ä\n", 'out {"b":1}\n']);
+  expect(requests).toMatchObject([
+    { argv: ["gc", "--all-unused"], screen: { width: 72, colour: true, unicode: false } },
+  ]);
+});
+
+test("a client that is interrupted stops the command, and still gets its report and exit code", async () => {
+  const { runDir } = await agent(untilStopped);
+  const interrupt = new AbortController();
+  const printed: string[] = [];
+  const code = asked({ runDir, signal: interrupt.signal, out: (text) => void printed.push(text) });
+  setTimeout(() => interrupt.abort(), 50);
+  expect(await code).toBe(4);
+  expect(printed).toEqual(["the report\n"]);
+});
+
+test("a connection that is lost stops the command", async () => {
+  let signal: AbortSignal | undefined;
+  const { runDir } = await agent(async (request) => {
+    ({ signal } = request);
+    return untilStopped(request);
+  });
+  const client = connect(join(runDir, "crigc.sock"));
+  const body = JSON.stringify({ id: "a", argv: ["gc"] });
+  client.write(
+    `POST /commands HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  await until("the command runs", 5_000, () => signal !== undefined);
+  expect(signal?.aborted).toBe(false);
+  client.destroy();
+  await until("the command is stopped", 5_000, () => signal?.aborted === true);
+});
+
+test("a client that reads nothing is disconnected once more than a report waits for it, and its command is stopped", async () => {
+  const piece = "x".repeat(1 << 20);
+  let written = 0;
+  const { runDir, commands } = await agent(async (request) => {
+    while (!request.signal.aborted && written < 200) {
+      request.stdout(piece);
+      written += 1;
+      await Bun.sleep(1);
+    }
+    return 0;
+  });
+  const client = connect(join(runDir, "crigc.sock"));
+  client.pause();
+  closers.push(async () => client.destroy());
+  const body = JSON.stringify({ id: "a", argv: ["plan"] });
+  client.write(
+    `POST /commands HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  await until("the command began", 5_000, () => written > 0);
+  await until("it is over", 10_000, () => commands.health(0).length === 0);
+  expect(written).toBeWithin(60, 100);
+});
+
+test("a client of another version gets no command run, and is told the agent's version", async () => {
+  let runs = 0;
+  const { runDir } = await agent(async () => (runs += 1));
+  const failure = await failureOf(asked({ runDir, version: "1.2.4" }));
+  expect(failure).toMatchObject({ kind: "lock" });
+  expect(String(failure)).toContain("the running agent is 1.2.3; restart it");
+  expect(runs).toBe(0);
+});
+
+test.each([
+  ["without a command line", JSON.stringify({ id: "a" })],
+  ["longer than 64 KiB", JSON.stringify({ id: "a", argv: ["x".repeat(65_536)] })],
+  ["that is not JSON", "gc"],
+])("a request %s is rejected", async (_, body) => {
+  const { runDir } = await agent(async () => 0);
+  const unix = join(runDir, "crigc.sock");
+  const response = await fetch("http://x/commands", { unix, method: "POST", body });
+  expect(response.status).toBe(400);
+});
+
+test("eight commands run at once, and a ninth is told to try again", async () => {
+  const { runDir, stop, commands } = await agent(untilStopped);
+  const codes = Array.from({ length: 8 }, () => asked({ runDir }));
+  await until("they run", 5_000, () => commands.health(0).length === 8);
+  const ninth = await failureOf(asked({ runDir }));
+  expect(String(ninth)).toContain("already runs 8 commands");
+  stop.abort();
+  await commands.ended();
+  expect(await Promise.all(codes)).toEqual(Array<number>(8).fill(4));
+});
+
+test("an agent that stops ends its commands with their report, and accepts no more", async () => {
+  const { runDir, stop, commands } = await agent(untilStopped);
+  const printed: string[] = [];
+  const code = asked({ runDir, out: (text) => void printed.push(text) });
+  await until("it runs", 5_000, () => commands.health(0).length === 1);
+  stop.abort();
+  await commands.ended();
+  expect([await code, printed]).toEqual([4, ["the report\n"]]);
+  expect(String(await failureOf(asked({ runDir })))).toContain("the agent is stopping");
+});
+
+test("an agent that ends during a command leaves its client exit 6 and the way to the history", async () => {
+  const { runDir, close, commands } = await agent(() => new Promise<number>(() => undefined));
+  const failing = failureOf(asked({ runDir }));
+  await until("it runs", 5_000, () => commands.health(0).length === 1);
+  await close();
+  const failure = await failing;
+  expect(failure).toMatchObject({ kind: "lock" });
+  expect(String(failure)).toContain("crigc history shows what was removed");
+});
+
+test("a command that makes no progress is unhealthy until it does", async () => {
+  let report: (() => void) | undefined;
+  const { runDir, commands, stop } = await agent(async (request) => {
+    report = () => request.owner().progressed();
+    return untilStopped(request);
+  });
+  const code = asked({ runDir, argv: ["gc", "--all-unused"] });
+  await until("it runs", 5_000, () => commands.health(0).length === 1);
+  await until("it is stalled", 5_000, () => commands.health(20)[0]?.problem !== null);
+  expect(commands.health(60_000)).toEqual([{ name: "command gc", problem: null }]);
+  report?.();
+  expect(commands.health(20)).toEqual([{ name: "command gc", problem: null }]);
+  stop.abort();
+  expect(await code).toBe(4);
+});
+
+test.each([
+  ["no agent listens", async () => scratch(), null],
+  [
+    "an agent answers",
+    async () => (await agent(async () => 0, JSON.stringify(statusOf("1.2.3")))).runDir,
+    { dryRun: false, endpoint: "unix:///run/x.sock" },
+  ],
+])("if %s, a caller knows", async (_, runDir, expected) => {
+  expect(await readAgent(await runDir(), VERSION)).toEqual(expected);
+});
+
+test.each([
+  ["another version", JSON.stringify(statusOf("9.9.9")), "the running agent is 9.9.9"],
+  ["another program", "hello", "is not the socket of a crigc agent"],
+])("a caller does nothing beside %s", async (_, answer, message) => {
+  const { runDir } = await agent(async () => 0, answer);
+  const failure = await failureOf(readAgent(runDir, VERSION));
+  expect(failure).toMatchObject({ kind: "lock" });
+  expect(String(failure)).toContain(message);
+});
+
+function statusOf(version: string) {
+  const values = { containerRuntimeEndpoint: { value: "unix:///run/x.sock" } };
+  return { version, dryRun: false, runtime: null, values };
+}
