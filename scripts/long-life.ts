@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { journalOf } from "../src/agent/journal.ts";
-import { Log } from "../src/agent/log.ts";
+import { journalOf } from "../src/engine/journal.ts";
+import { Log } from "../src/engine/log.ts";
 import type { Engine } from "../src/gc/ports.ts";
 import { openStore } from "../src/store/open.ts";
 import type { Recorder } from "../src/store/recorder.ts";

@@ -1,11 +1,11 @@
 /** The composition root: connects the process with the commands. Code that opens the machine is loaded on demand. */
 
-import type { Openers } from "./agent/openers.ts";
-import { COMMIT_PROCESS, STATE_PROCESS } from "./agent/world.ts";
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import { diskReader } from "./config/load.ts";
+import type { Openers } from "./engine/openers.ts";
 import type { CommandRequest } from "./engine/owner.ts";
+import { COMMIT_PROCESS, STATE_PROCESS } from "./engine/world.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { isBesideKubelet } from "./node/kubelet/pods.ts";
 import { ignoresHangup, Output } from "./node/process.ts";
@@ -30,7 +30,7 @@ const program = isCompiled ? ["/proc/self/exe"] : [process.execPath, import.meta
 if (process.argv[2] === STATE_PROCESS) {
   // Whoever collects ends it, by closing its input; what is under way is written before.
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
-  const { runStateProcess } = await import("./agent/state-process.ts");
+  const { runStateProcess } = await import("./engine/state-process.ts");
   await runStateProcess(process.argv[3] ?? "");
   process.exit(0);
 }
@@ -76,8 +76,8 @@ await taken(stderr);
 process.exit(stdout.failure === null ? code : exit.internal);
 
 async function opened(request?: Pick<CommandRequest, "owner" | "stderr">): Promise<Openers> {
-  const { openersOf } = await import("./agent/openers.ts");
-  const { journalPrefix } = await import("./agent/log.ts");
+  const { openersOf } = await import("./engine/openers.ts");
+  const { journalPrefix } = await import("./engine/log.ts");
   const world = {
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },

@@ -1,18 +1,18 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import type { Config } from "../config/config.ts";
+import { type Log, logOf } from "../engine/log.ts";
+import { openEngine } from "../engine/node.ts";
 import { lockRuntime, lockState, type Owner, type RunCommand } from "../engine/owner.ts";
+import { connect, type Connected } from "../engine/runtime.ts";
+import type { ProcessWorld } from "../engine/world.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import { holderWords, type Lock, type LockWait } from "../node/lock.ts";
 import { shrinkOnceSettled } from "../node/process.ts";
 import { CommandServer } from "./commands.ts";
-import { type Log, logOf } from "./log.ts";
 import { Agent } from "./loops.ts";
-import { openEngine } from "./node.ts";
-import { connect, type Connected } from "./runtime.ts";
 import { type Attached, StatusServer } from "./status-server.ts";
-import type { ProcessWorld } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;

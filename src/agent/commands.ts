@@ -4,11 +4,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import * as v from "valibot";
 
+import { VERSION_HEADER } from "../engine/client.ts";
 import type { CommandRequest, Owner, RunCommand } from "../engine/owner.ts";
 import { messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { boundedBytes } from "../node/files.ts";
-import { type HealthCheck, VERSION_HEADER } from "./control.ts";
+import type { HealthCheck } from "./control.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 /** At once; one of them a pass. */

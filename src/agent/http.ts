@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 
+import type { Log } from "../engine/log.ts";
 import { HostError, messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { codeOf, socketFiles } from "../node/files.ts";
 import { type HttpRequest, type HttpResponse, plain } from "./control.ts";
-import type { Log } from "./log.ts";
 
 /** Port 0: any free one. */
 export type HttpAddress =

@@ -136,10 +136,6 @@ const OTHER_PASS_MS = 60_000;
 export const needsMore = (now: PressureVerdict, begun: PressureVerdict["reclaim"]): boolean =>
   !begun.containers && (now.reclaim.containers || (now.reclaim.logs && !begun.logs));
 
-/** Whether a pass under pressure removed nothing. */
-export const removedNothing = (pass: Pass): boolean =>
-  pass.kind === "pressure" && !hasRemoved(pass);
-
 const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
   due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
 

@@ -2,6 +2,9 @@
 
 import type { Config } from "../config/config.ts";
 import { valuesOf } from "../config/settings.ts";
+import { CONTROL_SOCKET } from "../engine/client.ts";
+import type { Log } from "../engine/log.ts";
+import type { ProcessWorld } from "../engine/world.ts";
 import type { Engine } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";
@@ -15,18 +18,10 @@ import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../store/recorder.ts";
 import type { CommandServer } from "./commands.ts";
-import {
-  answered,
-  CONTROL_SOCKET,
-  type HealthCheck,
-  type HttpProviders,
-  type Surface,
-} from "./control.ts";
+import { answered, type HealthCheck, type HttpProviders, type Surface } from "./control.ts";
 import { type HttpAddress, keepOpen, serve } from "./http.ts";
-import type { Log } from "./log.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
-import type { ProcessWorld } from "./world.ts";
 
 const EVENTS_MAX = 50;
 

@@ -1,11 +1,11 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
-import type { Openers } from "../agent/openers.ts";
 import type { Config } from "../config/config.ts";
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
 import type { ConfigInput, ConfigReader } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
+import type { Openers } from "../engine/openers.ts";
 import type { CommandRequest, RunCommand } from "../engine/owner.ts";
 import type { Screen } from "../report/terminal.ts";
 

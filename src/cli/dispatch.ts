@@ -1,6 +1,5 @@
 /** From the command line to the exit code: `main` without the process; and the table of commands. */
 
-import type { Openers } from "../agent/openers.ts";
 import { type Config, configOf, processIssues, throwIfAny } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { type FieldName, fieldOf } from "../config/fields.ts";
@@ -13,6 +12,7 @@ import {
   rememberedReader,
 } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
+import type { Openers } from "../engine/openers.ts";
 import type { RunCommand } from "../engine/owner.ts";
 import { assert, ConfigError, messageOf, usageError } from "../model/errors.ts";
 import { once } from "../model/values.ts";

@@ -1,11 +1,11 @@
 /** Beside an agent, the agent runs the command line: sends it over the control socket, and prints what comes back. */
 
-import { openCommand, readAgent } from "../agent/client.ts";
-import type { Openers } from "../agent/openers.ts";
 import { type Config } from "../config/config.ts";
 import { type FieldName } from "../config/fields.ts";
 import { type ConfigInput, loadConfig } from "../config/load.ts";
 import type { FlagText } from "../config/settings.ts";
+import { openCommand, readAgent } from "../engine/client.ts";
+import type { Openers } from "../engine/openers.ts";
 import { ConfigError, HostError } from "../model/errors.ts";
 import { holderWords, isSameSocket } from "../node/lock.ts";
 import { type Command, type Invocation, textOf, type World } from "./command.ts";

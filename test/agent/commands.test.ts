@@ -4,10 +4,10 @@ import { afterEach, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { join } from "node:path";
 
-import { type CommandOutput, openCommand, readAgent } from "../../src/agent/client.ts";
 import { CommandServer } from "../../src/agent/commands.ts";
 import { plain } from "../../src/agent/control.ts";
 import { type HttpServer, serve } from "../../src/agent/http.ts";
+import { type CommandOutput, openCommand, readAgent } from "../../src/engine/client.ts";
 import type { CommandRequest, Owner, RunCommand } from "../../src/engine/owner.ts";
 import { plainScreen } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";

@@ -1,8 +1,8 @@
 // A node for commands that look: a snapshot and a ledger behind the ports that a real one has.
 
-import { countedMemory } from "../../src/agent/ledger.ts";
-import type { OpenNode } from "../../src/agent/node.ts";
-import type { Openers } from "../../src/agent/openers.ts";
+import { countedMemory } from "../../src/engine/ledger.ts";
+import type { OpenNode } from "../../src/engine/node.ts";
+import type { Openers } from "../../src/engine/openers.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { aLedger, aSnapshot } from "../support/build/values.ts";

@@ -1,9 +1,9 @@
 // A process of its own for dispatch and commands: what they write is kept, and files come from texts.
 
-import type { Openers } from "../../src/agent/openers.ts";
 import type { World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Environment } from "../../src/config/settings.ts";
+import type { Openers } from "../../src/engine/openers.ts";
 import { HostError } from "../../src/model/errors.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import { readerOf } from "../config/loading.ts";

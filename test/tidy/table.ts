@@ -30,7 +30,10 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     oneFile: ["node:fs", "node:os", "node:path"],
   },
   report: { folders: ["model"], packages: ["Bun", "yaml"] },
-  engine: { folders: ["model", "config", "gc", "cri", "node", "report", "store"], packages: [] },
+  engine: {
+    folders: ["model", "policy", "config", "gc", "cri", "node", "report", "store"],
+    packages: ["node:*", "valibot", "Bun"],
+  },
   gc: { folders: ["model", "policy", "report"], packages: ["valibot"] },
   cli: {
     folders: [
@@ -51,6 +54,9 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model", "node", "deploy", "package.json"],
     packages: ["node:fs", "node:path", "node:stream/promises", "Bun"],
   },
-  agent: { folders: ["*"], packages: ["node:*", "Bun", "valibot"] },
+  agent: {
+    folders: ["model", "policy", "config", "gc", "node", "report", "store", "engine"],
+    packages: ["node:*", "valibot"],
+  },
   main: { folders: ["*"], packages: [] },
 };

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import type { SocketFact } from "../../agent/openers.ts";
+import type { SocketFact } from "../../engine/openers.ts";
 import { isBootId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import { type Filesystem } from "../../model/snapshot.ts";

@@ -32,7 +32,8 @@ export const run = command({
   changes: true,
   // The agent logs the warnings of its configuration itself.
   run: async ({ open, read, signal, serve }) => {
-    await open.agent({ config: read(), signal, command: serve });
+    const { runAgent } = await import("../../agent/agent.ts");
+    await runAgent({ config: read(), signal, command: serve }, open.world);
     return exit.done;
   },
 });

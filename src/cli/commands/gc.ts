@@ -1,6 +1,6 @@
 /** `crigc gc` and `crigc rm`: run one pass, print a report, exit. */
 
-import type { OpenCollector } from "../../agent/openers.ts";
+import type { OpenCollector } from "../../engine/openers.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { TIMER_MS_MAX, toMs } from "../../model/time.ts";

@@ -2,7 +2,6 @@
 
 import { expect, test } from "bun:test";
 
-import type { SocketFact } from "../../../src/agent/openers.ts";
 import {
   agentCheck,
   clockCheck,
@@ -11,6 +10,7 @@ import {
   socketCheck,
   userCheck,
 } from "../../../src/cli/checks/machine.ts";
+import type { SocketFact } from "../../../src/engine/openers.ts";
 import { emptyLedger, type Ledger } from "../../../src/model/ledger.ts";
 import {
   type Duration,

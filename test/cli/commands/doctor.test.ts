@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-import type { Openers, SocketFact } from "../../../src/agent/openers.ts";
+import type { Openers, SocketFact } from "../../../src/engine/openers.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";

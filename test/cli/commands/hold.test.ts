@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import type { Openers } from "../../../src/agent/openers.ts";
+import type { Openers } from "../../../src/engine/openers.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import { type Instant, minutes, plus } from "../../../src/model/time.ts";
 import { NOW } from "../../support/build/values.ts";

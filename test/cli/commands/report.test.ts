@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { Openers } from "../../../src/agent/openers.ts";
+import type { Openers } from "../../../src/engine/openers.ts";
 import { RuntimeError } from "../../../src/model/errors.ts";
 import { read } from "../../store/fixture.ts";
 import { aLedger, anImage, aRecord, NOW } from "../../support/build/values.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { Openers } from "../../../src/agent/openers.ts";
+import type { Openers } from "../../../src/engine/openers.ts";
 import { ours } from "../../config/loading.ts";
 import { plainScreen } from "../../report/build.ts";
 import { crigc } from "../world.ts";

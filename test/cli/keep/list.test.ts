@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { Openers } from "../../../src/agent/openers.ts";
+import type { Openers } from "../../../src/engine/openers.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
 import { imageId } from "../../../src/model/ids.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";

@@ -2,7 +2,6 @@
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
-import { onRuntimeOf, type Owner } from "../engine/owner.ts";
 import { Backoff } from "../gc/calls.ts";
 import { LogUsers } from "../gc/log-users.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
@@ -28,6 +27,7 @@ import { document, eventJson, toJson } from "../report/document.ts";
 import { journalOf } from "./journal.ts";
 import { countedMemory, ledgerOnDisk, openState } from "./ledger.ts";
 import type { Log } from "./log.ts";
+import { onRuntimeOf, type Owner } from "./owner.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { COMMIT_PROCESS, type Process } from "./world.ts";
 

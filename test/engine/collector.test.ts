@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { openersOf } from "../../src/agent/openers.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/settings.ts";
+import { openersOf } from "../../src/engine/openers.ts";
 import { NOW } from "../support/build/values.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { put, scratch } from "../support/scratch.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { countedMemory } from "../../src/agent/ledger.ts";
+import { countedMemory } from "../../src/engine/ledger.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import {

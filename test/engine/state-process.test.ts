@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { processChannel } from "../../src/agent/state-process.ts";
+import { processChannel } from "../../src/engine/state-process.ts";
 import { HostError } from "../../src/model/errors.ts";
 import type { StateReply } from "../../src/store/state-request.ts";
 

@@ -15,6 +15,7 @@ import {
 import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
+import { hasRemoved } from "../policy/pressure/pace.ts";
 import { podReasons, removalName } from "../report/container-reasons.ts";
 import { type JsonObject, jsonOf } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
@@ -29,7 +30,6 @@ import { present } from "../report/terminal.ts";
 import { imageName, usedPercent } from "../report/words.ts";
 import type { Recorder } from "../store/recorder.ts";
 import type { Log } from "./log.ts";
-import { removedNothing } from "./pressure.ts";
 
 export interface JournalOptions {
   readonly log: () => Log;
@@ -153,7 +153,8 @@ function logSummary(log: Log, pass: Pass): void {
   // The agent logs once why that loop failed.
   if (pass.kind === "container-gc" && isIdle && (pass.containers?.errors ?? []).length > 0) return;
   // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
-  if (removedNothing(pass)) return log.recurring(topic, emptySummary(pass), fields);
+  if (pass.kind === "pressure" && !hasRemoved(pass))
+    return log.recurring(topic, emptySummary(pass), fields);
   if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }

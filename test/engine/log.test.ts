@@ -2,8 +2,8 @@
 
 import { expect, test } from "bun:test";
 
-import { journalOf } from "../../src/agent/journal.ts";
-import { Log } from "../../src/agent/log.ts";
+import { journalOf } from "../../src/engine/journal.ts";
+import { Log } from "../../src/engine/log.ts";
 import { containerId } from "../../src/model/ids.ts";
 import { outcomeItems, type Pass } from "../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";

@@ -6,7 +6,6 @@ import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import { agentHolding, lockNode, onRuntimeOf, type Owner } from "../engine/owner.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine } from "../gc/ports.ts";
@@ -26,10 +25,10 @@ import { holderWords, type LockWait } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
-import type { AgentRun } from "./agent.ts";
-import { askAgent, CONTROL_SOCKET } from "./control.ts";
+import { askAgent, CONTROL_SOCKET } from "./client.ts";
 import { logOf } from "./log.ts";
 import { keepRulesOf, openEngine, openNode } from "./node.ts";
+import { agentHolding, lockNode, onRuntimeOf, type Owner } from "./owner.ts";
 import { connect } from "./runtime.ts";
 import type { ProcessWorld } from "./world.ts";
 
@@ -59,8 +58,8 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
       openCollector(config, { world, owner, signal }),
     /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
     agentHolding,
-    /** Runs the agent until it is stopped. */
-    agent: async (run: AgentRun) => (await import("./agent.ts")).runAgent(run, world),
+    /** For the agent. */
+    world,
     state,
     now: wallClock,
     /** In a pod of our DaemonSet the host name is the pod's. */

@@ -1,13 +1,19 @@
-/** Speaks to a running agent over its control socket, for a command that the agent runs. */
+/** The control socket from the caller's side: what an agent answers, and commands that it runs. */
 
+import { statSync } from "node:fs";
 import { join } from "node:path";
 
 import * as v from "valibot";
 
 import { HostError, messageOf } from "../model/errors.ts";
-import { codeOf } from "../node/files.ts";
+import { boundedBytes, codeOf } from "../node/files.ts";
 import type { Screen } from "../report/terminal.ts";
-import { askAgent, CONTROL_SOCKET, VERSION_HEADER } from "./control.ts";
+
+/** Header of the client's version: another version may understand the command line differently. */
+export const VERSION_HEADER = "crigc-version";
+
+/** Of a running agent, in its `--run-dir`. */
+export const CONTROL_SOCKET = "crigc.sock";
 
 /** A healthy agent answers within milliseconds, and one that runs a command shows it every 5 s. */
 const ANSWER_MS = 10_000;
@@ -171,4 +177,59 @@ function parsedOrNull(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+export interface ControlRequest {
+  readonly socketPath: string;
+  /** With query: `/status.txt?width=80`. */
+  readonly path: string;
+  readonly timeoutMs: number;
+}
+
+/** Far larger than any status or image list. */
+const ANSWER_BYTES_MAXIMUM = 64 << 20;
+
+/** The body of the response. Throws `HostError` `http` if no agent answers, or on any status but 200. */
+export async function askAgent(request: ControlRequest): Promise<string> {
+  const { status, body } = await exchange(request);
+  if (status === 200) return body;
+  throw new HostError(
+    "http",
+    `the agent at ${request.socketPath} answered ${request.path} with status ${status}: ${body.slice(0, 200).trim()}; is it the same version of crigc?`,
+  );
+}
+
+async function exchange(
+  request: ControlRequest,
+): Promise<{ readonly status: number; readonly body: string }> {
+  const deadline = AbortSignal.timeout(request.timeoutMs);
+  try {
+    // Cheaper than a failing request if the socket is missing.
+    statSync(request.socketPath);
+    const response = await fetch(`http://crigc${request.path}`, {
+      unix: request.socketPath,
+      signal: deadline,
+      redirect: "error",
+    });
+    return {
+      status: response.status,
+      body: new TextDecoder().decode(await boundedBytes(response.body ?? [], ANSWER_BYTES_MAXIMUM)),
+    };
+  } catch (error) {
+    throw new HostError("http", failure(request, error), { cause: error });
+  }
+}
+
+function failure(request: ControlRequest, error: unknown): string {
+  const asking = `cannot reach the agent at ${request.socketPath}`;
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  if (code === "ENOENT")
+    return `no agent is running: ${request.socketPath} not found; start it (crigc install --start, or crigc run), or set its --run-dir`;
+  if (code === "ECONNREFUSED") return `${asking}: connection refused; start crigc run again`;
+  if (code === "ECONNRESET")
+    return `${asking}: it closed the connection without an answer; is it crigc that listens there?`;
+  if (code === "EACCES") return `${asking}: permission denied; run as root (sudo crigc …)`;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `${asking}: no answer within ${request.timeoutMs} ms; the agent hangs; see its log`;
+  return `${asking}: ${messageOf(error)}; is it crigc that listens there?`;
 }

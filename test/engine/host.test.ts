@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { hostOf } from "../../src/agent/node.ts";
+import { hostOf } from "../../src/engine/node.ts";
 import { load } from "../config/loading.ts";
 import { put, scratch } from "../support/scratch.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { join } from "node:path";
 
-import { journalPrefix } from "../../src/agent/log.ts";
+import { journalPrefix } from "../../src/engine/log.ts";
 import { scratch } from "../support/scratch.ts";
 
 test("log lines carry their priority if the journal reads them, and nothing elsewhere", () => {
