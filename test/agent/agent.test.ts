@@ -17,6 +17,7 @@ import {
   withThresholds,
 } from "../sim/simulation.ts";
 import { MIB } from "../support/build/values.ts";
+import { failureOf } from "../support/failure.ts";
 
 function aNode(images = 20, change: ConstructorParameters<typeof Simulation>[0] = {}): Simulation {
   const sim = new Simulation(change);
@@ -328,4 +329,70 @@ test("a stop starts no pass that was waiting for its turn, and reports none", as
   const stopped = sim.node.wall();
   expect(await sim.stop()).toBeTrue();
   expect(sim.record.passes.filter(({ startedAt }) => startedAt >= stopped)).toEqual([]);
+});
+
+describe("the turn of a command's pass", () => {
+  const never = new AbortController().signal;
+  const turnOf = async (sim: Simulation, waitMs: number, signal = never) => {
+    const asked = sim.agent.turn({ waitMs, signal });
+    await sim.run(10 * SECOND);
+    return asked;
+  };
+
+  test("lets no loop begin a pass until it is over", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(5 * SECOND);
+    const { release } = await turnOf(sim, 60_000);
+    const before = sim.record.passes.length;
+    await sim.run(10 * MINUTE);
+    expect(sim.record.passes).toHaveLength(before);
+    release();
+    await sim.run(5 * SECOND);
+    expect(sim.passes("image-gc").length).toBeGreaterThan(1);
+  });
+
+  test("comes after the pass before it, or not within the time allowed", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(5 * SECOND);
+    const first = await turnOf(sim, 60_000);
+    const second = sim.agent.turn({ waitMs: 2_000, signal: never });
+    const third = sim.agent.turn({ waitMs: 60_000, signal: never });
+    const late = failureOf(second);
+    await sim.run(10 * SECOND);
+    expect(await late).toMatchObject({ kind: "lock" });
+    first.release();
+    await sim.run(SECOND);
+    (await third).release();
+  });
+
+  test("is not waited for once the command is interrupted", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(5 * SECOND);
+    const { release } = await turnOf(sim, 60_000);
+    const interrupt = new AbortController();
+    const failing = failureOf(sim.agent.turn({ waitMs: 60_000, signal: interrupt.signal }));
+    interrupt.abort();
+    await sim.run(SECOND);
+    expect(await failing).toMatchObject({ kind: "stopped" });
+    release();
+  });
+
+  test("says once a pass under pressure waits for it, which ends its waits", async () => {
+    const hard = withThresholds(aThreshold("imagefs.available", 30));
+    const sim = aNode(20, { weather: { limits: hard } });
+    sim.start();
+    await sim.run(6 * MINUTE);
+    const { short, release } = await turnOf(sim, 60_000);
+    expect(short.aborted).toBeFalse();
+    sim.fill(25);
+    await sim.run(10 * SECOND);
+    expect(short.aborted).toBeTrue();
+    expect(sim.record.removals).toEqual([]);
+    release();
+    await sim.run(10 * SECOND);
+    expect(sim.record.removals).not.toBeEmpty();
+  });
 });
