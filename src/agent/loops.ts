@@ -71,6 +71,8 @@ export class Agent {
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
+  /** Ends the waits of a command's pass while pressure is due. */
+  #short = new AbortController();
   /** Ends any other pass, after its removal in flight, and any detection, while pressure is due. */
   #yield = new AbortController();
 
@@ -182,7 +184,11 @@ export class Agent {
     const patience = this.#engine.timer.sleep(waitMs, AbortSignal.any([signal, late.signal]));
     const isFree = await Promise.race([before.then(() => true), patience.then(() => false)]);
     late.abort();
-    if (isFree && !signal.aborted) return { short: this.#yield.signal, startedAt, release };
+    if (isFree && !signal.aborted) {
+      this.#short = new AbortController();
+      if (this.#isDue()) this.#short.abort();
+      return { short: this.#short.signal, startedAt, release };
+    }
     release();
     if (signal.aborted)
       throw new HostError("stopped", "interrupted while another pass was running");
@@ -257,6 +263,7 @@ export class Agent {
       const { verdict: pressure, failure } = await checkPressure(engine, { filesystems, state });
       unmeasured = failure;
       this.#note({ pressure });
+      if (this.#isDue()) this.#short.abort();
       return pressure;
     };
     const verdict = await check();
@@ -291,6 +298,10 @@ export class Agent {
     const { runtimeError } = this.#state;
     if (pass !== undefined) this.#pace.passEnded(pass, after?.due ?? [], runtimeError !== null);
     return unmeasured ?? failure;
+  }
+
+  #isDue(): boolean {
+    return (this.#state.pressure?.due.length ?? 0) > 0;
   }
 
   #note(change: Partial<AgentState>): void {

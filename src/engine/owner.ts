@@ -53,7 +53,7 @@ export interface Owner {
 
 /** No other pass runs until it is released. */
 export interface Turn {
-  /** Aborts once a pass under pressure waits for this one, whose waits end then. */
+  /** Aborts once disk pressure is due: then the waits of this pass end. */
   readonly short: AbortSignal;
   readonly startedAt: Instant;
   readonly release: () => void;

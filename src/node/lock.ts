@@ -4,6 +4,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   mkdirSync,
   openSync,
   readlinkSync,
@@ -103,7 +104,8 @@ export function holderWords({ pid, command, directory }: Holder): string {
 /** Creates a state directory. `null`: it cannot be created or opened, so nobody can write it either. */
 export function stateDirectory(path: string): string | null {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    // Even of one that exists, `mkdir` would wait for a disk that hangs.
+    if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 });
     closeSync(openDirectory(path));
     return path;
   } catch {

@@ -380,7 +380,7 @@ describe("the turn of a command's pass", () => {
     release();
   });
 
-  test("says once a pass under pressure waits for it, which ends its waits", async () => {
+  test("says once disk pressure is due, which ends its waits, and a pass under pressure comes after it", async () => {
     const hard = withThresholds(aThreshold("imagefs.available", 30));
     const sim = aNode(20, { weather: { limits: hard } });
     sim.start();

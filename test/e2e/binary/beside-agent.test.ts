@@ -33,7 +33,9 @@ test("gc beside an agent keeps what the agent's own flags keep, and is in its hi
   expect(it.removedImages()).toHaveLength(3);
   const status = await it.status();
   expect(status.lastPasses.map((pass: Json) => pass.passKind)).toContain("gc");
-  expect(await (await it.ask("/metrics")).text()).toMatch(/kind="gc".*\n/);
+  expect(await (await it.ask("/metrics")).text()).toContain(
+    'crigc_passes_total{kind="gc",outcome="done"} 1',
+  );
   const { passes, removals } = await it.json(["history"]);
   expect(passes.map((pass: Json) => pass.passKind)).toContain("gc");
   expect(removals).toHaveLength(3);
@@ -212,6 +214,16 @@ test("a gc whose agent is killed exits 6 and names the history, which has the re
   agent.signal("SIGKILL");
   expect(await gc.exited).toBe(6);
   expect(gc.said()).toContain("crigc history shows what was removed");
+});
+
+test("a gc beside an agent whose output cannot be written exits 1, and its pass goes on", async () => {
+  await using it = await aNode();
+  await using _ = await anAgent(it);
+  const within = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
+  const { exitCode, stderr } = await it.within({ within }, ...GC);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("cannot write to standard output");
+  expect(it.removedImages()).toHaveLength(3);
 });
 
 test("report --html beside an agent is written by the caller, also to a relative path", async () => {
