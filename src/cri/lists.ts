@@ -67,7 +67,10 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
 
 type ListRequest<Item> = () => Promise<readonly Item[]>;
 
-/** A streamed list; `null` if the service does not stream, which is found out once per service: they may differ. */
+/**
+ * A streamed list; `null` if the service does not stream, which is found out once per service (they may differ), or if
+ * one message of the stream is too large for the runtime: a list of one response has the same limit, but can be split.
+ */
 function listStreams() {
   let isSupported = true;
   return async <M extends ListMethod, Item>(
@@ -78,6 +81,7 @@ function listStreams() {
     try {
       return await ask();
     } catch (thrown) {
+      if (thrown instanceof RuntimeError && thrown.kind === "too-large") return null;
       // The refusal comes with the first read, not with the call; after an entry it is a fault like any other.
       const refused = thrown instanceof RuntimeError && thrown.kind === "unimplemented";
       if (!refused || reading.entryCount() > 0) throw thrown;

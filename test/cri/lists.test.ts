@@ -110,15 +110,47 @@ test("a list of 30 MB is split by state", async () => {
   ]);
 });
 
-test("a list is also split if only the client finds it too large", async () => {
+test("a list of 30 MB is read at once from a runtime that sends it", async () => {
   await using connection = await limited(375, 375, 64 << 20, 80_000);
-  const { runtime, signal, records } = connection;
-  expect(await runtime.reader.listContainers(signal)).toHaveLength(375);
-  expect(records.map(({ code }) => code)).toEqual([
-    "UNIMPLEMENTED",
+  await expectWhole(connection);
+  expect(connection.records.map(({ code }) => code)).toEqual(["UNIMPLEMENTED", "OK", "OK"]);
+});
+
+test.each([
+  ["first message", 1],
+  ["second message", 2],
+])("a stream whose %s is too large for the runtime is split like a list", async (_, tooLarge) => {
+  await using connection = await connected({
+    node: nodeOf({ containers: 400, sandboxes: 40, padding: 100 }),
+    traits: { runtimeStreams: true, batchSize: 10, messageLimitBytes: 12_000 },
+  });
+  const { fake } = connection;
+  let batches = 0;
+  const edit = (batch: object): object => {
+    const items = Object.entries(batch)[0] as [string, readonly object[]];
+    return (batches += 1) < tooLarge ? batch : { [items[0]]: Array(10).fill(items[1]).flat() };
+  };
+  const lift = fake.fail("StreamContainers", { kind: "edit", edit });
+  await expectWhole(connection, false);
+  lift();
+  // Once the messages fit again, the list is read as a stream again.
+  await expectWhole(connection, false);
+  expect(fake.callsOf("StreamContainers").map(({ code }) => code)).toEqual([
     "RESOURCE_EXHAUSTED",
-    ...Array<string>(7).fill("OK"),
+    "OK",
   ]);
+});
+
+test("images whose stream is too large for the runtime are read as a list", async () => {
+  const images = Array.from({ length: 300 }, (_, index) => ({
+    id: imageIdOf(index),
+    repoTags: [`r.example/image:${index}`],
+    sizeBytes: 1,
+  }));
+  await using connection = await connected({ node: { images }, traits: { imageStreams: true } });
+  const { fake, runtime, signal } = connection;
+  fake.fail("StreamImages", { kind: "error", code: "RESOURCE_EXHAUSTED" });
+  expect(await runtime.reader.listImages(signal)).toHaveLength(300);
 });
 
 test.each([

@@ -146,9 +146,9 @@ describe("a response is rejected that", () => {
     ],
     [
       "is longer than a message may be",
-      answering([Buffer.from([0, 1, 0, 0, 1])], ok),
+      answering([Buffer.from([0, 16, 0, 0, 1])], ok),
       "RESOURCE_EXHAUSTED",
-      /larger than max \(16777217 vs 16777216\)$/,
+      /larger than max \(268435457 vs 268435456\)$/,
     ],
   ])("%s", async (_, given, code, message) => {
     answer = given;
