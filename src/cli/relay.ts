@@ -1,7 +1,7 @@
 /** Beside an agent, the agent runs the command line: sends it over the control socket, and prints what comes back. */
 
-import { type Config } from "../config/config.ts";
-import { type FieldName } from "../config/fields.ts";
+import type { Config } from "../config/config.ts";
+import type { FieldName } from "../config/fields.ts";
 import { type ConfigInput, loadConfig } from "../config/load.ts";
 import type { FlagText } from "../config/settings.ts";
 import { openCommand, readAgent } from "../engine/client.ts";
@@ -88,20 +88,15 @@ function configToFind(input: ConfigInput): Config {
   const noFiles = { file: () => null, names: () => null };
   const isFile = ({ name }: FlagText): boolean => name === "config" || name === "configDir";
   const named = flags.filter((flag) => !isFile(flag));
-  const attempts = [
-    input,
-    { ...input, flags },
-    { ...input, flags: named, reader: noFiles },
-    { flags: named, env: {}, reader: noFiles },
-  ];
-  for (const attempt of attempts.slice(0, -1)) {
+  const withoutFiles = { ...input, flags: named, reader: noFiles };
+  for (const attempt of [input, { ...input, flags }, withoutFiles]) {
     try {
       return loadConfig(attempt);
     } catch (thrown) {
       if (!(thrown instanceof ConfigError)) throw thrown;
     }
   }
-  return loadConfig({ flags: named, env: {}, reader: noFiles });
+  return loadConfig({ ...withoutFiles, env: {} });
 }
 
 /** One socket may have several names. An agent that has not found its runtime yet may be about to find this one. */
